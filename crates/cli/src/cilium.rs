@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ichor_core::cluster::load::beside;
 use ichor_core::plan::attachment::lock_name;
-use ichor_core::render::chart::{Lock, Order, judge};
+use ichor_core::render::chart::{ChartError, Lock, Order, judge};
 
 use crate::disk::{self, WriteError};
 use crate::helm::{self, HelmError};
@@ -14,7 +14,9 @@ use crate::project::Project;
 pub(crate) struct Rendered {
     /// The lock's file.
     path: PathBuf,
-    text: Result<String, String>,
+    text: String,
+    /// Why it cannot be rendered.
+    failure: Option<String>,
     /// What the lock's file has to hold, where there is to be one.
     lock: Option<String>,
     /// Whether it holds something else.
@@ -28,21 +30,24 @@ impl Rendered {
         let name = lock_name(&project.plan.cluster.name);
         let path = PathBuf::from(beside(project.name(), &name));
         let Some(order) = Order::of(&project.plan, attachments) else {
-            return Self { path, text: Ok(String::new()), lock: None, is_new: false };
+            return Self { path, text: String::new(), failure: None, lock: None, is_new: false };
         };
         match lock(&order, &name, attachments.lock.as_deref()) {
             Ok(lock) => {
                 let file = lock.file(&order);
                 let is_new = attachments.lock.as_ref() != Some(&file);
-                Self { path, text: Ok(lock.text().to_owned()), lock: Some(file), is_new }
+                Self { path, text: lock.text().to_owned(), failure: None, lock: Some(file), is_new }
             }
-            Err(reason) => Self { path, text: Err(reason), lock: None, is_new: false },
+            Err(error) => {
+                let failure = Some(error.to_string());
+                Self { path, text: String::new(), failure, lock: None, is_new: false }
+            }
         }
     }
 
     /// For those who make configurations.
     pub(crate) fn text(&self) -> Result<&str, &str> {
-        self.text.as_deref().map_err(String::as_str)
+        self.failure.as_deref().map_or(Ok(&self.text), Err)
     }
 
     /// What the lock's file has to hold.
@@ -63,10 +68,26 @@ impl Rendered {
     }
 }
 
+/// Why Cilium cannot be rendered.
+#[derive(Debug, thiserror::Error)]
+enum CiliumError {
+    #[error("{name}: {why}; remove the file to have it rendered anew")]
+    Lock { name: String, why: String },
+    #[error(
+        "Cilium is rendered by helm, which is not installed here, and {kept}; install helm and build again, or render \
+         it elsewhere with what `ichor show cilium` prints, and name the result under `cluster.cilium.manifest`"
+    )]
+    NoHelm { kept: String },
+    #[error(transparent)]
+    Helm(HelmError),
+    #[error("what helm rendered cannot be used: {0}")]
+    Unusable(ChartError),
+}
+
 /// What was rendered before where it is of this order, else what helm makes of it.
-fn lock(order: &Order, name: &str, before: Option<&str>) -> Result<Lock, String> {
+fn lock(order: &Order, name: &str, before: Option<&str>) -> Result<Lock, CiliumError> {
     let before = before.map(Lock::read).transpose();
-    let before = before.map_err(|why| format!("{name}: {why}; remove the file to have it rendered anew"))?;
+    let before = before.map_err(|why| CiliumError::Lock { name: name.to_owned(), why: why.to_string() })?;
     if let Some(lock) = before.as_ref().filter(|lock| lock.is_of(order)) {
         return Ok(lock.clone());
     }
@@ -76,13 +97,10 @@ fn lock(order: &Order, name: &str, before: Option<&str>) -> Result<Lock, String>
                 None => format!("there is no {name} with what it rendered before"),
                 Some(_) => format!("{name} was rendered from other values, or for another release"),
             };
-            format!(
-                "Cilium is rendered by helm, which is not installed here, and {kept}; install helm and build again, or render \
-                 it elsewhere with what `ichor show cilium` prints, and name the result under `cluster.cilium.manifest`"
-            )
+            CiliumError::NoHelm { kept }
         }
-        error => error.to_string(),
+        error => CiliumError::Helm(error),
     })?;
-    judge(&text).map_err(|reason| format!("what helm rendered cannot be used: {reason}"))?;
+    judge(&text).map_err(CiliumError::Unusable)?;
     Ok(Lock::new(order, text))
 }

@@ -2,10 +2,12 @@
 //! that carry the first of them.
 
 use std::collections::HashMap;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use ichor_bgp::render::Fetch;
+use ichor_bgp::render::SecretError;
 use ichor_core::plan::NodePlan;
 use ichor_core::render::artifact::Contents;
 use ichor_core::render::tree::{Inputs, PatchTexts, Renderer};
@@ -25,7 +27,7 @@ pub(crate) fn configurations(
     nodes: &[&NodePlan],
     bundle: &Bundle,
     identity: Option<&Path>,
-) -> anyhow::Result<Result<Vec<String>, Vec<Issue>>> {
+) -> Result<Vec<String>, Vec<Issue>> {
     let vault = Vault::new(project.name());
     each(project, nodes, (bundle, identity), &vault, |renderer, node| {
         Ok(emit_all(&renderer.machine(node)?.documents))
@@ -38,9 +40,9 @@ pub(crate) fn comparable(
     nodes: &[&NodePlan],
     bundle: Option<&Bundle>,
     identity: Option<&Path>,
-) -> anyhow::Result<Option<Vec<String>>> {
+) -> io::Result<Option<Vec<String>>> {
     let Some(bundle) = bundle else { return Ok(None) };
-    match configurations(project, nodes, bundle, identity)? {
+    match configurations(project, nodes, bundle, identity) {
         Ok(wanted) => Ok(Some(wanted)),
         Err(errors) => {
             report::unrendered(&mut anstream::stderr(), &errors)?;
@@ -59,17 +61,15 @@ pub(crate) fn carriers(
     nodes: &[&NodePlan],
     bundle: &Bundle,
     identity: Option<&Path>,
-) -> anyhow::Result<Result<Carriers, Vec<Issue>>> {
+) -> Result<Carriers, Vec<Issue>> {
     let vault = Vault::new(project.name());
     let rendered = each(project, nodes, (bundle, identity), &vault, |renderer, node| renderer.carrier(node))?;
-    Ok(rendered.map(|rendered| {
-        let files = rendered.into_iter().flatten().map(|file| file.artifact);
-        let images = files.filter_map(|artifact| match &artifact.contents {
-            Contents::Image(image) => Some((artifact.path, Arc::from(image.bytes()))),
-            Contents::Text(_) => None,
-        });
-        images.collect()
-    }))
+    let files = rendered.into_iter().flatten().map(|file| file.artifact);
+    let images = files.filter_map(|artifact| match &artifact.contents {
+        Contents::Image(image) => Some((artifact.path, Arc::from(image.bytes()))),
+        Contents::Text(_) => None,
+    });
+    Ok(images.collect())
 }
 
 /// What `make` makes of each of `nodes`, in their order, or everything that is wrong.
@@ -79,17 +79,17 @@ fn each<T: Send>(
     (bundle, identity): (&Bundle, Option<&Path>),
     vault: &Vault<'_>,
     make: impl Fn(&Renderer<'_>, &NodePlan) -> Result<T, Vec<Issue>> + Sync,
-) -> anyhow::Result<Result<Vec<T>, Vec<Issue>>> {
+) -> Result<Vec<T>, Vec<Issue>> {
     let patches = patch_texts(project, identity);
-    let secret = |reference: &Secret| vault.open(reference);
+    let secret = |reference: &Secret| vault.open(reference).map_err(SecretError::new);
     let (mut made, mut errors) = (Vec::with_capacity(nodes.len()), Vec::new());
-    for result in spread(inputs(project, bundle, &patches, &secret), nodes, make)? {
+    for result in spread(inputs(project, bundle, &patches, &secret), nodes, make) {
         match result {
             Ok(one) => made.push(one),
             Err(mut found) => errors.append(&mut found),
         }
     }
-    Ok(if errors.is_empty() { Ok(made) } else { Err(errors) })
+    if errors.is_empty() { Ok(made) } else { Err(errors) }
 }
 
 /// What the files of a project are rendered from.
@@ -116,10 +116,10 @@ pub(crate) fn spread<T: Send>(
     inputs: Inputs<'_>,
     nodes: &[&NodePlan],
     make: impl Fn(&Renderer<'_>, &NodePlan) -> Result<T, Vec<Issue>> + Sync,
-) -> anyhow::Result<Vec<Result<T, Vec<Issue>>>> {
+) -> Vec<Result<T, Vec<Issue>>> {
     let renderer = match Renderer::new(inputs) {
         Ok(renderer) => renderer,
-        Err(errors) => return Ok(vec![Err(errors)]),
+        Err(errors) => return vec![Err(errors)],
     };
     let progress = Progress::count("rendering", nodes.len());
     shared_out(nodes, &progress, |node| make(&renderer, node))

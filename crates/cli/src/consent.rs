@@ -2,17 +2,24 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 
-use anyhow::bail;
-
 use crate::style;
 
+/// Why it is not known what the person in front of the terminal wants.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConsentError {
+    #[error("nobody is there to be asked; nothing was done. Say --yes if it is meant")]
+    NoTerminal,
+    #[error(transparent)]
+    Unread(#[from] io::Error),
+}
+
 /// Whether whoever is asked types `word`; with `yes` nobody is asked.
-pub(crate) fn consents(question: &str, word: &str, yes: bool) -> anyhow::Result<bool> {
+pub(crate) fn consents(question: &str, word: &str, yes: bool) -> Result<bool, ConsentError> {
     if yes {
         return Ok(true);
     }
     if !io::stdin().is_terminal() {
-        bail!("nobody is there to be asked; nothing was done. Say --yes if it is meant");
+        return Err(ConsentError::NoTerminal);
     }
     style::say(&format!("{}{question}{:#} Type {word} to go on:", style::BOLD, style::BOLD));
     let mut line = String::new();

@@ -2,7 +2,7 @@
 //!
 //! What a node tells again after it was lost is compared by [`Seam`] with what was shown, and only the rest of it is shown.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::time::Duration;
 
 use ichor_core::observe::seam::{REMEMBERED, Seam};
@@ -11,7 +11,7 @@ use ichor_talos::api::common::Data;
 use tokio::time::{self, Instant};
 
 use crate::crew::boot_id;
-use crate::reach::{Reach, Reached};
+use crate::reach::{Reach, UnreachedError};
 use crate::style;
 use ichor_client::talos::machine::LogTail;
 use ichor_client::talos::{Node, NodeError, Stream};
@@ -47,14 +47,14 @@ impl Log<'_> {
     }
 }
 
-/// Follows a log for as long as somebody reads it; an error is one of the first connection.
+/// Follows a log until it cannot be shown any more, and says why not; an error is one of the first connection.
 pub(crate) async fn follow(
     reach: &Reach,
     plan: &NodePlan,
     node: Node,
     log: Log<'_>,
     out: &mut dyn Write,
-) -> anyhow::Result<()> {
+) -> Result<io::Error, NodeError> {
     let name = plan.name.as_str();
     let mut seam = Seam::default();
     let mut boot = boot_id(&node).await.ok();
@@ -64,17 +64,20 @@ pub(crate) async fn follow(
         let lost = match stream.next().await {
             Ok(Some(data)) => {
                 first = false;
-                show(&data.bytes, &mut seam, out)?;
+                if let Err(error) = show(&data.bytes, &mut seam, out) {
+                    return Ok(error);
+                }
                 continue;
             }
             // Whoever asked for something that is not there is told so.
-            Err(error) if first => return Err(error.into()),
+            Err(error) if first => return Err(error),
             Err(error) => error.answer().to_owned(),
             Ok(None) => "it ended its log".to_owned(),
         };
-        if seam.break_off() {
-            writeln!(out)?;
-            out.flush()?;
+        if seam.break_off()
+            && let Err(error) = writeln!(out).and_then(|()| out.flush())
+        {
+            return Ok(error);
         }
         style::say(&format!("lost {name}: {lost}; looking for it until Ctrl-C"));
         if since.elapsed() > HELD {
@@ -83,12 +86,14 @@ pub(crate) async fn follow(
         let found = find(reach, plan, log, &mut pause).await;
         style::say(&format!("found {name} again at {}", found.at));
         let same = boot.is_some() && boot == found.boot;
-        show(&found.kept[seam.fresh(&found.kept, same)..], &mut seam, out)?;
+        if let Err(error) = show(&found.kept[seam.fresh(&found.kept, same)..], &mut seam, out) {
+            return Ok(error);
+        }
         (stream, boot, since, first) = (found.stream, found.boot, Instant::now(), false);
     }
 }
 
-fn show(bytes: &[u8], seam: &mut Seam, out: &mut dyn Write) -> anyhow::Result<()> {
+fn show(bytes: &[u8], seam: &mut Seam, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(bytes)?;
     out.flush()?;
     seam.show(bytes);
@@ -112,25 +117,33 @@ async fn find(reach: &Reach, plan: &NodePlan, log: Log<'_>, pause: &mut Duration
         *pause = (*pause * 2).min(LONGEST_AGAIN);
         match look(reach, plan, log).await {
             Ok(found) => return found,
-            Err(why) if why != said => {
-                style::say(&format!("{}: not yet: {why}", plan.name));
-                said = why;
+            Err(error) => {
+                let why = error.to_string();
+                if why != said {
+                    style::say(&format!("{}: not yet: {why}", plan.name));
+                    said = why;
+                }
             }
-            Err(_) => {}
         }
     }
 }
 
-async fn look(reach: &Reach, plan: &NodePlan, log: Log<'_>) -> Result<Found, String> {
-    let (node, at) = match reach.node(plan).await {
-        Reached::Configured(node, at) | Reached::Maintenance(node, at) => (node, at.to_string()),
-        other => {
-            return Err(other.node(plan.name.as_str()).err().map_or_else(String::new, |why| why.to_string()));
-        }
-    };
+/// Why a log cannot be followed again yet.
+#[derive(Debug, thiserror::Error)]
+enum LostError {
+    #[error(transparent)]
+    Unreached(#[from] UnreachedError),
+    #[error("{}", .0.answer())]
+    Untold(#[source] NodeError),
+}
+
+async fn look(reach: &Reach, plan: &NodePlan, log: Log<'_>) -> Result<Found, LostError> {
+    let reached = reach.node(plan).await;
+    let at = reached.contact().map(|at| at.to_string()).unwrap_or_default();
+    let node = reached.node(plan.name.as_str())?;
     let boot = boot_id(&node).await.ok();
     let mut stream = log.open(&node, true);
-    let kept = catch_up(&mut stream).await.map_err(|error| error.answer().to_owned())?;
+    let kept = catch_up(&mut stream).await.map_err(LostError::Untold)?;
     Ok(Found { at, boot, stream, kept })
 }
 

@@ -1,10 +1,12 @@
 //! The `ichor` command: one cluster file in, Talos nodes that boot, route and join out.
 //!
-//! `main` parses the arguments, calls one command and prints an error chain once. Exit 0: done. Exit 1: the answer is
-//! no. Exit 2: it could not be done.
+//! `main` parses the arguments, calls one command and prints once why it failed: what it [`Refused`], or an error chain. Exit 0:
+//! done. Exit 1: the answer is no. Exit 2: it could not be done.
 
 mod apt;
+mod argument;
 mod cache;
+mod chain;
 mod cilium;
 mod commands;
 mod configuration;
@@ -28,6 +30,7 @@ mod progress;
 mod project;
 mod reach;
 mod recipient;
+mod refused;
 mod report;
 mod reset;
 mod sealed;
@@ -48,6 +51,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use commands::Command;
+use refused::Refused;
 
 /// A plan is millions of small values, and giving each its memory is half of the work.
 #[global_allocator]
@@ -71,20 +75,17 @@ struct Cli {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
-    let ran = cli.command.run(&mut out);
+    let ran = cli.command.run(&mut out).or_else(|error| match error.downcast::<Refused>() {
+        Ok(refused) => Ok(refused.print(&mut out)?),
+        Err(error) => Err(error),
+    });
     // The answer stays the answer when whoever reads it stops reading.
     let code = *ran.as_ref().unwrap_or(&ExitCode::SUCCESS);
     match ran.and_then(|_| Ok(out.flush()?)) {
         Ok(()) => code,
         Err(error) if is_closed_pipe(&error) => code,
         Err(error) => {
-            let chain: Vec<_> = error.chain().map(ToString::to_string).collect();
-            style::say(&format!(
-                "{}error:{} {}",
-                style::ERROR,
-                style::ERROR.render_reset(),
-                chain.join(": ")
-            ));
+            style::say_error(&chain::chain(&*error));
             ExitCode::from(2)
         }
     }

@@ -155,7 +155,7 @@ async fn told(node: &Node, expected: &Expected, early: bool) -> Told {
     told.diagnostics = diagnostics.into_iter().map(|(_, it)| words(&it)).collect();
     match told_or(&mut told, sessions).flatten().flatten() {
         Some(Ok(sessions)) => told.sessions = Some(sessions),
-        Some(Err(error)) => told.untold.push(error),
+        Some(Err(error)) => told.untold.push(error.to_string()),
         None => {}
     }
     // A control plane that waits for its first member, or to become one, says so itself.
@@ -207,7 +207,7 @@ fn words(diagnostic: &Diagnostic) -> String {
 async fn sessions(
     node: &Node,
     expected: &Expected,
-) -> Result<Option<Result<Vec<SessionTold>, String>>, NodeError> {
+) -> Result<Option<Result<Vec<SessionTold>, StatusError>>, NodeError> {
     if !expected.sessions {
         return Ok(None);
     }
@@ -226,10 +226,7 @@ async fn sessions(
         Err(StatusError::Malformed(_)) => None,
         found => Some(found),
     });
-    Ok(last.map(|status| match status {
-        Ok(status) => Ok(status.sessions.into_iter().map(of_agent).collect()),
-        Err(error) => Err(error.to_string()),
-    }))
+    Ok(last.map(|status| Ok(status?.sessions.into_iter().map(of_agent).collect())))
 }
 
 fn of_agent(told: status::Told) -> SessionTold {

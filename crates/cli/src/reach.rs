@@ -1,11 +1,10 @@
 //! The way to a cluster's nodes: at which addresses they are looked for, and which of those who answer is the one.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use ichor_core::bringup::contact::contacts;
@@ -17,10 +16,12 @@ use ichor_talos::secrets::Bundle;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::time::{self, Instant};
 
+use crate::argument::{ArgumentError, IdentityFile};
 use crate::facts::facts;
 use crate::project::Project;
+use crate::vault::SecretsError;
 use crate::{style, vault};
-use ichor_client::talos::{Credentials, Met, Node, NodeError};
+use ichor_client::talos::{Credentials, CredentialsError, Met, Node, NodeError};
 
 /// How long others may take to answer, once a machine was found that waits for its configuration: the node may be elsewhere as well.
 pub(crate) const GRACE: Duration = Duration::from_millis(200);
@@ -28,18 +29,28 @@ pub(crate) const GRACE: Duration = Duration::from_millis(200);
 /// How the nodes of a cluster are reached
 #[derive(Debug, clap::Args)]
 pub(crate) struct Way {
-    /// File with age identities that open the secrets, in place of those SOPS would use
-    #[arg(long, value_name = "FILE")]
-    pub(crate) identity: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) identity: IdentityFile,
     /// Where a node is besides where the file says; may be given more than once
     #[arg(long, value_name = "NODE=ADDRESS", value_parser = given)]
     node_address: Vec<(String, IpAddr)>,
 }
 
-fn given(text: &str) -> Result<(String, IpAddr), String> {
-    let wanted = || "want a node and its address, such as solcp01=10.0.0.57".to_owned();
+fn given(text: &str) -> Result<(String, IpAddr), ArgumentError> {
+    let wanted = || ArgumentError::want("a node and its address, such as solcp01=10.0.0.57");
     let (node, address) = text.split_once('=').ok_or_else(wanted)?;
     Ok((node.to_owned(), address.parse().map_err(|_| wanted())?))
+}
+
+/// Why nodes cannot be reached.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReachError {
+    #[error("--node-address {0}: there is no such node; `ichor show nodes` lists them")]
+    UnknownNode(String),
+    #[error(transparent)]
+    Secrets(#[from] SecretsError),
+    #[error(transparent)]
+    Credentials(#[from] CredentialsError),
 }
 
 /// What opens a cluster's nodes, and where they are besides where the file says.
@@ -62,10 +73,10 @@ pub(crate) enum Reached {
 
 impl Reach {
     /// Opens the secrets of a cluster. Where there are none yet, only machines without a configuration can be asked.
-    pub(crate) fn open(project: &Project, way: &Way) -> anyhow::Result<(Self, Option<Bundle>)> {
+    pub(crate) fn open(project: &Project, way: &Way) -> Result<(Self, Option<Bundle>), ReachError> {
         for (name, _) in &way.node_address {
             if !project.plan.nodes.iter().any(|node| node.name.as_str() == name) {
-                bail!("--node-address {name}: there is no such node; `ichor show nodes` lists them");
+                return Err(ReachError::UnknownNode(name.clone()));
             }
         }
         let given = way.node_address.clone();
@@ -77,7 +88,7 @@ impl Reach {
             ));
             return Ok((Self { credentials: None, given }, None));
         }
-        let (bundle, admin) = vault::secrets(project, way.identity.as_deref())?;
+        let (bundle, admin) = vault::secrets(project, way.identity.path())?;
         let credentials = Credentials::new(&bundle.os.crt, &admin)?;
         Ok((Self { credentials: Some(Arc::new(credentials)), given }, Some(bundle)))
     }
@@ -180,30 +191,57 @@ impl Look {
     }
 }
 
+/// Why there is no connection to a node.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UnreachedError {
+    #[error("{name} is not at {at}: {reason}")]
+    Other { name: String, at: Contact, reason: String },
+    #[error(
+        "nobody knows where {0} is: find it with `ichor discover`, and give its address by --node-address"
+    )]
+    Unplaced(String),
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    #[error("{name} does not answer: {answers}")]
+    Silent { name: String, answers: String },
+}
+
 impl Reached {
+    /// Where the node is, if it was found.
+    pub(crate) fn contact(&self) -> Option<Contact> {
+        match self {
+            Self::Configured(_, at) | Self::Maintenance(_, at) => Some(*at),
+            Self::Other(..) | Self::Silent(_) => None,
+        }
+    }
+
     /// The connection, or why there is none.
-    pub(crate) fn node(self, name: &str) -> anyhow::Result<Node> {
+    pub(crate) fn node(self, name: &str) -> Result<Node, UnreachedError> {
+        let name = name.to_owned();
         match self {
             Self::Configured(node, _) | Self::Maintenance(node, _) => Ok(node),
-            Self::Other(at, reason) => bail!("{name} is not at {at}: {reason}"),
-            Self::Silent(errors) if errors.is_empty() => bail!(
-                "nobody knows where {name} is: find it with `ichor discover`, and give its address by --node-address"
-            ),
+            Self::Other(at, reason) => Err(UnreachedError::Other { name, at, reason }),
+            Self::Silent(errors) if errors.is_empty() => Err(UnreachedError::Unplaced(name)),
             Self::Silent(mut errors) if errors.len() == 1 => Err(errors.remove(0).1.into()),
             Self::Silent(errors) => {
                 let told: Vec<_> =
                     errors.iter().map(|(at, error)| format!("{at}: {}", error.answer())).collect();
-                bail!("{name} does not answer: {}", told.join("; "))
+                Err(UnreachedError::Silent { name, answers: told.join("; ") })
             }
         }
     }
 }
 
+/// Nothing can run calls to nodes.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start threads")]
+pub(crate) struct RuntimeError(#[source] io::Error);
+
 /// What runs the calls to nodes, with as many connections at once as the kernel lets this process have.
-pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, RuntimeError> {
     let files = getrlimit(Resource::Nofile);
     // Where it may not be more, it is as it was.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, maximum: files.maximum });
     let built = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    built.context("cannot start threads")
+    built.map_err(RuntimeError)
 }

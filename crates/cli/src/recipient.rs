@@ -30,6 +30,17 @@ pub(crate) enum RecipientError {
     Rules { path: PathBuf, reason: String },
 }
 
+/// Why a rule of `.sops.yaml` cannot be followed.
+#[derive(Debug, thiserror::Error)]
+enum RuleError {
+    #[error("`{0}` is not a regular expression")]
+    Pattern(String),
+    #[error("the rule for {0} names several key groups, and ichor encrypts for one; use --age")]
+    Groups(String),
+    #[error("the rule for {path} names `{other}`, and ichor encrypts for age alone; use --age")]
+    Other { path: String, other: &'static str },
+}
+
 /// What a rule or a group of its keys may name beside age.
 const OTHERS: [&str; 8] =
     ["pgp", "kms", "gcp_kms", "hckms", "azure_keyvault", "hc_vault_transit_uri", "hc_vault", "merge"];
@@ -103,7 +114,7 @@ fn rules_above(file: &Path) -> Result<Option<(PathBuf, Vec<String>)>, RecipientE
     let folder = path.parent().unwrap_or(Path::new("/"));
     let relative = file.strip_prefix(folder).unwrap_or(&file).to_string_lossy().into_owned();
     let named = documents.first().map(|rules| recipients_for(rules, &relative));
-    let named = named.transpose().map_err(|reason| wrong(&reason))?.unwrap_or_default();
+    let named = named.transpose().map_err(|error| wrong(&error.to_string()))?.unwrap_or_default();
     if named.is_empty() {
         return Err(wrong(&format!("none of its creation_rules names an age recipient for {relative}")));
     }
@@ -112,11 +123,10 @@ fn rules_above(file: &Path) -> Result<Option<(PathBuf, Vec<String>)>, RecipientE
 
 /// The age recipients of the first rule for a path. What else a rule names would be left out, and whoever
 /// holds it could not read the file: that is refused.
-fn recipients_for(rules: &Value, path: &str) -> Result<Vec<String>, String> {
+fn recipients_for(rules: &Value, path: &str) -> Result<Vec<String>, RuleError> {
     for (_, rule) in document::items(rules, "/creation_rules") {
         if let Some(pattern) = rule.get("path_regex").and_then(Value::as_str) {
-            let regex =
-                Regex::new(pattern).map_err(|_| format!("`{pattern}` is not a regular expression"))?;
+            let regex = Regex::new(pattern).map_err(|_| RuleError::Pattern(pattern.to_owned()))?;
             if !regex.is_match(path) {
                 continue;
             }
@@ -126,16 +136,12 @@ fn recipients_for(rules: &Value, path: &str) -> Result<Vec<String>, String> {
             None | Some([]) => rule,
             Some([group]) => group,
             Some(_) => {
-                return Err(format!(
-                    "the rule for {path} names several key groups, and ichor encrypts for one; use --age"
-                ));
+                return Err(RuleError::Groups(path.to_owned()));
             }
         };
         let is_empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
         if let Some(other) = OTHERS.iter().find(|key| keys.get(**key).is_some_and(|value| !is_empty(value))) {
-            return Err(format!(
-                "the rule for {path} names `{other}`, and ichor encrypts for age alone; use --age"
-            ));
+            return Err(RuleError::Other { path: path.to_owned(), other });
         }
         return Ok(match keys.get("age") {
             Some(Value::String(text)) => split(text),
@@ -159,8 +165,13 @@ mod tests {
         };
 
         assert_eq!(named(json!([{"age": ["age1a", "age1b"], "pgp": []}])).unwrap(), ["age1a", "age1b"]);
-        assert!(named(json!([{"age": ["age1a"], "pgp": ["85D7"]}])).unwrap_err().contains("names `pgp`"));
+        assert!(
+            named(json!([{"age": ["age1a"], "pgp": ["85D7"]}]))
+                .unwrap_err()
+                .to_string()
+                .contains("names `pgp`")
+        );
         let two = named(json!([{"age": ["age1a"]}, {"age": ["age1b"]}]));
-        assert!(two.unwrap_err().contains("several key groups"));
+        assert!(two.unwrap_err().to_string().contains("several key groups"));
     }
 }

@@ -17,6 +17,11 @@ pub(crate) fn say(text: &str) {
     let _ = writeln!(anstream::stderr(), "{text}");
 }
 
+/// Says that something is wrong.
+pub(crate) fn say_error(text: &str) {
+    say(&format!("{ERROR}error:{ERROR:#} {text}"));
+}
+
 /// The colour of a finding.
 pub(crate) fn severity(severity: Severity) -> Style {
     match severity {

@@ -1,8 +1,7 @@
 //! Work that is shared out between the processors.
 
+use std::panic;
 use std::thread;
-
-use anyhow::anyhow;
 
 use crate::progress::Progress;
 
@@ -11,7 +10,7 @@ pub(crate) fn shared_out<'a, T: Sync, R: Send>(
     all: &'a [T],
     progress: &Progress,
     work: impl Fn(&'a T) -> R + Sync,
-) -> anyhow::Result<Vec<R>> {
+) -> Vec<R> {
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let share = all.len().div_ceil(workers).max(1);
     let done = |one| {
@@ -19,12 +18,13 @@ pub(crate) fn shared_out<'a, T: Sync, R: Send>(
         progress.step();
         result
     };
-    let parts = thread::scope(|scope| {
+    thread::scope(|scope| {
         let hands: Vec<_> =
             all.chunks(share).map(|part| scope.spawn(|| part.iter().map(done).collect::<Vec<_>>())).collect();
-        let join =
-            |hand: thread::ScopedJoinHandle<'_, _>| hand.join().map_err(|_| anyhow!("a thread failed"));
-        hands.into_iter().map(join).collect::<anyhow::Result<Vec<_>>>()
-    })?;
-    Ok(parts.into_iter().flatten().collect())
+        // A panic of a thread is one of whoever waits for it.
+        let join = |hand: thread::ScopedJoinHandle<'_, Vec<R>>| {
+            hand.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked))
+        };
+        hands.into_iter().flat_map(join).collect()
+    })
 }

@@ -1,6 +1,6 @@
 //! The texts a cluster file is made of, and places in them.
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 /// Where a value stands: which file, which line and column, how long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,13 +22,13 @@ pub struct Source {
     pub name: String,
     /// What it holds.
     pub text: String,
-    starts: OnceCell<Vec<usize>>,
+    starts: OnceLock<Vec<usize>>,
 }
 
 impl Source {
     /// A text under its name.
     pub fn new(name: String, text: String) -> Self {
-        Self { name, text, starts: OnceCell::new() }
+        Self { name, text, starts: OnceLock::new() }
     }
 
     /// Line `number`, counted from 1, without its end.

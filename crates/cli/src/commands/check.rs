@@ -9,7 +9,9 @@ use ichor_core::rules::{self, Finding, Severity, clash};
 use ichor_values::{FileIssue, Secret, Sources};
 use serde_json::json;
 
-use crate::project::{self, Project, Refused};
+use crate::argument::Format;
+use crate::project::{self, Project};
+use crate::refused::Refused;
 use crate::{disk, report, secret, style};
 
 /// Say everything that is wrong with a cluster file, before any machine is touched
@@ -36,9 +38,8 @@ pub(crate) struct Args {
     /// Write a JUnit report for a CI server
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -76,7 +77,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
 }
 
 fn print(files: &[Checked], args: &Args, out: &mut dyn Write) -> anyhow::Result<()> {
-    if args.json {
+    if args.format.json {
         return print_json(files, args, out);
     }
     files.iter().try_for_each(|file| print_text(file, out))
@@ -84,10 +85,11 @@ fn print(files: &[Checked], args: &Args, out: &mut dyn Write) -> anyhow::Result<
 
 fn check(path: &std::path::Path, resolve: bool) -> anyhow::Result<Checked> {
     let name = path.display().to_string();
-    Ok(match project::open(path)? {
-        Err(Refused { sources, problems }) => {
+    Ok(match project::open(path) {
+        Err(Refused::ClusterFile { sources, problems, .. }) => {
             Checked { name, sources, problems, findings: Vec::new(), project: None, unresolved: Vec::new() }
         }
+        Err(refused) => return Err(refused.into()),
         Ok(project) => {
             let unresolved = if resolve { unresolved(&project) } else { Vec::new() };
             let findings = project.findings();

@@ -1,7 +1,6 @@
 //! `diff`: what would change on running nodes.
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -12,10 +11,11 @@ use ichor_talos::document::one_line;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::argument::{ClusterFile, Format};
 use crate::configuration::configurations;
-use crate::project;
 use crate::reach::{self, Reach, Reached, Way};
-use crate::{report, style};
+use crate::refused::Refused;
+use crate::style;
 
 /// So many nodes are asked at once.
 const AT_ONCE: usize = 64;
@@ -31,15 +31,13 @@ const SHOWN: usize = 160;
                         Exit status: 0 no difference, 1 there are some, 2 a node could not be asked.\n\n\
                         Examples:\n  ichor diff\n  ichor diff --only solcp01\n  ichor diff --json | jq '.[] | select(.differences != [])'")]
 pub(crate) struct Args {
-    /// Cluster file
-    #[arg(default_value = "ichor.yaml")]
-    file: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterFile,
     /// Compare only this node; may be given more than once
     #[arg(long, value_name = "NODE")]
     only: Vec<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
     #[command(flatten)]
     way: Way,
 }
@@ -54,10 +52,7 @@ struct Compared {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = match project::open(&args.file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&args.file, out),
-    };
+    let project = args.cluster.open()?;
     let nodes = project.chosen(&args.only)?;
     let (reach, bundle) = Reach::open(&project, &args.way)?;
     let Some(bundle) = bundle else {
@@ -65,18 +60,13 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             "without the secrets of the cluster nobody knows what its configurations should be: `ichor secrets new`"
         );
     };
-    let wanted = match configurations(&project, &nodes, &bundle, args.way.identity.as_deref())? {
-        Ok(wanted) => wanted,
-        Err(errors) => {
-            report::unrendered(out, &errors)?;
-            return Ok(ExitCode::FAILURE);
-        }
-    };
+    let wanted = configurations(&project, &nodes, &bundle, args.way.identity.path())
+        .map_err(|errors| Refused::Unrendered { errors, consequence: None })?;
     let compared: Vec<Compared> = reach::runtime()?.block_on(async {
         let asked = nodes.iter().zip(&wanted).map(|(node, wanted)| compare(&reach, node, wanted));
         stream::iter(asked).buffered(AT_ONCE).collect().await
     });
-    if args.json {
+    if args.format.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&compared)?)?;
     } else {
         print(&compared, out)?;

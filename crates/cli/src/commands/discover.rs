@@ -17,6 +17,7 @@ use ipnet::IpNet;
 use tokio::net::TcpStream;
 use tokio::time;
 
+use crate::argument::{Format, IdentityFile};
 use crate::progress::Progress;
 use crate::project::{self, Project};
 use crate::reach;
@@ -54,27 +55,18 @@ pub(crate) struct Args {
     /// Cluster file, by which machines are recognised, if it is there
     #[arg(long, value_name = "FILE", default_value = "ichor.yaml")]
     file: PathBuf,
-    /// File with age identities that open the secrets, in place of those SOPS would use
-    #[arg(long, value_name = "FILE")]
-    identity: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    identity: IdentityFile,
+    #[command(flatten)]
+    format: Format,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = if args.file.exists() {
-        match project::open(&args.file)? {
-            Ok(project) => Some(project),
-            Err(refused) => return refused.report(&args.file, out),
-        }
-    } else {
-        None
-    };
+    let project = if args.file.exists() { Some(project::open(&args.file)?) } else { None };
     let prefixes = prefixes(args, project.as_ref())?;
     let credentials = credentials(args, project.as_ref())?;
     let found = reach::runtime()?.block_on(search(&prefixes, credentials.as_ref(), project.as_ref()))?;
-    if args.json {
+    if args.format.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&found)?)?;
     } else {
         print(&found, &prefixes, project.as_ref(), out)?;
@@ -115,7 +107,7 @@ fn credentials(args: &Args, project: Option<&Project>) -> anyhow::Result<Option<
     let Some(project) = project.filter(|project| vault::place::bundle_of(project).exists()) else {
         return Ok(None);
     };
-    let (bundle, admin) = vault::secrets(project, args.identity.as_deref())?;
+    let (bundle, admin) = vault::secrets(project, args.identity.path())?;
     Ok(Some(Arc::new(Credentials::new(&bundle.os.crt, &admin)?)))
 }
 

@@ -9,6 +9,7 @@ use ichor_values::Explanation;
 use ichor_values::nearest;
 use serde_json::json;
 
+use crate::argument::Format;
 use crate::{style, table};
 
 /// Explain a rule of `ichor check`: problem, failure and fix
@@ -16,9 +17,8 @@ use crate::{style, table};
 pub(crate) struct Args {
     /// Id of the rule, such as asn-public [default: list all rules]
     rule: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
@@ -32,9 +32,9 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
                     near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
                 );
             };
-            explain(rule, args.json, out)?;
+            explain(rule, args.format.json, out)?;
         }
-        None => list(args.json, out)?,
+        None => list(args.format.json, out)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,6 @@
 //! `logs`: what a node's services and its kernel write.
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::anyhow;
@@ -9,8 +8,8 @@ use ichor_talos::api::common::Data;
 use ichor_talos::api::machine::ServiceInfo;
 use serde_json::json;
 
+use crate::argument::ClusterOption;
 use crate::follow::{Log, follow};
-use crate::project;
 use crate::reach::{self, Reach, Reached, Way};
 use crate::{style, table};
 use ichor_client::talos::machine::LogTail;
@@ -33,9 +32,8 @@ pub(crate) struct Args {
     node: String,
     /// Service, such as ext-frr or kubelet
     service: Option<String>,
-    /// Cluster file
-    #[arg(long, value_name = "FILE", default_value = "ichor.yaml")]
-    file: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterOption,
     /// Wait for more, until Ctrl-C; a node that reboots or is lost is looked for again
     #[arg(short, long)]
     follow: bool,
@@ -53,10 +51,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = match project::open(&args.file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&args.file, out),
-    };
+    let project = args.cluster.open()?;
     let plan = project.node(&args.node)?;
     let (reach, _) = Reach::open(&project, &args.way)?;
     reach::runtime()?.block_on(async {
@@ -65,17 +60,26 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         let node = reached.node(&args.node)?;
         let copied = match (&args.service, args.follow) {
             (None, _) if !args.dmesg => return list(&node, early, args, out).await,
-            (Some(service), true) => follow(&reach, plan, node, Log::Service(service, args.tail), out).await,
+            (Some(service), true) => {
+                followed(follow(&reach, plan, node, Log::Service(service, args.tail), out).await)
+            }
             (Some(service), false) => {
                 let tail = LogTail { lines: args.tail, follow: false };
                 copy(node.logs(service, tail), None, out).await
             }
             // Of what is past the kernel gives all or nothing.
-            (None, true) => follow(&reach, plan, node, Log::Kernel { past: args.tail != Some(0) }, out).await,
+            (None, true) => {
+                followed(follow(&reach, plan, node, Log::Kernel { past: args.tail != Some(0) }, out).await)
+            }
             (None, false) => copy(node.dmesg(false, false), args.tail, out).await,
         };
         explained(copied, early, &args.node).map(|()| ExitCode::SUCCESS)
     })
+}
+
+/// A log is followed until that fails in one way or another.
+fn followed(ended: Result<io::Error, NodeError>) -> anyhow::Result<()> {
+    Err(ended?.into())
 }
 
 /// Copies a stream, or the last lines of it.

@@ -8,6 +8,8 @@ use ichor_talos::meta;
 use ichor_talos::meta::Value;
 use serde_json::json;
 
+use crate::argument::Format;
+use crate::refused::Refused;
 use crate::style;
 
 /// The longest text that is read: the META partition holds no more.
@@ -58,9 +60,8 @@ struct Encode {
 struct Decode {
     /// What to decode; standard input when left out or -
     text: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
@@ -73,14 +74,11 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
 fn encode(args: &Encode, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let parsed: Result<Vec<_>, _> =
         args.values.iter().enumerate().map(|(nth, text)| Value::parse(text, nth + 1)).collect();
-    let values = match parsed {
-        Ok(values) => values,
-        Err(error) => return Ok(refuse([error.to_string()])),
-    };
+    let values = parsed.map_err(|error| Refused::reasons([error]))?;
     let cut: Vec<_> = meta::cut(&values).collect();
     if !cut.is_empty() {
         let told = |key| format!("the value of key {key:#x} has a `;`, at which Talos would cut it");
-        return Ok(refuse(cut.into_iter().map(told)));
+        return Err(Refused::reasons(cut.into_iter().map(told)).into());
     }
     for key in meta::repeated(&values) {
         warn(&format!("key {key:#x} stands more than once, and a node keeps one value of it"));
@@ -107,14 +105,11 @@ fn decode(args: &Decode, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
             text
         }
     };
-    let values = match meta::decode(meta::encoded_part(&text)) {
-        Ok(values) => values,
-        Err(error) => return Ok(refuse([error.to_string()])),
-    };
+    let values = meta::decode(meta::encoded_part(&text)).map_err(|error| Refused::reasons([error]))?;
     if values.is_empty() {
         warn("there is nothing to decode");
     }
-    if args.json {
+    if args.format.json {
         let all: Vec<_> =
             values.iter().map(|value| json!({"key": value.key, "value": value.value})).collect();
         writeln!(out, "{:#}", serde_json::Value::Array(all))?;
@@ -128,11 +123,4 @@ fn decode(args: &Decode, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
 
 fn warn(text: &str) {
     style::say(&format!("{}warning:{} {text}", style::WARNING, style::WARNING.render_reset()));
-}
-
-fn refuse(reasons: impl IntoIterator<Item = String>) -> ExitCode {
-    for reason in reasons {
-        style::say(&format!("{}error:{} {reason}", style::ERROR, style::ERROR.render_reset()));
-    }
-    ExitCode::FAILURE
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
+use ichor_bgp::render::SecretError;
 use ichor_core::cluster::section::Role;
 use ichor_core::migrate::{self, DocumentId, Loss, Side, Sides, Step, StepError, When};
 use ichor_core::model::Cluster;
@@ -18,8 +19,10 @@ use ichor_talos::secrets::Bundle;
 use ichor_values::{Backend, Issue, Secret};
 use serde_json::{Value, json};
 
+use crate::argument::{ArgumentError, ClusterFile, IdentityFile};
 use crate::progress::Progress;
-use crate::project::{self, Project};
+use crate::project::Project;
+use crate::refused::Refused;
 use crate::tree::{Scope, Tree};
 use crate::vault::{self, Vault};
 use crate::{report, style, table};
@@ -43,48 +46,43 @@ pub(crate) struct Args {
     /// The backend they get
     #[arg(value_parser = backend)]
     to: Backend,
-    /// Cluster file
-    #[arg(default_value = "ichor.yaml")]
-    file: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterFile,
     /// Folder to write the patches to; the cluster gets a folder of its own in it
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Print JSON; documents by kind and name, what they hold is in the patches
     #[arg(long)]
     json: bool,
-    /// File with age identities that open the secrets, in place of those SOPS would use
-    #[arg(long, value_name = "FILE")]
-    identity: Option<PathBuf>,
+    #[command(flatten)]
+    identity: IdentityFile,
 }
 
-fn backend(word: &str) -> Result<Backend, String> {
+fn backend(word: &str) -> Result<Backend, ArgumentError> {
     let known = Backend::ALL.iter().copied().find(|backend| backend.word() == word);
-    known.ok_or_else(|| "want native, frr, bird or gobgp".to_owned())
+    known.ok_or(ArgumentError::want("native, frr, bird or gobgp"))
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = match project::open(&args.file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&args.file, out),
-    };
+    let project = args.cluster.open()?;
     let Some(sides) = migrate::sides(&project.cluster, &project.plan, args.from, args.to) else {
         bail!("no node moves from {} to {}: `ichor show bgp` says what they have", args.from, args.to);
     };
-    let (bundle, _) = vault::secrets(&project, args.identity.as_deref())?;
+    let (bundle, _) = vault::secrets(&project, args.identity.path())?;
     let work = Work {
         project: &project,
         attachments: project.attachments(),
-        patches: vault::patch_texts(&project, args.identity.as_deref()),
+        patches: vault::patch_texts(&project, args.identity.path()),
         bundle,
     };
     let Some(steps) = work.steps(&sides, out)? else {
         style::say(&format!("the cluster cannot move from {} to {}", args.from, args.to));
-        return Ok(ExitCode::FAILURE);
+        return Err(Refused::Printed.into());
     };
     if let Some(folder) = &args.output {
         write_patches(&folder.join(project.plan.cluster.name.as_str()), &steps)?;
     }
-    let Some(losses) = proved(&sides) else { return Ok(ExitCode::FAILURE) };
+    let losses = proved(&sides)?;
     if args.json {
         print_json(&steps, &losses, out)?;
     } else {
@@ -98,19 +96,11 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::from(u8::from(!fine)))
 }
 
-/// What is lost at every step; none when it cannot be known, which is told.
-fn proved(sides: &Sides) -> Option<Vec<Loss>> {
+/// What is lost at every step.
+fn proved(sides: &Sides) -> Result<Vec<Loss>, Refused> {
     let _progress = Progress::start("proving");
     let (before, after) = (plan::plan(&sides.from), plan::plan(&sides.to));
-    match migrate::losses((&sides.from, &before), (&sides.to, &after), &sides.nodes) {
-        Ok(losses) => Some(losses),
-        Err(errors) => {
-            for error in errors {
-                style::say(&format!("{}error:{} {error}", style::ERROR, style::ERROR.render_reset()));
-            }
-            None
-        }
-    }
+    migrate::losses((&sides.from, &before), (&sides.to, &after), &sides.nodes).map_err(Refused::reasons)
 }
 
 /// Whether a step costs nothing but the node's own addresses.
@@ -186,7 +176,7 @@ impl Work<'_> {
         nodes: &[usize],
     ) -> Result<Vec<Vec<Value>>, Vec<Issue>> {
         let vault = Vault::new(self.project.name());
-        let fetch = |reference: &Secret| vault.open(reference);
+        let fetch = |reference: &Secret| vault.open(reference).map_err(SecretError::new);
         let renderer = Renderer::new(Inputs {
             cluster,
             plan,

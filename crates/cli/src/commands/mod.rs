@@ -31,9 +31,6 @@ mod verify;
 
 use std::io::Write;
 use std::process::ExitCode;
-use std::time::Duration;
-
-use ichor_values as value;
 
 /// What `ichor` can do.
 #[derive(Debug, clap::Subcommand)]
@@ -101,11 +98,4 @@ impl Command {
             Self::Man(args) => man::run(args, out),
         }
     }
-}
-
-/// How long something may take, as it is typed.
-fn time(text: &str) -> Result<Duration, String> {
-    let time =
-        value::Duration::parse(text).map_err(|wrong| format!("{wrong}: want one such as 90s or 20m"))?;
-    Ok(Duration::from_secs(time.0))
 }

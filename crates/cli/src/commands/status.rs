@@ -1,15 +1,14 @@
 //! `status`: how the nodes of a cluster are.
 
 use std::io::{IsTerminal as _, Write, stdout};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use ichor_core::observe::Report;
 use ichor_core::plan::NodePlan;
 
+use crate::argument::ClusterFile;
 use crate::configuration::comparable;
-use crate::project;
 use crate::reach::{self, Reach, Way};
 use crate::{observe, style};
 
@@ -28,9 +27,8 @@ const PAUSE: Duration = Duration::from_secs(5);
                         Examples:\n  ichor status\n  ichor status --watch\n  ichor status --json | jq '.nodes[] | select(.problems != [])'"
 )]
 pub(crate) struct Args {
-    /// Cluster file
-    #[arg(default_value = "ichor.yaml")]
-    file: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterFile,
     /// Ask again every five seconds, until Ctrl-C
     #[arg(short, long)]
     watch: bool,
@@ -42,13 +40,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = match project::open(&args.file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&args.file, out),
-    };
+    let project = args.cluster.open()?;
     let (reach, bundle) = Reach::open(&project, &args.way)?;
     let nodes: Vec<&NodePlan> = project.plan.nodes.iter().collect();
-    let wanted = comparable(&project, &nodes, bundle.as_ref(), args.way.identity.as_deref())?;
+    let wanted = comparable(&project, &nodes, bundle.as_ref(), args.way.identity.path())?;
     reach::runtime()?.block_on(async {
         loop {
             let report = observe::cluster(&project, &reach, wanted.as_deref()).await;

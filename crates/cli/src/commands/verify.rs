@@ -1,13 +1,12 @@
 //! `verify`: what keeps a cluster from being as its file means it.
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ichor_core::verify::judge;
 
+use crate::argument::ClusterFile;
 use crate::configuration::comparable;
-use crate::project;
 use crate::reach::{self, Reach, Way};
 use crate::style;
 use crate::verify::{Look, Providers};
@@ -25,9 +24,8 @@ use crate::verify::{Look, Providers};
                         Examples:\n  ichor verify\n  ichor verify --only solcp01\n  ichor verify --json | jq '.nodes[].checks[] | select(.verdict == \"broken\")'"
 )]
 pub(crate) struct Args {
-    /// Cluster file
-    #[arg(default_value = "ichor.yaml")]
-    file: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterFile,
     /// Only this node; may be given more than once
     #[arg(long, value_name = "NODE")]
     only: Vec<String>,
@@ -39,13 +37,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = match project::open(&args.file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&args.file, out),
-    };
+    let project = args.cluster.open()?;
     let nodes = project.chosen(&args.only)?;
     let (reach, bundle) = Reach::open(&project, &args.way)?;
-    let wanted = comparable(&project, &nodes, bundle.as_ref(), args.way.identity.as_deref())?;
+    let wanted = comparable(&project, &nodes, bundle.as_ref(), args.way.identity.path())?;
     let mut wanted = wanted.unwrap_or_default().into_iter();
     let nodes = nodes.into_iter().map(|node| (node, wanted.next())).collect();
     let providers = Providers::of(&project);

@@ -6,8 +6,8 @@ use ichor_talos::resource::MachineStatus;
 use ichor_values::TalosVersion;
 use tokio::time::{self, Instant};
 
-use super::Crew;
 use super::running::{release, unready};
+use super::{Crew, CrewError};
 use ichor_client::talos::{Node, NodeError};
 
 /// Another text after every start of the kernel.
@@ -39,7 +39,7 @@ impl Crew<'_> {
         before: &str,
         patience: Duration,
         told: &dyn Fn(&str),
-    ) -> Result<TalosVersion, String> {
+    ) -> Result<TalosVersion, CrewError> {
         let end = Instant::now() + patience;
         let mut last = String::new();
         loop {
@@ -54,7 +54,7 @@ impl Crew<'_> {
                 last = waits;
             }
             if Instant::now() + AGAIN >= end {
-                return Err(format!("it did not come back within {} s: {last}", patience.as_secs()));
+                return Err(CrewError::Away { seconds: patience.as_secs(), last });
             }
             time::sleep(AGAIN).await;
         }
@@ -62,7 +62,7 @@ impl Crew<'_> {
 
     async fn look_back(&self, name: &str, before: &str) -> Result<TalosVersion, Still> {
         let silent = |error: NodeError| Still::Silent(error.answer().to_owned());
-        let node = self.connect(name).await.map_err(Still::Silent)?;
+        let node = self.connect(name).await.map_err(|error| Still::Silent(error.to_string()))?;
         if boot_id(&node).await.map_err(silent)? == before {
             return Err(Still::Before);
         }
@@ -70,6 +70,6 @@ impl Crew<'_> {
         if let Some(why) = unready(status.as_ref()) {
             return Err(Still::Unready(why));
         }
-        release(&node).await.map_err(Still::Unready)
+        release(&node).await.map_err(|error| Still::Unready(error.answer()))
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use ichor_talos::kubernetes::Pod;
 use tokio::time::{self, Instant};
 
-use super::Crew;
-use ichor_client::kubernetes::{Evicted, KubernetesError};
+use super::{Crew, CrewError};
+use ichor_client::kubernetes::Evicted;
 
 /// How long between two looks.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -30,14 +30,13 @@ impl Crew<'_> {
         reason: &str,
         patience: Duration,
         told: &dyn Fn(&str),
-    ) -> Result<Drained, String> {
-        let words = |error: KubernetesError| error.to_string();
-        let Some(node) = self.kubernetes.node(name).await.map_err(words)? else {
+    ) -> Result<Drained, CrewError> {
+        let Some(node) = self.kubernetes.node(name).await? else {
             return Ok(Drained::Unknown);
         };
         let ours = !node.unschedulable || node.cordoned_for.is_some();
         if ours {
-            self.kubernetes.cordon(name, reason).await.map_err(words)?;
+            self.kubernetes.cordon(name, reason).await?;
         }
         let moved = self.move_pods(name, patience, told).await;
         match moved {
@@ -45,16 +44,16 @@ impl Crew<'_> {
             Err(why) if !ours => Err(why),
             Err(why) => match self.kubernetes.uncordon(name).await {
                 Ok(()) => Err(why),
-                Err(error) => Err(format!("{why}; and it stays cordoned: {error}")),
+                Err(uncordon) => Err(CrewError::Cordoned { drain: Box::new(why), uncordon }),
             },
         }
     }
 
-    async fn move_pods(&self, name: &str, patience: Duration, told: &dyn Fn(&str)) -> Result<(), String> {
+    async fn move_pods(&self, name: &str, patience: Duration, told: &dyn Fn(&str)) -> Result<(), CrewError> {
         let end = Instant::now() + patience;
         let mut last = String::new();
         loop {
-            let pods = self.kubernetes.pods(name).await.map_err(|error| error.to_string())?;
+            let pods = self.kubernetes.pods(name).await?;
             let pods: Vec<Pod> = pods.into_iter().filter(|pod| pod.moves).collect();
             if pods.is_empty() {
                 return Ok(());
@@ -62,7 +61,7 @@ impl Crew<'_> {
             let mut waits = Vec::new();
             for pod in &pods {
                 let named = format!("{}/{}", pod.namespace, pod.name);
-                match self.kubernetes.evict(pod).await.map_err(|error| error.to_string())? {
+                match self.kubernetes.evict(pod).await? {
                     Evicted::Gone => {}
                     Evicted::Going => waits.push(named),
                     Evicted::Later(why) => waits.push(format!("{named} ({why})")),
@@ -74,7 +73,7 @@ impl Crew<'_> {
                 last = line;
             }
             if Instant::now() + AGAIN >= end {
-                return Err(format!("after {} s these pods are still there: {last}", patience.as_secs()));
+                return Err(CrewError::Pods { seconds: patience.as_secs(), pods: last });
             }
             time::sleep(AGAIN).await;
         }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use ichor_core::cluster::section::Role;
 use ichor_talos::api::cluster::ClusterInfo;
 
-use super::{Crew, addresses};
+use super::{Crew, CrewError, addresses};
 use ichor_client::talos::Node;
 
 impl Crew<'_> {
     /// Lets a control plane look at all nodes until they are well; `told` hears what it waits for, and not what was well at once.
-    pub(crate) async fn health(&self, wait: Duration, told: &dyn Fn(&str)) -> Result<(), String> {
-        let mut last = "no control plane answers".to_owned();
+    pub(crate) async fn health(&self, wait: Duration, told: &dyn Fn(&str)) -> Result<(), CrewError> {
+        let mut last = CrewError::NoControlPlane;
         for node in self.control_planes() {
             match self.connect(node.name.as_str()).await {
                 Ok(node) => return self.health_by(&node, wait, told).await,
@@ -21,7 +21,7 @@ impl Crew<'_> {
         Err(last)
     }
 
-    async fn health_by(&self, node: &Node, wait: Duration, told: &dyn Fn(&str)) -> Result<(), String> {
+    async fn health_by(&self, node: &Node, wait: Duration, told: &dyn Fn(&str)) -> Result<(), CrewError> {
         let mut stream = node.health(self.info(), wait);
         let mut waits = String::new();
         loop {
@@ -34,8 +34,8 @@ impl Crew<'_> {
                     }
                     waits = progress.message;
                 }
-                Err(error) if waits.is_empty() => return Err(error.to_string()),
-                Err(error) => return Err(format!("{waits} ({})", error.answer())),
+                Err(error) if waits.is_empty() => return Err(error.into()),
+                Err(error) => return Err(CrewError::Unwell { waits, error: Box::new(error) }),
             }
         }
     }

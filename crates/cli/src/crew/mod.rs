@@ -6,17 +6,18 @@
 
 mod back;
 mod drain;
+mod error;
 mod etcd;
 mod health;
 mod running;
 
-use anyhow::Context as _;
 use ichor_core::bringup::contact::contacts;
 use ichor_core::bringup::{Contact, Stage};
 use ichor_core::cluster::section::Role;
 use ichor_core::plan::NodePlan;
 use ichor_talos::secrets::Bundle;
 
+use crate::chain::chain;
 use crate::project::Project;
 use crate::reach::{Reach, Reached, Way};
 use ichor_client::kubernetes;
@@ -25,6 +26,7 @@ use ichor_client::talos::Node;
 
 pub(crate) use back::boot_id;
 pub(crate) use drain::Drained;
+pub(crate) use error::{CrewError, CrewOpenError};
 
 /// The nodes of a cluster.
 pub(crate) struct Crew<'p> {
@@ -46,9 +48,9 @@ pub(crate) enum Answers {
 
 impl<'p> Crew<'p> {
     /// The nodes of a project, reached with its secrets, which are given along.
-    pub(crate) fn open(project: &'p Project, way: &Way) -> anyhow::Result<(Self, Bundle)> {
+    pub(crate) fn open(project: &'p Project, way: &Way) -> Result<(Self, Bundle), CrewOpenError> {
         let (reach, bundle) = Reach::open(project, way)?;
-        let bundle = bundle.context("without the secrets of the cluster its nodes listen to nobody")?;
+        let bundle = bundle.ok_or(CrewOpenError::NoSecrets)?;
         let plan = &project.plan;
         let mut places: Vec<Place> = Vec::new();
         for node in plan.control_planes() {
@@ -83,20 +85,18 @@ impl<'p> Crew<'p> {
             Reached::Maintenance(_, at) => Answers::Maintenance(at),
             other => {
                 let why = other.node(node.name.as_str()).err();
-                Answers::Nobody(why.map(|why| format!("{why:#}")).unwrap_or_default())
+                Answers::Nobody(why.map(|why| chain(&why)).unwrap_or_default())
             }
         }
     }
 
     /// Connects to a node, or says why that is not possible.
-    pub(crate) async fn connect(&self, name: &str) -> Result<Node, String> {
+    pub(crate) async fn connect(&self, name: &str) -> Result<Node, CrewError> {
         let node = self.nodes().iter().find(|node| node.name.as_str() == name);
-        match self.look(node.ok_or("the file has no such node")?).await {
+        match self.look(node.ok_or(CrewError::UnknownNode)?).await {
             Answers::Node(node) => Ok(node),
-            Answers::Maintenance(at) => {
-                Err(format!("the machine at {at} is in maintenance mode, and no node yet"))
-            }
-            Answers::Nobody(why) => Err(why),
+            Answers::Maintenance(at) => Err(CrewError::Maintenance(at)),
+            Answers::Nobody(why) => Err(CrewError::Nobody(why)),
         }
     }
 }

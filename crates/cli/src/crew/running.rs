@@ -5,17 +5,16 @@ use ichor_core::upgrade::Running;
 use ichor_talos::resource::{ExtensionStatus, MachineStatus};
 use ichor_values::TalosVersion;
 
-use super::Crew;
-use ichor_client::talos::{Node, NodeError};
+use super::{Crew, CrewError};
+use ichor_client::talos::Node;
 
 impl Crew<'_> {
     /// What a node runs, as far as it tells itself.
-    pub(crate) async fn running(&self, name: &str) -> Result<Running, String> {
+    pub(crate) async fn running(&self, name: &str) -> Result<Running, CrewError> {
         let node = self.connect(name).await?;
-        let words = |error: NodeError| error.to_string();
         let (version, status, extensions) =
             tokio::join!(node.version(), node.get::<MachineStatus>(MachineStatus::ID), extensions(&node));
-        let (version, status) = (version.map_err(words)?, status.map_err(words)?);
+        let (version, status) = (version?, status?);
         let platform = version.platform.map(|platform| platform.name).unwrap_or_default();
         let version = version.version.unwrap_or_default();
         let release = parse(&version.tag)?;
@@ -36,13 +35,13 @@ async fn extensions(node: &Node) -> Option<Vec<ExtensionTold>> {
 }
 
 /// The release of a node.
-pub(super) async fn release(node: &Node) -> Result<TalosVersion, String> {
-    let version = node.version().await.map_err(|error| error.answer().to_owned())?;
+pub(super) async fn release(node: &Node) -> Result<TalosVersion, CrewError> {
+    let version = node.version().await?;
     parse(&version.version.unwrap_or_default().tag)
 }
 
-fn parse(tag: &str) -> Result<TalosVersion, String> {
-    TalosVersion::parse(tag).map_err(|_| format!("it says its release is `{tag}`, which is none"))
+fn parse(tag: &str) -> Result<TalosVersion, CrewError> {
+    TalosVersion::parse(tag).map_err(|_| CrewError::NoRelease(tag.to_owned()))
 }
 
 /// What a machine lacks to run and be ready.

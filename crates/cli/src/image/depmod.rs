@@ -1,16 +1,30 @@
 //! The list of all modules of an image, which depmod of this machine writes.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use ichor_image::build::extension::Extension;
-use ichor_image::build::modules::{Item, Modules};
+use ichor_image::build::modules::{Item, Modules, ModulesError};
 use ichor_image::media::Content;
 
-use super::program::{self, Absent};
+use super::program::{self, Absent, ProgramError};
 use super::scratch::Scratch;
+
+/// Why modules are not listed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DepmodError {
+    #[error("cannot make a folder for modules")]
+    Scratch(#[source] io::Error),
+    #[error(transparent)]
+    Modules(#[from] ModulesError),
+    #[error("cannot write the order of modules")]
+    Order(#[source] io::Error),
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    #[error("cannot read what depmod wrote to {}", folder.display())]
+    Read { folder: PathBuf, source: io::Error },
+}
 
 /// Which of two modules of one name is taken: as Talos' imager says it, one that is not Talos' own.
 const ORDER: &str = "search extras built-in\n";
@@ -27,11 +41,11 @@ pub(crate) fn find(extension: &Extension) -> Result<PathBuf, Absent> {
 }
 
 /// The extension that lists all modules.
-pub(crate) fn list(depmod: &Path, modules: &Modules<'_>) -> anyhow::Result<Extension> {
-    let folder = Scratch::new().context("cannot make a folder for modules")?;
+pub(crate) fn list(depmod: &Path, modules: &Modules<'_>) -> Result<Extension, DepmodError> {
+    let folder = Scratch::new().map_err(DepmodError::Scratch)?;
     unpack(modules, folder.path())?;
     let order = folder.path().join("order.conf");
-    fs::write(&order, ORDER).context("cannot write the order of modules")?;
+    fs::write(&order, ORDER).map_err(DepmodError::Order)?;
     program::run(depmod, folder.path(), |command| {
         // depmod of Debian 12 dies of a relative path to its configuration.
         command.args(["--all", "--basedir", "usr", "--config"]).arg(&order).arg(&modules.kernel);
@@ -39,7 +53,7 @@ pub(crate) fn list(depmod: &Path, modules: &Modules<'_>) -> anyhow::Result<Exten
     gather(&folder.path().join("usr/lib/modules").join(&modules.kernel), &modules.kernel)
 }
 
-fn unpack(modules: &Modules<'_>, folder: &Path) -> anyhow::Result<()> {
+fn unpack(modules: &Modules<'_>, folder: &Path) -> Result<(), ModulesError> {
     modules.unpack(&mut |path, item| {
         let at = folder.join(path);
         match item {
@@ -50,19 +64,18 @@ fn unpack(modules: &Modules<'_>, folder: &Path) -> anyhow::Result<()> {
                 Ok(out.flush()?)
             }
         }
-    })?;
-    Ok(())
+    })
 }
 
 /// What lists modules, beside them.
-fn gather(folder: &Path, kernel: &str) -> anyhow::Result<Extension> {
-    let failed = || format!("cannot read what depmod wrote to {}", folder.display());
+fn gather(folder: &Path, kernel: &str) -> Result<Extension, DepmodError> {
+    let failed = |source| DepmodError::Read { folder: folder.to_owned(), source };
     let mut files = Vec::new();
-    for entry in folder.read_dir().with_context(failed)? {
-        let entry = entry.with_context(failed)?;
+    for entry in folder.read_dir().map_err(failed)? {
+        let entry = entry.map_err(failed)?;
         let name = entry.file_name().into_string().unwrap_or_default();
         if name.starts_with("modules.") && entry.path().is_file() {
-            files.push((name, Content::from(fs::read(entry.path()).with_context(failed)?)));
+            files.push((name, Content::from(fs::read(entry.path()).map_err(failed)?)));
         }
     }
     files.sort_by(|(one, _), (other, _)| one.cmp(other));

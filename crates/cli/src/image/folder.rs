@@ -6,37 +6,48 @@ use std::os::unix::fs::{FileExt as _, FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
 use ichor_image::media::{Content, Image};
 use ichor_image::oci::{Entry, Kind, Root};
 
 /// More than any extension has.
 const MOST_ENTRIES: usize = 250_000;
 
+/// Why a folder is no tree.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FolderError {
+    #[error("cannot read {}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{} has a name that is not UTF-8", .0.display())]
+    Name(PathBuf),
+    #[error("{} has more than {MOST_ENTRIES} files and folders, which is no extension", .0.display())]
+    TooMany(PathBuf),
+}
+
+impl FolderError {
+    fn read(path: &Path) -> impl Fn(io::Error) -> Self + Copy {
+        move |source| Self::Read { path: path.to_owned(), source }
+    }
+}
+
 /// Everything below a folder.
-pub(crate) fn root(top: &Path) -> anyhow::Result<Root> {
+pub(crate) fn root(top: &Path) -> Result<Root, FolderError> {
     let mut root = Root::default();
     let mut folders = vec![(top.to_owned(), String::new())];
     while let Some((folder, inside)) = folders.pop() {
-        let failed = || format!("cannot read {}", folder.display());
-        for entry in folder.read_dir().with_context(failed)? {
-            let entry = entry.with_context(failed)?;
+        let failed = FolderError::read(&folder);
+        for entry in folder.read_dir().map_err(failed)? {
+            let entry = entry.map_err(failed)?;
             let on_disk = entry.path();
             let name = entry.file_name();
-            let name = name
-                .to_str()
-                .with_context(|| format!("{} has a name that is not UTF-8", on_disk.display()))?;
+            let name = name.to_str().ok_or_else(|| FolderError::Name(on_disk.clone()))?;
             let path = if inside.is_empty() { name.to_owned() } else { format!("{inside}/{name}") };
-            let entry = read(&on_disk).with_context(|| format!("cannot read {}", on_disk.display()))?;
+            let entry = read(&on_disk).map_err(FolderError::read(&on_disk))?;
             if entry.kind == Kind::Folder {
                 folders.push((on_disk, path.clone()));
             }
             root.put(&path, entry);
             if root.len() > MOST_ENTRIES {
-                bail!(
-                    "{} has more than {MOST_ENTRIES} files and folders, which is no extension",
-                    top.display()
-                );
+                return Err(FolderError::TooMany(top.to_owned()));
             }
         }
     }

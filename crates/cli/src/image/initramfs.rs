@@ -1,25 +1,66 @@
 //! The initramfs of an image: what is published, and extensions behind it.
 
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{self, BufWriter};
 
-use anyhow::Context as _;
-use ichor_image::build::conflict::conflicts;
+use ichor_image::build::conflict::{ConflictError, conflicts};
 use ichor_image::build::extension::Extension;
-use ichor_image::build::initramfs::{Addition, Base, ROOT};
-use ichor_image::build::modules::Modules;
+use ichor_image::build::fit::FitError;
+use ichor_image::build::initramfs::{Addition, Base, ROOT, ReadError};
+use ichor_image::build::modules::{Modules, ModulesError};
 use ichor_image::build::{Parts, fit};
-use ichor_image::media::Content;
-use ichor_image::media::squashfs;
+use ichor_image::media::{Content, cpio, squashfs};
 use ichor_image::oci::Spool as _;
 use ichor_talos::extension::Metadata;
 use ichor_values::Arch;
 use ichor_values::TalosVersion;
 
-use super::{Opened, depmod};
-use crate::oci::{Disk, full};
+use super::Opened;
+use super::depmod::{self, DepmodError};
+use super::program::Absent;
+use crate::oci::{Disk, SpoolError, full};
 use crate::press::on_all_processors;
 use crate::progress::Progress;
+
+/// Why a release does not get extensions.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GroundError {
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+    #[error("cannot use the initramfs")]
+    Unusable(#[source] ReadError),
+    #[error("the initramfs has no root file system")]
+    NoRoot,
+    #[error(transparent)]
+    Misfit(#[from] FitError),
+    #[error(transparent)]
+    Conflict(#[from] ConflictError),
+    #[error(transparent)]
+    Modules(#[from] ModulesError),
+    #[error("an extension with modules")]
+    NoModules,
+    #[error(transparent)]
+    Absent(#[from] Absent),
+    #[error(transparent)]
+    Depmod(#[from] DepmodError),
+    #[error("cannot pack the extensions")]
+    Pack(#[source] io::Error),
+    #[error(transparent)]
+    Initramfs(#[from] cpio::WriteError),
+    #[error("cannot pack the extension {name}")]
+    Squash { name: String, source: SquashError },
+    #[error(transparent)]
+    Opened(#[from] io::Error),
+}
+
+/// Why the file system of an extension cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SquashError {
+    #[error(transparent)]
+    File(#[from] io::Error),
+    #[error(transparent)]
+    Write(#[from] squashfs::WriteError),
+}
 
 /// The parts of a release that were looked into.
 pub(crate) struct Ground {
@@ -40,18 +81,18 @@ pub(crate) struct Initramfs {
 
 impl Ground {
     /// Looks into the parts of a release: whether they belong together, and which extensions they have already.
-    pub(crate) fn open(parts: Parts, talos: &TalosVersion, arch: Arch) -> anyhow::Result<Self> {
+    pub(crate) fn open(parts: Parts, talos: &TalosVersion, arch: Arch) -> Result<Self, GroundError> {
         let _progress = Progress::start("reading the initramfs");
         let mut spool = Disk::new()?;
         let base = Base::read(&parts.initramfs, &mut |_, bytes| spool.keep(bytes).map(Some));
-        let base = base.context("cannot use the initramfs")?;
-        let root = base.kept.get(ROOT).context("the initramfs has no root file system")?;
+        let base = base.map_err(GroundError::Unusable)?;
+        let root = base.kept.get(ROOT).ok_or(GroundError::NoRoot)?;
         let kernel = fit::check(&parts.kernel, root, talos, arch)?;
         Ok(Self { parts, talos: talos.clone(), kernel, base })
     }
 
     /// Everything that is wrong with extensions in one image, in words, and whether it keeps the image from being made.
-    pub(crate) fn conflicts(&self, extensions: &[Extension]) -> anyhow::Result<Vec<(String, bool)>> {
+    pub(crate) fn conflicts(&self, extensions: &[Extension]) -> Result<Vec<(String, bool)>, GroundError> {
         let conflicts = conflicts(extensions, &self.base, &self.talos, self.kernel.as_deref())?;
         let mut found: Vec<_> = conflicts.iter().map(|it| (it.to_string(), it.is_fatal())).collect();
         if let Some(extension) = extensions.iter().find(|extension| !extension.kernels().is_empty()) {
@@ -61,17 +102,17 @@ impl Ground {
     }
 
     /// The extensions with one more that lists the modules of all; none where they have no modules.
-    fn with_modules(&self, extensions: &[Extension]) -> anyhow::Result<Option<Vec<Extension>>> {
+    fn with_modules(&self, extensions: &[Extension]) -> Result<Option<Vec<Extension>>, GroundError> {
         let Some(modules) = Modules::of(extensions, &self.base)? else { return Ok(None) };
         let _progress = Progress::start("listing kernel modules");
         let first = extensions.iter().find(|extension| !extension.kernels().is_empty());
-        let program = depmod::find(first.context("an extension with modules")?)?;
+        let program = depmod::find(first.ok_or(GroundError::NoModules)?)?;
         let list = depmod::list(&program, &modules)?;
         Ok(Some(extensions.iter().cloned().chain([list]).collect()))
     }
 
     /// The initramfs with extensions, which have no conflicts.
-    pub(crate) fn with(&self, extensions: &[Extension]) -> anyhow::Result<Initramfs> {
+    pub(crate) fn with(&self, extensions: &[Extension]) -> Result<Initramfs, GroundError> {
         let base = &self.parts.initramfs;
         let mut sizes = vec![("published initramfs".to_owned(), base.len())];
         if extensions.is_empty() {
@@ -81,10 +122,10 @@ impl Ground {
         let listed = self.with_modules(extensions)?;
         let extensions = listed.as_deref().unwrap_or(extensions);
         let plan = self.base.plan(extensions);
-        let squashes = plan.additions.iter().map(squash).collect::<anyhow::Result<Vec<_>>>()?;
+        let squashes = plan.additions.iter().map(squash).collect::<Result<Vec<_>, _>>()?;
         let mut spool = Disk::new()?;
         let tail = spool.write(Box::new(|out| plan.write_tail(&squashes, out)));
-        let content = plan.initramfs(tail.context("cannot pack the extensions")?)?;
+        let content = plan.initramfs(tail.map_err(GroundError::Pack)?)?;
         for (addition, squash) in plan.additions.iter().zip(&squashes) {
             sizes.push((format!("extension {}", addition.layer.metadata.name), squash.len()));
         }
@@ -98,10 +139,10 @@ fn named(metadata: &Metadata) -> (String, String) {
 }
 
 /// The file system of an extension, in a file without a name.
-fn squash(addition: &Addition) -> anyhow::Result<Content> {
+fn squash(addition: &Addition) -> Result<Content, GroundError> {
     let name = &addition.layer.metadata.name;
     let _progress = Progress::start("packing extensions");
-    let attempt = || -> anyhow::Result<File> {
+    let attempt = || -> Result<File, SquashError> {
         let mut out = BufWriter::new(tempfile::tempfile()?);
         squashfs::write(&addition.tree, "rootfs", &mut out, &on_all_processors).map_err(
             |error| match error {
@@ -111,6 +152,6 @@ fn squash(addition: &Addition) -> anyhow::Result<Content> {
         )?;
         Ok(out.into_inner().map_err(|error| full(error.into_error()))?)
     };
-    let file = attempt().with_context(|| format!("cannot pack the extension {name}"))?;
+    let file = attempt().map_err(|source| GroundError::Squash { name: name.clone(), source })?;
     Ok(Opened::content(file)?)
 }

@@ -7,10 +7,9 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
-use ichor_image::build::{Heap, packed_disk};
+use ichor_image::build::{Heap, PartsError, packed_disk};
 use ichor_image::media::Content;
-use ichor_image::oci::{Image, LAYOUT, Source};
+use ichor_image::oci::{Image, LAYOUT, ReadError, Source};
 use ichor_talos::asset::{Asset, Factory, Order};
 use ichor_talos::schematic::Schematic;
 use ichor_values::Arch;
@@ -18,10 +17,46 @@ use ichor_values::TalosVersion;
 use ichor_values::digest::sha256;
 
 use super::Opened;
-use crate::cache::Fetch;
+use crate::cache::{Fetch, FetchError};
 use crate::http::{self, Client};
-use crate::oci::{Cached, Disk, Place};
+use crate::oci::{Cached, Disk, ImageOpenError, Place, SpoolError};
 use crate::progress::Progress;
+
+/// Why the parts of a release cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum InputError {
+    #[error("cannot read {}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{} is not a regular file", .0.display())]
+    NotFile(PathBuf),
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    #[error(
+        "{0}: want the address of a kernel, an initramfs, an ISO, a UKI or a disk image, by its official name"
+    )]
+    Address(String),
+    #[error(transparent)]
+    Open(#[from] ImageOpenError),
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+    #[error("{failure}")]
+    Image { failure: String, source: ReadError },
+    #[error(transparent)]
+    Parts(#[from] PartsError),
+    #[error(
+        "there is nothing of Talos for {arch} in {}; want files such as vmlinuz-{arch}, initramfs-{arch}.xz or metal-{arch}.iso",
+        folder.display()
+    )]
+    Nothing { arch: Arch, folder: PathBuf },
+    #[error("cannot unpack {name}")]
+    Unpack { name: String, source: io::Error },
+}
+
+impl InputError {
+    fn read(path: &Path) -> impl Fn(io::Error) -> Self + Copy {
+        move |source| Self::Read { path: path.to_owned(), source }
+    }
+}
 
 /// How much of a disk is looked at when it is unpacked: what has only zeros takes no room.
 const BLOCK: usize = 64 << 10;
@@ -43,7 +78,7 @@ enum Input {
 
 impl Input {
     /// What is on disk comes first.
-    fn parse(word: &str) -> anyhow::Result<Self> {
+    fn parse(word: &str) -> Result<Self, InputError> {
         if word.starts_with("https://") || word.starts_with("http://") {
             return Ok(Self::Url(word.to_owned()));
         }
@@ -57,14 +92,14 @@ impl Input {
 }
 
 /// Whether a file is a tar archive.
-fn is_tar(path: &Path) -> anyhow::Result<bool> {
-    let failed = || format!("cannot read {}", path.display());
-    if !fs::metadata(path).with_context(failed)?.is_file() {
-        bail!("{} is not a regular file", path.display());
+fn is_tar(path: &Path) -> Result<bool, InputError> {
+    let failed = InputError::read(path);
+    if !fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(InputError::NotFile(path.to_owned()));
     }
     let mut mark = [0; 5];
-    let read = File::open(path).with_context(failed)?.read_at(&mut mark, 257);
-    Ok(read.with_context(failed)? == mark.len() && &mark == b"ustar")
+    let read = File::open(path).map_err(failed)?.read_at(&mut mark, 257);
+    Ok(read.map_err(failed)? == mark.len() && &mark == b"ustar")
 }
 
 /// Where what is fetched is kept, and how registries are talked to.
@@ -75,7 +110,7 @@ pub(crate) struct Larder {
 
 impl Larder {
     /// Everything that is found in `words`, for machines of an architecture.
-    pub(crate) fn gather(&self, words: &[String], arch: Arch) -> anyhow::Result<Heap> {
+    pub(crate) fn gather(&self, words: &[String], arch: Arch) -> Result<Heap, InputError> {
         let mut heap = Heap::new(arch);
         for word in words {
             self.add(&mut heap, word, arch)?;
@@ -83,7 +118,7 @@ impl Larder {
         Ok(heap)
     }
 
-    fn add(&self, heap: &mut Heap, word: &str, arch: Arch) -> anyhow::Result<()> {
+    fn add(&self, heap: &mut Heap, word: &str, arch: Arch) -> Result<(), InputError> {
         match Input::parse(word)? {
             Input::Folder(path) => add_folder(heap, &path, arch),
             Input::File(path) => add_file(heap, &path),
@@ -98,7 +133,7 @@ impl Larder {
         factory: &Factory,
         talos: &TalosVersion,
         arch: Arch,
-    ) -> anyhow::Result<Heap> {
+    ) -> Result<Heap, InputError> {
         let id = Schematic::default().id();
         let order = Order { id: &id, talos, platform: "metal", arch: arch.word(), secure_boot: false };
         let path: PathBuf = [id.as_str(), &talos.to_string(), &order.file_name(&Asset::Iso)].iter().collect();
@@ -111,19 +146,17 @@ impl Larder {
     }
 
     /// A file from elsewhere, kept by its address.
-    fn fetch(&self, url: &str) -> anyhow::Result<PathBuf> {
+    fn fetch(&self, url: &str) -> Result<PathBuf, InputError> {
         let path = url.split(['?', '#']).next().unwrap_or(url);
         let name = path.rsplit('/').next().unwrap_or_default();
-        let asset = asset(name).with_context(|| {
-            format!("{}: want the address of a kernel, an initramfs, an ISO, a UKI or a disk image, by its official name", http::shown(url))
-        })?;
+        let asset = asset(name).ok_or_else(|| InputError::Address(http::shown(url)))?;
         let place = self.cache.join("url").join(&sha256(url.as_bytes())[..16]).join(name);
         let client = Client::new();
         Ok(Fetch { client: &client, url, asset: &asset, path: place }.run()?.path)
     }
 
     /// An image of a place, whose layers are kept where they come from a registry.
-    pub(crate) fn open(&self, place: &Place) -> anyhow::Result<Box<dyn Source>> {
+    pub(crate) fn open(&self, place: &Place) -> Result<Box<dyn Source>, InputError> {
         let source = place.open(self.insecure)?;
         Ok(match place {
             Place::Registry(_) => Box::new(Cached::new(source, self.cache.join("oci"))),
@@ -131,12 +164,13 @@ impl Larder {
         })
     }
 
-    fn add_image(&self, heap: &mut Heap, word: &str, place: &Place, arch: Arch) -> anyhow::Result<()> {
+    fn add_image(&self, heap: &mut Heap, word: &str, place: &Place, arch: Arch) -> Result<(), InputError> {
         let mut source = self.open(place)?;
-        let failed = || place.failure(word);
-        let image = Image::find(&mut *source, arch).with_context(failed)?;
+        let failed = |source| InputError::Image { failure: place.failure(word), source };
+        let image = Image::find(&mut *source, arch).map_err(failed)?;
         let progress = Progress::count("reading layers", image.layers());
-        let root = image.unpack(&mut *source, &mut Disk::new()?, &|| progress.step()).with_context(failed)?;
+        let mut spool = Disk::new()?;
+        let root = image.unpack(&mut *source, &mut spool, &|| progress.step()).map_err(failed)?;
         heap.add_root(word, &root)?;
         Ok(())
     }
@@ -160,11 +194,11 @@ fn asset(name: &str) -> Option<Asset> {
 }
 
 /// What a folder has of a release. Files for other machines and all others are passed over.
-fn add_folder(heap: &mut Heap, folder: &Path, arch: Arch) -> anyhow::Result<()> {
-    let failed = || format!("cannot read {}", folder.display());
+fn add_folder(heap: &mut Heap, folder: &Path, arch: Arch) -> Result<(), InputError> {
+    let failed = InputError::read(folder);
     let mut found = Vec::new();
-    for entry in folder.read_dir().with_context(failed)? {
-        let path = entry.with_context(failed)?.path();
+    for entry in folder.read_dir().map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
         let is_other = Arch::ALL.iter().any(|other| *other != arch && name.contains(other.word()));
         let rank = NAMES.iter().position(|known| name.starts_with(known) || name.ends_with(known));
@@ -173,10 +207,7 @@ fn add_folder(heap: &mut Heap, folder: &Path, arch: Arch) -> anyhow::Result<()> 
         }
     }
     if found.is_empty() {
-        bail!(
-            "there is nothing of Talos for {arch} in {}; want files such as vmlinuz-{arch}, initramfs-{arch}.xz or metal-{arch}.iso",
-            folder.display()
-        );
+        return Err(InputError::Nothing { arch, folder: folder.to_owned() });
     }
     found.sort();
     for (_, path) in found {
@@ -187,28 +218,28 @@ fn add_folder(heap: &mut Heap, folder: &Path, arch: Arch) -> anyhow::Result<()> 
     Ok(())
 }
 
-fn add_file(heap: &mut Heap, path: &Path) -> anyhow::Result<()> {
+fn add_file(heap: &mut Heap, path: &Path) -> Result<(), InputError> {
     let name = path.display().to_string();
     let content = open(path)?;
     Ok(heap.add(&name, &unpacked(&name, content)?)?)
 }
 
 /// What is in a packed disk, and else what is given.
-pub(crate) fn unpacked(name: &str, content: Content) -> anyhow::Result<Content> {
+pub(crate) fn unpacked(name: &str, content: Content) -> Result<Content, InputError> {
     match packed_disk(&content, &mut |packed| unpack(packed)) {
-        Some(disk) => disk.with_context(|| format!("cannot unpack {name}")),
+        Some(disk) => disk.map_err(|source| InputError::Unpack { name: name.to_owned(), source }),
         None => Ok(content),
     }
 }
 
 /// A file as a content, of which nothing is read yet.
-pub(crate) fn open(path: &Path) -> anyhow::Result<Content> {
-    let failed = || format!("cannot read {}", path.display());
+pub(crate) fn open(path: &Path) -> Result<Content, InputError> {
+    let failed = InputError::read(path);
     // A pipe would be waited for.
-    if !fs::metadata(path).with_context(failed)?.is_file() {
-        bail!("{} is not a regular file", path.display());
+    if !fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(InputError::NotFile(path.to_owned()));
     }
-    File::open(path).and_then(Opened::content).with_context(failed)
+    File::open(path).and_then(Opened::content).map_err(failed)
 }
 
 /// Unpacks a disk into a file without a name. What has only zeros takes no room.

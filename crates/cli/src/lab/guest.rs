@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 
 use ichor_core::lab::Scene;
 use ichor_core::lab::scene::{Bus, Guest, Machine, Part, Plug};
-use ichor_core::probe::ProbeError;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -167,8 +166,17 @@ fn words(order: &Order<'_>) -> Vec<String> {
     words
 }
 
+/// Why a machine does not run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HaltedError {
+    #[error("its virtual machine is {0}")]
+    Status(String),
+    #[error("its qemu does not answer: {0}")]
+    Silent(io::Error),
+}
+
 /// Whether a machine runs; why not.
-pub(crate) fn runs(lab: &Lab, nth: usize) -> Result<(), ProbeError> {
+pub(crate) fn runs(lab: &Lab, nth: usize) -> Result<(), HaltedError> {
     let status = || {
         let mut monitor = Monitor::open(&lab.place.guest(nth).join(MONITOR))?;
         let status = monitor.ask("query-status", &json!({}))?;
@@ -176,8 +184,8 @@ pub(crate) fn runs(lab: &Lab, nth: usize) -> Result<(), ProbeError> {
     };
     match status() {
         Ok(status) if status == "running" => Ok(()),
-        Ok(status) => Err(ProbeError::new(format!("its virtual machine is {status}"))),
-        Err(error) => Err(ProbeError::new(format!("its qemu does not answer: {error}"))),
+        Ok(status) => Err(HaltedError::Status(status)),
+        Err(error) => Err(HaltedError::Silent(error)),
     }
 }
 

@@ -43,13 +43,3 @@ impl MachineError {
         self.kind == Kind::Unreachable
     }
 }
-
-/// An error with its causes, in one line.
-pub(crate) fn chain(error: &MachineError) -> String {
-    let (mut all, mut cause) = (vec![error.to_string()], std::error::Error::source(error));
-    while let Some(one) = cause {
-        all.push(one.to_string());
-        cause = one.source();
-    }
-    all.join(": ")
-}

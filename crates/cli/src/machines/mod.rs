@@ -23,7 +23,7 @@ use ichor_core::machines::Drives;
 use ichor_core::render::hypervisor::medium::Medium;
 use ichor_values::Issue;
 
-pub(crate) use error::{Kind, MachineError, chain};
+pub(crate) use error::{Kind, MachineError};
 pub(crate) use fleet::Fleet;
 pub(crate) use folders::Folders;
 pub(crate) use supply::{Onlooker, Shelf, Supply, SupplyError};

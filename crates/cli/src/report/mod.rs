@@ -6,11 +6,9 @@ mod junit;
 mod text;
 
 use std::collections::BTreeMap;
-use std::process::ExitCode;
 
 use ichor_core::prove::crowd;
 use ichor_core::render::tree::NodeWarning;
-use ichor_values::Issue;
 
 use crate::style;
 
@@ -20,14 +18,6 @@ pub(crate) use json::{
 };
 pub(crate) use junit::junit;
 pub(crate) use text::{findings, line, problems, unrendered};
-
-/// Tells what keeps a fabric from being known, and gives the exit status of a command that stops there.
-pub(crate) fn underivable(errors: &[Issue]) -> ExitCode {
-    for error in errors {
-        style::say(&line(error));
-    }
-    ExitCode::from(1)
-}
 
 /// Prints what Talos says of configurations that it accepts: each warning once, with the nodes that have it.
 pub(crate) fn warnings(warnings: &[NodeWarning]) {

@@ -9,7 +9,7 @@ use ichor_talos::api::machine::{PartitionToWipe, ResetRequest};
 use tokio::time::{self, Instant};
 
 use super::Order;
-use crate::crew::{Answers, Crew, is_found_unconfigured};
+use crate::crew::{Answers, Crew, CrewError, is_found_unconfigured};
 use crate::up::{State, Teller};
 use ichor_client::talos::{Kind, Node, NodeError};
 
@@ -20,12 +20,24 @@ const KEPT: [&str; 2] = ["STATE", "EPHEMERAL"];
 const AGAIN: Duration = Duration::from_millis(500);
 
 /// Whether a machine is switched off in the end: one that has nothing to boot need not try.
-pub(super) fn goes_off(step: &Step, order: &Order<'_>) -> bool {
+pub(crate) fn goes_off(step: &Step, order: &Order<'_>) -> bool {
     order.power_off || step.stranded
 }
 
+/// Why a node was not reset.
+#[derive(Debug, thiserror::Error)]
+enum ResetError {
+    #[error(transparent)]
+    Crew(#[from] CrewError),
+    /// The cluster cannot do without it any more.
+    #[error("{0}")]
+    Refused(String),
+    #[error("{step}: {error}")]
+    Step { step: &'static str, error: CrewError },
+}
+
 /// Where it stopped.
-pub(super) struct Stopped {
+pub(crate) struct Stopped {
     pub node: String,
     pub why: String,
     /// Whose turn did not come.
@@ -33,7 +45,7 @@ pub(super) struct Stopped {
 }
 
 /// Resets one node after the other; how many, if all of it was done.
-pub(super) async fn walk(
+pub(crate) async fn walk(
     crew: &Crew<'_>,
     subjects: &[Subject],
     steps: &[Step],
@@ -43,9 +55,9 @@ pub(super) async fn walk(
     for (nth, step) in steps.iter().enumerate() {
         let subject = subjects.iter().find(|subject| subject.name == step.node);
         let Some(subject) = subject else { continue };
-        if let Err(why) = one(crew, subject, step, order, teller).await {
+        if let Err(error) = one(crew, subject, step, order, teller).await {
             let left = steps[nth + 1..].iter().map(|step| step.node.clone()).collect();
-            return Err(Stopped { node: step.node.clone(), why, left });
+            return Err(Stopped { node: step.node.clone(), why: error.to_string(), left });
         }
     }
     Ok(steps.len())
@@ -57,13 +69,14 @@ async fn one(
     planned: &Step,
     order: &Order<'_>,
     teller: &Teller,
-) -> Result<(), String> {
+) -> Result<(), ResetError> {
     let name = planned.node.as_str();
     let ends = planned.departure == Departure::Last;
     if subject.role == Role::Controlplane && !ends {
         // Those before it have left meanwhile.
         let etcd = crew.etcd().await?;
-        consider(subject, Some(&etcd), order.wipe, order.allowed).map_err(|obstacle| obstacle.message)?;
+        consider(subject, Some(&etcd), order.wipe, order.allowed)
+            .map_err(|obstacle| ResetError::Refused(obstacle.message))?;
     }
     if subject.seen == Seen::Runs {
         let how = How { graceful: !ends, wipe: order.wipe, off: goes_off(planned, order) };
@@ -75,7 +88,7 @@ async fn one(
     if subject.role == Role::Controlplane {
         told(teller, name, "leave etcd", crew.remove_member(name)).await?;
     }
-    let gone = async { crew.kubernetes.forget(name).await.map_err(|error| error.to_string()) };
+    let gone = async { crew.kubernetes.forget(name).await.map_err(CrewError::from) };
     told(teller, name, "leave Kubernetes", gone).await.map(drop)
 }
 
@@ -104,11 +117,11 @@ pub(crate) async fn forget(
     name: &str,
     how: How,
     patience: Duration,
-) -> Result<Forgotten, String> {
+) -> Result<Forgotten, CrewError> {
     let node = crew.connect(name).await?;
-    ask(&node, how).await.map_err(|error| error.to_string())?;
+    ask(&node, how).await?;
     drop(node);
-    let plan = crew.project().node(name).map_err(|error| error.to_string())?;
+    let plan = crew.project().plan.node(name).ok_or(CrewError::UnknownNode)?;
     let found = !how.off && is_found_unconfigured(plan);
     let end = Instant::now() + patience;
     loop {
@@ -120,7 +133,7 @@ pub(crate) async fn forget(
             Answers::Node(_) => "it still runs as a node".to_owned(),
         };
         if Instant::now() + AGAIN >= end {
-            return Err(format!("after {} s {waits}", patience.as_secs()));
+            return Err(CrewError::NotForgotten { seconds: patience.as_secs(), waits });
         }
         time::sleep(AGAIN).await;
     }
@@ -143,14 +156,14 @@ async fn ask(node: &Node, how: How) -> Result<(), NodeError> {
 async fn told<T>(
     teller: &Teller,
     node: &str,
-    step: &str,
-    act: impl Future<Output = Result<T, String>>,
-) -> Result<T, String> {
+    step: &'static str,
+    act: impl Future<Output = Result<T, CrewError>>,
+) -> Result<T, ResetError> {
     teller.step(Some(node), step, State::Begun, None, "");
     let done = act.await;
     match &done {
         Ok(_) => teller.step(Some(node), step, State::Done, None, ""),
-        Err(why) => teller.step(Some(node), step, State::Failed, None, why),
+        Err(error) => teller.step(Some(node), step, State::Failed, None, &error.to_string()),
     }
-    done.map_err(|why| format!("{step}: {why}"))
+    done.map_err(|error| ResetError::Step { step, error })
 }

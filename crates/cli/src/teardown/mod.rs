@@ -1,34 +1,30 @@
 //! The end of a cluster: its machines, its record and the way to it are taken away; its secrets stay.
 //!
-//! `told` says what becomes of everything, before and after.
 //! Everything is tried, and what could not be done is told in the end: run again, it goes on with what is left.
 
-mod told;
-
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::bail;
 use futures_util::future::join_all;
 use ichor_core::cluster::section::Role;
 use ichor_core::plan::NodePlan;
 use ichor_core::render::hypervisor::medium::Source;
 use ichor_core::reset::Wipe;
-use ichor_core::teardown::{Fate, Machine, ends};
+use ichor_core::teardown::{Fate, Machine};
 use ichor_talos::secrets::Pem;
 
-use crate::consent::consents;
-use crate::crew::{Answers, Crew};
+use crate::chain::chain;
+use crate::crew::{Answers, Crew, CrewError, CrewOpenError};
 use crate::machines::{Fleet, State};
 use crate::project::Project;
-use crate::reach::{self, Way};
+use crate::reach::{self, RuntimeError, Way};
 use crate::reset::{How, forget};
 use crate::style;
-use crate::up::place::{Place, folder};
-use crate::up::{State as StepState, Teller, kubeconfig};
+use crate::up::kubeconfig::{self, KubeconfigError};
+use crate::up::place::{Place, PlaceError, folder};
+use crate::up::{State as StepState, Teller};
 use crate::vault;
+use crate::vault::place::BundleError;
 
 /// What is ordered.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
@@ -47,56 +43,36 @@ pub(crate) struct Order<'o> {
 }
 
 /// What there is of a cluster besides machines.
-struct Traces {
+#[derive(Default)]
+pub(crate) struct Traces {
     /// The record of `ichor up`.
-    record: Option<PathBuf>,
+    pub record: Option<PathBuf>,
     /// The kubeconfig that leads to it, and the authority by which that is known.
-    kubeconfig: Option<(PathBuf, Pem)>,
+    pub kubeconfig: Option<(PathBuf, Pem)>,
 }
 
-/// Takes a cluster down, or says what that would destroy.
-pub(crate) fn down(project: &Project, order: &Order<'_>, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let fleet = match Fleet::of(project.name(), &project.plan) {
-        Ok(fleet) => fleet,
-        Err(obstacles) => {
-            bail!("{}", obstacles.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
-        }
-    };
-    let nodes: Vec<&NodePlan> = project.plan.nodes.iter().collect();
-    let all: Vec<Machine> = nodes.iter().map(|node| look(&fleet, node.name.as_str())).collect();
-    let is_control_plane = |(node, _): &(&&NodePlan, &Machine)| node.role == Role::Controlplane;
-    let control_planes = nodes.iter().zip(&all).filter(is_control_plane).map(|(_, machine)| machine);
-    let traces = if ends(control_planes, order.reset) {
-        traces(project, order)
-    } else {
-        // Whoever is left still needs them.
-        Traces { record: None, kubeconfig: None }
-    };
-    let secrets = vault::place::bundle_of(project);
-    told::plan(&nodes, &all, &traces, &secrets, order, out)?;
-    let idle = all.iter().all(|machine| machine.fate(order.reset) == Fate::Left);
-    if idle && traces.record.is_none() && traces.kubeconfig.is_none() {
-        return Ok(told::idle(order.json));
-    }
-    if order.dry_run {
-        return Ok(ExitCode::FAILURE);
-    }
-    let cluster = project.plan.cluster.name.as_str();
-    if !consents(
-        &format!("All of this is gone for good, with everything on it: cluster {cluster}."),
-        cluster,
-        order.yes,
-    )? {
-        style::say("nothing was done");
-        return Ok(ExitCode::FAILURE);
-    }
-    let teller = Teller::new(order.json);
-    let remains = take_down(project, &fleet, &nodes, &all, &traces, order, &teller)?;
-    Ok(told::end(teller, cluster, &remains, &secrets, order.json))
+/// Why a cluster was not even begun to be taken down.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TeardownError {
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    #[error(transparent)]
+    Crew(#[from] CrewOpenError),
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+}
+
+/// Why it is not known whether a kubeconfig leads to a cluster.
+#[derive(Debug, thiserror::Error)]
+enum TraceError {
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
+    #[error(transparent)]
+    Kubeconfig(#[from] KubeconfigError),
 }
 
 /// What a provider says of a node's machine.
-fn look(fleet: &Fleet, node: &str) -> Machine {
+pub(crate) fn look(fleet: &Fleet, node: &str) -> Machine {
     let Some(provider) = fleet.provider(node) else { return Machine::Unprovided };
     let place = provider.place();
     if !provider.powers().makes {
@@ -110,27 +86,30 @@ fn look(fleet: &Fleet, node: &str) -> Machine {
                 provider.media(node).into_iter().filter(|medium| matches!(medium.source, Source::Built(_)));
             Machine::Made { place, on: state == State::On, media: made.map(|medium| medium.name).collect() }
         }
-        Err(error) => Machine::Unknown(place, format!("{:#}", anyhow::Error::from(error))),
+        Err(error) => Machine::Unknown(place, chain(&error)),
     }
 }
 
-fn traces(project: &Project, order: &Order<'_>) -> Traces {
+/// What there is of a cluster besides machines.
+pub(crate) fn traces(project: &Project, order: &Order<'_>) -> Traces {
     let record = folder(order.file, project.plan.cluster.name.as_str());
     let secrets = vault::place::bundle_of(project);
     let mut kubeconfig = None;
     if let Some(path) = order.kubeconfig.as_ref().filter(|_| secrets.exists()) {
-        let found = vault::place::open(&secrets, order.way.identity.as_deref())
-            .and_then(|(bundle, _)| Ok(kubeconfig::has(path, &bundle.k8s.crt)?.then_some(bundle.k8s.crt)));
-        match found {
+        let found = || -> Result<Option<Pem>, TraceError> {
+            let (bundle, _) = vault::place::open(&secrets, order.way.identity.path())?;
+            Ok(kubeconfig::has(path, &bundle.k8s.crt)?.then_some(bundle.k8s.crt))
+        };
+        match found() {
             Ok(authority) => kubeconfig = authority.map(|authority| (path.clone(), authority)),
-            Err(error) => style::say(&format!("{} is left as it is: {error:#}", path.display())),
+            Err(error) => style::say(&format!("{} is left as it is: {}", path.display(), chain(&error))),
         }
     }
     Traces { record: record.exists().then_some(record), kubeconfig }
 }
 
 /// Does all of it; what could not be done.
-fn take_down(
+pub(crate) fn take_down(
     project: &Project,
     fleet: &Fleet,
     nodes: &[&NodePlan],
@@ -138,7 +117,7 @@ fn take_down(
     traces: &Traces,
     order: &Order<'_>,
     teller: &Teller,
-) -> anyhow::Result<Vec<String>> {
+) -> Result<Vec<String>, TeardownError> {
     // While somebody brings the cluster up it cannot be taken down.
     let place = match &traces.record {
         Some(_) => Some(Place::take(order.file, project.plan.cluster.name.as_str())?.0),
@@ -168,7 +147,7 @@ fn take_down(
         teller.step(Some(name), "delete", StepState::Begun, None, "");
         match fleet.provider(name).map(|provider| provider.delete(name)) {
             Some(Err(error)) => {
-                let why = format!("{:#}", anyhow::Error::from(error));
+                let why = chain(&error);
                 teller.step(Some(name), "delete", StepState::Failed, None, &why);
                 remains.push(format!("{name} at {}: {why}", provider_place(fleet, name)));
             }
@@ -186,10 +165,10 @@ fn take_down(
     if let Some((path, authority)) = &traces.kubeconfig
         && let Err(error) = kubeconfig::take_out(path, authority)
     {
-        remains.push(format!("the cluster in {}: {error:#}", path.display()));
+        remains.push(format!("the cluster in {}: {}", path.display(), chain(&error)));
     }
     if let Some(Err(error)) = place.map(Place::remove) {
-        remains.push(format!("{:#}", anyhow::Error::from(error)));
+        remains.push(chain(&error));
     }
     Ok(remains)
 }
@@ -204,10 +183,10 @@ async fn wipe(
     nodes: &[&NodePlan],
     patience: Duration,
     teller: &Teller,
-) -> Vec<Result<(), String>> {
+) -> Vec<Result<(), CrewError>> {
     let one = async |node: &NodePlan| match crew.look(node).await {
         Answers::Maintenance(_) => Ok("it has no configuration already"),
-        Answers::Nobody(why) => Err(why),
+        Answers::Nobody(why) => Err(CrewError::Nobody(why)),
         Answers::Node(_) => {
             let how = How { graceful: false, wipe: Wipe::System, off: false };
             forget(crew, node.name.as_str(), how, patience).await.map(|_| "")
@@ -219,7 +198,7 @@ async fn wipe(
         let done = one(node).await;
         match &done {
             Ok(said) => teller.step(name, "reset", StepState::Done, None, said),
-            Err(why) => teller.step(name, "reset", StepState::Failed, None, why),
+            Err(error) => teller.step(name, "reset", StepState::Failed, None, &error.to_string()),
         }
         done.map(drop)
     };

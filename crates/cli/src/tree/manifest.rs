@@ -36,7 +36,7 @@ pub(crate) struct Manifest {
     "its {NAME} has format version {0}, and this release of ichor knows versions up to {VERSION}; use the release that wrote it, or \
      build to another folder"
 )]
-pub(super) struct TooNew(Version);
+pub(crate) struct TooNew(Version);
 
 /// The version alone.
 #[derive(Deserialize)]

@@ -9,14 +9,14 @@ mod manifest;
 use std::collections::HashSet;
 use std::fmt;
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow, bail};
 use ichor_core::render::artifact::Artifact;
 use ichor_system::file::{ReplaceError, StagingFolder};
 use ichor_system::lock::LockFile;
 
-use self::manifest::{Entry, Looked, Stamp};
+use self::manifest::{Entry, Looked, Stamp, TooNew};
 use crate::disk::reason;
 use crate::progress::Progress;
 use crate::work::shared_out;
@@ -25,6 +25,39 @@ pub(crate) use self::manifest::{Inputs, Manifest};
 
 /// Where files are made before they are moved to their places.
 const DRAFTS: &str = ".ichor-new";
+
+/// Why a folder is not as it should be.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TreeError {
+    #[error("cannot make the folder {}", folder.display())]
+    Folder { folder: PathBuf, source: io::Error },
+    #[error("cannot write to {}", folder.display())]
+    Manifest { folder: PathBuf, source: TooNew },
+    #[error("{} may be half new: mend this, and try again", folder.display())]
+    Interrupted { folder: PathBuf, source: Box<TreeError> },
+    #[error("cannot open {}", folder.display())]
+    Open { folder: PathBuf, source: io::Error },
+    #[error("another run is writing to {}: wait for it to end", .0.display())]
+    Busy(PathBuf),
+    #[error("cannot lock {}: {}", folder.display(), reason(error))]
+    Lock { folder: PathBuf, error: io::Error },
+    #[error(
+        "{first}{} would be overwritten, and {} in {} does not list it as ichor's: move it away",
+        others(*more), manifest::NAME, folder.display()
+    )]
+    Stranger {
+        first: String,
+        /// How many others there are.
+        more: usize,
+        folder: PathBuf,
+    },
+    #[error("cannot write {}: {}", path.display(), reason(error))]
+    File { path: PathBuf, error: io::Error },
+}
+
+fn others(more: usize) -> String {
+    if more == 0 { String::new() } else { format!(" and {more} more") }
+}
 
 /// A folder of files that ichor makes.
 pub(crate) struct Tree {
@@ -111,7 +144,7 @@ impl Tree {
         let path = self.root.join(manifest::NAME);
         let listed = Stamp::of(&fs::metadata(&path).ok()?);
         let files = self.manifest.files();
-        let looks = shared_out(files, &Progress::none(), |entry| entry.is_there(&self.root, listed)).ok()?;
+        let looks = shared_out(files, &Progress::none(), |entry| entry.is_there(&self.root, listed));
         let looks = looks.into_iter().collect::<Option<Vec<_>>>()?;
         if looks.contains(&Looked::Inside) {
             restamp(&path);
@@ -125,7 +158,7 @@ impl Tree {
         artifacts: &[Artifact],
         scope: &Scope,
         inputs: Inputs,
-    ) -> anyhow::Result<Vec<Difference>> {
+    ) -> Result<Vec<Difference>, TreeError> {
         let compared = self.compared(artifacts, None)?;
         let word = |found: Found| match found {
             Found::Same => None,
@@ -159,20 +192,20 @@ impl Tree {
         artifacts: &[Artifact],
         scope: &Scope,
         inputs: Option<Inputs>,
-    ) -> anyhow::Result<Done> {
-        fs::create_dir_all(&self.root)
-            .with_context(|| format!("cannot make the folder {}", self.root.display()))?;
+    ) -> Result<Done, TreeError> {
+        let folder = || self.root.clone();
+        fs::create_dir_all(&self.root).map_err(|source| TreeError::Folder { folder: folder(), source })?;
         let _lock = self.lock()?;
         // Somebody may have written since.
-        self.manifest =
-            Manifest::read(&self.root).with_context(|| format!("cannot write to {}", self.root.display()))?;
-        let drafts = StagingFolder::at(&self.root.join(DRAFTS)).map_err(unwritten)?;
+        let manifest = Manifest::read(&self.root);
+        self.manifest = manifest.map_err(|source| TreeError::Manifest { folder: folder(), source })?;
+        let drafts = StagingFolder::at(&self.root.join(DRAFTS))?;
         let compared = self.compared(artifacts, Some(&drafts))?;
         self.refuse_strangers(&compared)?;
-        let (total, root) = (artifacts.len(), self.root.display());
+        let total = artifacts.len();
         self.replace(&compared, &drafts, scope, inputs)
             .map(|(written, removed)| Done { total, written, removed })
-            .with_context(|| format!("{root} may be half new: mend this, and try again"))
+            .map_err(|error| TreeError::Interrupted { folder: self.root.clone(), source: Box::new(error) })
     }
 
     /// Brings the tree from what it is to what it should be; says how many files were written, and how many went.
@@ -182,7 +215,7 @@ impl Tree {
         drafts: &StagingFolder,
         scope: &Scope,
         inputs: Option<Inputs>,
-    ) -> anyhow::Result<(usize, usize)> {
+    ) -> Result<(usize, usize), TreeError> {
         let surplus = self.surplus(compared, scope);
         let pending: Vec<(usize, &Compared)> =
             compared.iter().enumerate().filter(|(_, one)| one.found != Found::Same).collect();
@@ -205,13 +238,13 @@ impl Tree {
     }
 
     /// Keeps others from writing here at the same time.
-    fn lock(&self) -> anyhow::Result<LockFile> {
-        let root = self.root.display();
-        let folder = File::open(&self.root).with_context(|| format!("cannot open {root}"))?;
-        match LockFile::try_file(folder, &self.root) {
+    fn lock(&self) -> Result<LockFile, TreeError> {
+        let folder = || self.root.clone();
+        let opened = File::open(&self.root).map_err(|source| TreeError::Open { folder: folder(), source })?;
+        match LockFile::try_file(opened, &self.root) {
             Ok(Some(lock)) => Ok(lock),
-            Ok(None) => bail!("another run is writing to {root}: wait for it to end"),
-            Err(error) => bail!("cannot lock {root}: {}", reason(&error.source)),
+            Ok(None) => Err(TreeError::Busy(folder())),
+            Err(error) => Err(TreeError::Lock { folder: folder(), error: error.source }),
         }
     }
 
@@ -221,7 +254,7 @@ impl Tree {
         &self,
         artifacts: &[Artifact],
         drafts: Option<&StagingFolder>,
-    ) -> anyhow::Result<Vec<Compared>> {
+    ) -> Result<Vec<Compared>, TreeError> {
         let progress = Progress::count("comparing", artifacts.len());
         let numbered: Vec<_> = artifacts.iter().enumerate().collect();
         let compare = |&(nth, artifact): &(usize, &Artifact)| {
@@ -230,11 +263,11 @@ impl Tree {
             let found = self.found(&entry, &bytes);
             if let Some(drafts) = drafts.filter(|_| found != Found::Same) {
                 let path = self.root.join(&entry.path);
-                drafts.write(&nth.to_string(), &path, entry.mode(), &bytes).map_err(unwritten)?;
+                drafts.write(&nth.to_string(), &path, entry.mode(), &bytes)?;
             }
             Ok(Compared { entry, found })
         };
-        shared_out(&numbered, &progress, compare)?.into_iter().collect()
+        shared_out(&numbered, &progress, compare).into_iter().collect()
     }
 
     fn found(&self, entry: &Entry, bytes: &[u8]) -> Found {
@@ -253,7 +286,7 @@ impl Tree {
     }
 
     /// Refuses to overwrite what ichor did not write.
-    fn refuse_strangers(&self, compared: &[Compared]) -> anyhow::Result<()> {
+    fn refuse_strangers(&self, compared: &[Compared]) -> Result<(), TreeError> {
         let known = self.manifest.by_path();
         let is_strange = |one: &&Compared| {
             matches!(one.found, Found::OtherContents | Found::OtherMode)
@@ -267,12 +300,8 @@ impl Tree {
         match strangers.as_slice() {
             [] => Ok(()),
             [first, rest @ ..] => {
-                let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-                bail!(
-                    "{first}{more} would be overwritten, and {} in {} does not list it as ichor's: move it away",
-                    manifest::NAME,
-                    self.root.display()
-                )
+                let (first, more) = (first.clone(), rest.len());
+                Err(TreeError::Stranger { first, more, folder: self.root.clone() })
             }
         }
     }
@@ -285,12 +314,12 @@ impl Tree {
     }
 
     /// Moves drafts to their places, each in one step.
-    fn place(&self, pending: &[(usize, &Compared)], drafts: &StagingFolder) -> anyhow::Result<()> {
+    fn place(&self, pending: &[(usize, &Compared)], drafts: &StagingFolder) -> Result<(), TreeError> {
         let progress = Progress::count("writing", pending.len());
         let place = |(nth, one): &(usize, &Compared)| {
-            drafts.place(&nth.to_string(), &self.root.join(&one.entry.path)).map_err(unwritten)
+            Ok(drafts.place(&nth.to_string(), &self.root.join(&one.entry.path))?)
         };
-        shared_out(pending, &progress, place)?.into_iter().collect()
+        shared_out(pending, &progress, place).into_iter().collect()
     }
 
     /// Removes a file and the folders that are empty without it, and says whether it was there.
@@ -308,7 +337,7 @@ impl Tree {
     }
 
     /// Writes the list. One that is there already keeps its place, and is from now on later than every file.
-    fn list(&self, manifest: &Manifest, drafts: &StagingFolder) -> anyhow::Result<()> {
+    fn list(&self, manifest: &Manifest, drafts: &StagingFolder) -> Result<(), TreeError> {
         let path = self.root.join(manifest::NAME);
         let text = manifest.text();
         if fs::read(&path).is_ok_and(|old| old == text.as_bytes()) {
@@ -316,17 +345,18 @@ impl Tree {
             return Ok(());
         }
         // Nothing waits for the disk: what a power cut takes has another length than the list says, and is written again.
-        drafts.write(LIST, &path, 0o644, text.as_bytes()).map_err(unwritten)?;
-        drafts.place(LIST, &path).map_err(unwritten)
+        drafts.write(LIST, &path, 0o644, text.as_bytes())?;
+        Ok(drafts.place(LIST, &path)?)
     }
 }
 
 /// The name of the list among the drafts; those of files are their numbers.
 const LIST: &str = "list";
 
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-fn unwritten(error: ReplaceError) -> anyhow::Error {
-    anyhow!("cannot write {}: {}", error.path.display(), reason(&error.source))
+impl From<ReplaceError> for TreeError {
+    fn from(ReplaceError { path, source }: ReplaceError) -> Self {
+        Self::File { path, error: source }
+    }
 }
 
 /// Gives a file a new stamp; when it was last written stays. Where that is not allowed, files are read once more next time.

@@ -4,6 +4,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use tempfile::TempDir;
 
 use super::*;
+use crate::chain::chain;
 
 fn inputs() -> Inputs {
     Inputs { sha256: "1".to_owned(), secrets: Vec::new() }
@@ -105,7 +106,7 @@ fn a_list_of_a_newer_format_is_left_alone() {
 
     let refused = Tree::open(folder.path().to_owned()).write(&[of("a")], &Scope::Whole, None).unwrap_err();
 
-    let refused = format!("{refused:#}");
+    let refused = chain(&refused);
     assert!(refused.contains("format version 2.0") && refused.contains("up to 1.0"), "{refused}");
     assert_eq!(fs::read_to_string(path).unwrap(), newer);
 }

@@ -1,12 +1,12 @@
 //! Who has an address of a DHCP server: its files of leases.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
-use ichor_core::bringup::leases::{self, Lease};
+use ichor_core::bringup::leases::{self, Lease, NoLeases};
 use ichor_core::bringup::{Contact, Identity, Source, Stage};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
@@ -16,11 +16,20 @@ use super::engine::Told;
 use super::look::Subject;
 use crate::style;
 
+/// Why it is not known who has an address.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LeasesError {
+    #[error("cannot read {}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{}", path.display())]
+    Contents { path: PathBuf, source: NoLeases },
+}
+
 /// How often files are read again.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// The leases in force of all files; lines that are not understood are told.
-pub(crate) fn read(files: &[PathBuf]) -> anyhow::Result<Vec<Lease>> {
+pub(crate) fn read(files: &[PathBuf]) -> Result<Vec<Lease>, LeasesError> {
     let mut all = Vec::new();
     for path in files {
         let told = of(path)?;
@@ -33,11 +42,11 @@ pub(crate) fn read(files: &[PathBuf]) -> anyhow::Result<Vec<Lease>> {
     Ok(all)
 }
 
-fn of(path: &Path) -> anyhow::Result<leases::Leases> {
-    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+fn of(path: &Path) -> Result<leases::Leases, LeasesError> {
+    let bytes = fs::read(path).map_err(|source| LeasesError::Read { path: path.to_owned(), source })?;
     // Names of machines are in whatever letters they like.
     leases::read(&String::from_utf8_lossy(&bytes), ichor_client::now())
-        .with_context(|| path.display().to_string())
+        .map_err(|source| LeasesError::Contents { path: path.to_owned(), source })
 }
 
 /// Where a machine is by its leases.

@@ -8,7 +8,8 @@ use tokio::task::spawn_blocking;
 
 use super::act::Ended;
 use super::shelf::Media;
-use crate::machines::{MachineError, Machines, Onlooker, State, chain};
+use crate::chain::chain;
+use crate::machines::{MachineError, Machines, Onlooker, State};
 
 /// A node's machine.
 #[derive(Clone)]

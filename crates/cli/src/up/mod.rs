@@ -1,7 +1,7 @@
 //! Bringing a cluster up: looking at its machines, doing what is decided, and remembering it.
 //!
-//! `sources` say where machines are, a [`look::Eye`] sees who answers there, and `watch` keeps looking. The `engine` hears all of
-//! it, asks [`ichor_core::bringup::decide`] and has it done: `act` by Talos' API, `machine` by whoever provides machines, `endpoint`
+//! [`prepare`] looks and changes nothing, [`Prepared::run`] does the rest. `sources` say where machines are, a [`look::Eye`] sees who
+//! answers there, and `watch` keeps looking. The `engine` hears all of it, asks [`ichor_core::bringup::decide`] and has it done: `act` by Talos' API, `machine` by whoever provides machines, `endpoint`
 //! and `kubeconfig` for Kubernetes. What must survive it is in its `place`, and `tell` is what others see of it.
 
 mod act;
@@ -21,40 +21,40 @@ mod watch;
 mod words;
 
 use std::collections::HashMap;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context as _, bail};
-use ichor_core::bringup::{Foreseen, Next, NodeSeen, Seen, Wanted, foresee};
+use ichor_core::bringup::{Foreseen, NodeSeen, Record, Seen, Wanted, foresee};
 use ichor_core::cluster::section::Role;
 use ichor_core::plan::NodePlan;
 use ichor_talos::document;
 use ichor_talos::secrets::{Bundle, Pair};
 use ichor_values::Issue;
 use ichor_values::digest::sha256;
-use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use self::act::Ended;
 use self::endpoint::Endpoint;
-use self::engine::{Engine, Outcome, Tools};
+use self::engine::{Engine, Tools};
+use self::kubeconfig::KubeconfigError;
 use self::look::{Eye, Subject};
 use self::machine::Machine;
-use self::place::Place;
+use self::place::{Place, PlaceError};
 use self::shelf::Media;
+use self::sources::SourceError;
 
 use crate::configuration::{carriers, configurations};
 use crate::machines::{Fleet, Folders};
-use crate::project::Project;
-use crate::report::{self, IssueKeys};
-use crate::{reach, style, table};
-use ichor_client::talos::Credentials;
+use crate::project::{Project, UnknownNode};
+use crate::reach::{self, RuntimeError};
+use ichor_client::talos::{Credentials, CredentialsError};
 
+pub(crate) use self::engine::Outcome;
 pub(crate) use self::sources::{SourceArgs, prefix};
 pub(crate) use self::tell::{State, Teller};
 
@@ -66,6 +66,35 @@ const FIRST_LOOK: Duration = Duration::from_secs(15);
 
 /// How long providers that are being asked may take to end it.
 const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Why a cluster is not brought up.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UpError {
+    #[error("there are configurations that cannot be made")]
+    Unrendered(Vec<Issue>),
+    #[error("machines cannot be made or used as the file says")]
+    Obstacles(Vec<Issue>),
+    #[error("there is no control plane in {}: give a node `role: controlplane`", .0.display())]
+    NoControlPlane(PathBuf),
+    #[error(transparent)]
+    Node(#[from] UnknownNode),
+    #[error(transparent)]
+    Credentials(#[from] CredentialsError),
+    #[error(transparent)]
+    Sources(#[from] SourceError),
+    #[error("the certificate of Kubernetes' authority in the bundle")]
+    Authority(#[source] rustls::Error),
+    #[error(transparent)]
+    Kubeconfig(#[from] KubeconfigError),
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    #[error("cannot read the neighbour table")]
+    Neighbours(#[source] io::Error),
+    #[error("cannot hear signals")]
+    Signals(#[source] io::Error),
+}
 
 /// What is asked for.
 pub(crate) struct Order<'o> {
@@ -89,23 +118,28 @@ pub(crate) enum Target {
     None,
 }
 
-/// Brings a cluster up, or says what that would take.
-pub(crate) fn bring_up(
+/// A cluster that was looked at, and everything it takes to bring it up.
+pub(crate) struct Prepared {
+    pub wanted: Wanted,
+    pub seen: Seen,
+    pub foreseen: Foreseen,
+    record: Record,
+    /// The cluster's place, where something is to be done.
+    place: Option<Place>,
+    eyes: Vec<Eye>,
+    tools: Tools,
+    runtime: Runtime,
+}
+
+/// Looks at a cluster, and finds out everything that can go wrong before something is changed.
+pub(crate) fn prepare(
     project: &Project,
     (bundle, admin): (&Bundle, &Pair),
     order: &Order<'_>,
-    out: &mut dyn Write,
-) -> anyhow::Result<ExitCode> {
-    let start = Instant::now();
+) -> Result<Prepared, UpError> {
     let nodes: Vec<&NodePlan> = project.plan.nodes.iter().collect();
-    let configs = match configurations(project, &nodes, bundle, order.identity)? {
-        Ok(configs) => configs,
-        Err(errors) => return unrendered(&errors, order, start, out),
-    };
-    let machines = match machines(project, bundle, order, start, out)? {
-        Ok(machines) => machines,
-        Err(code) => return Ok(code),
-    };
+    let configs = configurations(project, &nodes, bundle, order.identity).map_err(UpError::Unrendered)?;
+    let machines = machines(project, bundle, order)?;
     let mut wanted = wanted(project, order, &configs)?;
     let credentials = Arc::new(Credentials::new(&bundle.os.crt, admin)?);
     let subjects = subjects(project, order, &mut wanted, &machines, configs, &credentials)?;
@@ -124,28 +158,19 @@ pub(crate) fn bring_up(
     let runtime = reach::runtime()?;
     let held = if order.dry_run { None } else { Some(Place::take(order.file, cluster)?) };
     let eyes = runtime.block_on(async {
-        let near =
-            neighbours::sweep(&order.sources.neighbours).await.context("cannot read the neighbour table")?;
+        let near = neighbours::sweep(&order.sources.neighbours).await.map_err(UpError::Neighbours)?;
         for subject in &subjects {
             for contact in neighbours::contacts(&near, &subject.identity) {
                 subject.found(contact);
             }
         }
-        anyhow::Ok(first_look(&subjects, &machines, &mut seen).await)
+        Ok::<_, UpError>(first_look(&subjects, &machines, &mut seen).await)
     })?;
-    let record = match &held {
-        Some((_, record)) => record.clone(),
-        None => place::read(order.file, cluster)?,
+    let (place, record) = match held {
+        Some((place, record)) => (Some(place), record),
+        None => (None, place::read(order.file, cluster)?),
     };
-    let teller = Teller::new(order.json);
     let foreseen = foresee(&wanted, &seen, &record);
-    tell_plan(&teller, &wanted, &seen, &foreseen, order, out)?;
-    let Some((place, record)) = held else {
-        return Ok(ExitCode::from(u8::from(!foreseen.is_empty())));
-    };
-    if let Some(note) = project.cilium().keep()? {
-        style::say(&note);
-    }
     let tools = Tools {
         subjects,
         machines,
@@ -156,30 +181,35 @@ pub(crate) fn bring_up(
         node_timeout: order.node_timeout,
         timeout: order.timeout,
     };
-    let engine = Engine::new(wanted.clone(), seen, (place, record), tools, teller);
-    let outcome = runtime.block_on(async {
-        tokio::select! {
-            outcome = engine.run(eyes) => outcome.map(Some).map_err(anyhow::Error::from),
-            stopped = stopped() => stopped.map(|()| None).context("cannot hear signals"),
-        }
-    })?;
-    // Whoever still waits for a machine need not. A provider that is being asked may end that: controllers have few sessions, and
-    // one that nobody closes is kept for half an hour.
-    runtime.shutdown_timeout(FAREWELL);
-    let Some(outcome) = outcome else { return Ok(stop(order, start)) };
-    end(&wanted, &outcome, foreseen.is_empty(), order, out)
+    Ok(Prepared { wanted, seen, foreseen, record, place, eyes, tools, runtime })
 }
 
-fn wanted(project: &Project, order: &Order<'_>, configs: &[String]) -> anyhow::Result<Wanted> {
+impl Prepared {
+    /// Brings it up, unless that was prepared as a dry run; nothing when it was stopped before the end.
+    pub(crate) fn run(self, teller: Teller) -> Result<Option<Outcome>, UpError> {
+        let Some(place) = self.place else { return Ok(None) };
+        let engine = Engine::new(self.wanted, self.seen, (place, self.record), self.tools, teller);
+        let outcome = self.runtime.block_on(async {
+            tokio::select! {
+                outcome = engine.run(self.eyes) => outcome.map(Some).map_err(UpError::from),
+                stopped = stopped() => stopped.map(|()| None).map_err(UpError::Signals),
+            }
+        })?;
+        // Whoever still waits for a machine need not. A provider that is being asked may end that: controllers have few sessions, and
+        // one that nobody closes is kept for half an hour.
+        self.runtime.shutdown_timeout(FAREWELL);
+        Ok(outcome)
+    }
+}
+
+fn wanted(project: &Project, order: &Order<'_>, configs: &[String]) -> Result<Wanted, UpError> {
     let plan = &project.plan;
     let sums: Vec<String> = configs.iter().map(|config| sha256(config.as_bytes())).collect();
     let Some(mut wanted) = Wanted::of(plan, &sums, order.at_once) else {
-        bail!("there is no control plane in {}: give a node `role: controlplane`", order.file.display());
+        return Err(UpError::NoControlPlane(order.file.to_owned()));
     };
     for name in order.only {
-        if plan.node(name).is_none() {
-            bail!("there is no node `{name}`; `ichor show nodes` lists them");
-        }
+        project.node(name)?;
     }
     for node in &mut wanted.nodes {
         node.chosen = order.only.is_empty() || order.only.contains(&node.name);
@@ -187,14 +217,8 @@ fn wanted(project: &Project, order: &Order<'_>, configs: &[String]) -> anyhow::R
     Ok(wanted)
 }
 
-/// The machines that somebody provides; or why they cannot be had, which was told.
-fn machines(
-    project: &Project,
-    bundle: &Bundle,
-    order: &Order<'_>,
-    start: Instant,
-    out: &mut dyn Write,
-) -> anyhow::Result<Result<Vec<Option<Machine>>, ExitCode>> {
+/// The machines that somebody provides.
+fn machines(project: &Project, bundle: &Bundle, order: &Order<'_>) -> Result<Vec<Option<Machine>>, UpError> {
     let plan = &project.plan;
     let chosen =
         |node: &&NodePlan| order.only.is_empty() || order.only.iter().any(|only| only == node.name.as_str());
@@ -203,18 +227,10 @@ fn machines(
         let obstacles = fleet.check(&names);
         if obstacles.is_empty() { Ok(fleet) } else { Err(obstacles) }
     });
-    let fleet = match provided {
-        Ok(fleet) => fleet,
-        Err(obstacles) => {
-            return obstructed(project, &obstacles, order, start, out).map(Err);
-        }
-    };
+    let fleet = provided.map_err(UpError::Obstacles)?;
     let provided: Vec<&NodePlan> =
         plan.nodes.iter().filter(|node| fleet.provider(node.name.as_str()).is_some()).collect();
-    let built = match carriers(project, &provided, bundle, order.identity)? {
-        Ok(built) => built,
-        Err(errors) => return unrendered(&errors, order, start, out).map(Err),
-    };
+    let built = carriers(project, &provided, bundle, order.identity).map_err(UpError::Unrendered)?;
     let others =
         Folders { build: PathBuf::new(), images: order.images.to_owned(), file: project.name().to_owned() };
     let media = Arc::new(Media { built, others });
@@ -222,60 +238,7 @@ fn machines(
         let provider = Arc::clone(fleet.provider(node.name.as_str())?);
         Some(Machine { node: node.name.to_string(), provider, media: Arc::clone(&media) })
     };
-    Ok(Ok(plan.nodes.iter().map(machine).collect()))
-}
-
-/// Says what is in the way of machines, and that nothing was done.
-fn obstructed(
-    project: &Project,
-    obstacles: &[Issue],
-    order: &Order<'_>,
-    start: Instant,
-    out: &mut dyn Write,
-) -> anyhow::Result<ExitCode> {
-    let words = "nothing was done: machines cannot be made or used as the file says";
-    if order.json {
-        let refused = obstacles.iter().map(|obstacle| match project.plan.node(&obstacle.subject) {
-            Some(_) => report::issue_json(obstacle, IssueKeys::OF_NODE),
-            None => json!({"reason": obstacle.headline(), "remedy": obstacle.help}),
-        });
-        nothing_done(refused.collect(), words, start);
-    } else {
-        for obstacle in obstacles {
-            writeln!(out, "{}", report::line(obstacle))?;
-        }
-        style::say(words);
-    }
-    Ok(ExitCode::FAILURE)
-}
-
-/// Says which configurations cannot be made, and that nothing was done.
-fn unrendered(
-    errors: &[Issue],
-    order: &Order<'_>,
-    start: Instant,
-    out: &mut dyn Write,
-) -> anyhow::Result<ExitCode> {
-    let words = "nothing was done: there are configurations that cannot be made";
-    if order.json {
-        let refused = errors.iter().map(|issue| {
-            json!({"reason": issue.to_string(), "remedy": "mend it in the cluster file; `ichor build` says the same"})
-        });
-        nothing_done(refused.collect(), words, start);
-    } else {
-        report::unrendered(out, errors)?;
-        style::say(words);
-    }
-    Ok(ExitCode::FAILURE)
-}
-
-/// Tells by events what was refused before anything was done.
-fn nothing_done(refused: Vec<Value>, words: &str, start: Instant) {
-    let (teller, count) = (Teller::json_since(start), refused.len());
-    for event in refused {
-        teller.event("refused", event, None);
-    }
-    teller.event("end", json!({"up": false, "refused": count, "reason": words}), None);
+    Ok(plan.nodes.iter().map(machine).collect())
 }
 
 fn subjects(
@@ -285,7 +248,7 @@ fn subjects(
     machines: &[Option<Machine>],
     configs: Vec<String>,
     credentials: &Arc<Credentials>,
-) -> anyhow::Result<Vec<Arc<Subject>>> {
+) -> Result<Vec<Arc<Subject>>, UpError> {
     let plan = &project.plan;
     let known = order.sources.known(plan)?;
     let mut subjects = Vec::new();
@@ -318,10 +281,10 @@ fn endpoint(
     project: &Project,
     bundle: &Bundle,
     subjects: &[Arc<Subject>],
-) -> anyhow::Result<(Option<Endpoint>, String)> {
+) -> Result<(Option<Endpoint>, String), UpError> {
     let server = subjects.first().and_then(|subject| server(&subject.config)).unwrap_or_default();
     let made = Endpoint::planned(&project.plan, &bundle.k8s.crt);
-    Ok((made.context("the certificate of Kubernetes' authority in the bundle")?, server))
+    Ok((made.map_err(UpError::Authority)?, server))
 }
 
 /// The endpoint that a configuration names.
@@ -372,58 +335,6 @@ async fn first_look(subjects: &[Arc<Subject>], machines: &[Option<Machine>], see
     eyes
 }
 
-/// Says what will be done.
-fn tell_plan(
-    teller: &Teller,
-    wanted: &Wanted,
-    seen: &Seen,
-    foreseen: &Foreseen,
-    order: &Order<'_>,
-    out: &mut dyn Write,
-) -> anyhow::Result<()> {
-    let nodes = || wanted.nodes.iter().zip(&seen.nodes).zip(&foreseen.nodes);
-    if order.json {
-        let nodes: Vec<Value> = nodes()
-            .map(|((node, seen), steps)| {
-                let refused = steps.as_ref().err();
-                json!({
-                    "name": node.name,
-                    "address": seen.at.map(|at| at.address),
-                    "stage": seen.at.map(|at| at.stage),
-                    "steps": steps.as_ref().ok(),
-                    "refused": refused.map(|blocker| blocker.issue.message.as_str()),
-                    "remedy": refused.map(|blocker| blocker.remedy()),
-                })
-            })
-            .collect();
-        teller.event("plan", json!({"nodes": nodes, "cluster": foreseen.cluster}), None);
-        return Ok(());
-    }
-    let mut rows = Vec::new();
-    for ((node, seen), steps) in nodes() {
-        let at = seen.at.map(|at| at.to_string()).unwrap_or_default();
-        match steps {
-            Ok(steps) if steps.is_empty() => {}
-            Ok(steps) => rows.push(vec![node.name.clone(), at, steps.join("\n")]),
-            Err(blocker) => {
-                rows.push(vec![
-                    node.name.clone(),
-                    at,
-                    format!("refused: {}\nhint: {}", blocker.issue.message, blocker.remedy()),
-                ]);
-            }
-        }
-    }
-    rows.extend(foreseen.cluster.iter().map(|step| vec!["cluster".to_owned(), String::new(), step.clone()]));
-    if rows.is_empty() {
-        style::say("nothing is to be done: every node runs what the file says");
-    } else {
-        table::print(out, &["node", "at", "to do"], &rows)?;
-        out.flush()?;
-    }
-    Ok(())
-}
-
 /// Waits until somebody wants it to stop.
 async fn stopped() -> io::Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
@@ -432,64 +343,4 @@ async fn stopped() -> io::Result<()> {
         _ = terminate.recv() => {}
     }
     Ok(())
-}
-
-/// Says that it was stopped, and how to go on.
-fn stop(order: &Order<'_>, start: Instant) -> ExitCode {
-    let words = "stopped before the end: what was done is recorded, run `ichor up` again and it goes on";
-    if order.json {
-        Teller::json_since(start).event("end", json!({"up": false, "reason": words}), None);
-    } else {
-        style::say(words);
-    }
-    ExitCode::FAILURE
-}
-
-/// Says how it ended.
-fn end(
-    wanted: &Wanted,
-    outcome: &Outcome,
-    nothing: bool,
-    order: &Order<'_>,
-    out: &mut dyn Write,
-) -> anyhow::Result<ExitCode> {
-    let refused = outcome.decision.nodes.iter().filter(|next| matches!(next, Next::Refused(_))).count();
-    let cluster = match &outcome.decision.cluster {
-        Next::Refused(blocker) => Some(blocker),
-        _ => None,
-    };
-    let up = refused == 0 && cluster.is_none();
-    if order.json {
-        let end = json!({"time": ichor_client::now(), "event": "end", "up": up, "refused": refused, "elapsed": outcome.elapsed.as_secs_f64(),
-            "reason": cluster.map(|blocker| blocker.issue.headline())});
-        writeln!(out, "{end}")?;
-        return Ok(ExitCode::from(u8::from(!up)));
-    }
-    let mut rows = Vec::new();
-    for (nth, node) in wanted.nodes.iter().enumerate().filter(|(_, node)| node.chosen) {
-        let at = outcome.seen.nodes[nth].at.map(|at| at.to_string()).unwrap_or_default();
-        let state = match &outcome.decision.nodes[nth] {
-            Next::Refused(blocker) => blocker.issue.message.clone(),
-            _ => "up".to_owned(),
-        };
-        let took = outcome.took[nth].map(|took| format!("{:.1} s", took.as_secs_f64())).unwrap_or_default();
-        rows.push(vec![node.name.clone(), at, state, took]);
-    }
-    table::print(out, &["node", "at", "state", "took"], &rows)?;
-    let seconds = outcome.elapsed.as_secs_f64();
-    match cluster {
-        Some(blocker) => {
-            style::say(&format!(
-                "{}error:{:#} {}\n  hint: {}",
-                style::ERROR,
-                style::ERROR,
-                blocker.issue.headline(),
-                blocker.remedy()
-            ));
-        }
-        None if refused > 0 => style::say(&format!("{refused} nodes are not up")),
-        None if nothing => style::say("nothing was to be done: the cluster is up and healthy"),
-        None => style::say(&format!("the cluster is up and healthy after {seconds:.1} s")),
-    }
-    Ok(ExitCode::from(u8::from(!up)))
 }

@@ -2,18 +2,34 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
 use ichor_core::bringup::contact::contacts;
 use ichor_core::bringup::leases::Lease;
-use ichor_core::bringup::{Contact, Identity, Source, Stage, terraform};
+use ichor_core::bringup::terraform::{self, OutputError};
+use ichor_core::bringup::{Contact, Identity, Source, Stage};
 use ichor_core::plan::{NodePlan, Plan};
 use ichor_talos::peer::Pin;
 use ipnet::IpNet;
 
-use super::leases;
+use super::leases::{self, LeasesError};
+use crate::argument::ArgumentError;
+use crate::project::UnknownNode;
+
+/// Why it is not known where machines are.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SourceError {
+    #[error("cannot read {}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{}", path.display())]
+    Terraform { path: PathBuf, source: OutputError },
+    #[error(transparent)]
+    Node(#[from] UnknownNode),
+    #[error(transparent)]
+    Leases(#[from] LeasesError),
+}
 
 /// Where machines are found that the file does not say.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -44,7 +60,7 @@ pub(crate) struct Known {
 
 impl SourceArgs {
     /// Everything that is known of each node, in the order of the plan.
-    pub(crate) fn known(&self, plan: &Plan) -> anyhow::Result<Vec<Known>> {
+    pub(crate) fn known(&self, plan: &Plan) -> Result<Vec<Known>, SourceError> {
         let outputs = match &self.terraform {
             Some(path) => outputs(path)?,
             None => terraform::Outputs::default(),
@@ -53,7 +69,7 @@ impl SourceArgs {
         let named = named.chain(self.fingerprint.iter().map(|(node, _)| node));
         for name in named.chain(outputs.external.keys()).chain(outputs.dhcp.keys()) {
             if plan.node(name).is_none() {
-                bail!("there is no node `{name}`; `ichor show nodes` lists them");
+                return Err(UnknownNode(name.clone()).into());
             }
         }
         let leases = leases::read(&self.leases)?;
@@ -87,24 +103,25 @@ impl SourceArgs {
     }
 }
 
-fn outputs(path: &Path) -> anyhow::Result<terraform::Outputs> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    terraform::read(&text).with_context(|| path.display().to_string())
+fn outputs(path: &Path) -> Result<terraform::Outputs, SourceError> {
+    let text =
+        fs::read_to_string(path).map_err(|source| SourceError::Read { path: path.to_owned(), source })?;
+    terraform::read(&text).map_err(|source| SourceError::Terraform { path: path.to_owned(), source })
 }
 
 /// A prefix, as it is typed.
-pub(crate) fn prefix(text: &str) -> Result<IpNet, String> {
-    text.parse().map_err(|_| "want a prefix, such as 10.0.0.0/24".to_owned())
+pub(crate) fn prefix(text: &str) -> Result<IpNet, ArgumentError> {
+    text.parse().map_err(|_| ArgumentError::want("a prefix, such as 10.0.0.0/24"))
 }
 
-fn node_address(text: &str) -> Result<(String, IpAddr), String> {
-    let (node, address) = text.split_once('=').ok_or("want NODE=ADDRESS")?;
-    let address = address.parse().map_err(|_| format!("`{address}` is no address"))?;
+fn node_address(text: &str) -> Result<(String, IpAddr), ArgumentError> {
+    let (node, address) = text.split_once('=').ok_or(ArgumentError::want("NODE=ADDRESS"))?;
+    let address = address.parse().map_err(|_| ArgumentError::Address(address.to_owned()))?;
     Ok((node.to_owned(), address))
 }
 
-fn fingerprint(text: &str) -> Result<(String, Pin), String> {
-    let (node, pin) = text.split_once('=').ok_or("want NODE=FINGERPRINT")?;
-    let pin = Pin::parse(pin).ok_or("not a fingerprint: want 32 bytes in base64, as Talos shows it")?;
+fn fingerprint(text: &str) -> Result<(String, Pin), ArgumentError> {
+    let (node, pin) = text.split_once('=').ok_or(ArgumentError::want("NODE=FINGERPRINT"))?;
+    let pin = Pin::parse(pin).ok_or(ArgumentError::Fingerprint)?;
     Ok((node.to_owned(), pin))
 }

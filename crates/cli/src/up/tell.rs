@@ -50,7 +50,7 @@ impl Teller {
     }
 
     /// As JSON, for what began earlier.
-    pub(super) fn json_since(start: Instant) -> Self {
+    pub(crate) fn json_since(start: Instant) -> Self {
         Self { start, way: Way::Json }
     }
 

@@ -7,29 +7,27 @@ use ichor_core::etcd::Etcd;
 use ichor_core::observe::Image;
 use ichor_core::plan::NodePlan;
 use ichor_core::probe::ProbeError;
-use ichor_core::upgrade::Candidate;
 use ichor_core::upgrade::installer::installer;
+use ichor_core::upgrade::{Candidate, Running};
 use ichor_talos::kubernetes::KubeNode;
 use ichor_values::KubernetesVersion;
 
-use crate::crew::Crew;
+use crate::crew::{Crew, CrewError};
 
 /// Looks at all nodes at once. What Kubernetes does not tell is not known: Talos can be upgraded without it.
-pub(super) async fn look(
+pub(crate) async fn look(
     crew: &Crew<'_>,
     nodes: &[&NodePlan],
     configs: &[String],
     only: &[String],
-) -> (Vec<Candidate>, Result<Etcd, String>) {
-    let look = async |node: &NodePlan| crew.running(node.name.as_str()).await.map_err(ProbeError::new);
-    let looks = join_all(nodes.iter().map(|node| look(node)));
+) -> (Vec<Candidate>, Result<Etcd, CrewError>) {
+    let looks = join_all(nodes.iter().map(|node| crew.running(node.name.as_str())));
     let (seen, etcd, known) = tokio::join!(looks, crew.etcd(), crew.kubernetes.nodes());
     let known: BTreeMap<String, KubeNode> =
         known.unwrap_or_default().into_iter().map(|node| (node.name.clone(), node)).collect();
-    let candidate = |((node, config), mut seen): ((&&NodePlan, &String), _)| {
+    let candidate = |((node, config), mut seen): ((&&NodePlan, &String), Result<Running, CrewError>)| {
         let name = node.name.to_string();
         if let (Ok(running), Some(known)) = (&mut seen, known.get(&name)) {
-            let running: &mut ichor_core::upgrade::Running = running;
             running.kubelet = KubernetesVersion::parse(&known.kubelet).ok();
             running.cordoned = known.cordoned_for.is_some();
         }
@@ -42,7 +40,7 @@ pub(super) async fn look(
             wanted: node.talos.value.clone(),
             arch: node.arch.value.word().to_owned(),
             installer,
-            seen,
+            seen: seen.map_err(ProbeError::new),
         }
     };
     (nodes.iter().zip(configs).zip(seen).map(candidate).collect(), etcd)

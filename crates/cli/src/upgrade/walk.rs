@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::time::{self, Instant};
 
 use super::Order;
-use crate::crew::{Crew, Drained, boot_id};
+use crate::crew::{Crew, CrewError, Drained, boot_id};
 use crate::up::{State, Teller};
 use ichor_client::talos::{Kind, Node, NodeError};
 
@@ -16,7 +16,7 @@ use ichor_client::talos::{Kind, Node, NodeError};
 const AGAIN: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// Where and why it stopped.
-pub(super) struct Stopped {
+pub(crate) struct Stopped {
     pub node: String,
     pub step: &'static str,
     pub why: String,
@@ -25,7 +25,7 @@ pub(super) struct Stopped {
 }
 
 /// Goes through a plan; how many nodes were upgraded, or where it stopped.
-pub(super) async fn walk(
+pub(crate) async fn walk(
     crew: &Crew<'_>,
     plan: &Plan,
     order: &Order<'_>,
@@ -57,6 +57,24 @@ struct Walker<'w> {
     node: &'w str,
 }
 
+/// Why a step of an upgrade was not done.
+#[derive(Debug, thiserror::Error)]
+enum UpgradeError {
+    #[error(transparent)]
+    Crew(#[from] CrewError),
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// What is wrong with etcd, or with what the node runs.
+    #[error("{0}")]
+    Unsound(String),
+    #[error("{0} was fetched, and the node does not say where it is")]
+    Nameless(String),
+    #[error("the installer ended with {code}: {last}")]
+    Installer { code: i32, last: String },
+    #[error("the installer was broken off")]
+    BrokenOff,
+}
+
 type Walked<T> = Result<T, (&'static str, String)>;
 
 impl Walker<'_> {
@@ -74,7 +92,7 @@ impl Walker<'_> {
         let back = async {
             let release = self.crew.back(self.node, &before, self.order.timeout, &hear).await?;
             let has = self.crew.extensions(self.node).await;
-            judge(step, &release, has.as_deref()).map_err(|error| error.to_string())
+            judge(step, &release, has.as_deref()).map_err(|error| UpgradeError::Unsound(error.to_string()))
         };
         self.step("come back", back).await?;
         if drained == Drained::Cordoned {
@@ -84,24 +102,24 @@ impl Walker<'_> {
     }
 
     /// A connection to the node, and by what this start of it is known.
-    async fn known(&self) -> Result<(Node, String), String> {
+    async fn known(&self) -> Result<(Node, String), UpgradeError> {
         let node = self.crew.connect(self.node).await?;
-        let before = boot_id(&node).await.map_err(|error| error.to_string())?;
+        let before = boot_id(&node).await?;
         Ok((node, before))
     }
 
     /// Whether the cluster can do without the node now; all was well when the one before was done.
-    async fn may_go(&self, step: &Step) -> Result<(), String> {
+    async fn may_go(&self, step: &Step) -> Result<(), UpgradeError> {
         if step.role == Role::Controlplane {
             let etcd = self.crew.etcd().await?;
             let problems = etcd.problems();
             if !problems.is_empty() {
-                return Err(problems.join("; "));
+                return Err(UpgradeError::Unsound(problems.join("; ")));
             }
             absence(Some(&etcd), self.node, step.role, self.order.outage)
-                .map_err(|obstacle| obstacle.message)?;
+                .map_err(|obstacle| UpgradeError::Unsound(obstacle.message))?;
         }
-        self.crew.health(self.order.timeout, &|said| self.hear(said)).await
+        Ok(self.crew.health(self.order.timeout, &|said| self.hear(said)).await?)
     }
 
     /// Until Talos 1.12 one call does it all.
@@ -134,21 +152,21 @@ impl Walker<'_> {
         Ok(drained)
     }
 
-    async fn pull(&self, node: &Node, image: &str) -> Result<String, String> {
+    async fn pull(&self, node: &Node, image: &str) -> Result<String, UpgradeError> {
         let mut stream = node.pull(image);
         let mut name = None;
-        while let Some(message) = stream.next().await.map_err(|error| error.to_string())? {
+        while let Some(message) = stream.next().await? {
             if let Some(pulled) = message.name {
                 name = Some(pulled);
             }
         }
-        name.ok_or_else(|| format!("{image} was fetched, and the node does not say where it is"))
+        name.ok_or_else(|| UpgradeError::Nameless(image.to_owned()))
     }
 
-    async fn install(&self, node: &Node, image: &str) -> Result<(), String> {
+    async fn install(&self, node: &Node, image: &str) -> Result<(), UpgradeError> {
         let mut stream = node.install(image);
         let (mut code, mut last) = (None, String::new());
-        while let Some(message) = stream.next().await.map_err(|error| error.to_string())? {
+        while let Some(message) = stream.next().await? {
             match message.progress.and_then(|progress| progress.response) {
                 Some(Said::Message(line)) => {
                     self.hear(line.trim_end());
@@ -160,8 +178,8 @@ impl Walker<'_> {
         }
         match code {
             Some(0) => Ok(()),
-            Some(code) => Err(format!("the installer ended with {code}: {last}")),
-            None => Err("the installer was broken off".to_owned()),
+            Some(code) => Err(UpgradeError::Installer { code, last }),
+            None => Err(UpgradeError::BrokenOff),
         }
     }
 
@@ -173,7 +191,7 @@ impl Walker<'_> {
     }
 
     /// Waits until etcd has all its members back and every check of Talos is good.
-    async fn is_well(&self, step: &Step) -> Result<(), String> {
+    async fn is_well(&self, step: &Step) -> Result<(), UpgradeError> {
         let end = Instant::now() + self.order.timeout;
         loop {
             if step.role != Role::Controlplane {
@@ -181,17 +199,18 @@ impl Walker<'_> {
             }
             let problems = match self.crew.etcd().await {
                 Ok(etcd) => etcd.problems(),
-                Err(why) => vec![why],
+                Err(error) => vec![error.to_string()],
             };
             if problems.is_empty() {
                 break;
             }
             if Instant::now() + AGAIN >= end {
-                return Err(problems.join("; "));
+                return Err(UpgradeError::Unsound(problems.join("; ")));
             }
             time::sleep(AGAIN).await;
         }
-        self.crew.health(end.saturating_duration_since(Instant::now()), &|said| self.hear(said)).await
+        let rest = end.saturating_duration_since(Instant::now());
+        Ok(self.crew.health(rest, &|said| self.hear(said)).await?)
     }
 
     async fn step<T, E: ToString>(

@@ -2,13 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use ichor_core::cluster::load::beside;
-use ichor_talos::secrets::Bundle;
+use ichor_talos::secrets::{Bundle, BundleErrors};
 
 use crate::project::Project;
-use crate::recipient::Recipients;
-use crate::sealed;
+use crate::recipient::{RecipientError, Recipients};
+use crate::sealed::{self, OpenError};
+
+/// Why a bundle cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BundleError {
+    #[error(transparent)]
+    Sealed(#[from] OpenError),
+    #[error("{} is not a whole bundle", path.display())]
+    Incomplete { path: PathBuf, source: BundleErrors },
+    #[error(transparent)]
+    Recipients(#[from] RecipientError),
+}
 
 /// The usual name of a bundle that is encrypted.
 pub(crate) const SEALED: &str = "secrets.sops.yaml";
@@ -41,10 +51,13 @@ pub(crate) fn admin_file(bundle: &Path) -> PathBuf {
 }
 
 /// Reads a bundle; the recipients are those of its file.
-pub(crate) fn open(path: &Path, identity: Option<&Path>) -> anyhow::Result<(Bundle, Option<Recipients>)> {
+pub(crate) fn open(
+    path: &Path,
+    identity: Option<&Path>,
+) -> Result<(Bundle, Option<Recipients>), BundleError> {
     let opened = sealed::open(path, identity)?;
-    let bundle =
-        Bundle::read(&opened.text).with_context(|| format!("{} is not a whole bundle", path.display()))?;
+    let bundle = Bundle::read(&opened.text)
+        .map_err(|source| BundleError::Incomplete { path: path.to_owned(), source })?;
     let recipients = opened.recipients.map(|names| Recipients::check(&path.display().to_string(), &names));
     Ok((bundle, recipients.transpose()?))
 }

@@ -9,7 +9,8 @@ use ichor_core::probe::ProbeError;
 use ichor_core::verify::{Known, MachineTold};
 use tokio::task::spawn_blocking;
 
-use crate::machines::{Fleet, MachineError, Machines, State, chain};
+use crate::chain::chain;
+use crate::machines::{Fleet, MachineError, Machines, State};
 use crate::project::Project;
 
 /// Who provides the machine of each node, or why that cannot be asked; nobody for those that others switch on.

@@ -31,7 +31,7 @@ use ichor_talos::peer::Peer;
 
 pub use call::Stream;
 pub use error::{Kind, NodeError};
-pub use trust::{Credentials, Trust, key};
+pub use trust::{Credentials, CredentialsError, Trust, key};
 pub use watch::{Change, Watch};
 
 use dial::{Dialled, Found};

@@ -32,12 +32,16 @@ pub struct Credentials {
 /// Why secrets open nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
+    /// The authority judges nobody.
     #[error("the authority certs.os of the bundle is not a certificate that can judge others")]
     Authority(#[source] rustls::Error),
+    /// The authority is empty.
     #[error("the authority certs.os of the bundle holds no certificate")]
     NoAuthority,
+    /// Certificate and key do not belong together, or are of a kind that is not known.
     #[error("the administrator's certificate and its key cannot be used")]
     Pair(#[source] rustls::Error),
+    /// They are in another format.
     #[error("the administrator's certificate or its key is not PEM")]
     NotPem,
 }

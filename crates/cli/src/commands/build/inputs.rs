@@ -56,8 +56,8 @@ pub(super) fn inputs(
         if !wanted.contains(reference.path.as_str()) {
             continue;
         }
-        let secret = vault.open(reference.secret).unwrap_or_else(|error| error.to_string());
-        sum.add(&reference.path, secret);
+        let secret = vault.open(reference.secret);
+        sum.add(&reference.path, secret.unwrap_or_else(|error| error.to_string()));
     }
     Ok(Inputs { sha256: hex(&sum.0.finalize()), secrets })
 }

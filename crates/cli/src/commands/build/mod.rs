@@ -9,11 +9,13 @@ use std::process::ExitCode;
 
 use ichor_core::plan::{CniPlan, NodePlan};
 use ichor_core::render::artifact::Artifact;
-use ichor_core::rules::{self, Finding, Severity};
+use ichor_core::rules::{Finding, Severity};
 
 use self::inputs::{fetched, inputs};
 use self::render::render;
-use crate::project::{self, Project};
+use crate::argument::{ClusterFile, IdentityFile};
+use crate::project::Project;
+use crate::refused::Refused;
 use crate::tree::{Difference, Done, Scope, Tree};
 use crate::vault::{Vault, secrets};
 use crate::{report, style};
@@ -33,9 +35,8 @@ use crate::{report, style};
 #[command(after_help = "Examples:\n  ichor build\n  ichor build sol/ichor.yaml -o out --only solcp01\n  \
                         ichor build --check")]
 pub(crate) struct Args {
-    /// Cluster file
-    #[arg(default_value = "ichor.yaml")]
-    file: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterFile,
     /// Folder to write to; the cluster gets a folder of its own in it
     #[arg(short, long, value_name = "DIR", default_value = "build")]
     output: PathBuf,
@@ -45,26 +46,20 @@ pub(crate) struct Args {
     /// Write nothing; exit 1 if the files are not what a build would give
     #[arg(long)]
     check: bool,
-    /// File with age identities that open the secrets, in place of those SOPS would use
-    #[arg(long, value_name = "FILE")]
-    identity: Option<PathBuf>,
+    #[command(flatten)]
+    identity: IdentityFile,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = match project::open(&args.file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&args.file, out),
-    };
+    let project = args.cluster.open()?;
     let findings = project.findings();
     if findings.iter().any(|finding| finding.silenced.is_none() && finding.issue.severity == Severity::Error)
     {
-        let hidden = rules::secret_places(&project.cluster);
-        report::findings(out, &project.sources, &findings, &hidden)?;
-        style::say("nothing was written: first mend what is wrong");
-        return Ok(ExitCode::FAILURE);
+        let consequence = "nothing was written: first mend what is wrong";
+        return Err(Refused::findings(project, findings, consequence).into());
     }
     let nodes = project.chosen(&args.only)?;
-    let (bundle, admin) = secrets(&project, args.identity.as_deref())?;
+    let (bundle, admin) = secrets(&project, args.identity.path())?;
     let root = args.output.join(project.plan.cluster.name.as_str());
     let tree = Tree::open(root.clone());
     let vault = Vault::new(project.name());
@@ -77,14 +72,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         return Ok(ExitCode::SUCCESS);
     }
     let cilium = project.cilium();
-    let rendered = match render(&project, &nodes, (&bundle, &admin), args, &vault)? {
-        Ok(rendered) => rendered,
-        Err(errors) => {
-            report::unrendered(out, &errors)?;
-            style::say("nothing was written");
-            return Ok(ExitCode::FAILURE);
-        }
-    };
+    let rendered = render(&project, &nodes, (&bundle, &admin), args, &vault)
+        .map_err(|errors| Refused::Unrendered { errors, consequence: Some("nothing was written") })?;
     report::warnings(&rendered.warnings);
     let mut notes = rendered.notes;
     let artifacts: Vec<Artifact> = rendered.files.into_iter().map(|file| file.artifact).collect();

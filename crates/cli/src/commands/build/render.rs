@@ -1,5 +1,6 @@
 //! Every file of a cluster.
 
+use ichor_bgp::render::SecretError;
 use ichor_core::plan::NodePlan;
 use ichor_core::render::tree::{NodeTree, Renderer, Tree};
 use ichor_talos::secrets::{Bundle, Pair};
@@ -18,17 +19,17 @@ pub(super) fn render(
     (bundle, admin): (&Bundle, &Pair),
     args: &Args,
     vault: &Vault<'_>,
-) -> anyhow::Result<Result<Tree, Vec<Issue>>> {
-    let patches = patch_texts(project, args.identity.as_deref());
-    let secret = |reference: &Secret| vault.open(reference);
+) -> Result<Tree, Vec<Issue>> {
+    let patches = patch_texts(project, args.identity.path());
+    let secret = |reference: &Secret| vault.open(reference).map_err(SecretError::new);
     let inputs = inputs(project, bundle, &patches, &secret);
     let judge = Judge::new(|text| vault.hide(text));
-    let made = spread(inputs, nodes, |renderer, node| judged(renderer, &judge, node))?;
+    let made = spread(inputs, nodes, |renderer, node| judged(renderer, &judge, node));
     let tree = if args.only.is_empty() { Tree::whole(inputs, admin, made) } else { Tree::of_nodes(made) };
-    Ok(tree.map(|mut tree| {
+    tree.map(|mut tree| {
         tree.notes.splice(0..0, judge.notes());
         tree
-    }))
+    })
 }
 
 /// The files of a node, after its daemon has read what a template gave.

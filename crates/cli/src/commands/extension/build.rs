@@ -14,6 +14,7 @@ use indicatif::BinaryBytes;
 use serde_json::{Value, json};
 
 use super::input;
+use crate::argument::{ArgumentError, Format};
 use crate::progress::Progress;
 use crate::{disk, oci, style, table};
 
@@ -61,22 +62,21 @@ pub(crate) struct Args {
     /// Start the service without an ExtensionServiceConfig, for nodes that give its environment in another way, such as machine.env
     #[arg(long)]
     start_unconfigured: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
-fn backend(word: &str) -> Result<Backend, String> {
+fn backend(word: &str) -> Result<Backend, ArgumentError> {
     let known = Backend::ALL.iter().copied().filter(|backend| Recipe::of(*backend).is_some());
     known.clone().find(|backend| backend.word() == word).ok_or_else(|| {
         let words: Vec<_> = known.map(Backend::word).collect();
-        format!("want one of {}", words.join(", "))
+        ArgumentError::want_one_of(&words)
     })
 }
 
-pub(in crate::commands) fn arch(word: &str) -> Result<Arch, String> {
+pub(in crate::commands) fn arch(word: &str) -> Result<Arch, ArgumentError> {
     let known = Arch::ALL.iter().copied().find(|arch| arch.word() == word);
-    known.ok_or_else(|| "want amd64 or arm64".to_owned())
+    known.ok_or(ArgumentError::want("amd64 or arm64"))
 }
 
 /// An agent and the machines it is for.
@@ -136,7 +136,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         packed: &packed,
         sboms: &sboms,
     };
-    if args.json {
+    if args.format.json {
         writeln!(out, "{:#}", done.json())?;
     } else {
         done.tell(out)?;

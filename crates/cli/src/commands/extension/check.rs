@@ -14,6 +14,7 @@ use ichor_values::TalosVersion;
 
 use super::answer::{Answer, Form};
 use super::folder;
+use crate::argument::Format;
 use crate::commands::talos::known_release;
 use crate::oci::{Disk, Place, archive};
 
@@ -36,9 +37,8 @@ pub(crate) struct Args {
     /// Talos release that is to run it; the newest one ichor knows when left out
     #[arg(long, value_name = "VERSION", value_parser = known_release)]
     talos: Option<TalosVersion>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     };
     let valid = verdict.is_valid();
     let answer = Answer { given, form, talos, verdict };
-    if args.json {
+    if args.format.json {
         writeln!(out, "{:#}", answer.json())?;
     } else {
         answer.tell(out)?;

@@ -8,6 +8,7 @@ use ichor_image::extension::{Recipe, debian};
 use ichor_image::oci::{Image, MOST_UNPACKED, Memory, Root};
 use ichor_values::Arch;
 
+use super::RegistryAccess;
 use crate::apt::Apt;
 use crate::oci::{self, Place};
 use crate::progress::Progress;
@@ -28,9 +29,8 @@ pub(super) struct Given {
     /// Take the daemon from these Debian packages: files, or folders of them
     #[arg(long, value_name = "PATH", num_args = 1.., group = "input")]
     packages: Vec<PathBuf>,
-    /// Talk to the registry over HTTP; one on this machine is talked to so anyway
-    #[arg(long)]
-    insecure: bool,
+    #[command(flatten)]
+    registry: RegistryAccess,
 }
 
 /// A root file system, and where it is from.
@@ -65,7 +65,7 @@ impl Given {
 
     fn pull(&self, from: &str, arch: Arch) -> anyhow::Result<Input> {
         let place = Place::parse(from)?;
-        let mut source = place.open(self.insecure)?;
+        let mut source = place.open(self.registry.insecure)?;
         let image = Image::find(&mut *source, arch)?;
         let progress = Progress::count("reading layers", image.layers());
         // Programs are looked into, and are in memory for that.

@@ -20,6 +20,14 @@ pub(crate) struct Args {
     verb: Verb,
 }
 
+/// How a registry is talked to.
+#[derive(Debug, clap::Args)]
+struct RegistryAccess {
+    /// Talk to the registry over HTTP; one on this machine is talked to so anyway
+    #[arg(long)]
+    insecure: bool,
+}
+
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
     Build(build::Args),

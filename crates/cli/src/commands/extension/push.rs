@@ -7,6 +7,8 @@ use anyhow::{Context as _, bail};
 use ichor_image::oci::{Reference, Shipment};
 use serde_json::json;
 
+use super::RegistryAccess;
+use crate::argument::Format;
 use crate::oci::{Place, Registry};
 use crate::progress::Progress;
 use crate::style;
@@ -27,12 +29,10 @@ pub(crate) struct Args {
     /// Where to send it
     #[arg(value_name = "REFERENCE")]
     reference: String,
-    /// Talk to the registry over HTTP; one on this machine is talked to so anyway
-    #[arg(long)]
-    insecure: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    registry: RegistryAccess,
+    #[command(flatten)]
+    format: Format,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
@@ -43,13 +43,13 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     }
     let mut source = place.open(false)?;
     let shipment = Shipment::of(&mut *source).with_context(|| format!("cannot read {}", args.image))?;
-    let mut registry = Registry::new(reference.clone(), args.insecure);
+    let mut registry = Registry::new(reference.clone(), args.registry.insecure);
     let pushed = {
         let _progress = Progress::start("sending the image");
         registry.push(&shipment, &mut *source).with_context(|| format!("cannot push to {reference}"))?
     };
     let whole = format!("{}/{}@{}", reference.host, reference.repository, pushed.digest);
-    if args.json {
+    if args.format.json {
         let value = json!({
             "reference": reference.to_string(),
             "pinned": whole,

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use ichor_image::build::extension::Extension;
 use ichor_image::build::{Heap, Part, Parts, Product};
 use ichor_image::oci::{Reference, Shipment};
-use ichor_talos::asset::{FACTORY, Factory};
+use ichor_talos::asset::FACTORY;
 use ichor_values::Arch;
 use ichor_values::TalosVersion;
 use serde_json::json;
@@ -18,12 +18,14 @@ use super::answer::{self, Answer};
 use super::make::{Bench, Made};
 use super::recipe::{self, Recipe};
 use super::shelf::Shelf;
+use crate::argument::{ArgumentError, Format};
 use crate::commands::extension::{arch, created};
-use crate::commands::schematic::{known_platform, web_url};
+use crate::commands::schematic::{FactoryUrl, known_platform};
 use crate::commands::talos::known_release;
 use crate::image::{Drafts, Ground, LIMITS, Larder, Signer, scratch};
 use crate::oci::{self, Registry};
 use crate::progress::Progress;
+use crate::refused::Refused;
 use crate::{cache, project, style, table};
 
 /// Make media and installers with extensions inside, out of what Talos publishes
@@ -102,9 +104,8 @@ pub(crate) struct Args {
     /// Catalogue of official extensions; ghcr.io/siderolabs/extensions of the release when left out
     #[arg(long, value_name = "IMAGE")]
     catalogue: Option<String>,
-    /// URL of the Image Factory; the cluster file's, or the public one, when left out
-    #[arg(long, value_name = "URL", value_parser = web_url)]
-    factory: Option<String>,
+    #[command(flatten)]
+    factory: FactoryUrl,
     /// Private key to sign with for secure boot, in PEM; needs sbsign
     #[arg(long, value_name = "FILE", requires = "certificate")]
     key: Option<PathBuf>,
@@ -120,20 +121,18 @@ pub(crate) struct Args {
     /// Read and judge everything, say what would be made, and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
-fn product(word: &str) -> Result<Product, String> {
+fn product(word: &str) -> Result<Product, ArgumentError> {
     let known = Product::ALL.into_iter().find(|product| product.word() == word);
-    let words = || Product::ALL.map(Product::word).join(", ");
-    known.ok_or_else(|| format!("want one of {}", words()))
+    known.ok_or_else(|| ArgumentError::want_one_of(&Product::ALL.map(Product::word)))
 }
 
-fn file_name(word: &str) -> Result<String, String> {
+fn file_name(word: &str) -> Result<String, ArgumentError> {
     if word.is_empty() || word.starts_with('.') || word.contains('/') {
-        return Err("want the name of a file, such as metal-amd64; -o names the folder".to_owned());
+        return Err(ArgumentError::want("the name of a file, such as metal-amd64; -o names the folder"));
     }
     Ok(word.to_owned())
 }
@@ -185,21 +184,18 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         (recipes, BTreeMap::from([(key(&talos, args.arch()), ground)]))
     } else {
         let file = args.cluster_file()?;
-        let project = match project::open(&file)? {
-            Ok(project) => project,
-            Err(refused) => return refused.report(&file, out),
-        };
+        let project = project::open(&file)?;
         let recipes = recipe::of_cluster(args, &project)?;
         if recipes.is_empty() {
             style::say("no node boots an image that ichor makes: `image.source` is something else");
             return Ok(ExitCode::SUCCESS);
         }
         check(&recipes, args)?;
-        let grounds = grounds(args, &larder, &recipes, &factory_of(args, &project))?;
+        let grounds = grounds(args, &larder, &recipes, factory_of(&project))?;
         (recipes, grounds)
     };
     let shelf = Shelf::new(&larder, args.catalogue.as_deref());
-    let Some(sets) = extensions(args, shelf, &recipes, &grounds)? else { return Ok(ExitCode::FAILURE) };
+    let sets = extensions(args, shelf, &recipes, &grounds)?;
     let bench = Bench {
         larder: &larder,
         installer_base: args.installer_base.as_deref(),
@@ -279,13 +275,9 @@ fn check_place(product: Product, path: &Path) -> anyhow::Result<()> {
 }
 
 /// The Image Factory that official parts come from.
-fn factory_of(args: &Args, project: &project::Project) -> String {
+fn factory_of(project: &project::Project) -> &str {
     let mut factories = project.plan.nodes.iter().map(|node| &node.boot.factory);
-    let written = factories.find(|factory| factory.is_written());
-    args.factory
-        .clone()
-        .or_else(|| written.map(|factory| factory.value.clone()))
-        .unwrap_or_else(|| FACTORY.to_owned())
+    factories.find(|factory| factory.is_written()).map_or(FACTORY, |factory| factory.value.as_str())
 }
 
 impl Args {
@@ -314,12 +306,12 @@ impl Args {
         factory: &str,
     ) -> anyhow::Result<Heap> {
         if !self.base.is_empty() {
-            return larder.gather(&self.base, arch);
+            return Ok(larder.gather(&self.base, arch)?);
         }
         let talos = talos.context(
             "which Talos? want --talos VERSION, such as --talos v1.13.9, or --base with its parts",
         )?;
-        let factory = Factory::new(self.factory.as_deref().unwrap_or(factory));
+        let factory = self.factory.or(factory);
         larder
             .official(&factory, talos, arch)
             .context("nothing is given with --base, and the official ISO cannot be had")
@@ -376,16 +368,16 @@ fn ground<'r>(
         bail!("{}", missing.iter().map(line).collect::<Vec<_>>().join("\n       "));
     }
     let parts = heap.parts().context("there is neither a kernel nor an initramfs")?;
-    Ground::open(parts, talos, arch)
+    Ok(Ground::open(parts, talos, arch)?)
 }
 
-/// The extensions of every recipe; none where some are in each other's way, which was said then.
+/// The extensions of every recipe, if none is in another's way.
 fn extensions(
     args: &Args,
     mut shelf: Shelf<'_>,
     recipes: &[Recipe],
     grounds: &BTreeMap<Key, Ground>,
-) -> anyhow::Result<Option<Vec<Vec<Extension>>>> {
+) -> anyhow::Result<Vec<Vec<Extension>>> {
     let (mut used, mut sets, mut is_good) = (BTreeSet::new(), Vec::new(), true);
     for recipe in recipes {
         let profile = &recipe.profile;
@@ -415,8 +407,9 @@ fn extensions(
     }
     if !is_good {
         style::say("nothing was written");
+        return Err(Refused::Printed.into());
     }
-    Ok(is_good.then_some(sets))
+    Ok(sets)
 }
 
 /// Says what would be made.
@@ -432,7 +425,7 @@ fn tell_plan(
     let files = |recipe: &Recipe| -> Vec<String> {
         recipe.products.iter().flat_map(|product| product.files(&recipe.stem)).collect()
     };
-    if args.json {
+    if args.format.json {
         let image = |(recipe, set): (&Recipe, &Vec<Extension>)| json!({"name": recipe.stem, "files": files(recipe), "extensions": names(set), "installer": recipe.installer, "nodes": recipe.nodes});
         writeln!(out, "{:#}", json!({"images": recipes.iter().zip(sets).map(image).collect::<Vec<_>>()}))?;
         return Ok(ExitCode::SUCCESS);
@@ -479,7 +472,7 @@ fn make(
         answers.push(Answer { recipe, initramfs, made, pushed });
     }
     answers.iter().for_each(Answer::warn);
-    if args.json {
+    if args.format.json {
         let images: Vec<_> = answers.iter().map(|answer| answer.json(&args.out)).collect();
         writeln!(out, "{:#}", json!({"images": images}))?;
     } else {

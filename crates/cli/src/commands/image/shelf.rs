@@ -147,7 +147,7 @@ impl<'s> Shelf<'s> {
     /// An extension, unpacked.
     fn load(&self, name: &str, place: &Place, arch: Arch) -> anyhow::Result<Root> {
         match place {
-            Place::Folder(path) if !path.join(LAYOUT).is_file() => folder::root(path),
+            Place::Folder(path) if !path.join(LAYOUT).is_file() => Ok(folder::root(path)?),
             Place::File(path) => match archive(path)? {
                 Archive::Extension(root) => Ok(root),
                 Archive::Layout(mut unpacked) => unpack(&mut unpacked, arch),

@@ -102,7 +102,7 @@ pub(super) fn write(place: &Place, project: &Project, scene: &Scene) -> anyhow::
     let guests: Vec<(usize, &NodePlan)> =
         guests.filter_map(|(nth, machine)| guest((nth, machine.name.as_str()))).collect();
     let nodes: Vec<&NodePlan> = guests.iter().map(|(_, node)| *node).collect();
-    let made = match carriers(project, &nodes, &bundle, None)? {
+    let made = match carriers(project, &nodes, &bundle, None) {
         Ok(made) => made,
         Err(errors) => {
             report::unrendered(&mut anstream::stderr(), &errors)?;
@@ -125,7 +125,7 @@ pub(super) fn write(place: &Place, project: &Project, scene: &Scene) -> anyhow::
 /// The cluster's own secrets; where it has none, some that end with the lab.
 fn keys(project: &Project) -> anyhow::Result<(Bundle, Pair)> {
     if place::bundle_of(project).exists() {
-        return secrets(project, None);
+        return Ok(secrets(project, None)?);
     }
     style::say(&format!(
         "{}note:{} the cluster has no secrets yet: the virtual machines get some that end with the lab",

@@ -28,5 +28,5 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let wanted = Wanted { machines: 1, content: None, accelerator: args.accel, keep: true };
-    vm::hand_over(&Place::of(&args.lab)?, Some(wanted), args.command.clone(), &args.file)
+    Ok(vm::hand_over(&Place::of(&args.lab)?, Some(wanted), args.command.clone(), &args.file)?)
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::up::counts;
+use crate::argument::Format;
 use crate::lab::vm::{self, Content};
 use crate::lab::{Place, Record};
 use crate::table;
@@ -13,9 +14,8 @@ use crate::table;
 /// List the labs that run here
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
@@ -50,7 +50,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             "name": place.name(), "alive": alive, "virtual_machine": inside, "nodes": nodes, "routers": routers, "file": file,
         }));
     }
-    if args.json {
+    if args.format.json {
         serde_json::to_writer_pretty(&mut *out, &values)?;
         writeln!(out)?;
     } else if !rows.is_empty() {

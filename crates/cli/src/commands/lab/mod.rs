@@ -94,6 +94,6 @@ impl Which {
             Some(name) => Place::of(name)?,
             None => Place::only()?,
         };
-        if vm::holds(&place) { vm::hand_over_all(&place, None, files) } else { act() }
+        if vm::holds(&place) { Ok(vm::hand_over_all(&place, None, files)?) } else { act() }
     }
 }

@@ -23,6 +23,7 @@ use ichor_values::TalosVersion;
 use rand_core::OsRng;
 use serde_json::Value;
 
+use crate::argument::{ArgumentError, Format};
 use crate::project::{self, Project};
 use crate::{disk, reach, style, table};
 use ichor_simulator::serve as nodes;
@@ -108,9 +109,8 @@ enum Verb {
     Status {
         #[command(flatten)]
         place: Place,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        format: Format,
     },
     /// Make a node do something wrong
     Fault {
@@ -164,14 +164,14 @@ impl Place {
     }
 }
 
-fn time(text: &str) -> Result<Duration, String> {
-    duration::parse(text).ok_or_else(|| "want a time such as 500ms, 3s or 2m".to_owned())
+fn time(text: &str) -> Result<Duration, ArgumentError> {
+    duration::parse(text).ok_or(ArgumentError::want("a time such as 500ms, 3s or 2m"))
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     match &args.verb {
         None => start(&args.start, out),
-        Some(Verb::Status { place, json }) => status(&place.site(), *json, out),
+        Some(Verb::Status { place, format }) => status(&place.site(), format.json, out),
         Some(Verb::Fault { fault, place }) => told(&place.site(), &Wish::Fault { fault: fault.clone() }),
         Some(Verb::Heal { node, kind, place }) => {
             told(&place.site(), &Wish::Heal { node: node.clone(), kind: kind.clone() })
@@ -233,10 +233,7 @@ fn start(args: &Start, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
             (args.out.clone(), args.out.join(FILE), Some(claim))
         }
     };
-    let project = match project::open(&file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&file, out),
-    };
+    let project = project::open(&file)?;
     let site = Site::of(&folder);
     site.make()?;
     if args.detach {

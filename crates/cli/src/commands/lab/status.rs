@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
 
 use super::{Which, watch};
+use crate::argument::Format;
 use crate::lab::Lab;
 use crate::lab::ask::Ear;
 
@@ -24,25 +25,24 @@ pub(crate) struct Args {
     /// Look again every second, until `q` or Ctrl-C
     #[arg(short, long)]
     watch: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let lab = Lab::open(args.which.lab.as_deref())?;
     let stands = if !args.watch {
         let view = Ear::new(&lab).look();
-        if args.json {
+        if args.format.json {
             writeln!(out, "{}", view.json())?;
         } else {
             write!(out, "{}", view.text())?;
         }
         view.stands
-    } else if !args.json && io::stdout().is_terminal() && io::stdin().is_terminal() {
+    } else if !args.format.json && io::stdout().is_terminal() && io::stdin().is_terminal() {
         watch::screen(&lab)?
     } else {
-        watch::plain(&lab, args.json, out)?
+        watch::plain(&lab, args.format.json, out)?
     };
     Ok(ExitCode::from(u8::from(!stands)))
 }

@@ -10,32 +10,27 @@ use ichor_core::prove::crowd;
 use ichor_core::render::fabric::{self, containerlab};
 use ichor_core::routing::Network;
 
-use crate::{project, report, style};
+use crate::argument::ClusterFile;
+use crate::refused::Refused;
+use crate::style;
 
 /// Write the same lab for containerlab
 ///
 /// The file refers to what `ichor build` writes: paths in it are from the folder `fabric` of a build.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Cluster file
-    #[arg(default_value = "ichor.yaml")]
-    file: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterFile,
     /// File to write; standard output when left out
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = match project::open(&args.file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&args.file, out),
-    };
-    let network = match Network::of(&project.cluster, &project.plan) {
-        Ok(network) => network,
-        Err(errors) => return Ok(report::underivable(&errors)),
-    };
+    let project = args.cluster.open()?;
+    let network = Network::of(&project.cluster, &project.plan).map_err(Refused::reasons)?;
     if fabric::is_empty(&network) {
-        bail!("no node of {} routes: there is no fabric", args.file.display());
+        bail!("no node of {} routes: there is no fabric", args.cluster.file.display());
     }
     let text = containerlab::render(&project.plan, &network);
     let absent = containerlab::absent(&project.plan, &network);

@@ -21,6 +21,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::guests;
 use super::told::tell;
+use crate::argument::{ClusterFile, Format};
 use crate::commands::talos::known_release;
 use crate::lab::accelerator::Accelerator;
 use crate::lab::build::{Site, Unsettled};
@@ -28,7 +29,8 @@ use crate::lab::guest::Guests;
 use crate::lab::here::Need;
 use crate::lab::vm::{self, Content, Wanted};
 use crate::lab::{Lab, LabError, Place, Record, Taken, here};
-use crate::project::{self, Project};
+use crate::project::Project;
+use crate::refused::Refused;
 use crate::vault::Vault;
 use crate::{report, style};
 
@@ -52,9 +54,8 @@ const EMULATED_PATIENCE: Duration = Duration::from_mins(10);
                         ichor lab up --root /srv/trixie\n  ichor lab up --image nocloud-amd64.iso --talos v1.13.9"
 )]
 pub(crate) struct Args {
-    /// Cluster file
-    #[arg(default_value = "ichor.yaml")]
-    file: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterFile,
     /// Name of the lab; that of the cluster when left out
     #[arg(long)]
     name: Option<String>,
@@ -82,9 +83,8 @@ pub(crate) struct Args {
     /// Leave what was built when it does not come up
     #[arg(long)]
     keep: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 impl Args {
@@ -99,16 +99,10 @@ impl Args {
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = match project::open(&args.file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&args.file, out),
-    };
-    let subject = match Subject::of(&project.cluster, &project.plan) {
-        Ok(subject) => subject,
-        Err(errors) => return Ok(report::underivable(&errors)),
-    };
+    let project = args.cluster.open()?;
+    let subject = Subject::of(&project.cluster, &project.plan).map_err(Refused::reasons)?;
     if subject.network.nodes.is_empty() {
-        bail!("no node of {} routes: there is no fabric to bring up", args.file.display());
+        bail!("no node of {} routes: there is no fabric to bring up", args.cluster.file.display());
     }
     let root = args.root.as_deref().map(fs::canonicalize).transpose().context("--root")?;
     // This machine's own file system is what there is without another.
@@ -116,10 +110,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let image = image(args, &project, &subject)?;
     here::judge(&needs(&project, &subject, image.is_some()), root.as_deref())?;
     let here = here::look(root.as_deref());
-    let scene = match scene(&project, &subject, &here, image.is_some()) {
-        Ok(scene) => scene,
-        Err(errors) => return Ok(unrenderable(&errors)),
-    };
+    let scene = scene(&project, &subject, &here, image.is_some()).map_err(|errors| unrenderable(&errors))?;
     let name = args.name.clone().unwrap_or_else(|| scene.cluster.clone());
     let place = Place::of(&name)?;
     if args.replace && place.is_alive() {
@@ -132,16 +123,16 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         let (nodes, routers) = counts(&scene);
         let wanted = Wanted {
             machines: scene.machines.len(),
-            content: Some(Content { file: canonical(&args.file)?, nodes, routers }),
+            content: Some(Content { file: canonical(&args.cluster.file)?, nodes, routers }),
             accelerator: args.accel,
             keep: args.keep,
         };
-        return vm::hand_over_all(&place, Some(wanted), &[]);
+        return Ok(vm::hand_over_all(&place, Some(wanted), &[])?);
     }
     let guests = image.map(|(image, talos)| guests(args, image, &talos)).transpose()?;
     let record = record(args, &project, scene, here, root, guests)?;
     let patience = args.patience(&record);
-    let Some(taken) = place.clone().take()? else { return unchanged(&place, &record, args.json, out) };
+    let Some(taken) = place.clone().take()? else { return unchanged(&place, &record, args.format.json, out) };
     let built = build(args, &project, taken, record, out);
     if !args.keep && !matches!(built, Ok(None)) {
         place.end()?;
@@ -169,7 +160,7 @@ fn build(
     let patience = args.patience(&record);
     let mut site = Site::begin(taken, record, args.keep)?;
     let unsettled = site.settle(patience)?;
-    tell(&site.lab, args.keep || unsettled.is_none(), args.json, out)?;
+    tell(&site.lab, args.keep || unsettled.is_none(), args.format.json, out)?;
     if unsettled.is_none() {
         site.stay()?;
     }
@@ -209,10 +200,10 @@ fn guests(args: &Args, image: PathBuf, talos: &TalosVersion) -> anyhow::Result<G
     Ok(Guests { image, talos: talos.to_string(), accelerator })
 }
 
-fn unrenderable(errors: &[Issue]) -> ExitCode {
+fn unrenderable(errors: &[Issue]) -> Refused {
     // Nobody listening is no error.
     let _ = report::unrendered(&mut anstream::stderr(), errors);
-    ExitCode::from(1)
+    Refused::Printed
 }
 
 fn scene(project: &Project, subject: &Subject, here: &Here, guests: bool) -> Result<Scene, Vec<Issue>> {
@@ -256,7 +247,7 @@ fn record(
         here,
         root,
         agent: agent(args.agent.as_deref())?,
-        file: canonical(&args.file)?,
+        file: canonical(&args.cluster.file)?,
         sources: digests(project),
         emulated: vm::is_emulated() || guests.as_ref().is_some_and(is_emulated),
         guests,

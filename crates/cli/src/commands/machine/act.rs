@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::bail;
 
 use super::{Chosen, Which, check};
+use crate::argument::ImagesFolder;
 use crate::machines::{Folders, MachineError, Machines, Made, Onlooker, Stop};
 use crate::progress::Progress;
 use crate::style;
@@ -23,9 +24,8 @@ pub(super) struct MakeArgs {
     /// Folder that `ichor build` wrote to
     #[arg(long, value_name = "DIR", default_value = "build")]
     build: PathBuf,
-    /// Folder that `ichor image build` wrote to
-    #[arg(long, value_name = "DIR", default_value = "images")]
-    images: PathBuf,
+    #[command(flatten)]
+    images: ImagesFolder,
 }
 
 /// Switch machines on
@@ -65,10 +65,7 @@ pub(super) struct DeleteArgs {
 }
 
 pub(super) fn make(args: &MakeArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let chosen = match args.which.open()? {
-        Ok(chosen) => chosen,
-        Err(refused) => return refused.report(&args.which.file, out),
-    };
+    let chosen = args.which.open()?;
     let nodes: Vec<_> = chosen.nodes.iter().map(String::as_str).collect();
     let obstacles = chosen.fleet.check(&nodes);
     if !obstacles.is_empty() {
@@ -77,7 +74,7 @@ pub(super) fn make(args: &MakeArgs, out: &mut dyn Write) -> anyhow::Result<ExitC
         return Ok(ExitCode::FAILURE);
     }
     let build = args.build.join(chosen.project.plan.cluster.name.as_str());
-    let shelf = Folders { build, images: args.images.clone(), file: chosen.project.name().to_owned() };
+    let shelf = Folders { build, images: args.images.images.clone(), file: chosen.project.name().to_owned() };
     let watcher = Watcher::default();
     each(&chosen, out, |provider, node| {
         let powers = provider.powers();
@@ -103,10 +100,7 @@ pub(super) fn eject(args: &EjectArgs, out: &mut dyn Write) -> anyhow::Result<Exi
 }
 
 pub(super) fn delete(args: &DeleteArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let chosen = match args.which.open()? {
-        Ok(chosen) => chosen,
-        Err(refused) => return refused.report(&args.which.file, out),
-    };
+    let chosen = args.which.open()?;
     if !args.yes {
         for (node, provider) in chosen.each().filter(|(_, provider)| provider.powers().makes) {
             writeln!(out, "{node} at {}", provider.place())?;
@@ -126,10 +120,7 @@ fn with(
     out: &mut dyn Write,
     act: impl Fn(&dyn Machines, &str) -> Result<&'static str, MachineError>,
 ) -> anyhow::Result<ExitCode> {
-    match which.open()? {
-        Ok(chosen) => each(&chosen, out, act),
-        Err(refused) => refused.report(&which.file, out),
-    }
+    each(&which.open()?, out, act)
 }
 
 fn each(

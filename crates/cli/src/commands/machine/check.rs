@@ -19,10 +19,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let chosen = match args.which.open()? {
-        Ok(chosen) => chosen,
-        Err(refused) => return refused.report(&args.which.file, out),
-    };
+    let chosen = args.which.open()?;
     let nodes: Vec<_> = chosen.nodes.iter().map(String::as_str).collect();
     let obstacles = chosen.fleet.check(&nodes);
     if obstacles.is_empty() {

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::Which;
+use crate::argument::Format;
 use crate::machines::State;
 use crate::table;
 
@@ -15,9 +16,8 @@ use crate::table;
 pub(super) struct Args {
     #[command(flatten)]
     which: Which,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 struct Row {
@@ -28,10 +28,7 @@ struct Row {
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let chosen = match args.which.open()? {
-        Ok(chosen) => chosen,
-        Err(refused) => return refused.report(&args.which.file, out),
-    };
+    let chosen = args.which.open()?;
     let mut rows = Vec::new();
     for (node, provider) in chosen.each() {
         let state = provider.state(node)?;
@@ -40,7 +37,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         let addresses = addresses.iter().map(ToString::to_string).collect();
         rows.push(Row { node: node.to_owned(), place: provider.place(), state, addresses });
     }
-    if args.json {
+    if args.format.json {
         let rows: Vec<_> = rows
             .iter()
             .map(|row| {

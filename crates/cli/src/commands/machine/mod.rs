@@ -5,13 +5,13 @@ mod check;
 mod ls;
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
 
+use crate::argument::ClusterFile;
 use crate::machines::{Fleet, Machines};
-use crate::project::{self, Project, Refused};
+use crate::project::Project;
 
 /// Look at the machines of nodes and make, start, stop or take away single ones
 ///
@@ -50,9 +50,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
 /// Which machines are meant.
 #[derive(Debug, clap::Args)]
 struct Which {
-    /// Cluster file
-    #[arg(default_value = "ichor.yaml")]
-    file: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterFile,
     /// Only this node's; may be given more than once
     #[arg(long, value_name = "NODE")]
     only: Vec<String>,
@@ -67,11 +66,8 @@ struct Chosen {
 
 impl Which {
     /// Reads the file and finds who provides its machines.
-    fn open(&self) -> anyhow::Result<Result<Chosen, Refused>> {
-        let project = match project::open(&self.file)? {
-            Ok(project) => project,
-            Err(refused) => return Ok(Err(refused)),
-        };
+    fn open(&self) -> anyhow::Result<Chosen> {
+        let project = self.cluster.open()?;
         let fleet = match Fleet::of(project.name(), &project.plan) {
             Ok(fleet) => fleet,
             Err(obstacles) => bail!("{}", check::lines(&obstacles)),
@@ -86,7 +82,7 @@ impl Which {
         if nodes.is_empty() {
             bail!("nobody is named who provides a machine: want `vm` with a hypervisor, or `power`");
         }
-        Ok(Ok(Chosen { project, fleet, nodes }))
+        Ok(Chosen { project, fleet, nodes })
     }
 }
 

@@ -53,21 +53,32 @@ pub(super) struct Args {
 #[derive(Clone, Debug)]
 struct Links(Vec<Link>);
 
-fn links(text: &str) -> Result<Links, String> {
+/// Why links are not taken.
+#[derive(Debug, thiserror::Error)]
+enum LinksError {
+    #[error("`{0}` is not a link; want NAME=MAC, such as eth0=52:54:00:00:01:0b")]
+    NotLink(String),
+    #[error("two links are named {0}; want each once")]
+    SameName(String),
+    #[error("two links have the MAC address {0}; want each once")]
+    SameMac(Mac),
+}
+
+fn links(text: &str) -> Result<Links, LinksError> {
     let link = |part: &str| {
-        let want = || format!("`{part}` is not a link; want NAME=MAC, such as eth0=52:54:00:00:01:0b");
+        let want = || LinksError::NotLink(part.to_owned());
         let (name, mac) = part.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(want)?;
         let mac = Mac::parse(mac).map_err(|_| want())?;
         Ok(Link { name: name.to_owned(), mac })
     };
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-    let links: Vec<Link> = parts.map(link).collect::<Result<_, String>>()?;
+    let links: Vec<Link> = parts.map(link).collect::<Result<_, LinksError>>()?;
     for (nth, Link { name, mac }) in links.iter().enumerate() {
         if links[..nth].iter().any(|other| other.name == *name) {
-            return Err(format!("two links are named {name}; want each once"));
+            return Err(LinksError::SameName(name.clone()));
         }
         if links[..nth].iter().any(|other| other.mac == *mac) {
-            return Err(format!("two links have the MAC address {mac}; want each once"));
+            return Err(LinksError::SameMac(*mac));
         }
     }
     Ok(Links(links))
@@ -94,7 +105,7 @@ fn release(given: Option<&TalosVersion>, source: &Source) -> anyhow::Result<Talo
         (Some(given), Source::Factory(wanted)) if given.minor() != wanted.talos.minor() => {
             bail!("--talos is {given}, and the address asks for Talos {}; leave --talos out", wanted.talos)
         }
-        (_, Source::Factory(wanted)) => known_release(&wanted.talos.to_string()).map_err(anyhow::Error::msg),
+        (_, Source::Factory(wanted)) => Ok(known_release(&wanted.talos.to_string())?),
         (Some(given), Source::Media(media)) => match &media.release {
             Some(Release { version, by }) if version.minor() != given.minor() => {
                 bail!("--talos is {given}, and {by} says Talos {version}; leave --talos out")
@@ -105,7 +116,7 @@ fn release(given: Option<&TalosVersion>, source: &Source) -> anyhow::Result<Talo
         (None, Source::Media(media)) if media.release.is_some() => {
             let release =
                 media.release.as_ref().map(|release| release.version.to_string()).unwrap_or_default();
-            known_release(&release).map_err(anyhow::Error::msg)
+            Ok(known_release(&release)?)
         }
         (None, _) => bail!("which Talos? want --talos VERSION, such as --talos v1.13.9"),
     }

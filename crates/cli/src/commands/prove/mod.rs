@@ -5,7 +5,6 @@ mod route;
 mod text;
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
 
@@ -13,8 +12,9 @@ use anyhow::bail;
 use ichor_core::prove::{Proof, Scope, Study, Subject};
 use ichor_values::nearest;
 
+use crate::argument::{ClusterFile, Format};
 use crate::progress::Progress;
-use crate::{project, report};
+use crate::refused::Refused;
 
 /// Compute BGP over the whole fabric: who reaches what, by how many paths, and after which failures still
 ///
@@ -31,9 +31,8 @@ use crate::{project, report};
                         ichor prove --to 10.0.0.100\n  ichor prove --json"
 )]
 pub(crate) struct Args {
-    /// Cluster file
-    #[arg(default_value = "ichor.yaml")]
-    file: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterFile,
     /// Take this away; may be given more than once, for all at once
     #[arg(long, value_name = "NAME")]
     fail: Vec<String>,
@@ -46,22 +45,15 @@ pub(crate) struct Args {
     /// Count these as broken too
     #[arg(long, value_enum, value_name = "WHAT")]
     deny: Option<super::check::Deny>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = match project::open(&args.file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&args.file, out),
-    };
-    let subject = match Subject::of(&project.cluster, &project.plan) {
-        Ok(subject) => subject,
-        Err(errors) => return Ok(report::underivable(&errors)),
-    };
+    let project = args.cluster.open()?;
+    let subject = Subject::of(&project.cluster, &project.plan).map_err(Refused::reasons)?;
     if subject.network.nodes.is_empty() {
-        bail!("no node of {} routes: there is nothing to prove", args.file.display());
+        bail!("no node of {} routes: there is nothing to prove", args.cluster.file.display());
     }
     if let Some(address) = args.to {
         return route::run(
@@ -69,7 +61,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             &project.plan,
             address,
             &failures(&subject, &args.fail)?,
-            args.json,
+            args.format.json,
             out,
         );
     }
@@ -79,7 +71,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         study(&subject, &scope)?
     };
     let proof = Proof::of(&project.plan, &subject, study);
-    if args.json {
+    if args.format.json {
         json::print(&subject, &proof, &scope, out)?;
     } else {
         text::print(&project, &subject, &proof, &scope, out)?;

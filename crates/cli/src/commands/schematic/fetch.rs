@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::target::{Item, Target, Which};
+use crate::argument::Format;
 use crate::cache::{self, Fetch, FetchError, Fetched};
 use crate::http::Client;
 use crate::style;
@@ -32,16 +33,15 @@ pub(crate) struct Args {
     /// Folder to keep it in; the user's cache when left out
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     if let Some(item) = args.asset.iter().find(|item| matches!(item, Item::Pxe | Item::Installer)) {
         anyhow::bail!("`{}` is not a file to keep; `ichor schematic url` says where it is", item.name());
     }
-    let Some(targets) = args.target.targets()? else { return Ok(ExitCode::FAILURE) };
+    let targets = args.target.targets()?;
     let root = args.cache.clone().map_or_else(cache::user, Ok)?;
     let client = Client::new();
     let mut seen = HashSet::new();
@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             continue;
         }
         match fetch(&client, &root, target, item) {
-            Ok(fetched) if args.json => all.push(object(target, item, &fetched)),
+            Ok(fetched) if args.format.json => all.push(object(target, item, &fetched)),
             Ok(fetched) => writeln!(out, "{}", fetched.path.display())?,
             Err(error) if is_answer(&error) => {
                 say(&error);
@@ -63,7 +63,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             Err(error) => return Err(error.into()),
         }
     }
-    if args.json {
+    if args.format.json {
         writeln!(out, "{:#}", Value::Array(all))?;
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })

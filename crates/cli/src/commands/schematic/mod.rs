@@ -12,9 +12,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
 use ichor_core::cluster::Files;
+use ichor_talos::asset::Factory;
 use ichor_talos::schematic::{Schematic, SchematicError};
 
 pub(super) use self::target::known_platform;
+use crate::argument::ArgumentError;
 use crate::disk::Disk;
 use crate::style;
 
@@ -63,22 +65,39 @@ fn read(path: &Path) -> anyhow::Result<Result<Schematic, SchematicError>> {
     Ok(Schematic::read(&text))
 }
 
+/// The Image Factory that is asked.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct FactoryUrl {
+    /// URL of the Image Factory; the cluster file's, or the public one, when left out
+    #[arg(long, value_name = "URL", value_parser = web_url)]
+    factory: Option<String>,
+}
+
+impl FactoryUrl {
+    /// The factory that is named, else the `usual` one.
+    pub(super) fn or(&self, usual: &str) -> Factory {
+        Factory::new(self.factory.as_deref().unwrap_or(usual))
+    }
+}
+
 /// The URL of a factory, which is asked over HTTP.
-pub(super) fn web_url(text: &str) -> Result<String, String> {
+fn web_url(text: &str) -> Result<String, ArgumentError> {
     let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
     let is_web = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
     if is_web && !rest.is_empty() && !rest.starts_with('/') {
         return Ok(text.to_owned());
     }
-    Err("want a URL with http or https, such as https://factory.talos.dev".to_owned())
+    Err(ArgumentError::want("a URL with http or https, such as https://factory.talos.dev"))
 }
 
 /// Says that the answer is no, and why.
 fn refuse(name: &str, reason: &str) {
-    let (colour, reset) = (style::ERROR, style::ERROR.render_reset());
+    style::say_error(&refusal(name, reason));
+}
+
+/// What is wrong with something of this name, each line of it.
+fn refusal(name: &str, reason: &str) -> String {
     let mut lines = reason.lines();
-    style::say(&format!("{colour}error:{reset} {name}: {}", lines.next().unwrap_or_default()));
-    for line in lines {
-        style::say(&format!("       {name}: {line}"));
-    }
+    let first = format!("{name}: {}", lines.next().unwrap_or_default());
+    lines.fold(first, |all, line| format!("{all}\n       {name}: {line}"))
 }

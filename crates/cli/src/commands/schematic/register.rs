@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ichor_talos::asset::{FACTORY, Factory};
-use ichor_talos::schematic::Schematic;
+use ichor_talos::schematic::{Schematic, SchematicError};
 use ichor_talos::secret_value;
 use serde_json::Value;
 
+use super::FactoryUrl;
 use super::target::Which;
 use crate::http::{self, Client};
+use crate::refused::Refused;
 
 /// Register schematics with the factory, and compare the ids it gives them
 ///
@@ -34,9 +36,8 @@ pub(crate) struct Args {
     /// Only this node of the cluster file
     #[arg(long, value_name = "NAME", conflicts_with = "files")]
     node: Option<String>,
-    /// URL of the Image Factory; the cluster file's, or the public one, when left out
-    #[arg(long, value_name = "URL", value_parser = super::web_url)]
-    factory: Option<String>,
+    #[command(flatten)]
+    factory: FactoryUrl,
 }
 
 /// A schematic to register: who wants it, what it is, and where.
@@ -44,14 +45,14 @@ type Wanted = (String, Schematic, Factory);
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     // Nothing is told to anybody until everything has been read.
-    let Some(wanted) = wanted(args)? else { return Ok(ExitCode::FAILURE) };
+    let wanted = wanted(args)?;
     let client = Client::new();
     let mut code = ExitCode::SUCCESS;
     for (name, schematic, factory) in &wanted {
         match register(&client, factory, schematic)? {
             Ok(id) => writeln!(out, "{id}")?,
-            Err(reason) => {
-                super::refuse(name, &reason);
+            Err(error) => {
+                super::refuse(name, &error.to_string());
                 code = ExitCode::FAILURE;
             }
         }
@@ -59,40 +60,58 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     Ok(code)
 }
 
-/// What to register; none where something cannot be, which was said then.
-fn wanted(args: &Args) -> anyhow::Result<Option<Vec<Wanted>>> {
+/// What to register.
+fn wanted(args: &Args) -> anyhow::Result<Vec<Wanted>> {
     if args.files.is_empty() {
         return of_nodes(args);
     }
-    let factory = Factory::new(args.factory.as_deref().unwrap_or(FACTORY));
+    let factory = args.factory.or(FACTORY);
     let mut wanted = Vec::new();
     for file in &args.files {
         let name = file.display().to_string();
-        match super::read(file)?.map_err(|error| error.to_string()).and_then(without_secrets) {
+        match super::read(file)?.map_err(RegisterError::from).and_then(without_secrets) {
             Ok(schematic) => wanted.push((name, schematic, factory.clone())),
-            Err(reason) => super::refuse(&name, &reason),
+            Err(error) => super::refuse(&name, &error.to_string()),
         }
     }
-    Ok((wanted.len() == args.files.len()).then_some(wanted))
+    if wanted.len() < args.files.len() {
+        return Err(Refused::Printed.into());
+    }
+    Ok(wanted)
 }
 
 /// The schematics of nodes, each once.
-fn of_nodes(args: &Args) -> anyhow::Result<Option<Vec<Wanted>>> {
+fn of_nodes(args: &Args) -> anyhow::Result<Vec<Wanted>> {
     let nodes = Which::of_nodes(args.cluster.clone(), args.node.clone(), args.factory.clone());
-    let Some(targets) = nodes.targets()? else { return Ok(None) };
+    let targets = nodes.targets()?;
     let mut seen = HashSet::new();
     let new = targets
         .into_iter()
         .filter(|target| seen.insert((target.id.clone(), target.factory.url().to_owned())));
-    Ok(Some(new.map(|target| (target.name, target.schematic, target.factory)).collect()))
+    Ok(new.map(|target| (target.name, target.schematic, target.factory)).collect())
 }
 
-fn without_secrets(schematic: Schematic) -> Result<Schematic, String> {
+/// Why a factory does not have a schematic under its id.
+#[derive(Debug, thiserror::Error)]
+enum RegisterError {
+    #[error(transparent)]
+    Schematic(#[from] SchematicError),
+    #[error("it would publish a secret: {0}; anybody who knows its id can read it")]
+    Secret(String),
+    #[error("{factory} refused it: {complaint}")]
+    Refused { factory: String, complaint: String },
+    #[error("{0} answered without an id; is it an Image Factory?")]
+    NoId(String),
+    #[error("its id is {ours}, and the factory made it {theirs}; images under our id will not be found")]
+    OtherId { ours: String, theirs: String },
+}
+
+fn without_secrets(schematic: Schematic) -> Result<Schematic, RegisterError> {
     let keys = secret_value::in_schematic(&schematic.to_value());
     if keys.is_empty() {
         return Ok(schematic);
     }
-    Err(format!("it would publish a secret: {}; anybody who knows its id can read it", keys.join(", ")))
+    Err(RegisterError::Secret(keys.join(", ")))
 }
 
 /// The id under which the factory has the schematic, or why it has it not.
@@ -100,27 +119,23 @@ fn register(
     client: &Client,
     factory: &Factory,
     schematic: &Schematic,
-) -> anyhow::Result<Result<String, String>> {
+) -> anyhow::Result<Result<String, RegisterError>> {
     let url = factory.schematics();
     let response = client.post(&url, "application/yaml", &schematic.canonical())?;
     if !response.status().is_success() {
         let complaint = response.complaint();
-        return Ok(Err(format!("{} refused it: {complaint}", http::shown(factory.url()))));
+        let factory = http::shown(factory.url());
+        return Ok(Err(RegisterError::Refused { factory, complaint }));
     }
     let text = response.text()?;
     let answer: Value = serde_json::from_str(&text).unwrap_or_default();
     let Some(theirs) = answer["id"].as_str() else {
-        return Ok(Err(format!(
-            "{} answered without an id; is it an Image Factory?",
-            http::shown(factory.url())
-        )));
+        return Ok(Err(RegisterError::NoId(http::shown(factory.url()))));
     };
     let ours = schematic.id();
     Ok(if theirs == ours {
         Ok(ours)
     } else {
-        Err(format!(
-            "its id is {ours}, and the factory made it {theirs}; images under our id will not be found"
-        ))
+        Err(RegisterError::OtherId { ours, theirs: theirs.to_owned() })
     })
 }

@@ -8,9 +8,12 @@ use ichor_core::cluster::section::{BootFrom, ImageSource, Platform};
 use ichor_core::plan::{ImagePlan, NodePlan};
 use ichor_core::render;
 use ichor_talos::asset::{Asset, FACTORY, Factory, Order};
-use ichor_talos::schematic::Schematic;
+use ichor_talos::schematic::{Schematic, SchematicError};
 use ichor_values::TalosVersion;
 
+use super::FactoryUrl;
+use crate::argument::ArgumentError;
+use crate::refused::Refused;
 use crate::{project, style};
 
 /// Which images
@@ -40,9 +43,8 @@ pub(super) struct Which {
     /// Format of disk images, such as raw.zst or qcow2; the platform's own when left out
     #[arg(long)]
     format: Option<String>,
-    /// URL of the Image Factory; the cluster file's, or the public one, when left out
-    #[arg(long, value_name = "URL", value_parser = super::web_url)]
-    factory: Option<String>,
+    #[command(flatten)]
+    factory: FactoryUrl,
 }
 
 /// What can be asked for.
@@ -124,18 +126,18 @@ impl Target {
 }
 
 /// A platform that Talos has.
-pub(in crate::commands) fn known_platform(word: &str) -> Result<String, String> {
+pub(in crate::commands) fn known_platform(word: &str) -> Result<String, ArgumentError> {
     let mut known = Platform::ALL.iter().map(|platform| platform.word());
     if known.any(|known| known == word) {
         return Ok(word.to_owned());
     }
     let known: Vec<_> = Platform::ALL.iter().map(|platform| platform.word()).collect();
-    Err(format!("Talos has no such platform; want one of {}", known.join(", ")))
+    Err(ArgumentError::Platform(known.join(", ")))
 }
 
 impl Which {
     /// The nodes of a cluster file.
-    pub(super) fn of_nodes(cluster: PathBuf, node: Option<String>, factory: Option<String>) -> Which {
+    pub(super) fn of_nodes(cluster: PathBuf, node: Option<String>, factory: FactoryUrl) -> Which {
         Which {
             schematic: None,
             cluster,
@@ -159,22 +161,17 @@ impl Which {
         Ok(talos)
     }
 
-    /// Everything that is asked for; none where the file's schematic is none, which was said then.
-    pub(super) fn targets(&self) -> anyhow::Result<Option<Vec<Target>>> {
+    /// Everything that is asked for.
+    pub(super) fn targets(&self) -> anyhow::Result<Vec<Target>> {
         let talos = self.talos()?;
         let format = self.format.as_deref().map(Asset::disk).transpose()?;
         let Some(path) = &self.schematic else {
             return self.nodes(talos.as_ref(), self.platform.as_deref(), format.as_ref());
         };
         let name = path.display().to_string();
-        let schematic = match super::read(path)? {
-            Ok(schematic) => schematic,
-            Err(error) => {
-                super::refuse(&name, &error.to_string());
-                return Ok(None);
-            }
-        };
-        Ok(Some(vec![Target {
+        let refused = |error: SchematicError| Refused::reasons([super::refusal(&name, &error.to_string())]);
+        let schematic = super::read(path)?.map_err(refused)?;
+        Ok(vec![Target {
             name,
             id: schematic.id(),
             schematic,
@@ -183,8 +180,8 @@ impl Which {
             arch: self.arch.clone().unwrap_or_else(|| "amd64".to_owned()),
             secure_boot: self.secureboot,
             format,
-            factory: Factory::new(self.factory.as_deref().unwrap_or(FACTORY)),
-        }]))
+            factory: self.factory.or(FACTORY),
+        }])
     }
 
     fn nodes(
@@ -192,12 +189,13 @@ impl Which {
         talos: Option<&TalosVersion>,
         platform: Option<&str>,
         format: Option<&Asset>,
-    ) -> anyhow::Result<Option<Vec<Target>>> {
+    ) -> anyhow::Result<Vec<Target>> {
         let name = self.cluster.display();
-        let Ok(project) = project::open(&self.cluster)? else {
-            super::refuse(&name.to_string(), "it has problems; `ichor check` tells them");
-            return Ok(None);
-        };
+        let refused = |reason: &str| Refused::reasons([super::refusal(&name.to_string(), reason)]);
+        let project = project::open(&self.cluster).map_err(|why| match why {
+            Refused::ClusterFile { .. } => refused("it has problems; `ichor check` tells them"),
+            other => other,
+        })?;
         let mut targets = Vec::new();
         let wanted = |node: &&NodePlan| self.node.as_ref().is_none_or(|name| node.name.as_str() == name);
         let mut any = false;
@@ -207,19 +205,13 @@ impl Which {
                 style::say(&format!("{}: {reason}", node.name));
                 continue;
             }
-            let schematic = match render::schematic::of(node, None) {
-                Ok(schematic) => schematic,
-                Err(error) => {
-                    super::refuse(&name.to_string(), &error.to_string());
-                    return Ok(None);
-                }
-            };
+            let schematic = render::schematic::of(node, None).map_err(|error| refused(&error.to_string()))?;
             targets.push(self.target(node, schematic, talos, platform, format));
         }
         if !any {
             bail!("{name} has no node {}", self.node.as_deref().unwrap_or("at all"));
         }
-        Ok(Some(targets))
+        Ok(targets)
     }
 
     fn target(
@@ -230,7 +222,6 @@ impl Which {
         platform: Option<&str>,
         format: Option<&Asset>,
     ) -> Target {
-        let factory = self.factory.as_deref().unwrap_or(&node.boot.factory.value);
         Target {
             name: node.name.to_string(),
             id: schematic.id(),
@@ -240,7 +231,7 @@ impl Which {
             arch: self.arch.clone().unwrap_or_else(|| node.arch.value.word().to_owned()),
             secure_boot: self.secureboot || node.boot.secure_boot.value,
             format: format.cloned(),
-            factory: Factory::new(factory),
+            factory: self.factory.or(&node.boot.factory.value),
         }
     }
 }

@@ -7,6 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::target::{Item, Target, Which};
 
+use crate::argument::Format;
+
 /// Print where the factory has the images of a schematic, or of every node
 ///
 /// The installer is an image reference for `machine.install.image`; everything else is a URL.
@@ -20,14 +22,13 @@ pub(crate) struct Args {
     /// Only these
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT")]
     asset: Vec<Item>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let Some(targets) = args.target.targets()? else { return Ok(ExitCode::FAILURE) };
-    if args.json {
+    let targets = args.target.targets()?;
+    if args.format.json {
         let all: Vec<_> = targets.iter().map(|target| object(target, &items(args, target))).collect();
         writeln!(out, "{:#}", Value::Array(all))?;
         return Ok(ExitCode::SUCCESS);

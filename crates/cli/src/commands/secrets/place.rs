@@ -31,7 +31,7 @@ impl Cluster {
         if !Path::new(CLUSTER).exists() {
             return Ok(Self::default());
         }
-        let Ok(project) = project::open(Path::new(CLUSTER))? else {
+        let Ok(project) = project::open(Path::new(CLUSTER)) else {
             bail!(
                 "{CLUSTER} has problems, and file, recipients and Talos version come from it; see `ichor check`"
             );

@@ -22,6 +22,7 @@ use ichor_values::print::Printed;
 use ichor_values::read::{Read, Record};
 use serde_json::Value;
 
+use crate::argument::Format;
 use crate::project::{self, Project};
 use crate::{disk, style};
 
@@ -49,9 +50,8 @@ pub(crate) struct Args {
     /// Draw the topology to this file; - is standard output
     #[arg(long, value_name = "OUT")]
     svg: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -94,15 +94,16 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let (view, path) = args.view_and_file()?;
     // The only view that is not of a cluster.
     if let Some(View::Backends) = view {
-        backends::print(args.json, out)?;
+        backends::print(args.format.json, out)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let project = match project::open(&path)? {
+    let project = match project::open(&path) {
         Ok(project) => project,
-        Err(refused) => return refused.report(&path, &mut anstream::stderr().lock()),
+        // What reads the views gets them or nothing.
+        Err(refused) => return Ok(refused.print(&mut anstream::stderr().lock())?),
     };
     if let Some(path) = &args.why {
-        return why::run(&project, path, args.json, out);
+        return why::run(&project, path, args.format.json, out);
     }
     if let Some(path) = &args.svg {
         let picture = topology::render(&project.cluster, &project.plan);
@@ -112,18 +113,18 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         }
         disk::replace(path, picture.as_bytes())?;
         style::say(&format!("drew {}", path.display()));
-        if view.is_none() && !args.json {
+        if view.is_none() && !args.format.json {
             return Ok(ExitCode::SUCCESS);
         }
     }
     match view {
-        None | Some(View::Backends) => overview::print(&project, args.json, out),
-        Some(View::Nodes) => nodes::print(&project, args.json, out),
-        Some(View::Bgp) => bgp::print(&project, args.json, out),
-        Some(View::Boot) => boot::print(&project, args.json, out),
-        Some(View::Vms) => vms::print(&project, args.json, out),
-        Some(View::Cilium) => cilium::print(&project, args.json, out),
-        Some(View::File) => file(&project, args.json, out),
+        None | Some(View::Backends) => overview::print(&project, args.format.json, out),
+        Some(View::Nodes) => nodes::print(&project, args.format.json, out),
+        Some(View::Bgp) => bgp::print(&project, args.format.json, out),
+        Some(View::Boot) => boot::print(&project, args.format.json, out),
+        Some(View::Vms) => vms::print(&project, args.format.json, out),
+        Some(View::Cilium) => cilium::print(&project, args.format.json, out),
+        Some(View::File) => file(&project, args.format.json, out),
     }?;
     warn(&project);
     Ok(ExitCode::SUCCESS)

@@ -22,6 +22,7 @@ use rand_core::OsRng;
 use serde_json::Value;
 
 use super::target::{Output, Target};
+use crate::argument::ArgumentError;
 use crate::progress::Progress;
 use crate::{sealed, style};
 
@@ -125,10 +126,10 @@ struct Switches {
     skip_k8s_etcd: bool,
 }
 
-fn mirror(text: &str) -> Result<(String, String), String> {
+fn mirror(text: &str) -> Result<(String, String), ArgumentError> {
     let (host, url) = text.split_once('=').unwrap_or((text, ""));
     if host.is_empty() || url.is_empty() {
-        return Err("want HOST=URL, such as docker.io=https://mirror.example".to_owned());
+        return Err(ArgumentError::want("HOST=URL, such as docker.io=https://mirror.example"));
     }
     Ok((host.to_owned(), url.to_owned()))
 }

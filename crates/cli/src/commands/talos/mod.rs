@@ -11,10 +11,9 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use ichor_talos::release;
-use ichor_values::TalosVersion;
+use ichor_values::{TalosVersion, ValueError};
 
 use crate::sealed::{self, OpenError};
-use crate::style;
 
 /// Write, patch and judge Talos' own formats, without a cluster file
 #[derive(Debug, clap::Args)]
@@ -42,14 +41,23 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     }
 }
 
+/// Why nothing is judged by the rules of a release.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReleaseError {
+    #[error(transparent)]
+    Malformed(#[from] ValueError),
+    #[error("ichor knows the rules of Talos 1.{oldest} to 1.{newest}")]
+    Unknown { oldest: u16, newest: u16 },
+}
+
 /// A release whose rules are known: judging by those of another would be a wrong answer.
-pub(crate) fn known_release(text: &str) -> Result<TalosVersion, String> {
-    let talos = TalosVersion::parse(text).map_err(|error| error.to_string())?;
+pub(crate) fn known_release(text: &str) -> Result<TalosVersion, ReleaseError> {
+    let talos = TalosVersion::parse(text)?;
     if release::is_known(&talos) {
         return Ok(talos);
     }
     let (oldest, newest) = release::known();
-    Err(format!("ichor knows the rules of Talos 1.{oldest} to 1.{newest}"))
+    Err(ReleaseError::Unknown { oldest, newest })
 }
 
 /// The text of a file in the clear; `-` is standard input.
@@ -65,12 +73,4 @@ fn refuse_second_input<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> anyh
         bail!("standard input can be read once, and `-` stands for it more than once");
     }
     Ok(())
-}
-
-/// Tells why the answer is no.
-fn reported(reasons: impl IntoIterator<Item = String>) -> ExitCode {
-    for reason in reasons {
-        style::say(&format!("{}error:{} {reason}", style::ERROR, style::ERROR.render_reset()));
-    }
-    ExitCode::FAILURE
 }

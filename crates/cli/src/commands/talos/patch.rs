@@ -9,8 +9,9 @@ use ichor_talos::patch::Patch;
 use ichor_values::TalosVersion;
 use ichor_values::go_yaml::emit::emit_all;
 
-use super::{open, refuse_second_input, reported};
+use super::{open, refuse_second_input};
 use crate::disk;
+use crate::refused::Refused;
 
 /// Print a machine configuration with patches applied
 ///
@@ -50,17 +51,14 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             Err(error) => refused.push(error.to_string()),
         }
     }
-    let patched = if refused.is_empty() { Some(patch::apply(&base, &patches, &args.talos)) } else { None };
-    match patched {
-        Some(Ok(documents)) => {
-            let text = emit_all(&documents);
-            match &args.output {
-                Some(path) => disk::replace_private(path, text.as_bytes())?,
-                None => out.write_all(text.as_bytes())?,
-            }
-            Ok(ExitCode::SUCCESS)
-        }
-        Some(Err(error)) => Ok(reported([error.to_string()])),
-        None => Ok(reported(refused)),
+    if !refused.is_empty() {
+        return Err(Refused::Reasons(refused).into());
     }
+    let documents = patch::apply(&base, &patches, &args.talos).map_err(|error| Refused::reasons([error]))?;
+    let text = emit_all(&documents);
+    match &args.output {
+        Some(path) => disk::replace_private(path, text.as_bytes())?,
+        None => out.write_all(text.as_bytes())?,
+    }
+    Ok(ExitCode::SUCCESS)
 }

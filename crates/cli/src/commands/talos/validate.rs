@@ -8,7 +8,8 @@ use ichor_talos::validate::{Entry, Mode, Report};
 use ichor_values::TalosVersion;
 use serde_json::{Value, json};
 
-use super::{open, refuse_second_input, reported};
+use super::{open, refuse_second_input};
+use crate::chain::chain;
 use crate::sealed::OpenError;
 use crate::{report, style};
 
@@ -63,7 +64,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             Ok(text) => Ok(Report::of(&text, &args.talos, mode, args.strict)),
             Err(OpenError::NotText { line, .. }) => Ok(Report::of_no_text(line)),
             // What keeps one file from being read keeps no other from being judged.
-            Err(error) => Err(format!("{:#}", anyhow::Error::from(error))),
+            Err(error) => Err(error),
         };
         (path.display().to_string(), report)
     });
@@ -77,14 +78,14 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         match report {
             Ok(report) if !args.json => tell(out, file, report, &args.talos)?,
             Ok(_) => {}
-            Err(reason) => drop(reported([reason.clone()])),
+            Err(error) => style::say_error(&chain(error)),
         }
     }
     Ok(exit(&judged))
 }
 
 /// A file, and what the release says of it or why it could not be read.
-type Judged = (String, Result<Report, String>);
+type Judged = (String, Result<Report, OpenError>);
 
 fn exit(judged: &[Judged]) -> ExitCode {
     let reports = || judged.iter().map(|(_, report)| report);
@@ -110,7 +111,7 @@ fn tell(out: &mut dyn Write, file: &str, report: &Report, talos: &TalosVersion) 
 fn value((file, report): &Judged) -> Value {
     let report = match report {
         Ok(report) => report,
-        Err(reason) => return json!({"file": file, "valid": false, "unreadable": reason}),
+        Err(error) => return json!({"file": file, "valid": false, "unreadable": chain(error)}),
     };
     let entries = report.entries.iter().map(|entry| {
         json!({

@@ -11,13 +11,13 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ichor_bgp::agent::session::State;
-use ichor_bgp::agent::status::With;
+use ichor_bgp::agent::status::{StatusError, With};
 use ichor_bgp::agent::{Session, Status, frr};
 use ichor_core::lab::View;
 use ichor_core::lab::scene::Part;
@@ -26,6 +26,7 @@ use ichor_core::probe::ProbeError;
 use ichor_values::Moment;
 use nix::sched::{CloneFlags, setns};
 
+use super::guest::HaltedError;
 use super::{Lab, guest, hub, vm};
 
 /// How long a daemon may take to answer; where all is emulated, so that one that only is slow is not taken for one that is not there.
@@ -35,6 +36,29 @@ const EMULATED_PATIENCE: Duration = Duration::from_secs(30);
 const AT_ONCE: usize = 8;
 /// At one look of so many, a speaker is asked without a reason, and memory is counted.
 const SELDOM: usize = 10;
+
+/// Why a machine does not say how it is.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AskError {
+    #[error("bgpd does not answer: {0}")]
+    Bgpd(io::Error),
+    #[error(transparent)]
+    Sessions(#[from] frr::Strange),
+    #[error("the agent does not answer: {0}")]
+    Agent(io::Error),
+    #[error(transparent)]
+    Status(#[from] StatusError),
+    #[error("the agent does not say how it is")]
+    NoStatus,
+    #[error(transparent)]
+    Halted(#[from] HaltedError),
+    #[error("gobgp: {0}")]
+    Gobgp(io::Error),
+    #[error("the speaker does not answer: {0}")]
+    Speaker(String),
+    #[error(transparent)]
+    SpeakerSessions(#[from] ichor_core::lab::view::speaker::Strange),
+}
 
 /// Whoever looks at a lab, again and again.
 pub(crate) struct Ear<'l> {
@@ -47,7 +71,7 @@ pub(crate) struct Ear<'l> {
 /// What a speaker last said, and what the node said of their session then.
 #[derive(Clone)]
 struct Known {
-    said: Result<Vec<Session>, ProbeError>,
+    said: Result<Vec<Session>, Arc<AskError>>,
     node: Option<State>,
 }
 
@@ -100,7 +124,7 @@ impl<'l> Ear<'l> {
     fn machine(&self, nth: usize) -> (Heard, Option<Known>) {
         let pid = self.lab.record.machines[nth];
         let part = &self.lab.scene().machines[nth].part;
-        let said = said(self.lab, nth);
+        let said = said(self.lab, nth).map_err(ProbeError::new);
         if matches!(part, Part::Guest(_)) {
             return (Heard { said, speaker: None, routes: Vec::new(), memory: self.memory[nth] }, None);
         }
@@ -112,7 +136,7 @@ impl<'l> Ear<'l> {
         };
         let speaks = matches!(part, Part::Node { speaker: Some(_), .. });
         let known = speaks.then(|| self.speaker(nth, said.as_ref().ok()));
-        let speaker = known.clone().map(|known| known.said);
+        let speaker = known.clone().map(|known| known.said.map_err(ProbeError::new));
         (Heard { said, speaker, routes, memory: self.memory[nth] }, known)
     }
 
@@ -132,7 +156,7 @@ impl<'l> Ear<'l> {
             {
                 known.clone()
             }
-            _ => Known { said: speaker::ask(self.lab, nth, now().unix()), node },
+            _ => Known { said: speaker::ask(self.lab, nth, now().unix()).map_err(Arc::new), node },
         }
     }
 }
@@ -149,12 +173,12 @@ pub(crate) fn enter(pid: i32) -> io::Result<()> {
 }
 
 /// What a machine's daemon or agent says, or why it says nothing.
-pub(crate) fn said(lab: &Lab, nth: usize) -> Result<Said, ProbeError> {
+pub(crate) fn said(lab: &Lab, nth: usize) -> Result<Said, AskError> {
     let pid = lab.record.machines[nth];
     match lab.scene().machines[nth].part {
         Part::Router { .. } => router(pid).map(Said::Router),
         Part::Node { .. } => node(pid).map(|status| Said::Node(Box::new(status))),
-        Part::Guest(_) => guest::runs(lab, nth).map(|()| Said::Here),
+        Part::Guest(_) => Ok(guest::runs(lab, nth).map(|()| Said::Here)?),
         Part::Outside { .. } => Ok(Said::Here),
     }
 }
@@ -170,27 +194,25 @@ fn connect(pid: i32, path: &str) -> io::Result<UnixStream> {
 }
 
 /// What a router's FRR says of its sessions.
-fn router(pid: i32) -> Result<Vec<Session>, ProbeError> {
-    let neighbors = vty::ask(pid, "bgpd", frr::NEIGHBORS)
-        .map_err(|error| ProbeError::new(format!("bgpd does not answer: {error}")))?;
+fn router(pid: i32) -> Result<Vec<Session>, AskError> {
+    let neighbors = vty::ask(pid, "bgpd", frr::NEIGHBORS).map_err(AskError::Bgpd)?;
     // Without BFD there is no such daemon.
     let peers = vty::ask(pid, "bfdd", frr::PEERS).ok();
-    frr::sessions(&neighbors, peers.as_deref()).map_err(ProbeError::new)
+    Ok(frr::sessions(&neighbors, peers.as_deref())?)
 }
 
 /// What a node's agent says.
-fn node(pid: i32) -> Result<Status, ProbeError> {
+fn node(pid: i32) -> Result<Status, AskError> {
     let read = || {
         let mut stream = connect(pid, "run/ichor/status.sock")?;
         let mut text = String::new();
         stream.read_to_string(&mut text)?;
         io::Result::Ok(text)
     };
-    let text = read().map_err(|error| ProbeError::new(format!("the agent does not answer: {error}")))?;
+    let text = read().map_err(AskError::Agent)?;
     match Status::find(&text) {
-        Some(Ok(status)) => Ok(status),
-        Some(Err(error)) => Err(ProbeError::new(error)),
-        None => Err(ProbeError::new("the agent does not say how it is")),
+        Some(status) => Ok(status?),
+        None => Err(AskError::NoStatus),
     }
 }
 

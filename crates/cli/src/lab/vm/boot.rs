@@ -2,17 +2,17 @@
 
 use std::env;
 use std::fs;
+use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
 use ichor_values::format::{Document, Version, Versioned};
 use serde::{Deserialize, Serialize};
 
-use super::kit::Kit;
+use super::kit::{Kit, KitError};
 use super::port::{Port, PortError};
-use super::qemu::{Order, Qemu};
+use super::qemu::{Order, Qemu, QemuError};
 use super::relay::Relay;
 use super::{Content, RECORD, Wanted};
 use crate::lab::accelerator::Accelerator;
@@ -20,6 +20,31 @@ use crate::lab::place::Taken;
 use crate::lab::{LabError, Place};
 use crate::progress::Progress;
 use crate::style;
+
+/// Why a lab has no virtual machine.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BootError {
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    #[error(transparent)]
+    Kit(#[from] KitError),
+    #[error("cannot tell where this program is")]
+    Program(#[source] io::Error),
+    #[error("there is nothing to run a virtual machine with")]
+    NoAccelerator,
+    #[error(transparent)]
+    Qemu(#[from] QemuError),
+    #[error("cannot write the lab's lock")]
+    Lock(#[source] io::Error),
+    #[error(transparent)]
+    Port(#[from] PortError),
+    #[error("the lab's virtual machine did not come up in {seconds} seconds{last_words}")]
+    Late { seconds: u64, last_words: String },
+    #[error("the lab's virtual machine ended while it booted{last_words}")]
+    Ended { last_words: String },
+    #[error("cannot write down what the virtual machine is")]
+    Record(#[source] io::Error),
+}
 
 /// How long a machine may take until it listens: one that runs on the processor is there in seconds, or never.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -66,7 +91,7 @@ pub(super) struct Booted {
 
 impl Boot {
     /// Gets everything; nothing where there is one already, or where somebody else boots it.
-    pub(super) fn prepare(place: &Place, wanted: Wanted) -> anyhow::Result<Option<Self>> {
+    pub(super) fn prepare(place: &Place, wanted: Wanted) -> Result<Option<Self>, BootError> {
         if place.is_alive() {
             if place.record().exists() {
                 // It is not in a virtual machine.
@@ -75,7 +100,7 @@ impl Boot {
             return Ok(None);
         }
         let kit = Kit::ready()?;
-        let program = env::current_exe().context("cannot tell where this program is")?;
+        let program = env::current_exe().map_err(BootError::Program)?;
         let accelerators = match wanted.accelerator {
             Some(accelerator) => vec![accelerator],
             None if Accelerator::has_kvm() => vec![Accelerator::Kvm, Accelerator::Tcg],
@@ -88,7 +113,7 @@ impl Boot {
     }
 
     /// Boots it, until it waits for a command. What fails leaves nothing.
-    pub(super) fn run(mut self, relay: &Relay) -> anyhow::Result<Booted> {
+    pub(super) fn run(mut self, relay: &Relay) -> Result<Booted, BootError> {
         let booted = self.attempt(relay);
         if booted.is_err() {
             let _ = self.taken.place.remove();
@@ -96,7 +121,7 @@ impl Boot {
         booted
     }
 
-    fn attempt(&mut self, relay: &Relay) -> anyhow::Result<Booted> {
+    fn attempt(&mut self, relay: &Relay) -> Result<Booted, BootError> {
         let accelerators = std::mem::take(&mut self.accelerators);
         for (nth, accelerator) in accelerators.iter().enumerate() {
             match self.start(*accelerator, relay) {
@@ -110,10 +135,10 @@ impl Boot {
                 Err(_) => note("KVM gets no virtual machine going here; going on without it"),
             }
         }
-        bail!("there is nothing to run a virtual machine with")
+        Err(BootError::NoAccelerator)
     }
 
-    fn start(&mut self, accelerator: Accelerator, relay: &Relay) -> anyhow::Result<Booted> {
+    fn start(&mut self, accelerator: Accelerator, relay: &Relay) -> Result<Booted, BootError> {
         let folder = self.taken.place.path();
         let _progress = Progress::start("booting the lab's virtual machine");
         let order = Order {
@@ -134,9 +159,9 @@ impl Boot {
     }
 
     /// Waits until it listens, and writes down what it is.
-    fn introduce(&mut self, qemu: &Qemu, accelerator: Accelerator) -> anyhow::Result<Booted> {
+    fn introduce(&mut self, qemu: &Qemu, accelerator: Accelerator) -> Result<Booted, BootError> {
         // Whoever ends a lab reads there whom to end.
-        self.taken.lock.write_holder(qemu.pid).context("cannot write the lab's lock")?;
+        self.taken.lock.write_holder(qemu.pid).map_err(BootError::Lock)?;
         let folder = self.taken.place.path();
         let patience = if accelerator == Accelerator::Kvm { PATIENCE } else { EMULATED_PATIENCE };
         let port = Port::take(folder)?;
@@ -145,16 +170,14 @@ impl Boot {
             Ok(Some(stream)) => stream,
             Ok(None) => {
                 let seconds = patience.as_secs();
-                bail!("the lab's virtual machine did not come up in {seconds} seconds{}", last_words())
+                return Err(BootError::Late { seconds, last_words: last_words() });
             }
-            Err(PortError::Gone(_)) => {
-                bail!("the lab's virtual machine ended while it booted{}", last_words())
-            }
+            Err(PortError::Gone(_)) => return Err(BootError::Ended { last_words: last_words() }),
             Err(error) => return Err(error.into()),
         };
         let record = Record { accelerator, memory: self.memory, content: self.content.clone() };
-        fs::write(folder.join(RECORD), serde_json::to_vec(&Versioned::new(VERSION, record))?)
-            .context("cannot write down what the virtual machine is")?;
+        let record = serde_json::to_vec(&Versioned::new(VERSION, record)).expect("a record is JSON");
+        fs::write(folder.join(RECORD), record).map_err(BootError::Record)?;
         Ok(Booted { port, stream })
     }
 }

@@ -4,21 +4,63 @@
 //! somebody removes them.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow, bail};
 use ichor_core::lab::kit::{self, BUSYBOX, KERNEL, SUITE};
-use ichor_image::extension::debian;
-use ichor_system::file::{self, StagingFolder};
-use ichor_system::lock::LockFile;
+use ichor_image::extension::debian::{self, DebError};
+use ichor_system::file::{self, ReplaceError, StagingFolder};
+use ichor_system::lock::{LockError, LockFile};
 use ichor_values::Arch;
 use ichor_values::digest;
 use sha2::{Digest as _, Sha256};
 
-use crate::apt::Apt;
+use crate::apt::{Apt, AptError};
+use crate::cache;
+use crate::oci::{self, ImageOpenError};
 use crate::progress::Progress;
-use crate::{cache, oci};
+
+/// Why there is nothing for a lab's virtual machine to boot.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KitError {
+    #[error(
+        "the virtual machine of a lab has a kernel for amd64, and this machine is another; bring the lab up as root, on a kernel \
+         with VRFs"
+    )]
+    OtherMachine,
+    #[error(transparent)]
+    NoHome(#[from] cache::NoHome),
+    #[error("cannot make what the lab's virtual machine boots")]
+    Unmade(#[source] MakeError),
+}
+
+/// Why what a virtual machine boots cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MakeError {
+    #[error("cannot write {}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("{} has been locked for an hour", .0.display())]
+    Busy(PathBuf),
+    #[error(transparent)]
+    Replace(#[from] ReplaceError),
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    #[error(transparent)]
+    Apt(#[from] AptError),
+    #[error(transparent)]
+    Package(#[from] ImageOpenError),
+    #[error("cannot unpack Debian's packages")]
+    Unpack(#[source] DebError),
+    #[error(transparent)]
+    Kit(#[from] kit::KitError),
+}
+
+impl MakeError {
+    fn write(path: &Path) -> impl Fn(io::Error) -> Self + Copy {
+        move |source| Self::Write { path: path.to_owned(), source }
+    }
+}
 
 /// What to do without apt.
 const WITHOUT_APT: &str = "bring the lab up as root, on a kernel with VRFs";
@@ -42,29 +84,25 @@ impl Kit {
     }
 
     /// The kit, made if it is not there.
-    pub(super) fn ready() -> anyhow::Result<Self> {
+    pub(super) fn ready() -> Result<Self, KitError> {
         if !cfg!(target_arch = "x86_64") {
-            bail!(
-                "the virtual machine of a lab has a kernel for amd64, and this machine is another; bring the lab up as root, on a kernel \
-                 with VRFs"
-            );
+            return Err(KitError::OtherMachine);
         }
         let name = digest::hex(&Sha256::digest(kit::recipe()));
         let cache = cache::user()?.join("lab");
         let folder = cache.join(format!("kernel-{}", &name[..16]));
         if !folder.is_dir() {
-            make(&cache, &folder).context("cannot make what the lab's virtual machine boots")?;
+            make(&cache, &folder).map_err(KitError::Unmade)?;
         }
         Ok(Self::at(&folder))
     }
 }
 
 /// Makes it in a folder beside its own. Whoever comes second waits, and finds it.
-fn make(cache: &Path, folder: &Path) -> anyhow::Result<()> {
-    let failed = || format!("cannot write {}", cache.display());
-    fs::create_dir_all(cache).with_context(failed)?;
+fn make(cache: &Path, folder: &Path) -> Result<(), MakeError> {
+    fs::create_dir_all(cache).map_err(MakeError::write(cache))?;
     let lock = LockFile::wait(&cache.join("lock"), PATIENCE)?;
-    let _lock = lock.with_context(|| format!("{} has been locked for an hour", cache.display()))?;
+    let _lock = lock.ok_or_else(|| MakeError::Busy(cache.to_owned()))?;
     if folder.is_dir() {
         return Ok(());
     }
@@ -73,7 +111,7 @@ fn make(cache: &Path, folder: &Path) -> anyhow::Result<()> {
     Ok(staging.place("kit", folder)?)
 }
 
-fn fill(staging: &StagingFolder) -> anyhow::Result<()> {
+fn fill(staging: &StagingFolder) -> Result<(), MakeError> {
     let packages = {
         let _progress = Progress::start("fetching Debian's kernel for the lab's virtual machine");
         let folder = staging.make("packages")?;
@@ -84,7 +122,7 @@ fn fill(staging: &StagingFolder) -> anyhow::Result<()> {
     let _progress = Progress::start("making what the lab's virtual machine boots");
     let packages: Vec<_> = packages.iter().map(|path| oci::read(path, LARGEST)).collect::<Result<_, _>>()?;
     let root = debian::unpack(packages.iter().map(Vec::as_slice), Arch::Amd64)
-        .map_err(|(_, error)| anyhow!(error).context("cannot unpack Debian's packages"))?;
+        .map_err(|(_, error)| MakeError::Unpack(error))?;
     let made = kit::make(&root)?;
     let kit = Kit::at(&staging.make("kit")?);
     for (path, content) in [(&kit.kernel, &made.kernel), (&kit.initramfs, &made.initramfs)] {

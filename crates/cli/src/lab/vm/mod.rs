@@ -21,16 +21,16 @@ mod terminal;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, anyhow};
 use serde::{Deserialize, Serialize};
 
-use super::Place;
 use super::accelerator::Accelerator;
-use boot::{Boot, Booted};
-use port::Port;
+use super::{LabError, Place};
+use boot::{Boot, BootError, Booted};
+use port::{Port, PortError};
 use qemu::Qemu;
 use relay::Relay;
 use request::Request;
@@ -50,6 +50,32 @@ const RECORD: &str = "vm.json";
 /// Set in the virtual machine alone; and where its processor is emulated, so that times say nothing.
 const INSIDE: &str = "ICHOR_LAB_VM";
 const EMULATED: &str = "ICHOR_LAB_EMULATED";
+
+/// Why no command runs in the virtual machine of a lab.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum VmError {
+    #[error("there is no folder {}", folder.display())]
+    NoFolder { folder: PathBuf, source: io::Error },
+    #[error("{} is no name of a file", .0.display())]
+    NoName(PathBuf),
+    #[error("cannot tell where this program runs")]
+    Here(#[source] io::Error),
+    #[error("cannot tell where this program is")]
+    Program(#[source] io::Error),
+    #[error("cannot listen for signals")]
+    Signals(#[source] io::Error),
+    #[error(transparent)]
+    Boot(#[from] BootError),
+    #[error(transparent)]
+    Port(#[from] PortError),
+    #[error(transparent)]
+    Talk(#[from] TalkError),
+    /// With the last that was heard of it.
+    #[error("{error}{last_words}")]
+    Ended { error: TalkError, last_words: String },
+    #[error(transparent)]
+    Lab(#[from] LabError),
+}
 
 /// Whether this is the virtual machine.
 pub(crate) fn is_here() -> bool {
@@ -101,13 +127,13 @@ pub(crate) fn hand_over(
     wanted: Option<Wanted>,
     words: Vec<OsString>,
     files: &[PathBuf],
-) -> anyhow::Result<ExitCode> {
-    let files: Vec<_> = files.iter().map(|path| real(path)).collect::<anyhow::Result<_>>()?;
-    let request = Request::new(words, files.iter().map(|path| path.clone().into()).collect())
-        .context("cannot tell where this program runs")?;
+) -> Result<ExitCode, VmError> {
+    let files: Vec<_> = files.iter().map(|path| real(path)).collect::<Result<_, VmError>>()?;
+    let request =
+        Request::new(words, files.iter().map(|path| path.clone().into()).collect()).map_err(VmError::Here)?;
     let keep = wanted.as_ref().is_some_and(|wanted| wanted.keep);
     let boot = wanted.map(|wanted| Boot::prepare(place, wanted)).transpose()?.flatten();
-    let relay = Relay::start().context("cannot listen for signals")?;
+    let relay = Relay::start().map_err(VmError::Signals)?;
     let is_fresh = boot.is_some();
     // The port is ours as long as it is there.
     let Booted { port: _port, stream } = match boot {
@@ -129,25 +155,25 @@ pub(crate) fn hand_over_all(
     place: &Place,
     wanted: Option<Wanted>,
     files: &[PathBuf],
-) -> anyhow::Result<ExitCode> {
-    let program = env::current_exe().context("cannot tell where this program is")?;
+) -> Result<ExitCode, VmError> {
+    let program = env::current_exe().map_err(VmError::Program)?;
     let words = [program.into()].into_iter().chain(env::args_os().skip(1)).collect();
     hand_over(place, wanted, words, files)
 }
 
 /// Where a file is once no folder above it is a link.
-fn real(path: &Path) -> anyhow::Result<PathBuf> {
+fn real(path: &Path) -> Result<PathBuf, VmError> {
     let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    let folder =
-        fs::canonicalize(folder).with_context(|| format!("there is no folder {}", folder.display()))?;
-    let name = path.file_name().with_context(|| format!("{} is no name of a file", path.display()))?;
-    Ok(folder.join(name))
+    let real =
+        fs::canonicalize(folder).map_err(|source| VmError::NoFolder { folder: folder.to_owned(), source })?;
+    let name = path.file_name().ok_or_else(|| VmError::NoName(path.to_owned()))?;
+    Ok(real.join(name))
 }
 
 /// The end of a virtual machine, with the last that was heard of it.
-fn told(error: TalkError, folder: &Path) -> anyhow::Error {
+fn told(error: TalkError, folder: &Path) -> VmError {
     match error {
-        TalkError::Gone => anyhow!("{error}{}", Qemu::last_words(folder)),
+        TalkError::Gone => VmError::Ended { error, last_words: Qemu::last_words(folder) },
         _ => error.into(),
     }
 }

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Why no command can be run.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum PortError {
+pub(crate) enum PortError {
     #[error("{PORTS} commands run in the lab's virtual machine already; wait until one ends")]
     Busy,
     #[error("cannot open {}", path.display())]

@@ -33,7 +33,7 @@ const PID: &str = "qemu.pid";
 
 /// Why it does not run.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum QemuError {
+pub(crate) enum QemuError {
     #[error(
         "there is no qemu-system-x86_64 here, which a lab needs that is not built in this kernel; install it, with `apt-get install qemu-system-x86`"
     )]

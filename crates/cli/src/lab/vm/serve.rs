@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::command;
 use super::frame::{self, Kind, MARK};
 use super::request::Request;
+use ichor_values::format::FormatError;
 
 /// Where the kernel lists ports, with their names.
 const PORTS: &str = "/sys/class/virtio-ports";
@@ -64,6 +65,15 @@ fn attend_for_ever(port: &Path) {
     }
 }
 
+/// Why a command is not run.
+#[derive(Debug, thiserror::Error)]
+enum RequestError {
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    #[error("the first frame is not a request")]
+    OtherFrame,
+}
+
 /// Runs one command.
 fn attend(path: &Path) -> io::Result<()> {
     let port = File::options().read(true).write(true).open(path)?;
@@ -71,8 +81,8 @@ fn attend(path: &Path) -> io::Result<()> {
     (&port).write_all(&MARK)?;
     let Some(frame) = frame::receive(&mut &port)? else { return Ok(()) };
     let request = match frame.kind {
-        Kind::Request => Request::parse(&frame.bytes).map_err(|error| error.to_string()),
-        _ => Err("the first frame is not a request".to_owned()),
+        Kind::Request => Request::parse(&frame.bytes).map_err(RequestError::from),
+        _ => Err(RequestError::OtherFrame),
     };
     match request {
         Ok(request) => command::run(&request, port),

@@ -15,7 +15,7 @@ use crate::disk::{self, WriteError};
 
 /// Why nobody knows how a command ended.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum TalkError {
+pub(crate) enum TalkError {
     /// The other end is gone.
     #[error("the virtual machine ended before the command did")]
     Gone,

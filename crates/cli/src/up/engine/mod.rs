@@ -94,7 +94,7 @@ struct Progress {
 }
 
 /// How a run ended.
-pub(super) struct Outcome {
+pub(crate) struct Outcome {
     pub decision: Decision,
     pub seen: Seen,
     pub took: Vec<Option<Duration>>,

@@ -16,12 +16,13 @@ use ichor_core::prove::Subject;
 use ichor_core::render::topology;
 
 use super::up::digests;
+use crate::argument::Format;
 use crate::commands::prove::failures;
 use crate::lab::signals::Signals;
 use crate::lab::trial::Trial;
 use crate::lab::{Lab, LabError, Place, Record, vm};
 use crate::project::{self, Project};
-use crate::report::underivable;
+use crate::refused::Refused;
 
 /// Check a running lab against the proof: the whole fabric, then without every router, node, link and speaker
 ///
@@ -47,9 +48,8 @@ pub(crate) struct Args {
     /// Cut cables so that both ends lose their carrier, and let speakers close their sessions
     #[arg(long)]
     carrier: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: Format,
     /// Write a report for CI servers
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         files.iter().try_for_each(|path| is_writable(path))?;
     }
     if vm::holds(&place) {
-        return vm::hand_over_all(&place, None, &files);
+        return Ok(vm::hand_over_all(&place, None, &files)?);
     }
     let lab = Lab::open(Some(place.name()))?;
     if lab.record.guests.is_some() {
@@ -74,15 +74,10 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             place.name()
         );
     }
-    let project = match project::open(&lab.record.file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&lab.record.file, out),
-    };
+    let project = project::open(&lab.record.file)?;
     judge_sources(&lab, &project)?;
-    let subject = match Subject::of(&project.cluster, &project.plan) {
-        Ok(subject) => as_built(&subject, &project.plan, lab.scene(), &lab.record.here),
-        Err(errors) => return Ok(underivable(&errors)),
-    };
+    let subject = Subject::of(&project.cluster, &project.plan).map_err(Refused::reasons)?;
+    let subject = as_built(&subject, &project.plan, lab.scene(), &lab.record.here);
     let verdict = try_all(args, &lab, &project, &subject)?;
     // Every report before the answer: a full disk is told as well.
     if let Some(path) = &args.junit {
@@ -92,7 +87,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         let picture = topology::render(&project.cluster, &project.plan);
         write(path, report::html(&verdict, &picture).as_bytes())?;
     }
-    if args.json {
+    if args.format.json {
         serde_json::to_writer_pretty(&mut *out, &text::object(&verdict))?;
         writeln!(out)?;
     } else {

@@ -1,6 +1,6 @@
 //! What is said of a reset.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use ichor_core::etcd::Departure;
@@ -8,14 +8,13 @@ use ichor_core::reset::{Step, Wipe};
 use ichor_values::Issue;
 use serde_json::{Value, json};
 
-use super::Order;
-use super::walk::{Stopped, goes_off};
 use crate::report::{self, IssueKeys};
+use crate::reset::{Order, Stopped, goes_off};
 use crate::style;
 use crate::up::Teller;
 
 /// Says what will be destroyed, in its order.
-pub(super) fn plan(steps: &[Step], order: &Order<'_>, out: &mut dyn Write) -> anyhow::Result<()> {
+pub(super) fn plan(steps: &[Step], order: &Order<'_>, out: &mut dyn Write) -> io::Result<()> {
     if order.json {
         let all: Vec<Value> = steps.iter().map(|step| planned(step, order)).collect();
         Teller::new(true).event("plan", json!({"reset": all}), None);
@@ -74,7 +73,7 @@ fn words(step: &Step, order: &Order<'_>) -> String {
 }
 
 /// Says everything that is in the way.
-pub(super) fn refused(obstacles: &[Issue], as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+pub(super) fn refused(obstacles: &[Issue], as_json: bool, out: &mut dyn Write) -> io::Result<()> {
     if as_json {
         let all: Vec<Value> =
             obstacles.iter().map(|it| report::issue_json(it, IssueKeys::IN_THE_WAY)).collect();

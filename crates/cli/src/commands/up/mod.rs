@@ -1,14 +1,20 @@
 //! `up`: bring a cluster from its file to healthy.
 
+mod told;
+
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use ichor_core::rules::{self, Severity};
+use ichor_core::rules::Severity;
+use ichor_talos::secrets::{Bundle, Pair};
 
-use crate::up::{Order, SourceArgs, Target, bring_up};
-use crate::{project, report, style, vault};
+use crate::argument::{ClusterFile, Events, IdentityFile, ImagesFolder, Rehearsal, time};
+use crate::project::Project;
+use crate::refused::Refused;
+use crate::up::{Order, SourceArgs, Target, Teller, UpError, prepare};
+use crate::{style, vault};
 
 /// Bring a cluster up, from whatever state it is in to healthy
 ///
@@ -24,15 +30,12 @@ use crate::{project, report, style, vault};
                         ichor up --node-address solcp01=10.0.232.14 --json\n\n\
                         Exit status: 0 the cluster is up, 1 it is not, or with --dry-run there is something to do.")]
 pub(crate) struct Args {
-    /// Cluster file
-    #[arg(default_value = "ichor.yaml")]
-    file: PathBuf,
-    /// Say what would be done, and do nothing
-    #[arg(long)]
-    dry_run: bool,
-    /// Tell what happens as JSON, one event a line
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    cluster: ClusterFile,
+    #[command(flatten)]
+    rehearsal: Rehearsal,
+    #[command(flatten)]
+    events: Events,
     /// Bring up these nodes only
     #[arg(long, value_name = "NODE")]
     only: Vec<String>,
@@ -40,10 +43,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     max_parallel: usize,
     /// Give a node up that stands still for so long
-    #[arg(long, value_name = "TIME", default_value = "20m", value_parser = super::time)]
+    #[arg(long, value_name = "TIME", default_value = "20m", value_parser = time)]
     node_timeout: Duration,
     /// Give up after so long
-    #[arg(long, value_name = "TIME", default_value = "2h", value_parser = super::time)]
+    #[arg(long, value_name = "TIME", default_value = "2h", value_parser = time)]
     timeout: Duration,
     /// File to merge the kubeconfig into; otherwise the first of $KUBECONFIG, or ~/.kube/config
     #[arg(long, value_name = "FILE", conflicts_with = "no_kubeconfig")]
@@ -51,47 +54,70 @@ pub(crate) struct Args {
     /// Leave kubeconfigs alone
     #[arg(long)]
     no_kubeconfig: bool,
-    /// Folder that `ichor image build` wrote to
-    #[arg(long, value_name = "DIR", default_value = "images")]
-    images: PathBuf,
-    /// File with age identities that open the secrets, in place of those SOPS would use
-    #[arg(long, value_name = "FILE")]
-    identity: Option<PathBuf>,
+    #[command(flatten)]
+    images: ImagesFolder,
+    #[command(flatten)]
+    identity: IdentityFile,
     #[command(flatten)]
     sources: SourceArgs,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = match project::open(&args.file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&args.file, out),
-    };
+    let project = args.cluster.open()?;
     let findings = project.findings();
     if findings.iter().any(|finding| finding.silenced.is_none() && finding.issue.severity == Severity::Error)
     {
-        let hidden = rules::secret_places(&project.cluster);
-        report::findings(out, &project.sources, &findings, &hidden)?;
-        style::say("nothing was done: first mend what is wrong");
-        return Ok(ExitCode::FAILURE);
+        let consequence = "nothing was done: first mend what is wrong";
+        return Err(Refused::findings(project, findings, consequence).into());
     }
-    let (bundle, admin) = vault::secrets(&project, args.identity.as_deref())?;
+    let (bundle, admin) = vault::secrets(&project, args.identity.path())?;
     let kubeconfig = match &args.kubeconfig {
         _ if args.no_kubeconfig => Target::None,
         Some(file) => Target::File(file.clone()),
         None => Target::Usual,
     };
     let order = Order {
-        file: &args.file,
-        identity: args.identity.as_deref(),
+        file: &args.cluster.file,
+        identity: args.identity.path(),
         only: &args.only,
         sources: &args.sources,
-        images: &args.images,
-        dry_run: args.dry_run,
-        json: args.json,
+        images: &args.images.images,
+        dry_run: args.rehearsal.dry_run,
+        json: args.events.json,
         at_once: args.max_parallel,
         kubeconfig,
         node_timeout: args.node_timeout,
         timeout: args.timeout,
     };
     bring_up(&project, (&bundle, &admin), &order, out)
+}
+
+/// Brings a cluster up, or says what that would take.
+fn bring_up(
+    project: &Project,
+    secrets: (&Bundle, &Pair),
+    order: &Order<'_>,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
+    let start = Instant::now();
+    let prepared = match prepare(project, secrets, order) {
+        Ok(prepared) => prepared,
+        Err(UpError::Unrendered(errors)) => return Ok(told::unrendered(&errors, order, start, out)?),
+        Err(UpError::Obstacles(obstacles)) => {
+            return Ok(told::obstructed(project, &obstacles, order, start, out)?);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let teller = Teller::new(order.json);
+    told::plan(&teller, &prepared.wanted, &prepared.seen, &prepared.foreseen, order, out)?;
+    let idle = prepared.foreseen.is_empty();
+    if order.dry_run {
+        return Ok(ExitCode::from(u8::from(!idle)));
+    }
+    if let Some(note) = project.cilium().keep()? {
+        style::say(&note);
+    }
+    let wanted = prepared.wanted.clone();
+    let Some(outcome) = prepared.run(teller)? else { return Ok(told::stopped(order, start)) };
+    Ok(told::end(&wanted, &outcome, idle, order, out)?)
 }

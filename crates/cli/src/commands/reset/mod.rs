@@ -1,15 +1,21 @@
 //! `reset`: have nodes forget what they are, and the cluster forget them.
 
+mod told;
+
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ichor_core::reset::{Allowed, Wipe};
+use ichor_core::reset::{Allowed, Wipe, plan};
 
-use crate::project;
-use crate::reach::Way;
-use crate::reset::{Order, reset};
+use crate::argument::{ClusterOption, Consent, Events, Rehearsal, time};
+use crate::consent::consents;
+use crate::crew::Crew;
+use crate::project::Project;
+use crate::reach::{self, Way};
+use crate::refused::Refused;
+use crate::reset::{Order, look, walk};
+use crate::up::Teller;
 
 /// Have nodes forget what they are, and the cluster forget them
 ///
@@ -22,14 +28,12 @@ use crate::reset::{Order, reset};
                         ichor reset solcp02 --gone\n\n\
                         Exit status: 0 done, 1 not, or with --dry-run there is something to do."
 )]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     /// Nodes, by their names in the cluster file
     #[arg(required = true, value_name = "NODE")]
     nodes: Vec<String>,
-    /// Cluster file
-    #[arg(long, value_name = "FILE", default_value = "ichor.yaml")]
-    file: PathBuf,
+    #[command(flatten)]
+    cluster: ClusterOption,
     /// What is wiped: what Talos keeps, so that the machine starts again in maintenance mode, or its whole system disk
     #[arg(long, value_enum, default_value_t)]
     wipe: What,
@@ -42,17 +46,14 @@ pub(crate) struct Args {
     /// Reset the last control plane, too: the cluster ends, and everything in it is lost
     #[arg(long)]
     destroy_cluster: bool,
-    /// Say what would be done, and do nothing
-    #[arg(long)]
-    dry_run: bool,
-    /// Tell what happens as JSON, one event a line
-    #[arg(long)]
-    json: bool,
-    /// Do not ask
-    #[arg(long)]
-    yes: bool,
+    #[command(flatten)]
+    rehearsal: Rehearsal,
+    #[command(flatten)]
+    events: Events,
+    #[command(flatten)]
+    consent: Consent,
     /// Give up when a machine has not forgotten after so long
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = super::time)]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = time)]
     timeout: Duration,
     #[command(flatten)]
     way: Way,
@@ -66,10 +67,7 @@ enum What {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let project = match project::open(&args.file)? {
-        Ok(project) => project,
-        Err(refused) => return refused.report(&args.file, out),
-    };
+    let project = args.cluster.open()?;
     let order = Order {
         way: &args.way,
         nodes: &args.nodes,
@@ -79,10 +77,36 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         },
         allowed: Allowed { last: args.destroy_cluster, gone: args.gone },
         power_off: args.power_off,
-        dry_run: args.dry_run,
-        json: args.json,
-        yes: args.yes,
+        dry_run: args.rehearsal.dry_run,
+        json: args.events.json,
+        yes: args.consent.yes,
         timeout: args.timeout,
     };
     reset(&project, &order, out)
+}
+
+/// Resets nodes, or says what that would do.
+fn reset(project: &Project, order: &Order<'_>, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let nodes = order.nodes.iter().map(|name| project.node(name)).collect::<Result<Vec<_>, _>>()?;
+    let (crew, _) = Crew::open(project, order.way)?;
+    let runtime = reach::runtime()?;
+    let (subjects, etcd) = runtime.block_on(look(&crew, &nodes));
+    let steps = match plan(&subjects, etcd.as_ref().ok(), order.wipe, order.allowed) {
+        Ok(steps) => steps,
+        Err(obstacles) => {
+            told::refused(&obstacles, order.json, out)?;
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    told::plan(&steps, order, out)?;
+    if order.dry_run {
+        return Ok(ExitCode::FAILURE);
+    }
+    let names = steps.iter().map(|step| step.node.as_str()).collect::<Vec<_>>().join(" ");
+    if !consents("This cannot be undone.", &names, order.yes)? {
+        return Err(Refused::Declined.into());
+    }
+    let teller = Teller::new(order.json);
+    let ended = runtime.block_on(walk(&crew, &subjects, &steps, order, &teller));
+    Ok(told::end(&teller, ended))
 }

@@ -1,6 +1,6 @@
 //! What is said of the end of a cluster.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -9,8 +9,8 @@ use ichor_core::teardown::{Fate, Machine};
 use ichor_values::table;
 use serde_json::{Value, json};
 
-use super::{Order, Traces};
 use crate::style;
+use crate::teardown::{Order, Traces};
 use crate::up::Teller;
 
 /// Names everything that will be destroyed, and what is kept.
@@ -21,7 +21,7 @@ pub(super) fn plan(
     secrets: &Path,
     order: &Order<'_>,
     out: &mut dyn Write,
-) -> anyhow::Result<()> {
+) -> io::Result<()> {
     let each = nodes.iter().zip(all);
     if order.json {
         let machines: Vec<Value> = each.map(|(node, machine)| planned(node, machine, order.reset)).collect();

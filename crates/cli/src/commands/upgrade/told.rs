@@ -1,6 +1,6 @@
 //! What is said of an upgrade.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use ichor_core::etcd::Absence;
@@ -8,13 +8,14 @@ use ichor_core::upgrade::{Plan, Step, Way};
 use ichor_values::{Issue, table};
 use serde_json::{Value, json};
 
-use super::walk::Stopped;
+use crate::crew::CrewError;
 use crate::report::{self, IssueKeys};
 use crate::style;
 use crate::up::Teller;
+use crate::upgrade::Stopped;
 
 /// Says what will be done, in its order.
-pub(super) fn plan(plan: &Plan, as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+pub(super) fn plan(plan: &Plan, as_json: bool, out: &mut dyn Write) -> io::Result<()> {
     if as_json {
         let steps: Vec<Value> = plan.steps.iter().map(step).collect();
         let more = json!({"upgrade": steps, "uncordon": plan.uncordon, "done": plan.done});
@@ -72,14 +73,14 @@ fn event(name: &str, more: Value) {
 /// Says everything that is in the way.
 pub(super) fn refused(
     obstacles: &[Issue],
-    etcd: Option<String>,
+    etcd: Option<CrewError>,
     as_json: bool,
     out: &mut dyn Write,
-) -> anyhow::Result<()> {
+) -> io::Result<()> {
     if as_json {
         let all: Vec<Value> =
             obstacles.iter().map(|it| report::issue_json(it, IssueKeys::IN_THE_WAY)).collect();
-        event("refused", json!({"obstacles": all, "etcd": etcd}));
+        event("refused", json!({"obstacles": all, "etcd": etcd.map(|error| error.to_string())}));
         return Ok(());
     }
     for obstacle in obstacles {

@@ -1,0 +1,13 @@
+//! An error with its causes, in one line.
+
+use std::error::Error;
+
+/// The texts of an error and of each of its causes.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let (mut all, mut cause) = (error.to_string(), error.source());
+    while let Some(one) = cause {
+        all = format!("{all}: {one}");
+        cause = one.source();
+    }
+    all
+}
