@@ -148,7 +148,7 @@ impl Work<'_> {
             match step {
                 Ok(step) => done.push(step),
                 Err(StepError { node, reason }) => {
-                    errors.push(Issue::error(node.as_str(), reason.to_string()))
+                    errors.push(Issue::error(node.as_str(), reason.to_string()));
                 }
             }
         }
