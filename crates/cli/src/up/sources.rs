@@ -24,7 +24,7 @@ pub(crate) enum SourceError {
     #[error("cannot read {}", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("{}", path.display())]
-    Terraform { path: PathBuf, source: OutputError },
+    Terraform { path: PathBuf, source: Box<OutputError> },
     #[error(transparent)]
     Node(#[from] UnknownNode),
     #[error(transparent)]
@@ -106,7 +106,8 @@ impl SourceArgs {
 fn outputs(path: &Path) -> Result<terraform::Outputs, SourceError> {
     let text =
         fs::read_to_string(path).map_err(|source| SourceError::Read { path: path.to_owned(), source })?;
-    terraform::read(&text).map_err(|source| SourceError::Terraform { path: path.to_owned(), source })
+    terraform::read(&text)
+        .map_err(|source| SourceError::Terraform { path: path.to_owned(), source: Box::new(source) })
 }
 
 /// A prefix, as it is typed.

@@ -184,7 +184,7 @@ fn expected(model: &Model, services: &[&str], carried: &[Family]) -> Known {
 
 #[test]
 fn leafs_without_addresses_have_exactly_what_is_announced() {
-    let told = case("gobgp-row1");
+    let told = case("example-gobgp-row1");
     let scene = Scene {
         node: ["", ""],
         leafs: [
@@ -210,7 +210,7 @@ fn leafs_without_addresses_have_exactly_what_is_announced() {
 /// IPv4 over the IPv6 session with the speaker, and a port on which the leaf connects.
 #[test]
 fn both_families_of_a_speaker_over_ipv6_arrive() {
-    let told = case("gobgp-cilium-n1");
+    let told = case("routing-gobgp-cilium-n1");
     let scene = Scene {
         node: ["", ""],
         leafs: [(65101, &["198.51.100.0/24"]), (65102, &["198.51.101.0/24"])],
@@ -236,7 +236,7 @@ fn both_families_of_a_speaker_over_ipv6_arrive() {
 /// With a password, and with a filter that the node's own addresses are not in.
 #[test]
 fn leafs_by_address_have_exactly_what_is_announced_on_either_release() {
-    let told = case("gobgp-3-n1");
+    let told = case("routing-gobgp-3-n1");
     let scene = Scene {
         node: ["fd00:7::1/64", "10.7.0.1/24"],
         leafs: [
@@ -277,7 +277,7 @@ fn leafs_by_address_have_exactly_what_is_announced_on_either_release() {
 /// A neighbour in the node's own AS keeps next hops: the speaker's would lead it nowhere.
 #[test]
 fn a_neighbour_inside_gets_the_speakers_routes_with_the_nodes_next_hop() {
-    let told = case("gobgp-internal-n1");
+    let told = case("routing-gobgp-internal-n1");
     let scene = Scene {
         node: ["fd00:9::1/64", "10.9.0.1/24"],
         leafs: [(4_200_000_001, &["198.51.100.0/24"]), (65001, &["198.51.101.0/24"])],
