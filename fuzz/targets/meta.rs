@@ -3,7 +3,7 @@
 
 use ichor_values::TalosVersion;
 use ichor_talos::{meta_partition as adv, meta, platform_network};
-use ichor_values::digest;
+use ichor_talos::digest;
 
 /// A META partition with these records, whose sum is right.
 fn partition(records: &[u8]) -> Vec<u8> {

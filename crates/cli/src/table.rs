@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 /// Prints rows under a heading; a cell may have several lines.
 pub(crate) fn print(out: &mut dyn Write, heading: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
-    writeln!(out, "{}", ichor_values::table::text(heading, rows))
+    writeln!(out, "{}", ichor_core::table::text(heading, rows))
 }
 
 /// The first few names of many.

@@ -21,6 +21,7 @@ pub mod render;
 pub mod reset;
 pub mod routing;
 pub mod rules;
+pub mod table;
 pub mod teardown;
 pub mod upgrade;
 pub mod verify;

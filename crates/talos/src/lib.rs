@@ -69,6 +69,7 @@ pub mod command_line;
 pub mod config;
 pub mod config_url;
 pub mod difference;
+pub mod digest;
 pub mod document;
 pub mod encode;
 pub mod extension;

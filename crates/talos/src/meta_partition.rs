@@ -98,7 +98,7 @@ fn records(mut data: &[u8]) -> Option<Vec<Value>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ichor_values::digest;
+    use crate::digest;
 
     fn value(key: u8, value: &str) -> Value {
         Value { key, value: value.to_owned() }

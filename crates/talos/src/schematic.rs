@@ -10,8 +10,8 @@ use std::cmp::Ordering;
 
 use serde_json::{Value, json};
 
+use crate::digest;
 use crate::schema_reader::Typed;
-use ichor_values::digest;
 use ichor_values::go_yaml::emit;
 use ichor_values::go_yaml::emit::{Inside, Node as Emits, Page};
 use ichor_values::go_yaml::reader as yaml;

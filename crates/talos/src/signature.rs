@@ -2,7 +2,7 @@
 //!
 //! An error page that comes with status 200, or a file cut short by a full disk, must not become a boot disk.
 //!
-//! Not here: sums ([`digest`](ichor_values::digest)).
+//! Not here: sums ([`digest`](crate::digest)).
 
 use super::asset::Asset;
 

@@ -1,7 +1,7 @@
 //! Checked values, YAML with source locations, and go-yaml's text.
 //!
 //! * Values: [`Asn`], [`Mac`], [`TalosVersion`] and the others at the top, each made by `parse` and impossible to hold wrong;
-//!   [`Moment`], [`digest`].
+//!   [`Moment`].
 //! * YAML with places: [`tree`] is a parsed file, [`source`] a place in it, [`FileIssue`] what is wrong there.
 //! * [`Issue`] is the shape of everything that is reported: what is wrong, with what, and what helps.
 //! * Records: [`record!`] and [`choice!`] describe the keys of a file once; from the description come the type, the reader
@@ -13,7 +13,6 @@
 
 mod arch;
 mod backend;
-pub mod digest;
 mod explanation;
 mod file_issue;
 mod form;
@@ -37,7 +36,6 @@ pub mod schema;
 mod secret;
 pub mod source;
 pub mod symlink;
-pub mod table;
 pub mod tree;
 mod value_error;
 mod version;

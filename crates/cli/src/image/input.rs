@@ -11,10 +11,10 @@ use ichor_image::build::{Heap, PartsError, packed_disk};
 use ichor_image::media::Content;
 use ichor_image::oci::{Image, LAYOUT, ReadError, Source};
 use ichor_talos::asset::{Asset, Factory, Order};
+use ichor_talos::digest::sha256;
 use ichor_talos::schematic::Schematic;
 use ichor_values::Arch;
 use ichor_values::TalosVersion;
-use ichor_values::digest::sha256;
 
 use super::Opened;
 use crate::cache::{Fetch, FetchError};

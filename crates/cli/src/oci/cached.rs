@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ichor_image::oci::{Descriptor, Failure, Source};
 use ichor_system::file::StagedFile;
-use ichor_values::digest::hex;
+use ichor_talos::digest::hex;
 use sha2::{Digest as _, Sha256};
 
 /// A source, and the folder that its blobs are kept in.

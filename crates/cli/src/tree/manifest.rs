@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Component, Path};
 
 use ichor_core::render::artifact::Artifact;
-use ichor_values::digest::sha256;
+use ichor_talos::digest::sha256;
 use ichor_values::format::{Relation, Version};
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use super::{Answer, NodeReport, Report, Told};
 use crate::cluster::section::Role;
-use ichor_values::table;
+use crate::table;
 
 const HEADING: [&str; 9] = ["NODE", "ROLE", "ADDRESS", "STAGE", "TALOS", "K8S", "ETCD", "BGP", "CONFIG"];
 

@@ -15,12 +15,12 @@ use crate::cluster::section::{BootDevice, BootFrom, ImageSource, Platform};
 use crate::plan::{ImagePlan, NodePlan, Plan};
 use ichor_bgp::setting::Carrier;
 use ichor_image::build::Product;
+use ichor_talos::digest;
 use ichor_talos::kernel_args::Line;
 use ichor_talos::meta;
 use ichor_talos::schematic::Schematic;
 use ichor_values::Arch;
 use ichor_values::TalosVersion;
-use ichor_values::digest;
 
 /// Where `ichor build` writes which images have to be made.
 pub const LIST: &str = "images.json";

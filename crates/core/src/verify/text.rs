@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Cause, NodeReport, Outcome, Report, Verdict};
-use ichor_values::table;
+use crate::table;
 
 const HEADING: [&str; 5] = ["NODE", "ROLE", "ADDRESS", "HOLDS", "FIRST CAUSE"];
 /// What the whole cluster is called among nodes.

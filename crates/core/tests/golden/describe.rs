@@ -14,9 +14,9 @@ use ichor_core::prove::Subject;
 use ichor_core::render::artifact::{Artifact, Contents};
 use ichor_core::render::machine::network::{documents, machine, network_config};
 use ichor_image::media::FileSystem;
+use ichor_talos::digest::sha256;
 use ichor_talos::release;
 use ichor_values::SoftwareVersion;
-use ichor_values::digest::sha256;
 use ichor_values::go_yaml::emit;
 
 /// Keys and certificates are longer than this, and so are only names of images beside them.

@@ -4,7 +4,7 @@ use ichor_image::media::iso9660::{Bios, BootImage, Disc, DiscError};
 use ichor_image::media::{Content, Entry, FileSystem, Image, Kind, Partitions, Scheme, Volume, fat};
 use ichor_image::oci;
 use ichor_image::oci::Root;
-use ichor_values::digest::sha256;
+use ichor_talos::digest::sha256;
 
 use crate::media::volumes::noise;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ichor_image::media::{FileSystem, Image, Kind, SMALLEST, Volume, fat, iso9660};
-use ichor_values::digest::sha256;
+use ichor_talos::digest::sha256;
 
 use crate::media::volumes::{Case, all, cidata};
 

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 
 use sha2::{Digest as _, Sha256};
 
-use ichor_values::digest::{hex, sha256};
+use ichor_talos::digest::{hex, sha256};
 
 /// A SHA-256, written `sha256:…` with 64 digits in hex.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

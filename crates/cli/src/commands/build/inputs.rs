@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
-use ichor_values::digest::hex;
+use ichor_talos::digest::hex;
 use sha2::{Digest as _, Sha256};
 
 use crate::project::Project;

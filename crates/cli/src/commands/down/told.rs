@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ichor_core::plan::NodePlan;
+use ichor_core::table;
 use ichor_core::teardown::{Fate, Machine};
-use ichor_values::table;
 use serde_json::{Value, json};
 
 use crate::style;

@@ -4,8 +4,9 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use ichor_core::etcd::Absence;
+use ichor_core::table;
 use ichor_core::upgrade::{Plan, Step, Way};
-use ichor_values::{Issue, table};
+use ichor_values::Issue;
 use serde_json::{Value, json};
 
 use crate::crew::CrewError;

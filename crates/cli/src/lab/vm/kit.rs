@@ -12,8 +12,8 @@ use ichor_core::lab::kit::{self, BUSYBOX, KERNEL, SUITE};
 use ichor_image::extension::debian::{self, DebError};
 use ichor_system::file::{self, ReplaceError, StagingFolder};
 use ichor_system::lock::{LockError, LockFile};
+use ichor_talos::digest;
 use ichor_values::Arch;
-use ichor_values::digest;
 use sha2::{Digest as _, Sha256};
 
 use crate::apt::{Apt, AptError};

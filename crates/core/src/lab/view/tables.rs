@@ -1,7 +1,7 @@
 //! The view for people: rows, and the text of them all.
 
 use super::{Prefix, SeenMachine, SeenSession, Side, View};
-use ichor_values::table;
+use crate::table;
 
 /// More routers than this do not fit beside each other.
 const BESIDE: usize = 7;
@@ -65,7 +65,7 @@ impl SeenSession {
                 .uptime
                 .max(self.other.uptime)
                 .filter(|_| self.stands)
-                .map(table::duration)
+                .map(ichor_values::duration)
                 .unwrap_or_default(),
             count(received),
             count(sent),

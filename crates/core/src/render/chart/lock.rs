@@ -1,7 +1,7 @@
 //! What helm rendered, kept beside the cluster file.
 
 use super::Order;
-use ichor_values::digest::sha256;
+use ichor_talos::digest::sha256;
 
 /// Starts the line with the sum of what it was made of.
 const MADE_OF: &str = "# made of: ";

@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use crate::plan::Plan;
 use crate::plan::attachment::Attachments;
+use ichor_talos::digest::sha256;
 use ichor_talos::manifest::{self, ManifestError};
-use ichor_values::digest::sha256;
 use ichor_values::go_yaml::emit::emit;
 
 pub use lock::{Lock, LockError};

@@ -1,6 +1,5 @@
 //! Tables people can read: no wider than 100 columns, plain when nobody looks.
 
-pub use crate::moment::duration;
 use comfy_table::{Cell, ContentArrangement, LineStyle, Table, TableStyle};
 
 /// No table is wider than this.
