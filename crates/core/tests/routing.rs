@@ -246,5 +246,5 @@ fn a_password_cannot_add_lines_and_is_not_told() {
     }
     let unknown =
         service_with(&cluster, &plan, node, &|_| Err(SecretError::new("the variable PW is not set")));
-    assert_eq!(unknown.err().unwrap()[0].to_string(), "the variable PW is not set");
+    assert_eq!(unknown.err().unwrap()[0].message, "the variable PW is not set");
 }

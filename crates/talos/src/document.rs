@@ -15,7 +15,7 @@ use ichor_values::go_yaml::reader as yaml;
 use ichor_values::go_yaml::reader::SyntaxError;
 
 /// The keys that make a document the one with `machine` and `cluster`.
-pub const MACHINE_KEYS: [&str; 4] = ["machine", "cluster", "debug", "persist"];
+pub(crate) const MACHINE_KEYS: [&str; 4] = ["machine", "cluster", "debug", "persist"];
 
 /// Reads a YAML stream as go-yaml does. Empty documents are left out, as Talos does from 1.12 on.
 pub fn read(text: &str) -> Result<Vec<Value>, SyntaxError> {

@@ -15,7 +15,7 @@ pub enum Step {
 
 /// The whole way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KeyPath(pub Vec<Step>);
+pub(crate) struct KeyPath(pub Vec<Step>);
 
 impl fmt::Display for KeyPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -16,7 +16,7 @@ impl Kind {
 }
 
 /// The kinds that make or set up a link.
-pub const MAKE_LINKS: [&str; 8] = [
+pub(crate) const MAKE_LINKS: [&str; 8] = [
     "LinkConfig",
     "DummyLinkConfig",
     "VLANConfig",

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 /// The annotation of a node that ichor has cordoned, and by which it knows that it may take that back.
-pub const CORDONED: &str = "ichor/cordoned-for";
+pub(crate) const CORDONED: &str = "ichor/cordoned-for";
 
 /// A node as Kubernetes has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 use ichor_values::nearest;
 
 /// The most bytes all annotations of a node may have.
-pub const MOST_ANNOTATIONS: usize = 256 << 10;
+pub(crate) const MOST_ANNOTATIONS: usize = 256 << 10;
 
 /// Annotations in which Talos keeps its own books.
 const OWN: [&str; 3] = ["talos.dev/owned-labels", "talos.dev/owned-annotations", "talos.dev/owned-taints"];
@@ -100,7 +100,7 @@ fn is_word(text: &str) -> bool {
 }
 
 /// Whether it is a DNS subdomain as of RFC 1123. The length of its labels is not looked at, as in Kubernetes.
-pub fn is_subdomain(text: &str) -> bool {
+pub(crate) fn is_subdomain(text: &str) -> bool {
     let label = |label: &str| {
         label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
             && !label.is_empty()

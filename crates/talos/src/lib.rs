@@ -64,7 +64,7 @@
 
 pub mod api;
 pub mod asset;
-pub mod cel;
+pub(crate) mod cel;
 pub mod command_line;
 pub mod config;
 pub mod config_url;
@@ -76,7 +76,7 @@ pub mod extension;
 pub mod generate;
 pub mod go;
 pub mod kernel_args;
-pub mod key_path;
+pub(crate) mod key_path;
 pub mod kind;
 pub mod kubeconfig;
 pub mod kubernetes;

@@ -80,7 +80,7 @@ pub fn load(text: &str, talos: &TalosVersion) -> Result<Config, LoadError> {
 }
 
 /// The keys behind aliases that a release does not know and drops without a word, in documents it can read.
-pub fn lost_keys(nodes: &[Node], talos: &TalosVersion) -> Vec<LoadProblem> {
+pub(crate) fn lost_keys(nodes: &[Node], talos: &TalosVersion) -> Vec<LoadProblem> {
     let mut loader = Loader::new(talos);
     loader.behind_aliases = true;
     for node in nodes.iter().filter(|node| !node.is_null()) {
@@ -104,7 +104,7 @@ pub fn load_values(values: &[Value], talos: &TalosVersion) -> Result<Config, Loa
 }
 
 /// Looks for documents that Talos does not take together.
-pub fn check_clashes(config: &Config, talos: &TalosVersion) -> Result<(), LoadError> {
+pub(crate) fn check_clashes(config: &Config, talos: &TalosVersion) -> Result<(), LoadError> {
     let mut loader = Loader::new(talos);
     loader.clashes(config, &vec![0; config.documents.len()]);
     loader.finish(())

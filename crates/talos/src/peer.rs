@@ -63,7 +63,7 @@ pub struct Peer {
     /// Whose it is, in its own words; empty where it says nothing.
     pub subject: String,
     /// Who signed it, in the same way.
-    pub issuer: String,
+    pub(crate) issuer: String,
     /// The names and addresses it is for.
     pub names: Vec<String>,
 }

@@ -113,7 +113,7 @@ fn is_literal(text: &str) -> bool {
 }
 
 /// Whether a text gives a secret away, whatever key it stands under.
-pub fn in_text(text: &str) -> bool {
+pub(crate) fn in_text(text: &str) -> bool {
     text.contains("PRIVATE KEY-----")
         || text.contains("tskey-")
         || is_encoded_key(text)
@@ -134,7 +134,7 @@ fn is_encoded_key(text: &str) -> bool {
 }
 
 /// Whether a text gives a secret away: by itself, or as documents.
-pub fn in_config(text: &str) -> bool {
+pub(crate) fn in_config(text: &str) -> bool {
     let inside = |documents: Vec<Value>| documents.iter().any(|document| !paths(document).is_empty());
     in_text(text) || document::read(text).is_ok_and(inside)
 }

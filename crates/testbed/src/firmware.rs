@@ -15,7 +15,7 @@ use super::vm::qemu;
 const PATIENCE: u64 = 300;
 
 /// What the first program says before the command line.
-pub const BOOTED: &str = "ichor booted with: ";
+pub(crate) const BOOTED: &str = "ichor booted with: ";
 
 /// Where OVMF keeps its program and its variables.
 const OVMF: [&str; 2] = ["/usr/share/OVMF/OVMF_CODE.fd", "/usr/share/OVMF/OVMF_VARS.fd"];

@@ -161,7 +161,7 @@ impl<'f> Tree<'f> {
     }
 
     /// Whether it is one word.
-    pub fn is_scalar(self) -> bool {
+    pub(crate) fn is_scalar(self) -> bool {
         matches!(self.forest.values[self.id as usize].1, Kind::Slice { .. } | Kind::Text { .. })
     }
 }

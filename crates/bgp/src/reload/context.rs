@@ -62,7 +62,7 @@ const TOP: [&str; 28] = [
 const OF_VRF: [&str; 6] = ["ip nht", "ip protocol", "ip route", "ipv6 nht", "ipv6 protocol", "ipv6 route"];
 
 /// What a neighbour is told in a family; all else it is told in the instance.
-pub const OF_FAMILY: [&str; 22] = [
+pub(crate) const OF_FAMILY: [&str; 22] = [
     "activate",
     "addpath-tx-all-paths",
     "addpath-tx-bestpath-per-AS",
@@ -149,7 +149,7 @@ fn of_instance(said: &str) -> bool {
 }
 
 /// Whether an instance is told this for its IPv4 family.
-pub fn of_first_family(line: &str) -> bool {
+pub(crate) fn of_first_family(line: &str) -> bool {
     let said = line.strip_prefix("no ").unwrap_or(line);
     match said.split(' ').collect::<Vec<_>>().as_slice() {
         ["neighbor", _, word, ..] => OF_FAMILY.contains(word),

@@ -20,7 +20,7 @@ impl Changes {
     }
 
     /// A line is taken back.
-    pub fn take_back(&mut self, phase: Phase, line: &Line) {
+    pub(crate) fn take_back(&mut self, phase: Phase, line: &Line) {
         self.tell(phase, Line::below(&line.above, undo(line)));
     }
 }
@@ -133,7 +133,7 @@ fn gone<'l>(lines: &[&'l Line], meant: &Index<'_>) -> Vec<&'l Line> {
 
 /// Contexts that are entered and never told or taken back: mgmtd of FRR 10.3 ends when it is told `no interface` of a port that
 /// is there.
-pub fn is_frame(line: &Line) -> bool {
+pub(crate) fn is_frame(line: &Line) -> bool {
     matches!(line.opens(), Some(Context::Interface | Context::Vrf | Context::Bfd | Context::Family))
 }
 

@@ -32,7 +32,7 @@ impl Entry<'_> {
 }
 
 /// Whether a line opens an entry.
-pub fn is_entry(line: &str) -> bool {
+pub(crate) fn is_entry(line: &str) -> bool {
     heading(line) != line
 }
 

@@ -135,7 +135,7 @@ pub fn render(order: Order<'_>, fetch: &Fetch<'_>) -> Result<Option<Service>, Ve
 }
 
 /// The service of a node whose passwords are known: one for each session with the fabric. `issues` is what is wrong already.
-pub fn render_with(
+pub(crate) fn render_with(
     order: Order<'_>,
     passwords: &[Option<String>],
     mut issues: Vec<Issue>,

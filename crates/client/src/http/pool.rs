@@ -19,7 +19,7 @@ pub(super) type Connection = SendRequest<Payload>;
 /// Scheme, host and port: what connections are told apart by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Origin {
-    pub is_https: bool,
+    pub(crate) is_https: bool,
     pub host: String,
     pub port: u16,
 }

@@ -67,7 +67,7 @@ impl Record {
     }
 
     /// Whether a node's boot media are in.
-    pub fn has_media(&self, name: &str) -> bool {
+    pub(crate) fn has_media(&self, name: &str) -> bool {
         self.nodes.get(name).is_some_and(|node| node.media)
     }
 

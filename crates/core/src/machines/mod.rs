@@ -15,7 +15,7 @@ use std::net::IpAddr;
 pub use drives::Drives;
 
 /// Whether an address of a machine's port is good on more than one link.
-pub fn is_reachable(address: &IpAddr) -> bool {
+pub(crate) fn is_reachable(address: &IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => !v4.is_link_local() && !v4.is_unspecified(),
         IpAddr::V6(v6) => !v6.is_unicast_link_local() && !v6.is_unspecified(),

@@ -45,7 +45,7 @@ impl fmt::Display for DocumentId {
 }
 
 /// Documents by what they are known by.
-pub fn by_id(documents: &[Value]) -> BTreeMap<DocumentId, &Value> {
+pub(crate) fn by_id(documents: &[Value]) -> BTreeMap<DocumentId, &Value> {
     documents.iter().map(|document| (DocumentId::of(document), document)).collect()
 }
 

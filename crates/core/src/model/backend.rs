@@ -8,7 +8,7 @@ use ichor_values::key::Key;
 impl Cluster {
     /// The cluster as it would be if these nodes had `backend`, and nothing were written for the daemon they have now.
     #[must_use]
-    pub fn with_backend(&self, backend: Backend, nodes: &[usize]) -> Self {
+    pub(crate) fn with_backend(&self, backend: Backend, nodes: &[usize]) -> Self {
         let mut all = self.nodes.clone();
         for &nth in nodes {
             let node = &mut all[nth];

@@ -9,7 +9,7 @@ use ichor_values::key::{At, Key};
 use ichor_values::{Either, FileIssue, Place, nearest};
 
 /// Adds everything that keeps `file` from being a cluster to what reading it found.
-pub fn add_problems(file: &File, problems: &mut Vec<FileIssue>) {
+pub(crate) fn add_problems(file: &File, problems: &mut Vec<FileIssue>) {
     let mut found = find(file);
     // A value that could not be read is not missing as well.
     let paths: HashSet<&str> = problems.iter().map(|problem| problem.issue.subject.as_str()).collect();

@@ -57,12 +57,12 @@ impl<'c> Step<'c> {
     }
 
     /// Whether it holds for every node.
-    pub fn is_common(&self) -> bool {
+    pub(crate) fn is_common(&self) -> bool {
         matches!(self.whose, Whose::File | Whose::Defaults)
     }
 
     /// Whether it is a node's own.
-    pub fn is_node(&self) -> bool {
+    pub(crate) fn is_node(&self) -> bool {
         matches!(self.whose, Whose::Node(_))
     }
 

@@ -82,7 +82,7 @@ pub struct FoundDisk {
     /// Bytes.
     pub size: u64,
     /// Bytes, for people.
-    pub pretty: String,
+    pub(crate) pretty: String,
     /// What its maker calls it.
     pub model: String,
     /// Such as `nvme`.
@@ -188,7 +188,7 @@ impl Found {
     }
 
     /// The node as a line of a cluster file, with what else is known of it in a comment before.
-    pub fn pasted(&self, name: &str) -> String {
+    pub(crate) fn pasted(&self, name: &str) -> String {
         let macs: Vec<String> = self.ports.iter().map(|port| format!("\"{}\"", port.mac)).collect();
         let disk = match self.disks.as_slice() {
             [one] => format!(", install: {{disk: {}}}", plain(&one.path)),

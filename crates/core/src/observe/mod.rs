@@ -37,7 +37,7 @@ pub struct NodeReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Contact>,
     /// The release it should have.
-    pub talos_wanted: String,
+    pub(crate) talos_wanted: String,
     /// What it answered.
     #[serde(flatten)]
     pub answer: Answer,

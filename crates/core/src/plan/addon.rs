@@ -62,7 +62,7 @@ pub fn cni(section: &ClusterSection) -> Decided<CniPlan> {
 }
 
 /// More arguments of flannel.
-pub fn flannel_args(section: &ClusterSection) -> Option<Decided<List<Text>>> {
+pub(crate) fn flannel_args(section: &ClusterSection) -> Option<Decided<List<Text>>> {
     Decided::of(&section.flannel.get()?.args)
 }
 

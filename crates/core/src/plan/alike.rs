@@ -15,7 +15,7 @@ use ichor_values::key::Key;
 ///
 /// All values whose [`address`] is part of a class must live as long as this.
 #[derive(Debug)]
-pub struct Classes<C> {
+pub(crate) struct Classes<C> {
     known: HashMap<C, usize>,
     last: Option<(C, usize)>,
 }

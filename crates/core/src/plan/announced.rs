@@ -16,7 +16,7 @@ pub fn kinds(routing: &Routing) -> Vec<Advertise> {
 }
 
 /// Whether a link whose addresses are announced has one besides, or one that is no single address.
-pub fn has_more(settings: &Rung, role: Role, routing: &Routing) -> bool {
+pub(crate) fn has_more(settings: &Rung, role: Role, routing: &Routing) -> bool {
     let network = settings.network.get();
     let links = Links { network, role, advertise: kinds(routing) };
     let written = settings.links.values().any(|link| {

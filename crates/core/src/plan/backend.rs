@@ -88,13 +88,13 @@ pub fn lacks(backend: Backend, carrier: Option<Carrier>, ask: &Ask<'_>) -> Vec<L
 }
 
 /// Whether an extension is Talos' official BIRD.
-pub fn is_bird2(extension: &str) -> bool {
+pub(crate) fn is_bird2(extension: &str) -> bool {
     extension == "bird2" || extension.ends_with("/bird2")
 }
 
 impl RoutingPlan {
     /// Whether Talos' official BIRD is what routes.
-    pub fn is_bird2(&self) -> bool {
+    pub(crate) fn is_bird2(&self) -> bool {
         let carrier = self.carrier.as_ref().map(|carrier| carrier.value);
         self.backend.value == Backend::Bird && carrier == Some(Carrier::Official)
     }
@@ -177,7 +177,7 @@ impl<'a> Ask<'a> {
 }
 
 /// Whether a node has an anycast address that follows the API's health: only control planes have one.
-pub fn watches_health(settings: &Rung, role: Role) -> bool {
+pub(crate) fn watches_health(settings: &Rung, role: Role) -> bool {
     let api = settings.network.get().and_then(|network| network.api.get());
     role == Role::Controlplane && api.is_some_and(|api| api.health.is_set() && any(&api.anycast))
 }

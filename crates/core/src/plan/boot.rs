@@ -167,7 +167,7 @@ fn extensions(settings: &Rung, routing: Option<&RoutingPlan>) -> Vec<Decided<Str
 
 impl NodePlan {
     /// A carrier that its platform looks for, that holds what it needs however long that is, and that nobody else reads.
-    pub fn fitting_carrier(&self) -> BootFrom {
+    pub(crate) fn fitting_carrier(&self) -> BootFrom {
         match self.platform.value {
             Platform::Nocloud => BootFrom::Cidata,
             Platform::Metal if self.needs_more_than_documents() => BootFrom::Meta,
@@ -178,7 +178,7 @@ impl NodePlan {
 
     /// Whether documents alone would leave it without its network: before Talos 1.12 there are none for links, and without
     /// routing there are none at all.
-    pub fn needs_more_than_documents(&self) -> bool {
+    pub(crate) fn needs_more_than_documents(&self) -> bool {
         self.old_links && (self.routing.is_none() || self.boots_with_links())
     }
 
@@ -194,7 +194,7 @@ impl NodePlan {
 
     /// Who could read the passwords of its BGP sessions in the first configuration, where it has any and its carrier is not
     /// for its eyes only.
-    pub fn shows_passwords_to(&self) -> Option<&'static str> {
+    pub(crate) fn shows_passwords_to(&self) -> Option<&'static str> {
         let routing = self.routing.as_deref();
         routing.filter(|routing| routing.neighbors.iter().any(|neighbor| neighbor.password.is_some()))?;
         match self.boot.from.value {

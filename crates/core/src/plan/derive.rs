@@ -126,7 +126,7 @@ impl Rule {
     }
 
     /// Whether the cluster's id goes into it.
-    pub fn takes_id(self) -> bool {
+    pub(crate) fn takes_id(self) -> bool {
         matches!(
             self,
             Self::NodePrefix4
@@ -142,7 +142,7 @@ impl Rule {
     }
 
     /// Whether the node's index goes into it.
-    pub fn takes_index(self) -> bool {
+    pub(crate) fn takes_index(self) -> bool {
         matches!(
             self,
             Self::Host4
@@ -172,12 +172,12 @@ fn id_digits(id: u32) -> Result<u16, GapReason> {
 }
 
 /// `10.ID.0.0/24` for nodes, `10.ID.254.0/24` for loopbacks.
-pub fn prefix4(id: u32, third: u8) -> Result<Ipv4Net, GapReason> {
+pub(crate) fn prefix4(id: u32, third: u8) -> Result<Ipv4Net, GapReason> {
     Ok(Ipv4Net::new_assert(Ipv4Addr::new(10, octet(id)?, third, 0), 24))
 }
 
 /// `fd00:ID::/64` for nodes, `fd00:ID:fe::/64` for loopbacks.
-pub fn prefix6(id: u32, third: u16) -> Result<Ipv6Net, GapReason> {
+pub(crate) fn prefix6(id: u32, third: u16) -> Result<Ipv6Net, GapReason> {
     Ok(Ipv6Net::new_assert(Ipv6Addr::new(0xfd00, id_digits(id)?, third, 0, 0, 0, 0, 0), 64))
 }
 
@@ -187,20 +187,20 @@ pub fn gateway6(id: u32) -> Result<Ipv6Addr, GapReason> {
 }
 
 /// `fd00:ID:cc::` and `fd00:ID:cc::1`, the link to Cilium.
-pub fn cilium_link(id: u32) -> Result<(Ipv6Addr, Ipv6Addr), GapReason> {
+pub(crate) fn cilium_link(id: u32) -> Result<(Ipv6Addr, Ipv6Addr), GapReason> {
     let end = |last| Ok(Ipv6Addr::new(0xfd00, id_digits(id)?, 0xcc, 0, 0, 0, 0, last));
     Ok((end(0)?, end(1)?))
 }
 
 /// The address of `index` in `prefix`: not its first, not its last.
-pub fn host4(prefix: Ipv4Net, index: u32) -> Result<Ipv4Addr, GapReason> {
+pub(crate) fn host4(prefix: Ipv4Net, index: u32) -> Result<Ipv4Addr, GapReason> {
     let outside = GapReason::OutsidePrefix(IpNet::V4(prefix));
     let address = u32::from(prefix.network()).checked_add(index).ok_or(outside)?;
     if index == 0 || address >= u32::from(prefix.broadcast()) { Err(outside) } else { Ok(address.into()) }
 }
 
 /// The address of `index` in `prefix`, by its digits or its value.
-pub fn host6(prefix: Ipv6Net, index: u32, spelling: Digits) -> Result<Ipv6Addr, GapReason> {
+pub(crate) fn host6(prefix: Ipv6Net, index: u32, spelling: Digits) -> Result<Ipv6Addr, GapReason> {
     let host = match spelling {
         Digits::Decimal if index > 9999 => return Err(GapReason::IndexOver(9999)),
         Digits::Decimal => u128::from(digits(index)),
@@ -224,7 +224,7 @@ pub fn asn(id: u32, index: u32) -> Result<Asn, GapReason> {
 }
 
 /// `base + index`.
-pub fn asn_from(base: Asn, index: u32) -> Result<Asn, GapReason> {
+pub(crate) fn asn_from(base: Asn, index: u32) -> Result<Asn, GapReason> {
     base.0.checked_add(index).filter(|&number| number <= 4_294_967_294).map(Asn).ok_or(GapReason::AsnOver)
 }
 
@@ -235,7 +235,7 @@ pub fn router_id(id: u32, index: u32) -> Result<Ipv4Addr, GapReason> {
 }
 
 /// `base + index`.
-pub fn router_id_from(base: Ipv4Addr, index: u32) -> Result<Ipv4Addr, GapReason> {
+pub(crate) fn router_id_from(base: Ipv4Addr, index: u32) -> Result<Ipv4Addr, GapReason> {
     u32::from(base).checked_add(index).map(Into::into).ok_or(GapReason::IndexOver(u32::MAX - u32::from(base)))
 }
 

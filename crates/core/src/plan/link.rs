@@ -56,7 +56,7 @@ pub struct LinkPlan {
 
 impl LinkPlan {
     /// Whether nothing but DHCP is asked of it.
-    pub fn is_bare(&self) -> bool {
+    pub(crate) fn is_bare(&self) -> bool {
         self.mtu.is_none() && self.addresses.is_empty() && self.routes.is_empty()
     }
 }
@@ -104,7 +104,7 @@ pub enum LinkKind {
 
 impl LinkKind {
     /// The MAC address a port must be found by.
-    pub fn found_by(&self) -> Option<Mac> {
+    pub(crate) fn found_by(&self) -> Option<Mac> {
         match self {
             LinkKind::Port { mac, by_mac: true } => *mac,
             _ => None,
@@ -407,7 +407,7 @@ fn is_nowhere(node: &NodePlan, link: &LinkPlan) -> bool {
 }
 
 /// What Talos 1.11 calls a VLAN; a long name below it is cut and told from others by its hash.
-pub fn vlan_name(below: &LinkName, id: VlanId) -> LinkName {
+pub(crate) fn vlan_name(below: &LinkName, id: VlanId) -> LinkName {
     let below = below.as_str();
     let name = if below.len() + 5 <= LONGEST_NAME {
         format!("{below}.{}", id.0)

@@ -7,7 +7,7 @@ use ichor_values::LinkName;
 
 /// How the members of a bond share the traffic.
 #[derive(Debug)]
-pub struct BondPlan {
+pub(crate) struct BondPlan {
     /// How they share it.
     pub mode: Decided<BondMode>,
     /// Milliseconds between two looks at the members.

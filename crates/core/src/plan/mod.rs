@@ -24,7 +24,7 @@ mod neighbor;
 mod node;
 mod overlay;
 pub(crate) mod patch;
-pub mod port_name;
+pub(crate) mod port_name;
 mod route;
 pub mod router;
 mod routing;
@@ -91,7 +91,7 @@ pub struct Plan {
 
 impl Plan {
     /// Whether some node has this speaker of service addresses.
-    pub fn has_speaker(&self, speaker: Speaker) -> bool {
+    pub(crate) fn has_speaker(&self, speaker: Speaker) -> bool {
         let workload = |node: &NodePlan| Some(node.routing.as_deref()?.workload.as_ref()?.speaker);
         self.nodes.iter().any(|node| workload(node) == Some(speaker))
     }
@@ -158,7 +158,7 @@ pub struct ClusterPlan {
     /// Where the Kubernetes API answers.
     pub endpoint: Option<Decided<Endpoint>>,
     /// Where the Talos API is asked.
-    pub talos_endpoints: Decided<Vec<String>>,
+    pub(crate) talos_endpoints: Decided<Vec<String>>,
     /// The node on which etcd is bootstrapped.
     pub bootstrap: Option<Decided<NodeName>>,
     /// More names for the API server's certificate.
@@ -170,7 +170,7 @@ pub struct ClusterPlan {
     /// The pod network's software.
     pub cni: Decided<CniPlan>,
     /// More arguments of flannel.
-    pub flannel_args: Option<Decided<List<Text>>>,
+    pub(crate) flannel_args: Option<Decided<List<Text>>>,
     /// Cilium's chart, where Cilium is the pod network.
     pub cilium: Option<CiliumPlan>,
     /// Whether kube-proxy runs.
@@ -198,11 +198,11 @@ pub struct ClusterPlan {
     /// Addresses for Kubernetes services, by pool.
     pub pools: Vec<(Word, Vec<Decided<IpNet>>)>,
     /// DHCP relays, by the site they are in front of.
-    pub relays: BTreeMap<Word, Decided<IpAddr>>,
+    pub(crate) relays: BTreeMap<Word, Decided<IpAddr>>,
     /// Subnets the kubelet may take its address from, cluster-wide; [`Plan::kubelet_subnets`] has a node's.
-    pub kubelet_subnets: Decided<Vec<IpNet>>,
+    pub(crate) kubelet_subnets: Decided<Vec<IpNet>>,
     /// Subnets etcd may take its address from, cluster-wide; [`Plan::etcd_subnets`] has a node's.
-    pub etcd_subnets: Decided<Vec<IpNet>>,
+    pub(crate) etcd_subnets: Decided<Vec<IpNet>>,
 }
 
 /// An IPv4 and an IPv6 prefix.
@@ -263,7 +263,7 @@ pub struct NodePlan {
     /// The address of the API that Talos moves between control planes; none on workers, and none where kube-vip does it.
     pub vip: Option<VipPlan>,
     /// Whether links are written the way of Talos 1.11, because the oldest node of the cluster knows no other.
-    pub old_links: bool,
+    pub(crate) old_links: bool,
     /// AS number.
     pub asn: Option<Decided<Asn>>,
     /// BGP router id.
@@ -277,9 +277,9 @@ pub struct NodePlan {
     /// Remote control of a real machine.
     pub power: Option<Box<Decided<Power>>>,
     /// Name servers; Talos' own where none are written.
-    pub name_servers: Option<Decided<List<IpAddr>>>,
+    pub(crate) name_servers: Option<Decided<List<IpAddr>>>,
     /// Time servers; Talos' own where none are written.
-    pub time_servers: Option<Decided<List<DnsName>>>,
+    pub(crate) time_servers: Option<Decided<List<DnsName>>>,
     /// MTU of the links that have none of their own; the kernel's where none is written.
     pub mtu: Option<Decided<Mtu>>,
     /// Metric of the default routes.
@@ -313,7 +313,7 @@ impl NodePlan {
     }
 
     /// Whether it joins an overlay.
-    pub fn joins_overlay(&self) -> bool {
+    pub(crate) fn joins_overlay(&self) -> bool {
         self.tailscale.is_some()
     }
 
@@ -329,7 +329,7 @@ impl NodePlan {
     }
 
     /// Where a value of this origin was written; where the node stands if it was not.
-    pub fn place_of(&self, origin: Origin) -> Place {
+    pub(crate) fn place_of(&self, origin: Origin) -> Place {
         match origin {
             Origin::Written(place) => place,
             Origin::Derived(..) | Origin::Default(_) => self.place,
@@ -418,7 +418,7 @@ pub(crate) mod tests {
     }
 
     /// A text without problems, and its plan.
-    pub fn planned_with(text: &'static str) -> (Cluster, Plan) {
+    pub(crate) fn planned_with(text: &'static str) -> (Cluster, Plan) {
         let loaded = load("ichor.yaml", &mut One(text));
         let cluster = validate(loaded.file, loaded.problems).unwrap();
         let plan = super::plan(&cluster);

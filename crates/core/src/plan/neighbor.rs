@@ -18,7 +18,7 @@ pub struct NeighborPlan {
     /// The router of the fabric.
     pub router: Option<Word>,
     /// Its number among the routers of the fabric.
-    pub router_nth: Option<usize>,
+    pub(crate) router_nth: Option<usize>,
     /// How it is found.
     pub peer: Peer,
     /// Whether it takes IPv4 routes over an IPv6 session; taken for granted where its software is unknown.

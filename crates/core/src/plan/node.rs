@@ -30,7 +30,7 @@ pub struct Ground {
 }
 
 /// Collects what cannot be derived for one node.
-pub struct Gaps<'g> {
+pub(crate) struct Gaps<'g> {
     node: usize,
     gaps: &'g mut Vec<Gap>,
 }

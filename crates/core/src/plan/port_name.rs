@@ -7,7 +7,7 @@ impl NodePlan {
     /// Whether ports are called eth0, eth1 … in the order the kernel finds them, and not by their slot.
     ///
     /// Talos' images for every platform but metal start the kernel with `net.ifnames=0`.
-    pub fn has_plain_port_names(&self) -> bool {
+    pub(crate) fn has_plain_port_names(&self) -> bool {
         let args = self.kernel.args.iter().map(|arg| arg.value.as_str());
         let mut asked = args.rev().filter_map(|arg| match arg.strip_prefix("net.ifnames=") {
             Some(word) => Some(word == "0"),
@@ -17,7 +17,7 @@ impl NodePlan {
     }
 
     /// Whether the kernel itself may give this name to a port of the node.
-    pub fn is_kernels_port_name(&self, name: &str) -> bool {
+    pub(crate) fn is_kernels_port_name(&self, name: &str) -> bool {
         if self.has_plain_port_names() { is_plain(name) } else { is_predictable(name) }
     }
 }
@@ -28,7 +28,7 @@ pub fn is_plain(name: &str) -> bool {
 }
 
 /// Whether systemd's scheme gives such a name to a port: `eno1`, `ens18`, `enp3s0`, `enx001122334455`.
-pub fn is_predictable(name: &str) -> bool {
+pub(crate) fn is_predictable(name: &str) -> bool {
     let Some(rest) = name.strip_prefix("en") else { return false };
     match rest.strip_prefix(['o', 's', 'p', 'P']) {
         Some(number) => number.starts_with(|c: char| c.is_ascii_digit()),

@@ -79,7 +79,7 @@ pub struct PolicyPlan {
 
 /// All that the BGP of a node is planned from.
 #[derive(Clone, Copy)]
-pub struct RoutingInputs<'a> {
+pub(crate) struct RoutingInputs<'a> {
     /// The cluster, for its routers and pools.
     pub cluster: &'a Cluster,
     /// What is written about routing, without what is each node's own: AS number and router id.

@@ -10,12 +10,12 @@ use ichor_values::key::{Key, List};
 
 impl Plan {
     /// Subnets the kubelet of `node` may take its address from: the cluster's, unless the node has others.
-    pub fn kubelet_subnets(&self, node: &NodePlan) -> Decided<Vec<IpNet>> {
+    pub(crate) fn kubelet_subnets(&self, node: &NodePlan) -> Decided<Vec<IpNet>> {
         subnets(node, |network| &network.kubelet_subnets, &self.cluster.kubelet_subnets)
     }
 
     /// Subnets etcd on `node` may take its address from: the cluster's, unless the node has others.
-    pub fn etcd_subnets(&self, node: &NodePlan) -> Decided<Vec<IpNet>> {
+    pub(crate) fn etcd_subnets(&self, node: &NodePlan) -> Decided<Vec<IpNet>> {
         subnets(node, |network| &network.etcd_subnets, &self.cluster.etcd_subnets)
     }
 }

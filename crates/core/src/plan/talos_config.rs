@@ -38,7 +38,7 @@ pub struct EncryptionPlan {
 
 impl EncryptionPlan {
     /// Whether a TPM unlocks a partition.
-    pub fn uses_tpm(&self) -> bool {
+    pub(crate) fn uses_tpm(&self) -> bool {
         let keys = [&self.state, &self.ephemeral].into_iter().flatten();
         keys.into_iter().any(|key| matches!(key.value, Either::Word(DiskKey::Tpm)))
     }

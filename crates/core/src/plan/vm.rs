@@ -61,12 +61,12 @@ pub struct VmPlan {
 }
 
 /// Whether the hypervisor `name` is a Proxmox cluster.
-pub fn kind_is_proxmox(cluster: &Cluster, name: &str) -> bool {
+pub(crate) fn kind_is_proxmox(cluster: &Cluster, name: &str) -> bool {
     cluster.file.hypervisors.get().and_then(|map| map.get(name)).is_some_and(|at| at.value.proxmox.is_set())
 }
 
 /// Whether the machine is made on Proxmox; a machine without a hypervisor is taken for one.
-pub fn is_proxmox(cluster: &Cluster, vm: &Vm) -> bool {
+pub(crate) fn is_proxmox(cluster: &Cluster, vm: &Vm) -> bool {
     hypervisor(cluster, vm).is_none_or(|name| kind_is_proxmox(cluster, name.value.as_str()))
 }
 

@@ -31,7 +31,7 @@ impl NodePlan {
     }
 
     /// The link over which the node reaches a neighbour with this address, below all VLANs.
-    pub fn link_toward(&self, address: IpAddr) -> &LinkName {
+    pub(crate) fn link_toward(&self, address: IpAddr) -> &LinkName {
         let beside = |link: &&Link| link.addresses.values().any(|own| own.0.contains(&address));
         let routed = |link: &&Link| {
             link.routes.values().any(|route| route.to.get().is_some_and(|to| to.0.contains(&address)))
@@ -46,20 +46,20 @@ impl NodePlan {
     }
 
     /// The links that the file lists, with the addresses it gives them.
-    pub fn listed_links(&self) -> impl Iterator<Item = (&LinkName, impl Iterator<Item = IpNet>)> {
+    pub(crate) fn listed_links(&self) -> impl Iterator<Item = (&LinkName, impl Iterator<Item = IpNet>)> {
         let links = self.settings.links.values();
         links.filter_map(|link| Some((link.name.get()?, link.addresses.values().map(|address| address.0))))
     }
 
     /// The MTU that the file gives a link.
-    pub fn mtu_of(&self, name: &LinkName) -> Option<Mtu> {
+    pub(crate) fn mtu_of(&self, name: &LinkName) -> Option<Mtu> {
         let mut links = self.settings.links.values();
         let of_link = links.find(|link| link.name.get() == Some(name)).and_then(|link| link.mtu.value());
         of_link.or(self.mtu.as_ref().map(|mtu| mtu.value))
     }
 
     /// The prefixes that its dummy links have their addresses from.
-    pub fn dummy_prefixes(&self) -> Vec<IpNet> {
+    pub(crate) fn dummy_prefixes(&self) -> Vec<IpNet> {
         let written = self.settings.network.get().into_iter().flat_map(|network| network.dummy.entries());
         let mut nets = Vec::new();
         for (_, dummy) in written {
@@ -70,7 +70,7 @@ impl NodePlan {
     }
 
     /// The link that a VLAN stands on, or the link itself where it is none.
-    pub fn below_vlans<'n>(&'n self, name: &'n LinkName) -> &'n LinkName {
+    pub(crate) fn below_vlans<'n>(&'n self, name: &'n LinkName) -> &'n LinkName {
         let below = |name: &LinkName| {
             let mut links = self.settings.links.values();
             links.find(|link| link.name.get() == Some(name))?.vlan.get()?.link.get()

@@ -46,7 +46,7 @@ pub struct WorkloadPlan {
 
 impl WorkloadPlan {
     /// Whether routes inside its prefixes are taken in every length, and not those of single addresses alone.
-    pub fn takes_parts(&self) -> bool {
+    pub(crate) fn takes_parts(&self) -> bool {
         self.speaker == Speaker::Cilium || self.allow.is_written()
     }
 }
@@ -208,7 +208,7 @@ fn fixed(ours: &str, theirs: &str) -> (Option<Decided<IpAddr>>, Option<Decided<I
 
 impl NodePlan {
     /// The MTU of its link to the speaker: decided, or else that of the first port toward the fabric among `links`.
-    pub fn speaker_mtu(&self, links: &[LinkPlan]) -> Option<Mtu> {
+    pub(crate) fn speaker_mtu(&self, links: &[LinkPlan]) -> Option<Mtu> {
         let routing = self.routing.as_deref()?;
         let decided = routing.workload.as_ref().and_then(|workload| workload.mtu.as_ref());
         let port = routing.neighbors.iter().find_map(|neighbor| match &neighbor.peer {

@@ -14,7 +14,7 @@ use crate::routing::Network;
 use ichor_bgp::model::Model;
 
 /// Whether an aggregate of a node stands in for a prefix.
-pub fn is_covered(model: &Model, net: IpNet) -> bool {
+pub(crate) fn is_covered(model: &Model, net: IpNet) -> bool {
     model.fabric.aggregates.iter().any(|aggregate| is_part(net, *aggregate))
 }
 

@@ -77,7 +77,7 @@ pub struct Origin {
 
 impl Origin {
     /// Whether it is gone with the node's speaker.
-    pub fn needs_speaker(&self) -> bool {
+    pub(crate) fn needs_speaker(&self) -> bool {
         matches!(self.source, Source::Speaker(_) | Source::SpeakersParts)
     }
 }
@@ -106,7 +106,7 @@ impl Destination {
     }
 
     /// Whether an aggregate stands in for it everywhere.
-    pub fn is_hidden(&self) -> bool {
+    pub(crate) fn is_hidden(&self) -> bool {
         !self.origins.is_empty() && self.origins.iter().all(|origin| origin.silent)
     }
 

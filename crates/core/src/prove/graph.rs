@@ -61,7 +61,7 @@ pub struct Vertex {
     /// Whether it is a node.
     pub node: bool,
     /// Whether it passes on what it has from others. A node does not, unless Talos itself speaks for it.
-    pub passes_on: bool,
+    pub(crate) passes_on: bool,
     /// AS number; one that nobody else has where it is not known.
     pub asn: u32,
     /// Router id.
@@ -81,7 +81,7 @@ pub struct Vertex {
     /// Its sessions, each with who is at the other end.
     pub edges: Vec<(u32, u32)>,
     /// Those of them with somebody who passes on what others say.
-    pub trunks: Vec<(u32, u32)>,
+    pub(crate) trunks: Vec<(u32, u32)>,
     /// Who is at the other end of its sessions that do not come up.
     pub cut: Vec<u32>,
 }
@@ -132,7 +132,7 @@ pub struct Graph {
     /// What they go over.
     pub links: Vec<Link>,
     /// The different filters there are on what comes in.
-    pub gates: Vec<Filter>,
+    pub(crate) gates: Vec<Filter>,
 }
 
 impl Graph {
@@ -214,7 +214,7 @@ impl Graph {
     }
 
     /// The link of a node by its name there, if a session goes over it.
-    pub fn link_of(&self, node: u32, port: &LinkName) -> Option<u32> {
+    pub(crate) fn link_of(&self, node: u32, port: &LinkName) -> Option<u32> {
         let edges = self.vertices[node as usize].edges.iter();
         let mut links = edges.map(|(edge, _)| self.edges[*edge as usize].link);
         links.find(|link| self.links[*link as usize].port.as_ref() == Some(port))
@@ -241,14 +241,14 @@ impl Graph {
 
     /// Whether what holds for a prefix of one family holds for the other's: no session carries one of them alone, and nobody
     /// takes one default route alone.
-    pub fn is_alike_for_both_families(&self) -> bool {
+    pub(crate) fn is_alike_for_both_families(&self) -> bool {
         let [v4, v6] = Family::ALL.map(Family::everything);
         self.edges.iter().all(|edge| edge.carries[0] == edge.carries[1])
             && self.gates.iter().all(|gate| gate.admits(v4) == gate.admits(v6))
     }
 
     /// Whether any node passes on what it has from others.
-    pub fn has_transit(&self) -> bool {
+    pub(crate) fn has_transit(&self) -> bool {
         self.vertices[..self.nodes].iter().any(|node| node.passes_on)
     }
 

@@ -7,7 +7,7 @@ use super::graph::Graph;
 use super::spread::Spread;
 
 /// The islands of routers.
-pub struct Islands {
+pub(crate) struct Islands {
     /// By router: the number of its island.
     of: Vec<u32>,
     first: usize,

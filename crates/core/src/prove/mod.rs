@@ -44,7 +44,7 @@ pub struct Subject {
     /// What keeps each session from coming up.
     pub faults: Vec<Option<String>>,
     /// What keeps each node's speaker from being heard.
-    pub speaker_faults: Vec<Option<String>>,
+    pub(crate) speaker_faults: Vec<Option<String>>,
     /// Everyone, and every session that comes up.
     pub graph: Graph,
     /// What shall be reached.
@@ -83,7 +83,7 @@ impl Subject {
 
     /// The same fabric with one node as it is in another. `plan` is the other's.
     #[must_use]
-    pub fn with_node_of(self, other: &Self, node: usize, plan: &Plan) -> Self {
+    pub(crate) fn with_node_of(self, other: &Self, node: usize, plan: &Plan) -> Self {
         let Self { mut network, mut faults, mut speaker_faults, .. } = self;
         network.nodes[node] = other.network.nodes[node].clone();
         speaker_faults[node].clone_from(&other.speaker_faults[node]);

@@ -50,7 +50,13 @@ impl Missing {
     }
 
     /// Tells of all who do not reach it.
-    pub fn tell_lost(&self, graph: &Graph, target: &Destination, spread: &Spread<'_>, tally: &mut Tally) {
+    pub(crate) fn tell_lost(
+        &self,
+        graph: &Graph,
+        target: &Destination,
+        spread: &Spread<'_>,
+        tally: &mut Tally,
+    ) {
         if target.origins.is_empty() && !self.0.is_empty() {
             return tally.add_group(self.0.len(), || nobody(target));
         }
@@ -61,7 +67,13 @@ impl Missing {
     }
 
     /// Tells of all whose default route makes up for it.
-    pub fn tell_led(&self, graph: &Graph, target: &Destination, spread: &Spread<'_>, tally: &mut Tally) {
+    pub(crate) fn tell_led(
+        &self,
+        graph: &Graph,
+        target: &Destination,
+        spread: &Spread<'_>,
+        tally: &mut Tally,
+    ) {
         self.tell(graph, target, spread, tally, |who, several, why| {
             let (reach, way) =
                 if several { ("reach", "their default routes") } else { ("reaches", "its default route") };

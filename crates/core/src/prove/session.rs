@@ -164,7 +164,7 @@ fn is_link_local(address: IpAddr) -> bool {
 }
 
 /// What keeps the session of a node with its speaker from bringing routes.
-pub fn speaker_fault(plan: &Plan, model: &Model) -> Option<String> {
+pub(crate) fn speaker_fault(plan: &Plan, model: &Model) -> Option<String> {
     let workload = model.workload.as_ref()?;
     let node = &plan.nodes[model.nth];
     let routing = node.routing.as_deref()?;

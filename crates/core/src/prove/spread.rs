@@ -183,13 +183,13 @@ impl<'g> Spread<'g> {
     }
 
     /// Whether someone has a route from a neighbour that it prefers to any from its own speaker.
-    pub fn outdoes_speaker(&self, vertex: u32) -> bool {
+    pub(crate) fn outdoes_speaker(&self, vertex: u32) -> bool {
         let best = self.best[vertex as usize];
         best.via != NONE && !best.is_own() && best.preference > PREFERENCE
     }
 
     /// Whether someone is taken away.
-    pub fn is_down(&self, vertex: u32) -> bool {
+    pub(crate) fn is_down(&self, vertex: u32) -> bool {
         self.down.vertices[vertex as usize]
     }
 
@@ -200,13 +200,13 @@ impl<'g> Spread<'g> {
     }
 
     /// Everyone who still has the destination to give.
-    pub fn givers(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn givers(&self) -> impl Iterator<Item = u32> {
         let origins = self.target.into_iter().flat_map(|target| &target.origins);
         origins.filter(|origin| !origin.silent && self.gives(origin)).map(|origin| origin.vertex)
     }
 
     /// Whether a route changed that is passed on, since the destination settled.
-    pub fn moves_others(&self) -> bool {
+    pub(crate) fn moves_others(&self) -> bool {
         self.before.iter().any(|(vertex, _)| self.graph.vertices[*vertex as usize].passes_on)
     }
 

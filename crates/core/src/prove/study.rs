@@ -68,7 +68,7 @@ pub struct Study {
     /// Nodes that have a destination to give, and prefer another's way to it.
     pub outdone: Tally,
     /// Destinations for which BGP never comes to rest.
-    pub restless: Tally,
+    pub(crate) restless: Tally,
     /// Packets that end where nobody has their destination.
     pub dropped: Tally,
     /// What failures take away, by what fails at once; those that take nothing are left out.

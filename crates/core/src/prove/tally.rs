@@ -21,7 +21,7 @@ impl Tally {
     }
 
     /// Adds several that one sentence tells of.
-    pub fn add_group(&mut self, size: usize, words: impl FnOnce() -> String) {
+    pub(crate) fn add_group(&mut self, size: usize, words: impl FnOnce() -> String) {
         self.count += size;
         if self.has_room() {
             self.tell(size, words());
@@ -39,7 +39,7 @@ impl Tally {
     }
 
     /// Whether one more would be told of.
-    pub fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         self.examples.len() < TOLD
     }
 

@@ -30,7 +30,7 @@ impl Element {
     }
 
     /// With more elements at its end.
-    pub fn hold_all(mut self, children: impl IntoIterator<Item = Element>) -> Self {
+    pub(crate) fn hold_all(mut self, children: impl IntoIterator<Item = Element>) -> Self {
         self.children.extend(children);
         self
     }

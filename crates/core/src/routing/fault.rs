@@ -4,7 +4,7 @@ use ichor_bgp::setting::Software;
 use ichor_values::SoftwareVersion;
 
 /// Whether this release of FRR lets a BFD session that is down keep BGP from starting: 10.2.0 to 10.2.2 and 10.3.0.
-pub fn waits_for_bfd(version: &SoftwareVersion) -> bool {
+pub(crate) fn waits_for_bfd(version: &SoftwareVersion) -> bool {
     match version.minor() {
         (10, 2) => version.patch().unwrap_or(0) <= 2,
         (10, 3) => version.patch().unwrap_or(0) == 0,
@@ -13,7 +13,7 @@ pub fn waits_for_bfd(version: &SoftwareVersion) -> bool {
 }
 
 /// Whether a router's software is such a release.
-pub fn router_waits_for_bfd(software: Software, version: Option<&SoftwareVersion>) -> bool {
+pub(crate) fn router_waits_for_bfd(software: Software, version: Option<&SoftwareVersion>) -> bool {
     software == Software::Frr && version.is_some_and(waits_for_bfd)
 }
 

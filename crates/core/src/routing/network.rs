@@ -57,7 +57,7 @@ impl Network {
     }
 
     /// The same from the models of all nodes that route, in the order of the file.
-    pub fn of_models(cluster: &Cluster, plan: &Plan, nodes: Vec<Model>) -> Self {
+    pub(crate) fn of_models(cluster: &Cluster, plan: &Plan, nodes: Vec<Model>) -> Self {
         let protected = super::protected(plan);
         let plans: Vec<&NodePlan> = nodes.iter().map(|model| &plan.nodes[model.nth]).collect();
         let routers = plan.routers.iter().map(Router::listed).collect();
@@ -79,7 +79,7 @@ impl Network {
     }
 
     /// The same, to be made otherwise.
-    pub fn at_mut(&mut self, end: End) -> &mut Neighbor {
+    pub(crate) fn at_mut(&mut self, end: End) -> &mut Neighbor {
         match end {
             End::Node(node, nth) => &mut self.nodes[node].fabric.neighbors[nth],
             End::Router(router, nth) => &mut self.routers[router].peers[nth].session,

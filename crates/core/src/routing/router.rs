@@ -54,7 +54,7 @@ pub struct Peer {
     /// The session as the router has it.
     pub session: Neighbor,
     /// Whether the router accepts it from a range, and does not know it otherwise.
-    pub by_range: bool,
+    pub(crate) by_range: bool,
 }
 
 impl Router {

@@ -114,7 +114,7 @@ impl Finding {
 pub type Group = (&'static str, &'static [Rule]);
 
 /// The rules by folder and subject, in the order of the reference.
-pub const GROUPS: [&[Group]; 9] = [
+pub(crate) const GROUPS: [&[Group]; 9] = [
     identity::GROUPS,
     address::GROUPS,
     api::GROUPS,

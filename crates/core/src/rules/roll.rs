@@ -44,7 +44,7 @@ impl<'p> Roll<'p> {
     }
 
     /// Adds nodes, in their order, that have one place to mark; the same ones twice in a row count once.
-    pub fn add_alike(&mut self, plan: &'p Plan, nodes: &[usize], place: Place) {
+    pub(crate) fn add_alike(&mut self, plan: &'p Plan, nodes: &[usize], place: Place) {
         let Some(&first) = nodes.first() else { return };
         if self.last.replace(first) != Some(first) {
             self.count += nodes.len();
@@ -102,7 +102,7 @@ impl<'p> Roll<'p> {
     }
 
     /// The first node that is so, or the first of all; there must be one.
-    pub fn first_that(&self, so: impl Fn(&NodePlan) -> bool) -> (&'p NodePlan, Place) {
+    pub(crate) fn first_that(&self, so: impl Fn(&NodePlan) -> bool) -> (&'p NodePlan, Place) {
         self.named.iter().find(|(node, _)| so(node)).copied().unwrap_or(self.named[0])
     }
 

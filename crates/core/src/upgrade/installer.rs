@@ -65,7 +65,7 @@ fn configured(config: &str) -> Option<String> {
 }
 
 /// Why an installer is not for a machine that shall run `wanted` and runs on `platform`; nothing where its reference does not tell.
-pub fn unfit(image: &str, wanted: &TalosVersion, platform: &str) -> Option<String> {
+pub(crate) fn unfit(image: &str, wanted: &TalosVersion, platform: &str) -> Option<String> {
     let made_by_factory = Wanted::parse(image).ok();
     let official = image.strip_prefix(OFFICIAL).is_some_and(|rest| rest.starts_with([':', '@']));
     let made_for = made_by_factory.as_ref().and_then(|made| made.platform.as_deref());

@@ -21,7 +21,7 @@ pub fn tree(profile: &Profile, loader: &Content, uki: &Content, settings: &str) 
 }
 
 /// Where UEFI looks for what it starts from a disk that it knows nothing of.
-pub fn loader_path(arch: Arch) -> &'static str {
+pub(crate) fn loader_path(arch: Arch) -> &'static str {
     match arch {
         Arch::Amd64 => "EFI/BOOT/BOOTX64.EFI",
         Arch::Arm64 => "EFI/BOOT/BOOTAA64.EFI",

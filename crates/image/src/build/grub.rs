@@ -102,7 +102,7 @@ pub fn config(profile: &Profile) -> String {
 /// Where kernel and initramfs are on the boot partition, and the menu.
 pub const KERNEL: &str = "A/vmlinuz";
 /// The first file system.
-pub const INITRAMFS: &str = "A/initramfs.xz";
+pub(crate) const INITRAMFS: &str = "A/initramfs.xz";
 /// The menu.
 pub const CONFIG: &str = "grub/grub.cfg";
 

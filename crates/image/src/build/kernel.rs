@@ -42,7 +42,7 @@ pub fn version(kernel: &Content) -> Option<String> {
 }
 
 /// The version in the header of a kernel, which those for x86 have.
-pub fn written_version(kernel: &Content) -> Option<String> {
+pub(crate) fn written_version(kernel: &Content) -> Option<String> {
     if !is_at(kernel, X86_MARK) {
         return None;
     }

@@ -7,7 +7,7 @@
 
 pub mod conflict;
 pub mod disk;
-pub mod esp;
+pub(crate) mod esp;
 pub mod extension;
 pub mod fit;
 pub mod grub;

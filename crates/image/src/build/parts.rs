@@ -227,7 +227,7 @@ impl Heap {
     }
 
     /// Says which release something is of.
-    pub fn add_release(&mut self, from: &str, talos: TalosVersion) {
+    pub(crate) fn add_release(&mut self, from: &str, talos: TalosVersion) {
         self.releases.push(Found { it: talos, from: from.to_owned() });
     }
 

@@ -17,11 +17,11 @@ const MOST: usize = 4096;
 pub struct Elf {
     machine: u16,
     /// The loader that starts it; nothing for libraries and static programs.
-    pub interpreter: Option<String>,
+    pub(crate) interpreter: Option<String>,
     /// The libraries it needs, by their names.
     pub needed: Vec<String>,
     /// Where it wants its own libraries and those of its libraries to be looked for.
-    pub rpath: Vec<String>,
+    pub(crate) rpath: Vec<String>,
     /// Where it wants its own libraries to be looked for.
     pub runpath: Vec<String>,
 }

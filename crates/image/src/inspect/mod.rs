@@ -70,7 +70,7 @@ pub struct Inspection {
     /// Whether Talos goes on looking for links that are not there.
     pub needs_reconcile: bool,
     /// What the command line calls the machine; any other name goes before it.
-    pub command_line_hostname: Option<String>,
+    pub(crate) command_line_hostname: Option<String>,
     /// Where configurations may come from, in the order Talos asks.
     pub sources: Vec<Source>,
     /// The addresses of the machine and where it asks for more.

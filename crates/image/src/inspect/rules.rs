@@ -40,7 +40,7 @@ pub const LABEL: Explanation = Explanation {
 };
 
 /// A volume that is too short.
-pub const SMALL: Explanation = Explanation {
+pub(crate) const SMALL: Explanation = Explanation {
     id: "media-small",
     severity: Severity::Error,
     summary: "a volume is so short that Talos does not look into it",
@@ -70,7 +70,7 @@ pub const MBR: Explanation = Explanation {
 };
 
 /// No platform.
-pub const NO_PLATFORM: Explanation = Explanation {
+pub(crate) const NO_PLATFORM: Explanation = Explanation {
     id: "media-no-platform",
     severity: Severity::Error,
     summary: "the command line has no talos.platform",
@@ -80,7 +80,7 @@ pub const NO_PLATFORM: Explanation = Explanation {
 };
 
 /// A platform that is none.
-pub const PLATFORM_UNKNOWN: Explanation = Explanation {
+pub(crate) const PLATFORM_UNKNOWN: Explanation = Explanation {
     id: "media-platform-unknown",
     severity: Severity::Error,
     summary: "talos.platform names no platform of Talos",
@@ -110,7 +110,7 @@ pub const IP: Explanation = Explanation {
 };
 
 /// A configuration that is refused.
-pub const CONFIG_REFUSED: Explanation = Explanation {
+pub(crate) const CONFIG_REFUSED: Explanation = Explanation {
     id: "media-config-refused",
     severity: Severity::Error,
     summary: "Talos does not take a configuration, and never reaches maintenance mode",
@@ -121,7 +121,7 @@ pub const CONFIG_REFUSED: Explanation = Explanation {
 };
 
 /// A configuration that is lost.
-pub const CONFIG_REPLACED: Explanation = Explanation {
+pub(crate) const CONFIG_REPLACED: Explanation = Explanation {
     id: "media-config-replaced",
     severity: Severity::Warning,
     summary: "a source of configurations replaces what an earlier one has",
@@ -131,7 +131,7 @@ pub const CONFIG_REPLACED: Explanation = Explanation {
 };
 
 /// A configuration nobody looks at.
-pub const CONFIG_UNUSED: Explanation = Explanation {
+pub(crate) const CONFIG_UNUSED: Explanation = Explanation {
     id: "media-config-unused",
     severity: Severity::Warning,
     summary: "a configuration is there that the platform does not look at",
@@ -141,7 +141,7 @@ pub const CONFIG_UNUSED: Explanation = Explanation {
 };
 
 /// A configuration for another program.
-pub const CLOUD_CONFIG: Explanation = Explanation {
+pub(crate) const CLOUD_CONFIG: Explanation = Explanation {
     id: "media-cloud-config",
     severity: Severity::Warning,
     summary: "user-data is cloud-init's, and Talos passes over it",
@@ -151,7 +151,7 @@ pub const CLOUD_CONFIG: Explanation = Explanation {
 };
 
 /// A configuration for a later release.
-pub const EMBEDDED_UNREAD: Explanation = Explanation {
+pub(crate) const EMBEDDED_UNREAD: Explanation = Explanation {
     id: "media-embedded-unread",
     severity: Severity::Error,
     summary: "the image has a configuration inside, and the release does not look for one",
@@ -161,7 +161,7 @@ pub const EMBEDDED_UNREAD: Explanation = Explanation {
 };
 
 /// A variable that stays.
-pub const URL_VARIABLE: Explanation = Explanation {
+pub(crate) const URL_VARIABLE: Explanation = Explanation {
     id: "media-url-variable",
     severity: Severity::Warning,
     summary: "talos.config has a variable where Talos leaves it as it is",
@@ -171,7 +171,7 @@ pub const URL_VARIABLE: Explanation = Explanation {
 };
 
 /// A network that is refused.
-pub const NETWORK_CONFIG: Explanation = Explanation {
+pub(crate) const NETWORK_CONFIG: Explanation = Explanation {
     id: "media-network-config",
     severity: Severity::Error,
     summary: "Talos cannot read network-config",
@@ -181,7 +181,7 @@ pub const NETWORK_CONFIG: Explanation = Explanation {
 };
 
 /// Names that are not taken.
-pub const NO_NETWORK_CONFIG: Explanation = Explanation {
+pub(crate) const NO_NETWORK_CONFIG: Explanation = Explanation {
     id: "media-no-network-config",
     severity: Severity::Warning,
     summary: "meta-data is there without network-config, and Talos takes nothing from it",
@@ -191,7 +191,7 @@ pub const NO_NETWORK_CONFIG: Explanation = Explanation {
 };
 
 /// What does nothing.
-pub const PASSED_OVER: Explanation = Explanation {
+pub(crate) const PASSED_OVER: Explanation = Explanation {
     id: "media-passed-over",
     severity: Severity::Warning,
     summary: "network-config has something that Talos passes over",
@@ -201,7 +201,7 @@ pub const PASSED_OVER: Explanation = Explanation {
 };
 
 /// A link that is not there.
-pub const LINK_MISSING: Explanation = Explanation {
+pub(crate) const LINK_MISSING: Explanation = Explanation {
     id: "media-link-missing",
     severity: Severity::Warning,
     summary: "no link of the machine has a MAC address that network-config asks for",
@@ -221,7 +221,7 @@ pub const META_NETWORK: Explanation = Explanation {
 };
 
 /// META that nobody looks at.
-pub const META_UNUSED: Explanation = Explanation {
+pub(crate) const META_UNUSED: Explanation = Explanation {
     id: "media-meta-unused",
     severity: Severity::Warning,
     summary: "META key 10 is there, and the platform does not look at it",
@@ -231,7 +231,7 @@ pub const META_UNUSED: Explanation = Explanation {
 };
 
 /// META that is broken.
-pub const META_BROKEN: Explanation = Explanation {
+pub(crate) const META_BROKEN: Explanation = Explanation {
     id: "media-meta-broken",
     severity: Severity::Warning,
     summary: "the META partition cannot be read",
@@ -251,7 +251,7 @@ pub const NO_ADDRESS: Explanation = Explanation {
 };
 
 /// A secret that everybody can read.
-pub const SECRET_PUBLISHED: Explanation = Explanation {
+pub(crate) const SECRET_PUBLISHED: Explanation = Explanation {
     id: "media-secret-published",
     severity: Severity::Error,
     summary: "a schematic holds a secret",

@@ -19,7 +19,7 @@ pub struct FileSystem {
     /// What is in the root folder, in the order it stands there.
     pub files: Vec<Entry>,
     /// Whether small and capital letters are the same in names.
-    pub folds_case: bool,
+    pub(crate) folds_case: bool,
     pub(super) tree: Tree,
 }
 

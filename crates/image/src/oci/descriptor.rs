@@ -16,7 +16,7 @@ pub const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 /// A layer: a tar archive in gzip.
 pub const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 /// The annotation that names an image in a layout.
-pub const REF_NAME: &str = "org.opencontainers.image.ref.name";
+pub(crate) const REF_NAME: &str = "org.opencontainers.image.ref.name";
 
 /// The same two, as Docker calls them.
 pub(super) const DOCKER_MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
@@ -40,7 +40,7 @@ pub struct Descriptor {
     /// The operating system and architecture it is for, where that is said.
     pub platform: Option<(String, String)>,
     /// What it is called in a layout.
-    pub ref_name: Option<String>,
+    pub(crate) ref_name: Option<String>,
 }
 
 impl Descriptor {

@@ -95,7 +95,7 @@ impl<'n> Service<'n> {
     }
 
     /// What it still waits for, if it does, with this document or without one.
-    pub fn waits_for(&self, document: Option<&Value>) -> Option<&Value> {
+    pub(crate) fn waits_for(&self, document: Option<&Value>) -> Option<&Value> {
         let is_missing = |depends: &&Value| match depends["path"].as_str() {
             Some(path) => !self.node.path(&self.on_node(path)).exists(),
             None => depends["configuration"] == true && document.is_none(),

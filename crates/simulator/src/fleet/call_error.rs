@@ -45,7 +45,7 @@ impl CallError {
     }
 
     /// A call that this caller may not make.
-    pub fn not_authorized() -> Self {
+    pub(crate) fn not_authorized() -> Self {
         Self::new(Code::PermissionDenied, "not authorized")
     }
 }

@@ -241,7 +241,7 @@ impl Fleet {
     }
 
     /// `LifecycleService/Upgrade`: what the installer writes, which the next boot starts.
-    pub fn install_upgrade(&mut self, nth: usize, image: &str) -> Result<TalosVersion, CallError> {
+    pub(crate) fn install_upgrade(&mut self, nth: usize, image: &str) -> Result<TalosVersion, CallError> {
         let machine = &mut self.machines[nth];
         if machine.disk.is_none() {
             return Err(CallError::new(Code::FailedPrecondition, "machine is not installed"));
@@ -256,13 +256,18 @@ impl Fleet {
     }
 
     /// `MetaWrite`.
-    pub fn meta_write(&mut self, nth: usize, key: u32, value: Vec<u8>) -> Result<PlainResponse, CallError> {
+    pub(crate) fn meta_write(
+        &mut self,
+        nth: usize,
+        key: u32,
+        value: Vec<u8>,
+    ) -> Result<PlainResponse, CallError> {
         self.meta_key(nth, key)?.insert(key, value);
         Ok(plain())
     }
 
     /// `MetaDelete`.
-    pub fn meta_delete(&mut self, nth: usize, key: u32) -> Result<PlainResponse, CallError> {
+    pub(crate) fn meta_delete(&mut self, nth: usize, key: u32) -> Result<PlainResponse, CallError> {
         match self.meta_key(nth, key)?.remove(&key) {
             Some(_) => Ok(plain()),
             None => Err(CallError::new(Code::NotFound, "meta key not found")),
@@ -307,7 +312,7 @@ impl Fleet {
     }
 
     /// `EtcdLeaveCluster`.
-    pub fn etcd_leave(&mut self, nth: usize) -> Result<PlainResponse, CallError> {
+    pub(crate) fn etcd_leave(&mut self, nth: usize) -> Result<PlainResponse, CallError> {
         self.etcd_that_answers(nth, "etcd leave", true)?;
         self.remove_member(nth);
         Ok(plain())

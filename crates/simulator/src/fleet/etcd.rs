@@ -17,7 +17,7 @@ pub struct Etcd {
     /// Kubernetes' nodes, by name.
     pub nodes: BTreeMap<String, KubeNode>,
     /// The number of its last change.
-    pub revision: u64,
+    pub(crate) revision: u64,
 }
 
 /// A member of an etcd.
@@ -49,7 +49,7 @@ pub struct KubeNode {
     /// When it joined.
     pub created: Duration,
     /// The revision it was last changed at.
-    pub revision: u64,
+    pub(crate) revision: u64,
 }
 
 impl Etcd {

@@ -174,7 +174,7 @@ fn schedulable(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
 
 impl Fleet {
     /// The nodes that a health check looks at: those that are named by address, else all of the cluster.
-    pub fn health_nodes(&self, nth: usize, control_planes: &[String], workers: &[String]) -> Nodes {
+    pub(crate) fn health_nodes(&self, nth: usize, control_planes: &[String], workers: &[String]) -> Nodes {
         let named = |addresses: &[String]| -> Vec<usize> {
             let is = |nth: usize, text: &String| {
                 let intent = self.machines[nth].disk.as_ref().and_then(|disk| disk.intent.as_ref());

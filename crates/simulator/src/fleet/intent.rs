@@ -43,7 +43,7 @@ pub struct Intent {
     /// Names and addresses that certificates of Talos' API are for, beside those of the node.
     pub sans: Vec<String>,
     /// Names and addresses that certificates of the API server are for.
-    pub kubernetes_sans: Vec<String>,
+    pub(crate) kubernetes_sans: Vec<String>,
     /// The name of the cluster.
     pub cluster: String,
     /// Where Kubernetes answers.
@@ -53,13 +53,13 @@ pub struct Intent {
     /// The image that it is to be installed from.
     pub install_image: Option<String>,
     /// Whether pods have a network: without one, Kubernetes' nodes are never ready.
-    pub has_pod_network: bool,
+    pub(crate) has_pod_network: bool,
     /// Names of the services that come with extensions and have a document.
-    pub extension_services: Vec<String>,
+    pub(crate) extension_services: Vec<String>,
     /// What agents among them are told.
     pub duties: BTreeMap<String, AgentConfig>,
     /// Peers of Talos' own BGP: instance, peer, their AS numbers.
-    pub bgp_peers: Vec<BgpPeer>,
+    pub(crate) bgp_peers: Vec<BgpPeer>,
     /// What Talos warns of.
     pub warnings: Vec<String>,
 }
@@ -151,7 +151,7 @@ impl Intent {
     }
 
     /// The addresses that the node has, without their prefixes.
-    pub fn ips(&self) -> impl Iterator<Item = IpAddr> {
+    pub(crate) fn ips(&self) -> impl Iterator<Item = IpAddr> {
         self.addresses.iter().map(|(_, net)| net.addr())
     }
 }

@@ -272,7 +272,7 @@ impl Machine {
     }
 
     /// Whether nothing is on its disk, and something has to be.
-    pub fn needs_install(&self) -> bool {
+    pub(crate) fn needs_install(&self) -> bool {
         self.disk.is_none()
     }
 

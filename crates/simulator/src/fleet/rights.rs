@@ -110,7 +110,7 @@ pub fn admit(path: &str, caller: &Caller, talos: &TalosVersion) -> Result<(), Ca
 }
 
 /// Lets somebody read resources of a kind, or says why not.
-pub fn admit_to(kind: &str, caller: &Caller) -> Result<(), CallError> {
+pub(crate) fn admit_to(kind: &str, caller: &Caller) -> Result<(), CallError> {
     if SENSITIVE.contains(&kind) && !caller.has(&[ADMIN]) { Err(CallError::not_authorized()) } else { Ok(()) }
 }
 

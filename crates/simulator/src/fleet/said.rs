@@ -39,7 +39,7 @@ impl Fleet {
     }
 
     /// Why a resource is not told.
-    pub fn no_such_resource(&self, kind: &str, id: &str) -> CallError {
+    pub(crate) fn no_such_resource(&self, kind: &str, id: &str) -> CallError {
         CallError::new(Code::NotFound, format!("resource {kind}({id}) doesn't exist"))
     }
 }

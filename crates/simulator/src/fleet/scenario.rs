@@ -8,7 +8,7 @@ use ichor_values::TalosVersion;
 /// The most nodes of one scenario: each has a /24 of the pods' /12.
 pub const MOST: u32 = 4000;
 /// The numbers that a scenario may have: `127.ID.0.0/16` is its network.
-pub const IDS: std::ops::RangeInclusive<u8> = 1..=254;
+pub(crate) const IDS: std::ops::RangeInclusive<u8> = 1..=254;
 /// From how many nodes on there are three control planes.
 const HIGHLY_AVAILABLE: u32 = 3;
 

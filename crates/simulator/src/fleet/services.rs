@@ -81,7 +81,7 @@ impl Machine {
 
 impl Fleet {
     /// `ServiceList`.
-    pub fn service_list(&self, nth: usize) -> ServiceListResponse {
+    pub(crate) fn service_list(&self, nth: usize) -> ServiceListResponse {
         let services = self.machines[nth].services().into_iter().map(|service| ServiceInfo {
             id: service.id,
             state: service.state.to_owned(),
@@ -97,7 +97,7 @@ impl Fleet {
     }
 
     /// `ServiceStart`, `ServiceStop` and `ServiceRestart`.
-    pub fn handle_service(
+    pub(crate) fn handle_service(
         &mut self,
         nth: usize,
         id: &str,

@@ -91,7 +91,7 @@ impl Fleet {
     }
 
     /// Gives a machine power.
-    pub fn power_on(&mut self, nth: usize, now: Duration) {
+    pub(crate) fn power_on(&mut self, nth: usize, now: Duration) {
         if self.machines[nth].phase == Phase::Off {
             self.darken(nth, now);
         }
@@ -126,7 +126,7 @@ impl Fleet {
     }
 
     /// The addresses that a certificate of a machine is for: those it has, and those it had in this run.
-    pub fn certified(&self, nth: usize) -> Vec<IpAddr> {
+    pub(crate) fn certified(&self, nth: usize) -> Vec<IpAddr> {
         let mut all: Vec<_> = self.machines[nth].accumulated.iter().copied().collect();
         all.extend(self.doors(nth).addresses);
         all.sort();
@@ -146,12 +146,12 @@ impl Fleet {
     }
 
     /// The etcd whose data a machine has.
-    pub fn etcd_of(&self, nth: usize) -> Option<&Etcd> {
+    pub(crate) fn etcd_of(&self, nth: usize) -> Option<&Etcd> {
         self.etcds.get(self.machines[nth].disk.as_ref()?.etcd?)
     }
 
     /// The etcd of the cluster that a machine belongs to, whether it is a member or not.
-    pub fn cluster_etcd(&self, nth: usize) -> Option<&Etcd> {
+    pub(crate) fn cluster_etcd(&self, nth: usize) -> Option<&Etcd> {
         self.cluster_etcd_number(nth).map(|number| &self.etcds[number])
     }
 
@@ -172,7 +172,7 @@ impl Fleet {
     }
 
     /// Whether an etcd can decide.
-    pub fn has_quorum(&self, etcd: &Etcd) -> bool {
+    pub(crate) fn has_quorum(&self, etcd: &Etcd) -> bool {
         let healthy = etcd.voters().filter(|member| self.is_member_up(member)).count();
         let lost = etcd.members.iter().any(|member| self.machines[member.machine].faults.has("lose-quorum"));
         !lost && healthy * 2 > etcd.voters().count()
@@ -184,7 +184,7 @@ impl Fleet {
     }
 
     /// Whether Kubernetes answers somewhere in the cluster of a machine.
-    pub fn has_kubernetes(&self, nth: usize) -> bool {
+    pub(crate) fn has_kubernetes(&self, nth: usize) -> bool {
         self.cluster_etcd(nth).is_some_and(|etcd| {
             let up = |member: &Member| {
                 let machine = &self.machines[member.machine];
@@ -195,7 +195,7 @@ impl Fleet {
     }
 
     /// Whether the kubelet of a Kubernetes node says that pods can run there.
-    pub fn is_kube_node_ready(&self, etcd: &Etcd, node: &KubeNode) -> bool {
+    pub(crate) fn is_kube_node_ready(&self, etcd: &Etcd, node: &KubeNode) -> bool {
         let machine = &self.machines[node.machine];
         self.has_pod_network(etcd) && machine.phase == Phase::Up && machine.units.kubelet == Unit::Up
     }

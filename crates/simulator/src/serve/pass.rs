@@ -22,7 +22,7 @@ const LIFE: Duration = Duration::from_hours(24);
 
 /// Why a node has no certificate.
 #[derive(Debug, thiserror::Error)]
-pub enum PassError {
+pub(crate) enum PassError {
     #[error("cannot make its certificate")]
     Issue(#[from] IssueError),
     #[error("cannot use its certificate")]

@@ -46,7 +46,7 @@ const LARGEST_MESSAGE: usize = 32 << 20;
 
 /// Somebody who came to a node.
 #[derive(Clone)]
-pub struct Visit {
+pub(crate) struct Visit {
     pub(super) world: Arc<World>,
     pub(super) nth: usize,
     pub(super) caller: Caller,

@@ -187,7 +187,7 @@ fn trigger(name: &str) -> Option<Type> {
 }
 
 /// The type that a name stands for as a value, such as `uint` in `type(a) == uint`.
-pub fn type_named(name: &str, optionals: bool) -> Option<Type> {
+pub(crate) fn type_named(name: &str, optionals: bool) -> Option<Type> {
     Some(match name {
         "bool" => Type::Bool,
         "bytes" => Type::Bytes,

@@ -8,7 +8,7 @@ const HEIGHT: usize = 250;
 
 /// A piece of an expression.
 #[derive(Debug)]
-pub struct Expression {
+pub(crate) struct Expression {
     /// What it is.
     pub kind: Kind,
     /// Where it is, counted from 1.

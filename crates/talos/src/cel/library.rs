@@ -125,7 +125,7 @@ const ORDERED: [Type; 8] = [
 ];
 
 /// The functions of optional values.
-pub const OPTIONALS: &str = "
+pub(crate) const OPTIONALS: &str = "
 optional.of(V) optional(V)
 optional.ofNonZeroValue(V) optional(V)
 optional.none() optional(V)
@@ -187,7 +187,7 @@ fn signature(line: &'static str, function: &str) -> Option<Signature> {
 }
 
 /// Reads a type off the front of a line of a table.
-pub fn read_type(text: &'static str) -> (Type, &'static str) {
+pub(crate) fn read_type(text: &'static str) -> (Type, &'static str) {
     let end = text.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
     let boxed = |rest: &'static str| {

@@ -34,7 +34,7 @@ pub enum Environment {
 /// Why Talos refuses an expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("column {column}: {reason}")]
-pub struct CelError {
+pub(crate) struct CelError {
     /// The character at fault, counted from 1 over the whole text.
     pub column: usize,
     /// What is wrong with it.

@@ -84,7 +84,7 @@ impl Type {
     }
 
     /// The same type with each of its parts replaced.
-    pub fn map_parts(&self, mut replace: impl FnMut(&Type) -> Type) -> Type {
+    pub(crate) fn map_parts(&self, mut replace: impl FnMut(&Type) -> Type) -> Type {
         match self {
             Type::List(one) => Type::list(replace(one)),
             Type::Optional(one) => Type::optional(replace(one)),
@@ -120,7 +120,7 @@ impl Type {
 }
 
 /// The type of two that says less.
-pub fn more_general(one: Type, other: Type) -> Type {
+pub(crate) fn more_general(one: Type, other: Type) -> Type {
     if one.is_as_general_as(&other) { one } else { other }
 }
 
@@ -151,7 +151,7 @@ impl Known {
     }
 
     /// Whether values of the types can stand for each other, one by one; if so, what follows from it is known from now on.
-    pub fn unify_all(&mut self, pairs: &[(&Type, &Type)]) -> bool {
+    pub(crate) fn unify_all(&mut self, pairs: &[(&Type, &Type)]) -> bool {
         self.changed.clear();
         let fits = pairs.iter().all(|(one, other)| self.fit(one, other));
         while let Some((number, before)) = self.changed.pop().filter(|_| !fits) {
@@ -161,7 +161,7 @@ impl Known {
     }
 
     /// The same for two types.
-    pub fn unify(&mut self, one: &Type, other: &Type) -> bool {
+    pub(crate) fn unify(&mut self, one: &Type, other: &Type) -> bool {
         self.unify_all(&[(one, other)])
     }
 

@@ -27,9 +27,9 @@ pub(super) struct Service {
     pub name: String,
     pub entrypoint: String,
     pub environment: Vec<String>,
-    pub environment_file: String,
+    pub(crate) environment_file: String,
     pub mounts: Vec<Mount>,
-    pub rootfs_propagation: String,
+    pub(crate) rootfs_propagation: String,
     pub depends: Vec<Dependency>,
     restarts: bool,
 }

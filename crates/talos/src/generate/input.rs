@@ -26,7 +26,7 @@ pub struct Input {
     /// The image that installs. None leaves it to a patch, and from 1.14 on to the running system.
     pub install_image: Option<String>,
     /// Kernel arguments for the installed system. The contracts from 1.14 on have no place for them.
-    pub install_kernel_args: Vec<String>,
+    pub(crate) install_kernel_args: Vec<String>,
     /// More names and addresses for the certificates of Talos and Kubernetes.
     pub sans: Vec<String>,
     /// The DNS domain of services.
@@ -38,9 +38,9 @@ pub struct Input {
     /// Who connects pods.
     pub cni: Cni,
     /// The port of the API server on the machine itself, if not 6443.
-    pub local_api_server_port: Option<u16>,
+    pub(crate) local_api_server_port: Option<u16>,
     /// Whether control planes run workloads.
-    pub schedule_on_control_planes: bool,
+    pub(crate) schedule_on_control_planes: bool,
     /// Whether members find each other by the discovery service.
     pub discovery: bool,
     /// Whether KubeSpan connects the machines; none says nothing of it.
@@ -48,7 +48,7 @@ pub struct Input {
     /// The port of KubePrism: 0 switches it off, none leaves it to the contract.
     pub kubeprism_port: Option<u16>,
     /// Whether CoreDNS asks the host's name server even where the contract would not have it so.
-    pub forward_kube_dns: bool,
+    pub(crate) forward_kube_dns: bool,
     /// Registries by host.
     pub registries: BTreeMap<String, Registry>,
     /// Kernel settings.

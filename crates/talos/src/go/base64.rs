@@ -24,7 +24,7 @@ pub fn encode(bytes: impl AsRef<[u8]>) -> String {
 }
 
 /// The text for some bytes, as `base64.URLEncoding` writes it.
-pub fn encode_for_url(bytes: impl AsRef<[u8]>) -> String {
+pub(crate) fn encode_for_url(bytes: impl AsRef<[u8]>) -> String {
     URL_SAFE.encode(bytes)
 }
 

@@ -48,7 +48,7 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
 
 /// The form in which go-humanize writes a multiple of 1000, where that loses nothing.
 #[expect(clippy::cast_precision_loss, reason = "as Go does it")]
-pub fn print_bytes(bytes: u64) -> Option<String> {
+pub(crate) fn print_bytes(bytes: u64) -> Option<String> {
     if !bytes.is_multiple_of(1000) {
         return None;
     }

@@ -7,11 +7,11 @@
 pub mod base64;
 pub mod duration;
 pub mod endpoint;
-pub mod hostport;
+pub(crate) mod hostport;
 pub mod humanize;
 pub mod image;
 pub mod netip;
 pub mod path;
 pub mod pem;
-pub mod semver;
+pub(crate) mod semver;
 pub mod url;

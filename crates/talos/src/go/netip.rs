@@ -8,22 +8,22 @@ pub fn is_address(text: &str) -> bool {
 }
 
 /// Whether `net.ParseIP` takes it: an address without a zone.
-pub fn is_ip(text: &str) -> bool {
+pub(crate) fn is_ip(text: &str) -> bool {
     text.parse::<IpAddr>().is_ok()
 }
 
 /// Whether `net.ParseCIDR` takes it: an address and a length, which may begin with zeros.
-pub fn is_cidr(text: &str) -> bool {
+pub(crate) fn is_cidr(text: &str) -> bool {
     split(text).is_some()
 }
 
 /// Whether `netip.ParsePrefix` takes it: as with [`is_cidr`], but the length has no leading zeros.
-pub fn is_prefix(text: &str) -> bool {
+pub(crate) fn is_prefix(text: &str) -> bool {
     print_prefix(text).is_some()
 }
 
 /// Whether `ParseSubnetOrAddress` of siderolabs/net takes it.
-pub fn is_subnet_or_address(text: &str) -> bool {
+pub(crate) fn is_subnet_or_address(text: &str) -> bool {
     is_prefix(text) || is_address(text)
 }
 
@@ -54,14 +54,14 @@ pub fn print_address(text: &str) -> Option<String> {
 }
 
 /// A prefix: an address without zone, a slash and a length without leading zeros.
-pub fn print_prefix(text: &str) -> Option<String> {
+pub(crate) fn print_prefix(text: &str) -> Option<String> {
     let (address, length) = split(text)?;
     let printed = format!("{}/{length}", print(address));
     text.ends_with(&format!("/{length}")).then_some(printed)
 }
 
 /// An address and a port.
-pub fn print_address_and_port(text: &str) -> Option<String> {
+pub(crate) fn print_address_and_port(text: &str) -> Option<String> {
     let (address, port) = text.rsplit_once(':')?;
     let port = port.bytes().all(|byte| byte.is_ascii_digit()).then(|| port.parse::<u16>().ok())??;
     match address.strip_prefix('[').and_then(|address| address.strip_suffix(']')) {

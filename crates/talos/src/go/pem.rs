@@ -48,13 +48,13 @@ fn block(text: &str) -> Option<(Block<'_>, &str)> {
 
 impl Block<'_> {
     /// Whether its content is a certificate: what is signed, the algorithm, the signature.
-    pub fn holds_certificate(&self) -> bool {
+    pub(crate) fn holds_certificate(&self) -> bool {
         const SHAPE: [u8; 3] = [SEQUENCE, SEQUENCE, BITS];
         sequence(&self.content).is_some_and(|parts| parts.iter().map(|part| part.0).eq(SHAPE))
     }
 
     /// Whether it holds a private key in the form that its label names.
-    pub fn holds_key(&self) -> bool {
+    pub(crate) fn holds_key(&self) -> bool {
         match self.label {
             "RSA PRIVATE KEY" => sequence(&self.content)
                 .is_some_and(|parts| parts.len() >= 9 && parts.iter().take(9).all(|part| part.0 == INTEGER)),
@@ -64,7 +64,7 @@ impl Block<'_> {
     }
 
     /// Whether it holds a private key in the form of PKCS #8, whatever its label says.
-    pub fn holds_pkcs8(&self) -> bool {
+    pub(crate) fn holds_pkcs8(&self) -> bool {
         self.starts_with(&[INTEGER, SEQUENCE, BYTES])
     }
 

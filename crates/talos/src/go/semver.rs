@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 pub struct Range(Vec<Vec<Comparison>>);
 
 /// Major, minor and patch number.
-pub type Core = [u64; 3];
+pub(crate) type Core = [u64; 3];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Comparison {
@@ -32,7 +32,7 @@ enum Sign {
 
 /// Why a text is no range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RangeError {
+pub(crate) enum RangeError {
     /// The first alternative is empty.
     #[error("it begins with `||`, or there is nothing in it")]
     Beginning,
@@ -67,7 +67,7 @@ pub enum RangeError {
 
 /// Why a text is no semantic version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SemverError {
+pub(crate) enum SemverError {
     /// It has fewer than three parts.
     #[error("want three numbers, such as 1.12.0")]
     Parts,

@@ -28,7 +28,7 @@ impl Url {
 
     /// Whether Go refuses it from 1.26 on, which Talos is built with since 1.13: a host with several colons and no
     /// brackets, such as `https://fd00::1:6443`.
-    pub fn has_bare_colons(&self) -> bool {
+    pub(crate) fn has_bare_colons(&self) -> bool {
         ["http", "https"].contains(&self.scheme.as_str())
             && !self.host.starts_with('[')
             && self.host.matches(':').count() > 1
@@ -60,7 +60,7 @@ pub fn merged(old: &str, new: &str) -> String {
 }
 
 /// Reads a URL as `url.ParseRequestURI` does: absolute, or a path from the root.
-pub fn parse_request_uri(text: &str) -> Result<Url, &'static str> {
+pub(crate) fn parse_request_uri(text: &str) -> Result<Url, &'static str> {
     if text.is_empty() {
         return Err("it is empty");
     }
@@ -181,7 +181,7 @@ pub fn parts(text: &str) -> Result<Parts<'_>, &'static str> {
 
 impl Parts<'_> {
     /// The URL with another query, as `URL.String` writes it.
-    pub fn with_query(&self, query: &Query) -> String {
+    pub(crate) fn with_query(&self, query: &Query) -> String {
         let mut text = self.rewritten();
         let query = query.encode();
         if !query.is_empty() {
@@ -228,7 +228,7 @@ fn user_info(written: &str) -> String {
 
 /// The keys and values of a query: sorted by key, the values of one key in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Query(pub BTreeMap<String, Vec<String>>);
+pub(crate) struct Query(pub BTreeMap<String, Vec<String>>);
 
 impl Query {
     /// Reads a query as `URL.Query` does: what cannot be read is left out.

@@ -15,11 +15,11 @@ const RATES: &[&str] = &["slow", "fast"];
 #[derive(Clone, Debug, Default)]
 pub(super) struct Options {
     pub mode: String,
-    pub hash_policy: String,
-    pub lacp_rate: String,
+    pub(crate) hash_policy: String,
+    pub(crate) lacp_rate: String,
     pub miimon: u32,
-    pub up_delay: u32,
-    pub down_delay: u32,
+    pub(crate) up_delay: u32,
+    pub(crate) down_delay: u32,
 }
 
 impl Options {

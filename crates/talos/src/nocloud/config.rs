@@ -31,10 +31,10 @@ pub(super) struct Entry {
     pub mtu: u32,
     pub subnets: Vec<Subnet>,
     pub addresses: Vec<String>,
-    pub bond_interfaces: Vec<String>,
+    pub(crate) bond_interfaces: Vec<String>,
     pub bond: Options,
     pub vlan_id: u16,
-    pub vlan_link: String,
+    pub(crate) vlan_link: String,
 }
 
 /// A subnet of version 1.
@@ -73,7 +73,7 @@ pub(super) struct EthernetRoute {
 /// A bond of version 2.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bond {
-    pub ethernet: Ethernet,
+    pub(crate) ethernet: Ethernet,
     pub interfaces: Vec<String>,
     pub options: Options,
 }
@@ -81,7 +81,7 @@ pub(super) struct Bond {
 /// A VLAN of version 2.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Vlan {
-    pub ethernet: Ethernet,
+    pub(crate) ethernet: Ethernet,
     pub id: u16,
     pub link: String,
 }

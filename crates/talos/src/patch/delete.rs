@@ -17,7 +17,7 @@ use ichor_values::go_yaml::reader::{Body, Node, SyntaxError};
 
 /// Something to delete.
 #[derive(Clone, Debug)]
-pub struct Selector {
+pub(crate) struct Selector {
     kind: String,
     name: String,
     path: KeyPath,

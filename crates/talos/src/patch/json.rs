@@ -96,7 +96,7 @@ pub enum OperationError {
 
 /// One operation.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Operation {
+pub(crate) struct Operation {
     name: String,
     path: String,
     from: Option<String>,

@@ -8,7 +8,7 @@ pub(super) struct Field {
     pub name: &'static str,
     pub of: Of,
     /// Whether it is left out where it is empty.
-    pub omit: bool,
+    pub(crate) omit: bool,
     /// The minor release that first has it.
     pub since: u16,
 }

@@ -50,15 +50,15 @@ pub struct Pair {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bundle {
     /// By what the members of a cluster find each other.
-    pub cluster_id: Hidden,
+    pub(crate) cluster_id: Hidden,
     /// What encrypts what they tell each other.
-    pub cluster_secret: Hidden,
+    pub(crate) cluster_secret: Hidden,
     /// With what a kubelet joins.
-    pub bootstrap_token: Hidden,
+    pub(crate) bootstrap_token: Hidden,
     /// What encrypts secrets in etcd, from Talos 1.3 on.
-    pub secretbox: Option<Hidden>,
+    pub(crate) secretbox: Option<Hidden>,
     /// What did before.
-    pub aescbc: Option<Hidden>,
+    pub(crate) aescbc: Option<Hidden>,
     /// With what a machine asks for a certificate.
     pub trustd_token: Hidden,
     /// The certificate authority of etcd.

@@ -31,12 +31,12 @@ pub(super) struct Metadata {
     /// Who can open it: one group opens the data key, of several each opens a part.
     pub groups: Vec<Group>,
     /// How many parts it takes.
-    pub threshold: usize,
+    pub(crate) threshold: usize,
     pub rule: Rule,
-    pub mac_only_encrypted: bool,
+    pub(crate) mac_only_encrypted: bool,
     pub mac: String,
     /// Additional data of the MAC.
-    pub last_modified: String,
+    pub(crate) last_modified: String,
 }
 
 /// Recipients of one and the same key.

@@ -74,7 +74,7 @@ pub struct Field {
     /// Whether it is set whenever its struct is, if only to nothing.
     pub always: bool,
     /// Whether it came from another struct.
-    pub inlined: bool,
+    pub(crate) inlined: bool,
     /// The keys by which the items of a list are told apart, each used where the ones before it are not set.
     pub by: Vec<&'static str>,
     since: u16,
@@ -83,7 +83,7 @@ pub struct Field {
 
 /// The fields of a map, in the order Talos writes them.
 #[derive(Debug, Default)]
-pub struct Struct {
+pub(crate) struct Struct {
     fields: Vec<Field>,
 }
 
@@ -135,12 +135,12 @@ impl Types {
     }
 
     /// The fields of a document; those with `machine` and `cluster` where it has no kind.
-    pub fn of_document(&self, kind: Option<Kind>) -> usize {
+    pub(crate) fn of_document(&self, kind: Option<Kind>) -> usize {
         kind.map_or(self.root, |kind| kind.structure)
     }
 
     /// A struct by its place in the table.
-    pub fn structure(&self, place: usize) -> &Struct {
+    pub(crate) fn structure(&self, place: usize) -> &Struct {
         &self.structs[place]
     }
 

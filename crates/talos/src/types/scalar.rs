@@ -345,7 +345,7 @@ fn one_of(words: &[&'static str], text: &str) -> Option<&'static str> {
 }
 
 /// A routing table, by its name or its number, as Talos writes it.
-pub fn routing_table(text: &str) -> Option<String> {
+pub(crate) fn routing_table(text: &str) -> Option<String> {
     let names = ["unspec", "default", "main", "local"];
     let number =
         text.parse::<u8>().ok().filter(|number| (1..=252).contains(number) && !text.starts_with(['0', '+']));
@@ -363,7 +363,7 @@ fn port_range(word: &Word, text: &str, leniency: Leniency) -> Option<Value> {
 }
 
 /// A hardware address: hex digits, with colons anywhere.
-pub fn hardware_address(text: &str) -> Option<String> {
+pub(crate) fn hardware_address(text: &str) -> Option<String> {
     let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b':').collect();
     if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;

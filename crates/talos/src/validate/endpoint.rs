@@ -4,7 +4,7 @@ use super::DocumentIssues;
 use super::field::Field;
 
 /// Looks at its scheme: Talos takes any, and nothing answers without TLS.
-pub fn advise(endpoint: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn advise(endpoint: &Field<'_>, issues: &mut DocumentIssues) {
     let scheme = endpoint.text().split_once("://").map(|(scheme, _)| scheme);
     if scheme.is_some_and(|scheme| !scheme.eq_ignore_ascii_case("https")) {
         issues.advice(

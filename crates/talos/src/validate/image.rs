@@ -6,7 +6,7 @@ use crate::release;
 use ichor_values::KubernetesVersion;
 
 /// Says when a node would refuse the Kubernetes release of an image: it looks at the tag, `talosctl validate` does not.
-pub fn advise(image: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn advise(image: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     if image.is_empty() {
         return;
     }

@@ -68,7 +68,7 @@ impl Setting<'_> {
 
 /// Issues, as they are found.
 #[derive(Debug, Default)]
-pub struct DocumentIssues {
+pub(crate) struct DocumentIssues {
     found: Vec<DocumentIssue>,
     document: usize,
 }

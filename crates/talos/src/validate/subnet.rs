@@ -6,7 +6,7 @@ use super::DocumentIssues;
 use super::field::Field;
 
 /// Looks for subnets of services that overlap one of pods. What is no prefix is told of elsewhere.
-pub fn advise(pods: &Field<'_>, services: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn advise(pods: &Field<'_>, services: &Field<'_>, issues: &mut DocumentIssues) {
     let pods: Vec<_> = pods.items().filter_map(|field| prefix(&field)).collect();
     for field in services.items() {
         let Some(service) = prefix(&field) else { continue };

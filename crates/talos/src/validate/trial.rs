@@ -22,7 +22,7 @@ pub fn worker(talos: &str, parts: &[(&str, Value)]) -> Vec<String> {
 }
 
 /// A valid document with `machine` and `cluster`.
-pub fn machine_document(role: &str, key: &str) -> Value {
+pub(crate) fn machine_document(role: &str, key: &str) -> Value {
     json!({
         "machine": {
             "type": role,

@@ -33,7 +33,7 @@ pub enum Word {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leniency {
     /// A number with a fraction for a whole number: the fraction is cut off.
-    pub fractions: bool,
+    pub(crate) fractions: bool,
     /// A date without quotes for a text.
     pub dates: bool,
 }

@@ -103,7 +103,7 @@ impl Wiring {
 
 impl Pair {
     /// Where our end is.
-    pub fn our_end(&self) -> At {
+    pub(crate) fn our_end(&self) -> At {
         let namespace = match &self.domain {
             Domain::Namespace { name } => Some(name.clone()),
             Domain::Vrf { .. } | Domain::Shared => None,
@@ -120,7 +120,7 @@ impl Pair {
     }
 
     /// Where the speaker's is.
-    pub fn their_end(&self) -> At {
+    pub(crate) fn their_end(&self) -> At {
         At::here(&self.theirs.0)
     }
 }

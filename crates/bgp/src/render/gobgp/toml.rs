@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// A text that grows table by table.
 #[derive(Debug, Default)]
-pub struct Toml(String);
+pub(crate) struct Toml(String);
 
 impl Toml {
     /// A comment.

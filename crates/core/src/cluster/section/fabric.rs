@@ -54,7 +54,7 @@ record! {
 impl Router {
     /// Whether it takes IPv4 routes over IPv6 next hops on numbered sessions: as it is written, else as far as its software
     /// is known. FRR does where ichor writes its configuration; RouterOS has no setting for it.
-    pub fn takes_v4_over_v6(&self) -> Option<bool> {
+    pub(crate) fn takes_v4_over_v6(&self) -> Option<bool> {
         self.extended_nexthop.value().or(match self.software.value().unwrap_or(Software::Frr) {
             Software::Frr => Some(true),
             Software::Routeros => Some(false),

@@ -51,7 +51,7 @@ record! {
 
 /// A router id, a base for router ids, or the IPv4 loopback address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RouterId {
+pub(crate) enum RouterId {
     /// The IPv4 loopback address.
     Loopback,
     /// The id itself on a node; elsewhere a base.

@@ -77,7 +77,7 @@ impl Bench {
     }
 
     /// A port of a node by its name in the plan; none where it has no such link.
-    pub fn node_port(&mut self, plan: &NodePlan, machine: usize, name: &str) -> Option<Plug> {
+    pub(crate) fn node_port(&mut self, plan: &NodePlan, machine: usize, name: &str) -> Option<Plug> {
         let links = plan.links(Stage::Final);
         let known = plan.ports.iter().position(|port| port.name.as_str() == name);
         let link = links.iter().find(|link| link.name.as_str() == name);
@@ -122,7 +122,7 @@ impl Bench {
     }
 
     /// A name that no machine has.
-    pub fn free_name(&self, name: &str) -> String {
+    pub(crate) fn free_name(&self, name: &str) -> String {
         let taken = |name: &str| self.machines.iter().any(|machine| machine.name == name);
         let numbered = (2..).map(|number| format!("{name}{number}"));
         std::iter::once(name.to_owned())

@@ -32,7 +32,7 @@ pub struct Host {
     /// Whether it answers.
     pub is_online: bool,
     /// Memory that nobody uses, in bytes.
-    pub free_memory: u64,
+    pub(crate) free_memory: u64,
     /// Its storages; none where it was not asked.
     pub storages: Option<Vec<Storage>>,
     /// Its bridges; none where it was not asked.
@@ -49,7 +49,7 @@ pub struct Storage {
     /// Whether it can be used now.
     pub is_active: bool,
     /// Whether all hosts see the same in it.
-    pub is_shared: bool,
+    pub(crate) is_shared: bool,
 }
 
 /// A machine or a container.

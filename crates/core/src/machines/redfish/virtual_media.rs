@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::action;
 
 /// The action that puts a medium in.
-pub const INSERT: &str = "#VirtualMedia.InsertMedia";
+pub(crate) const INSERT: &str = "#VirtualMedia.InsertMedia";
 
 /// The action that takes it out.
-pub const EJECT: &str = "#VirtualMedia.EjectMedia";
+pub(crate) const EJECT: &str = "#VirtualMedia.EjectMedia";
 
 /// Whether a drive takes CDs.
 pub fn takes_cds(drive: &Value) -> bool {

@@ -70,7 +70,7 @@ pub fn render(node: &NodePlan, boot: &str) -> Result<Vec<Artifact>, Issue> {
 ///
 /// Up to 1.12 the API of maintenance mode takes what gRPC takes by itself, 4 MiB; later it is the same that installed machines
 /// have, with 32 MiB.
-pub fn check_size(node: &NodePlan, machine: &str) -> Result<(), Issue> {
+pub(crate) fn check_size(node: &NodePlan, machine: &str) -> Result<(), Issue> {
     /// For what the message has beside it.
     const FRAME: usize = 1 << 10;
     let largest = if release::at_least(&node.talos.value, 13) { 32 } else { 4 };

@@ -28,12 +28,12 @@ const USUAL: Bfd = Bfd { interval: 300, multiplier: 3 };
 const LISTEN_LIMIT: usize = 100;
 
 /// Whether a router is a zone of Proxmox SDN.
-pub fn is_in_proxmox(router: &Router) -> bool {
+pub(crate) fn is_in_proxmox(router: &Router) -> bool {
     router.vrf.as_deref().is_some_and(|vrf| vrf.starts_with(ZONE))
 }
 
 /// What Proxmox would not take in: the key that asks for it, and what would be right.
-pub fn lost_in_proxmox(groups: &[Group<'_>]) -> Vec<(&'static str, &'static str)> {
+pub(crate) fn lost_in_proxmox(groups: &[Group<'_>]) -> Vec<(&'static str, &'static str)> {
     let has = |lost: &dyn Fn(&Group<'_>) -> bool| groups.iter().any(lost);
     let mut lost = Vec::new();
     if has(&|group| group.password.as_deref().is_some_and(|password| password.contains('!'))) {
@@ -64,7 +64,7 @@ pub fn whole(router: &Router, groups: &[Group<'_>]) -> String {
 }
 
 /// What is added to a configuration that Proxmox SDN writes. Names begin with the cluster's, because others may be in there.
-pub fn drop_in(cluster: &str, router: &Router, groups: &[Group<'_>]) -> String {
+pub(crate) fn drop_in(cluster: &str, router: &Router, groups: &[Group<'_>]) -> String {
     let mut conf = Conf { page: Page::default(), prefix: format!("{cluster}-"), shared: true };
     conf.page.line(format_args!("! {}: written by ichor for /etc/frr/frr.conf.local", router.name));
     conf.all(router, groups);

@@ -52,7 +52,7 @@ pub(super) fn model(protected: &Protected, node: &NodePlan) -> Result<Option<Mod
 
 /// Why the template of a node cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TemplateFileError {
+pub(crate) enum TemplateFileError {
     /// Its file has no text.
     #[error("{path} cannot be read: {reason}")]
     Unread {

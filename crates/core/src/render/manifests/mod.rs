@@ -20,9 +20,9 @@ use ichor_values::go_yaml::emit::emit_all;
 /// The name of Cilium's manifest in configurations.
 pub const CILIUM: &str = "cilium";
 /// The name of the one with what Cilium is told of BGP.
-pub const CILIUM_BGP: &str = "cilium-bgp";
+pub(crate) const CILIUM_BGP: &str = "cilium-bgp";
 /// The name of kube-vip's.
-pub const KUBE_VIP: &str = "kube-vip";
+pub(crate) const KUBE_VIP: &str = "kube-vip";
 
 /// The files below `manifests/`, or everything that is wrong.
 pub fn render(plan: &Plan, network: &Network) -> Result<Vec<Artifact>, Vec<Issue>> {

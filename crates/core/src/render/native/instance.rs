@@ -14,7 +14,7 @@ use ichor_values::{Asn, LinkName};
 pub const FABRIC: &str = "fabric";
 
 /// The instance toward the speaker.
-pub const WORKLOAD: &str = "workload";
+pub(crate) const WORKLOAD: &str = "workload";
 
 /// The instance toward the fabric. It announces the addresses of `links` and what it imports of the speaker's.
 pub fn fabric(model: &Model, links: &[&LinkName], imports: &[IpNet]) -> Value {

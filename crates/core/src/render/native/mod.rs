@@ -48,7 +48,7 @@ pub fn documents(model: &Model, node: &NodePlan, stage: Stage) -> Result<Vec<Val
 }
 
 /// The link to the speaker of a node whose daemon has no agent beside it.
-pub fn speaker_link(model: &Model, node: &NodePlan, stage: Stage) -> Vec<Value> {
+pub(crate) fn speaker_link(model: &Model, node: &NodePlan, stage: Stage) -> Vec<Value> {
     let Some(workload) = &model.workload else { return Vec::new() };
     link::documents(workload, node.speaker_mtu(&node.links(stage)))
 }

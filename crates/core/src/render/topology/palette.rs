@@ -3,15 +3,15 @@
 use super::scene::HubKind;
 use crate::cluster::section::Role;
 
-pub const PAPER: &str = "#ffffff";
-pub const INK: &str = "#0f172a";
-pub const MUTED: &str = "#475569";
+pub(crate) const PAPER: &str = "#ffffff";
+pub(crate) const INK: &str = "#0f172a";
+pub(crate) const MUTED: &str = "#475569";
 pub const RULE: &str = "#cbd5e1";
-pub const FRAME: &str = "#f1f5f9";
-pub const ACCENT: &str = "#b91c1c";
-pub const CABLE: &str = "#94a3b8";
+pub(crate) const FRAME: &str = "#f1f5f9";
+pub(crate) const ACCENT: &str = "#b91c1c";
+pub(crate) const CABLE: &str = "#94a3b8";
 pub const SPEAKER: &str = "#fef3c7";
-pub const SPEAKER_EDGE: &str = "#d97706";
+pub(crate) const SPEAKER_EDGE: &str = "#d97706";
 
 /// Colours of wires, told apart also by people who see no red or green.
 const WIRES: [&str; 12] = [

@@ -9,7 +9,7 @@ use crate::cluster::section::Role;
 pub struct Scene {
     pub title: Title,
     /// By kind, from the top of the picture to the bottom.
-    pub hubs: Vec<Hub>,
+    pub(crate) hubs: Vec<Hub>,
     pub cables: Vec<Cable>,
     pub frames: Vec<Frame>,
 }
@@ -19,25 +19,25 @@ impl Scene {
         self.frames.iter().flat_map(|frame| &frame.cards)
     }
 
-    pub fn wires(&self) -> impl Iterator<Item = &Wire> {
+    pub(crate) fn wires(&self) -> impl Iterator<Item = &Wire> {
         self.cards().flat_map(|card| &card.wires)
     }
 }
 
 /// The cluster's name and what holds for all of it.
 #[derive(Debug)]
-pub struct Title {
+pub(crate) struct Title {
     pub name: String,
     pub facts: Vec<Fact>,
 }
 
 /// One line: what it is, and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fact {
+pub(crate) struct Fact {
     pub label: String,
     pub value: String,
     /// Whether it shall catch the eye.
-    pub accent: bool,
+    pub(crate) accent: bool,
 }
 
 impl Fact {
@@ -45,14 +45,14 @@ impl Fact {
         Self { label: label.into(), value: value.into(), accent: false }
     }
 
-    pub fn accent(label: impl Into<String>, value: impl Into<String>) -> Self {
+    pub(crate) fn accent(label: impl Into<String>, value: impl Into<String>) -> Self {
         Self { accent: true, ..Self::new(label, value) }
     }
 }
 
 /// What a hub is, from the top of the picture to the bottom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum HubKind {
+pub(crate) enum HubKind {
     Spine,
     Leaf,
     Gateway,
@@ -76,14 +76,14 @@ impl HubKind {
     }
 
     /// Whether it is drawn as a bar over the whole width.
-    pub fn is_band(self) -> bool {
+    pub(crate) fn is_band(self) -> bool {
         matches!(self, Self::Network | Self::Overlay)
     }
 }
 
 /// Something that nodes are connected to.
 #[derive(Debug)]
-pub struct Hub {
+pub(crate) struct Hub {
     pub kind: HubKind,
     pub name: String,
     pub facts: Vec<Fact>,
@@ -123,14 +123,14 @@ pub struct Frame {
 
 /// One node, or several that are alike.
 #[derive(Debug)]
-pub struct Card {
+pub(crate) struct Card {
     pub name: String,
     pub role: Role,
     /// Beside the name: the role, or a mark.
-    pub caption: String,
+    pub(crate) caption: String,
     pub facts: Vec<Fact>,
     pub speaker: Option<SpeakerBox>,
-    pub wires: Vec<Wire>,
+    pub(crate) wires: Vec<Wire>,
     /// How many nodes it stands for.
     pub count: usize,
     /// Said when the pointer rests on it.
@@ -139,14 +139,14 @@ pub struct Card {
 
 /// The speaker of service addresses inside a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SpeakerBox {
+pub(crate) struct SpeakerBox {
     pub name: String,
     pub lines: Vec<String>,
 }
 
 /// How a node is connected to a hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WireKind {
+pub(crate) enum WireKind {
     /// A BGP session on a link.
     Unnumbered,
     /// A BGP session with an address.

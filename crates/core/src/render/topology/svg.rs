@@ -34,7 +34,7 @@ impl Area {
 pub struct Line<'t> {
     pub at: (i32, i32),
     pub text: &'t str,
-    pub face: Face,
+    pub(crate) face: Face,
     pub size: i32,
     pub fill: &'t str,
     pub room: i32,
@@ -43,7 +43,7 @@ pub struct Line<'t> {
 
 /// Which part of a line is at its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Anchor {
+pub(crate) enum Anchor {
     Start,
     Middle,
     End,
@@ -58,7 +58,7 @@ impl<'t> Line<'t> {
 
 /// A document that grows from front to end.
 #[derive(Debug, Default)]
-pub struct Svg(String);
+pub(crate) struct Svg(String);
 
 impl Svg {
     /// A rectangle with rounded corners; `style` is attributes.

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// The kinds of letters in the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Face {
+pub(crate) enum Face {
     Plain,
     Bold,
     Mono,

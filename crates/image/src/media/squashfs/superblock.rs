@@ -16,19 +16,19 @@ const LARGEST_LOG: u16 = 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Superblock {
     pub inodes: u32,
-    pub block_log: u16,
+    pub(crate) block_log: u16,
     pub fragments: u32,
-    pub compressor: u16,
+    pub(crate) compressor: u16,
     pub flags: u16,
     pub ids: u16,
     /// Where the inode of the top is.
     pub root: u64,
     pub used: u64,
-    pub id_table: u64,
-    pub xattr_table: u64,
-    pub inode_table: u64,
-    pub directory_table: u64,
-    pub fragment_table: u64,
+    pub(crate) id_table: u64,
+    pub(crate) xattr_table: u64,
+    pub(crate) inode_table: u64,
+    pub(crate) directory_table: u64,
+    pub(crate) fragment_table: u64,
     pub lookup_table: u64,
 }
 

@@ -17,17 +17,17 @@ pub mod name {
     /// What it is, in the words of `/etc/os-release`.
     pub const RELEASE: &str = ".osrel";
     /// What the kernel is told.
-    pub const COMMAND_LINE: &str = ".cmdline";
+    pub(crate) const COMMAND_LINE: &str = ".cmdline";
     /// The version of the kernel.
     pub const VERSION: &str = ".uname";
     /// The kernel.
     pub const KERNEL: &str = ".linux";
     /// The first file system.
-    pub const INITRAMFS: &str = ".initrd";
+    pub(crate) const INITRAMFS: &str = ".initrd";
     /// What systemd's own programs say they are.
     pub const MAGIC: &str = ".sdmagic";
     /// The start of one entry of the menu.
-    pub const PROFILE: &str = ".profile";
+    pub(crate) const PROFILE: &str = ".profile";
 }
 
 /// A section: its name and what it holds.

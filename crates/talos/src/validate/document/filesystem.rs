@@ -32,7 +32,7 @@ pub fn trim(trim: &Field<'_>, issues: &mut DocumentIssues) {
 }
 
 /// Judges when a filesystem is checked.
-pub fn scrub(scrub: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn scrub(scrub: &Field<'_>, issues: &mut DocumentIssues) {
     let interval = scrub.get("interval");
     if nanoseconds(&interval) != 0 && nanoseconds(&interval) < 10 * SECOND {
         issues.error(&interval, format!("{} is too short: want at least 10s", interval.text()));

@@ -36,7 +36,7 @@ fn lengths(name: &Field<'_>, issues: &mut DocumentIssues) {
 }
 
 /// Judges names of another machine.
-pub fn static_host(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn static_host(document: &Field<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
     if required(&name, issues) && !netip::is_address(name.text()) {
         issues.error(&name, format!("the name is the machine's address, and {:?} is none", name.text()));

@@ -6,14 +6,14 @@ use crate::validate::field::Field;
 use crate::validate::{DocumentIssues, Setting};
 
 /// Judges the OOM killer.
-pub fn oom(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn oom(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     expression(&document.get("triggerExpression"), Environment::OomTrigger, setting, issues);
     expression(&document.get("cgroupRankingExpression"), Environment::OomRanking, setting, issues);
     not_negative(&document.get("sampleInterval"), issues);
 }
 
 /// Judges compressed swap.
-pub fn zswap(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn zswap(document: &Field<'_>, issues: &mut DocumentIssues) {
     let percent = document.get("maxPoolPercent");
     if !(0..=100).contains(&percent.number()) {
         issues.error(&percent, format!("want a percentage between 0 and 100, not {}", percent.number()));

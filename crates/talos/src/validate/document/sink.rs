@@ -14,7 +14,7 @@ pub fn events(document: &Field<'_>, issues: &mut DocumentIssues) {
 }
 
 /// Judges a receiver of the kernel log.
-pub fn kernel_log(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn kernel_log(document: &Field<'_>, issues: &mut DocumentIssues) {
     required(&document.get("name"), issues);
     let field = document.get("url");
     if let Some(url) = receiver(&field, ["tcp", "udp"], issues)

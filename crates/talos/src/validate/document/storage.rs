@@ -9,13 +9,13 @@ const LONGEST_LVM_NAME: usize = 63;
 const LONGEST_RAID_NAME: usize = 32;
 
 /// Judges a volume group.
-pub fn volume_group(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn volume_group(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     volume::name(document, LONGEST_LVM_NAME, "-_", issues);
     members(document, setting, issues);
 }
 
 /// Judges a RAID array.
-pub fn raid(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn raid(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     volume::name(document, LONGEST_RAID_NAME, "-_", issues);
     members(document, setting, issues);
 }
@@ -25,7 +25,7 @@ fn members(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssu
 }
 
 /// Judges a logical volume.
-pub fn logical_volume(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn logical_volume(document: &Field<'_>, issues: &mut DocumentIssues) {
     volume::name(document, LONGEST_LVM_NAME, "-_", issues);
     count(&document.get("mirrors"), document, ["raid1", "raid10"], 1, issues);
     count(&document.get("stripes"), document, ["raid0", "raid10"], 2, issues);

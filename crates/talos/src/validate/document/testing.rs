@@ -30,7 +30,7 @@ pub fn check(kind: &str, cases: &[(&str, &[&str])]) {
 }
 
 /// Checks what a release says of documents of a kind.
-pub fn check_by(talos: &str, kind: &str, cases: &[(&str, &[&str])]) {
+pub(crate) fn check_by(talos: &str, kind: &str, cases: &[(&str, &[&str])]) {
     for (text, said) in cases {
         let text = format!("apiVersion: v1alpha1\nkind: {kind}\n{text}\n");
         assert_eq!(said_by(talos, &text), *said, "{text}");

@@ -7,7 +7,7 @@ use crate::validate::field::Field;
 use crate::validate::{DocumentIssues, subnet};
 
 /// Looks at every address of the document that Talos does not judge.
-pub fn advise(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn advise(document: &Field<'_>, issues: &mut DocumentIssues) {
     let (machine, cluster) = (document.get("machine"), document.get("cluster"));
     let network = machine.get("network");
     let hosts = network.get("extraHostEntries").items().map(|entry| entry.get("ip"));

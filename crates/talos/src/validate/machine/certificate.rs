@@ -5,7 +5,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Looks at every certificate of the document.
-pub fn advise(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn advise(document: &Field<'_>, issues: &mut DocumentIssues) {
     let (machine, cluster) = (document.get("machine"), document.get("cluster"));
     let single =
         [machine.get("ca"), cluster.get("ca"), cluster.get("aggregatorCA"), cluster.at(["etcd", "ca"])];

@@ -9,7 +9,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Looks at every name that another document has to bear.
-pub fn advise(config: &Config, issues: &mut DocumentIssues) {
+pub(crate) fn advise(config: &Config, issues: &mut DocumentIssues) {
     for (nth, document) in of_kind(config, "BGPInstanceConfig") {
         issues.document = nth;
         named(config, &document.get("vrf"), "VRFConfig", issues);

@@ -6,7 +6,7 @@ use crate::go::pem;
 use crate::validate::DocumentIssues;
 
 /// Looks into every `TrustedRootsConfig` document.
-pub fn advise(config: &Config, issues: &mut DocumentIssues) {
+pub(crate) fn advise(config: &Config, issues: &mut DocumentIssues) {
     for (nth, document) in of_kind(config, "TrustedRootsConfig") {
         issues.document = nth;
         let certificates = document.get("certificates");

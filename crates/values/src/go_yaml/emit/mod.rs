@@ -58,7 +58,7 @@ pub fn octal(number: u64) -> Value {
 }
 
 /// The text of a number that is written in octal.
-pub fn octal_text(value: &Value) -> Option<String> {
+pub(crate) fn octal_text(value: &Value) -> Option<String> {
     let number = value.as_object().filter(|map| map.len() == 1)?.get(OCTAL)?.as_u64()?;
     Some(format!("0o{number:o}"))
 }

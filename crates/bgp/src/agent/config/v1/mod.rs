@@ -36,13 +36,13 @@ pub(super) struct AgentConfig {
     pub files: Option<Files>,
     /// MTU of the veth pair to the load balancer; that of the first fabric port when it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub veth_mtu: Option<u32>,
+    pub(crate) veth_mtu: Option<u32>,
     /// Addresses that the agent adds to loopback and dummy interfaces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extra_addresses: Vec<ExtraAddresses>,
     /// Anycast addresses are announced only while this check succeeds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub anycast_health_check: Option<HealthCheck>,
+    pub(crate) anycast_health_check: Option<HealthCheck>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_listener: Option<StatusListener>,
 }
@@ -74,32 +74,32 @@ pub(super) struct Bgp {
     pub router_id: Ipv4Addr,
     /// Source addresses of the node's own packets over learnt routes, at most one of each family.
     #[serde(default)]
-    pub source_addresses: Vec<IpAddr>,
+    pub(crate) source_addresses: Vec<IpAddr>,
     pub neighbors: Vec<Neighbor>,
     /// Neighbors on interfaces that `neighbors` does not list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub discover_neighbors: Option<DiscoverNeighbors>,
+    pub(crate) discover_neighbors: Option<DiscoverNeighbors>,
     /// Addresses of the node that are announced to the fabric while their interface has them.
     #[serde(default)]
-    pub announced_addresses: Vec<AnnouncedAddress>,
+    pub(crate) announced_addresses: Vec<AnnouncedAddress>,
     /// Interfaces of which every address is announced to the fabric.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub announced_interfaces: Vec<AnnouncedInterface>,
+    pub(crate) announced_interfaces: Vec<AnnouncedInterface>,
     #[serde(default)]
     pub aggregates: Vec<IpNet>,
-    pub import_policy: ImportPolicy,
-    pub export_policy: ExportPolicy,
+    pub(crate) import_policy: ImportPolicy,
+    pub(crate) export_policy: ExportPolicy,
     /// How long neighbors keep routes through a planned restart; no graceful restart when it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub graceful_restart_seconds: Option<u16>,
+    pub(crate) graceful_restart_seconds: Option<u16>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub load_balancer: Option<LoadBalancer>,
+    pub(crate) load_balancer: Option<LoadBalancer>,
     /// The release that the daemon's configuration is written for; the installed one when it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub daemon_version: Option<SoftwareVersion>,
     /// Further command-line options of each daemon.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub daemon_options: BTreeMap<String, Vec<String>>,
+    pub(crate) daemon_options: BTreeMap<String, Vec<String>>,
     /// The user's template of the daemon's configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<Template>,
@@ -135,8 +135,8 @@ pub(super) enum Peer {
 pub(super) struct Session {
     /// Any external AS number is accepted when it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remote_asn: Option<NonZeroU32>,
-    pub address_families: Vec<AddressFamily>,
+    pub(crate) remote_asn: Option<NonZeroU32>,
+    pub(crate) address_families: Vec<AddressFamily>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bfd: Option<Bfd>,
     pub timers: Timers,
@@ -154,14 +154,14 @@ pub(super) enum AddressFamily {
 
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Bfd {
-    pub interval_ms: u32,
+    pub(crate) interval_ms: u32,
     pub multiplier: u8,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Timers {
-    pub keepalive_seconds: u16,
-    pub hold_seconds: u16,
+    pub(crate) keepalive_seconds: u16,
+    pub(crate) hold_seconds: u16,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -214,8 +214,8 @@ pub(super) struct ImportPolicy {
 pub(super) struct PrefixRule {
     pub action: Action,
     pub prefix: IpNet,
-    pub min_length: u8,
-    pub max_length: u8,
+    pub(crate) min_length: u8,
+    pub(crate) max_length: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -246,12 +246,12 @@ pub(super) struct LoadBalancer {
     /// The load balancer's end.
     pub remote: SessionEnd,
     pub prefix_length: u8,
-    pub address_families: Vec<AddressFamily>,
+    pub(crate) address_families: Vec<AddressFamily>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bfd: Option<Bfd>,
     pub timers: Timers,
     /// Which of its routes are accepted: the first rule that matches decides; a route that matches no rule is denied.
-    pub import_prefixes: Vec<PrefixRule>,
+    pub(crate) import_prefixes: Vec<PrefixRule>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
@@ -289,7 +289,7 @@ pub(super) struct Files {
     pub config: Hidden,
     /// FRR's `daemons`; the usual daemons when it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub frr_daemons: Option<String>,
+    pub(crate) frr_daemons: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub veth: Option<VethPair>,
 }
@@ -317,8 +317,8 @@ pub(super) struct ExtraAddresses {
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct HealthCheck {
     pub probe: Probe,
-    pub interval_ms: u32,
-    pub timeout_ms: u32,
+    pub(crate) interval_ms: u32,
+    pub(crate) timeout_ms: u32,
     /// Successes in a row after which addresses are announced.
     pub rise: u8,
     /// Failures in a row after which they are withdrawn.

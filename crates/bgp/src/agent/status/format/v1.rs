@@ -15,10 +15,10 @@ pub const VERSION: Version = Version::new(1, 0);
 
 #[derive(Deserialize, Serialize)]
 pub(super) struct Status {
-    pub format_version: Version,
+    pub(crate) format_version: Version,
     pub time: Moment,
     pub node: String,
-    pub agent_version: String,
+    pub(crate) agent_version: String,
     pub backend: Backend,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub daemon_version: Option<String>,
@@ -39,7 +39,7 @@ pub(super) struct Status {
     pub last_reload: Option<Reload>,
     /// Routes that another program removed from the kernel, and that the agent installed again.
     #[serde(default)]
-    pub routes_restored: u64,
+    pub(crate) routes_restored: u64,
 }
 
 #[derive(Clone, Copy, Deserialize, Serialize)]
@@ -67,37 +67,37 @@ pub(super) struct Session {
     pub peer_role: PeerRole,
     /// The VRF or network namespace; missing for the node's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub vrf_or_namespace: Option<String>,
+    pub(crate) vrf_or_namespace: Option<String>,
     /// The address of the neighbor, where `peer` is an interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_address: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remote_asn: Option<u32>,
+    pub(crate) remote_asn: Option<u32>,
     pub state: State,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub uptime_seconds: Option<u64>,
+    pub(crate) uptime_seconds: Option<u64>,
     /// How often it was established.
     #[serde(default)]
-    pub established_count: u32,
+    pub(crate) established_count: u32,
     #[serde(default)]
     pub prefixes_received: u32,
     #[serde(default)]
-    pub prefixes_sent: u32,
+    pub(crate) prefixes_sent: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bfd_up: Option<bool>,
     /// The address that BFD watches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bfd_peer_address: Option<String>,
+    pub(crate) bfd_peer_address: Option<String>,
     /// The families that both ends support.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub address_families: Option<Vec<AddressFamily>>,
+    pub(crate) address_families: Option<Vec<AddressFamily>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub extended_next_hop: Option<ExtendedNextHop>,
+    pub(crate) extended_next_hop: Option<ExtendedNextHop>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_notification: Option<Notification>,
+    pub(crate) last_notification: Option<Notification>,
     /// The last error of the daemon, in its own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_error: Option<String>,
+    pub(crate) last_error: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Problem>,
 }
@@ -163,7 +163,7 @@ pub(super) struct Daemon {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    pub responding: bool,
+    pub(crate) responding: bool,
     #[serde(default)]
     pub restarts: u32,
     /// When it started or ended.

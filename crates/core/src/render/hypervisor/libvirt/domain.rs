@@ -145,7 +145,7 @@ fn scsi(guest: &Guest<'_>) -> Option<Element> {
 }
 
 /// The drives for a machine's CDs, each by the name of its device.
-pub fn cdroms<'g>(guest: &'g Guest<'_>) -> impl Iterator<Item = (String, Element)> + 'g {
+pub(crate) fn cdroms<'g>(guest: &'g Guest<'_>) -> impl Iterator<Item = (String, Element)> + 'g {
     let (bus, prefix) = match guest.vm.machine.value {
         Machine::Q35 => ("sata", "sd"),
         Machine::I440fx => ("ide", "hd"),

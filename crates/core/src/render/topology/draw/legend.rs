@@ -8,7 +8,7 @@ use crate::render::topology::scene::Scene;
 use crate::render::topology::svg::{Area, Line, Svg};
 
 /// The legend, from `top` down.
-pub fn legend(svg: &mut Svg, scene: &Scene, top: i32, room: i32) {
+pub(crate) fn legend(svg: &mut Svg, scene: &Scene, top: i32, room: i32) {
     svg.open("legend", "");
     let entries = flow::entries(scene);
     for (entry, (x, y)) in entries.iter().zip(flow::legend(&entries, room)) {

@@ -37,7 +37,7 @@ pub fn style(kind: WireKind, colour: &str, weight: i32) -> String {
 }
 
 /// The wires, and dots where they join.
-pub fn strands(svg: &mut Svg, scene: &Scene, layout: &Layout) {
+pub(crate) fn strands(svg: &mut Svg, scene: &Scene, layout: &Layout) {
     for strand in &layout.wiring.strands {
         svg.open("wire", &strand.detail);
         svg.path(

@@ -10,7 +10,7 @@ pub fn list<T: ToString>(values: impl IntoIterator<Item = T>) -> String {
 }
 
 /// A router of the file.
-pub fn router_hub(router: &RouterPlan) -> Hub {
+pub(crate) fn router_hub(router: &RouterPlan) -> Hub {
     let mut facts = Vec::new();
     let mut fact = |label: &str, value: String| {
         if !value.is_empty() {
@@ -29,7 +29,7 @@ pub fn router_hub(router: &RouterPlan) -> Hub {
 }
 
 /// A network that nodes share.
-pub fn network_hub(network: &Network) -> Hub {
+pub(crate) fn network_hub(network: &Network) -> Hub {
     let prefixes: Vec<_> = network
         .v4
         .iter()
@@ -52,7 +52,7 @@ pub fn network_hub(network: &Network) -> Hub {
 }
 
 /// A network over the network.
-pub fn overlay_hub(tailscale: &TailscalePlan, prefix: Option<String>) -> Hub {
+pub(crate) fn overlay_hub(tailscale: &TailscalePlan, prefix: Option<String>) -> Hub {
     let mut facts = Vec::new();
     facts.extend(prefix.map(|prefix| Fact::new("prefix", prefix)));
     facts.extend(tailscale.server.iter().map(|server| Fact::new("server", server.value.to_string())));

@@ -29,7 +29,7 @@ pub struct Network {
 }
 
 /// The hubs found so far.
-pub struct Hubs<'a> {
+pub(crate) struct Hubs<'a> {
     known: BTreeMap<Key<'a>, usize>,
     /// Routers by their addresses, for neighbours that name only one.
     addresses: BTreeMap<IpAddr, usize>,

@@ -9,7 +9,7 @@ use crate::render::topology::scene::{Hub, Wire, WireKind};
 
 /// The wires of node `nth`: one for all sessions over the same port with the same hub, and one to each hub that
 /// stands for several.
-pub fn wires(sources: &Sources<'_>, nth: usize, hubs: &[Hub]) -> Vec<Wire> {
+pub(crate) fn wires(sources: &Sources<'_>, nth: usize, hubs: &[Hub]) -> Vec<Wire> {
     let mut kept: Vec<(Wire, String)> = Vec::new();
     for wire in sources.links[nth].iter().map(|link| wire(sources, nth, link, hubs)) {
         let port = |port: &str| hubs[wire.hub].count > 1 || port == wire.port;

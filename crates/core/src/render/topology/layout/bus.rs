@@ -27,7 +27,7 @@ fn sides(scene: &Scene) -> (Vec<usize>, Vec<usize>) {
 }
 
 /// Room at both sides.
-pub fn gutters(scene: &Scene, style: Style) -> (i32, i32) {
+pub(crate) fn gutters(scene: &Scene, style: Style) -> (i32, i32) {
     if style != Style::Gutters {
         return (0, 0);
     }
@@ -37,7 +37,13 @@ pub fn gutters(scene: &Scene, style: Style) -> (i32, i32) {
 }
 
 /// Runs every wire; `across` is the room between the sides.
-pub fn wires(scene: &Scene, measures: &Measures, hubs: &[Area], shelves: &Shelves, across: Area) -> Wiring {
+pub(crate) fn wires(
+    scene: &Scene,
+    measures: &Measures,
+    hubs: &[Area],
+    shelves: &Shelves,
+    across: Area,
+) -> Wiring {
     let mut bus = Bus { scene, measures, shelves, wiring: Wiring::default() };
     let rows: Vec<_> = shelves.rows().collect();
     match (Style::of(scene, rows.len()), rows.as_slice()) {

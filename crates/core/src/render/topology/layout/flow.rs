@@ -31,12 +31,12 @@ pub fn title(title: &Title, room: i32) -> Vec<(i32, i32)> {
 }
 
 /// Room for one fact of the title.
-pub fn fact_width(fact: &Fact) -> i32 {
+pub(crate) fn fact_width(fact: &Fact) -> i32 {
     width(&fact.label, Face::Plain, 11).max(width(&fact.value, Face::Mono, 13)).min(820)
 }
 
 /// How high the title is, and the space below it.
-pub fn title_height(facts: &Title, room: i32) -> i32 {
+pub(crate) fn title_height(facts: &Title, room: i32) -> i32 {
     title(facts, room).last().map_or(NAME, |(_, y)| y + FACT) + 20
 }
 
@@ -93,12 +93,12 @@ pub fn entries(scene: &Scene) -> Vec<Entry> {
 }
 
 /// Where the legend's entries go, from its upper left corner.
-pub fn legend(entries: &[Entry], room: i32) -> Vec<(i32, i32)> {
+pub(crate) fn legend(entries: &[Entry], room: i32) -> Vec<(i32, i32)> {
     let at = flow(entries.iter().map(|entry| SIGN + width(entry.words(), Face::Plain, 12) + 24), room);
     at.into_iter().map(|(x, line)| (x, line * ENTRY)).collect()
 }
 
 /// How high the legend is.
-pub fn legend_height(scene: &Scene, room: i32) -> i32 {
+pub(crate) fn legend_height(scene: &Scene, room: i32) -> i32 {
     legend(&entries(scene), room).last().map_or(0, |(_, y)| y + ENTRY)
 }

@@ -5,7 +5,7 @@ use crate::render::topology::scene::{Card, Fact, Hub, Scene, Wire};
 use crate::render::topology::text::{Face, width};
 
 /// Inside a box, at its sides.
-pub const PAD: i32 = 12;
+pub(crate) const PAD: i32 = 12;
 /// The head of a card, with the node's name.
 pub const HEAD: i32 = 30;
 /// From one line of text to the next.
@@ -13,20 +13,20 @@ pub const LINE: i32 = 18;
 /// Height of the mark where a wire meets a card.
 pub const PORT: i32 = 16;
 /// A bar across the picture.
-pub const BAND: i32 = 44;
+pub(crate) const BAND: i32 = 44;
 
 /// Sizes that hold for the whole picture.
 #[derive(Clone, Copy, Debug)]
-pub struct Measures {
+pub(crate) struct Measures {
     pub card: (i32, i32),
     /// Width of a router.
     pub hub: i32,
     /// Room for the labels in cards.
     pub label: i32,
     /// Room for the labels in hubs.
-    pub hub_label: i32,
+    pub(crate) hub_label: i32,
     /// Whether there is room for the names of ports.
-    pub ports_named: bool,
+    pub(crate) ports_named: bool,
 }
 
 impl Measures {
@@ -81,12 +81,12 @@ fn far_width(scene: &Scene) -> i32 {
 }
 
 /// A mark with a port's name in it.
-pub fn mark_width(name: &str) -> i32 {
+pub(crate) fn mark_width(name: &str) -> i32 {
     width(name, Face::Plain, 11) + 12
 }
 
 /// Room for a port's name and what is around it.
-pub fn port_width(wire: &Wire) -> i32 {
+pub(crate) fn port_width(wire: &Wire) -> i32 {
     mark_width(&wire.port) + 8
 }
 
@@ -96,12 +96,12 @@ fn card_height(card: &Card) -> i32 {
 }
 
 /// A speaker's box, its name and first line beside each other.
-pub fn speaker_height(lines: usize) -> i32 {
+pub(crate) fn speaker_height(lines: usize) -> i32 {
     10 + 16 * int(lines.max(1))
 }
 
 /// A router's height, with room for the marks of its ports where they are known.
-pub fn hub_height(scene: &Scene, hub: usize) -> i32 {
+pub(crate) fn hub_height(scene: &Scene, hub: usize) -> i32 {
     let ports = scene.wires().any(|wire| wire.hub == hub && wire.far.is_some());
     HEAD + LINE * int(scene.hubs[hub].facts.len()) + if ports { 8 + PORT / 2 } else { 8 }
 }

@@ -31,16 +31,16 @@ pub fn int(count: usize) -> i32 {
 #[derive(Debug)]
 pub struct Layout {
     pub size: (i32, i32),
-    pub measures: Measures,
+    pub(crate) measures: Measures,
     /// By hub.
-    pub hubs: Vec<Area>,
+    pub(crate) hubs: Vec<Area>,
     /// By frame.
     pub frames: Vec<Area>,
     /// By frame and card.
     pub cards: Vec<Vec<Area>>,
     pub wiring: Wiring,
     /// Where the legend starts.
-    pub legend: i32,
+    pub(crate) legend: i32,
 }
 
 /// Gives everything in `scene` its place.

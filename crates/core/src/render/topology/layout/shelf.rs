@@ -15,14 +15,14 @@ const INSET: i32 = 14;
 /// Below the cards: the frame's name.
 const LABEL: i32 = 34;
 /// From one line above a row to the next.
-pub const LANE: i32 = 10;
+pub(crate) const LANE: i32 = 10;
 const BETWEEN: i32 = 24;
 /// Up to this many cards stand in one row.
 const ONE_ROW: usize = 8;
 
 /// All shelves, and after [`Shelves::place`] where everything on them is.
 #[derive(Debug)]
-pub struct Shelves {
+pub(crate) struct Shelves {
     stack: Vec<Shelf>,
     card: (i32, i32),
     pub frames: Vec<Area>,
@@ -42,7 +42,7 @@ pub struct Row {
     /// Frame and card.
     pub cards: Vec<(usize, usize)>,
     /// The hubs whose lines run above it, from top to bottom.
-    pub lanes: Vec<usize>,
+    pub(crate) lanes: Vec<usize>,
     /// Where its lines start.
     pub top: i32,
 }
@@ -82,7 +82,7 @@ impl Shelves {
     }
 
     /// Gives each row the lines of the hubs its cards are connected to.
-    pub fn lanes(&mut self, scene: &Scene, style: Style) {
+    pub(crate) fn lanes(&mut self, scene: &Scene, style: Style) {
         for row in self.stack.iter_mut().flat_map(|shelf| &mut shelf.rows) {
             let hubs: BTreeSet<_> =
                 row.cards.iter().flat_map(|card| &card_of(scene, *card).wires).map(|wire| wire.hub).collect();
@@ -153,7 +153,7 @@ impl Shelf {
 
 impl Row {
     /// Where line `nth` runs.
-    pub fn lane(&self, nth: usize) -> i32 {
+    pub(crate) fn lane(&self, nth: usize) -> i32 {
         self.top + LANE * int(nth)
     }
 
@@ -173,6 +173,6 @@ fn columns(cards: usize) -> usize {
 }
 
 /// A card by its frame and number.
-pub fn card_of(scene: &Scene, (frame, nth): (usize, usize)) -> &Card {
+pub(crate) fn card_of(scene: &Scene, (frame, nth): (usize, usize)) -> &Card {
     &scene.frames[frame].cards[nth]
 }

@@ -8,7 +8,7 @@ use crate::render::topology::svg::Area;
 
 const BETWEEN: i32 = 40;
 /// From one turn of a wire to the next.
-pub const TURN: i32 = 12;
+pub(crate) const TURN: i32 = 12;
 
 /// The tiers of boxes, by hub.
 fn tiers(scene: &Scene) -> [Vec<usize>; 2] {

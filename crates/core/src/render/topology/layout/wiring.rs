@@ -32,14 +32,14 @@ impl Style {
 /// Everything between hubs and cards.
 #[derive(Debug, Default)]
 pub struct Wiring {
-    pub strands: Vec<Strand>,
+    pub(crate) strands: Vec<Strand>,
     pub dots: Vec<Dot>,
     pub ports: Vec<PortMark>,
 }
 
 /// A drawn line.
 #[derive(Debug)]
-pub struct Strand {
+pub(crate) struct Strand {
     pub hub: usize,
     pub kind: WireKind,
     /// SVG path data.
@@ -51,14 +51,14 @@ pub struct Strand {
 
 /// Where two lines of one hub join.
 #[derive(Debug)]
-pub struct Dot {
+pub(crate) struct Dot {
     pub hub: usize,
     pub at: (i32, i32),
 }
 
 /// Where a wire meets a box.
 #[derive(Debug)]
-pub struct PortMark {
+pub(crate) struct PortMark {
     pub hub: usize,
     /// Its middle.
     pub at: (i32, i32),

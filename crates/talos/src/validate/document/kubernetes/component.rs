@@ -16,7 +16,7 @@ const OF_OTHERS: [(&str, &str); 6] = [
 ];
 
 /// Judges the API server.
-pub fn api_server(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn api_server(document: &Field<'_>, issues: &mut DocumentIssues) {
     required(&document.get("image"), issues);
     for (name, field) in document.get("extraArgs").entries() {
         for (_, other) in OF_OTHERS.iter().filter(|(prefix, _)| name.starts_with(prefix)) {
