@@ -4,7 +4,7 @@
 //! [`Schematic::id`] the hash of that text, by which images are asked for.
 //!
 //! Not here: where the images are ([`asset`](super::asset)), and the schematic of a node
-//! ([`render::schematic`](ichor_core::render::schematic)).
+//! (`ichor_core::render::schematic`).
 
 use std::cmp::Ordering;
 

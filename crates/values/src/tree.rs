@@ -2,7 +2,7 @@
 //!
 //! One [`Forest`] holds the trees of all files of a cluster: [`Forest::parse`] adds a file, [`Forest::join`] lays two
 //! files of the same shape over each other, and [`Tree`] is a handle to look at the result. Nothing here knows a key, and
-//! nothing here knows YAML: [`parse`](crate::parse) parses it.
+//! nothing here knows YAML: [`crate::parse`] parses it.
 //!
 //! Scalars stay text. What `no`, `010` or `1.10` mean is decided by the key that reads them.
 

@@ -2,7 +2,7 @@
 //!
 //! [`topology`] draws the cluster for people. [`schematic`] is what the Image Factory makes a node's images from, [`base`] what ichor does,
 //! [`platform_network`] the network a machine has before it has a configuration, [`carrier`] what brings it its first one,
-//! [`routing`] what routing daemons read. [`fabric`] is the other end of their sessions, [`manifests`] what Kubernetes is told of
+//! [`native`] the documents by which Talos itself routes. [`fabric`] is the other end of their sessions, [`manifests`] what Kubernetes is told of
 //! them, [`hypervisor`] what makes their machines. Files of a build are [`artifact`]s, and [`tree()`] makes all of them.
 
 pub mod artifact;

@@ -1,7 +1,7 @@
 //! The routing model of nodes and routers, decided from the plan.
 //!
 //! [`model`] makes the [`Model`] of one node: the instance toward the [`fabric`], the one toward the speaker ([`workload`]),
-//! and what passes between them ([`protected`]). A [`Network`] is all of it at once: the models of the nodes, the
+//! and what passes between them ([`protected()`]). A [`Network`] is all of it at once: the models of the nodes, the
 //! routers at the other end ([`router`]), and every session between them ([`network`]).
 //!
 //! Not here: what a backend cannot do ([`plan::backend`](crate::plan::backend)), and configuration text

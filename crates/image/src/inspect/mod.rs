@@ -8,7 +8,7 @@
 //! In the order they are used: `image`, `boot_entry`, `inside` and `schematic` make the media; `command_line` finds the platform, `platform`
 //! its network and configuration, `verdict` judges configurations, `addressing` and `outcome` say what comes of it all.
 //!
-//! Not here: opening files (the command), and Talos' formats themselves ([`talos`](ichor_talos::)).
+//! Not here: opening files (the command), and Talos' formats themselves (`ichor_talos`).
 
 mod addressing;
 mod boot_entry;

@@ -1,4 +1,4 @@
-//! What can be wrong with boot media. [`inspect`](ichor_image::inspect) finds it; a cluster file has none of it.
+//! What can be wrong with boot media. [`inspect`](crate::inspect) finds it; a cluster file has none of it.
 
 use ichor_values::{Explanation, Severity};
 

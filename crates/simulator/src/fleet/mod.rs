@@ -42,5 +42,6 @@ pub use kube::{KubeAnswer, Verb};
 pub use kubeconfig::kubeconfig;
 pub use machine::{Disk, Happened, Machine, Phase, Sequence, What};
 pub use resources::stage_word;
+pub(crate) use said::no_such_resource;
 pub use services::Handling;
 pub use simulation::{Doors, Fleet, Lock};

@@ -37,11 +37,11 @@ impl Fleet {
             _ => Err(CallError::new(Code::Unknown, format!("stat {path}: no such file or directory"))),
         }
     }
+}
 
-    /// Why a resource is not told.
-    pub(crate) fn no_such_resource(&self, kind: &str, id: &str) -> CallError {
-        CallError::new(Code::NotFound, format!("resource {kind}({id}) doesn't exist"))
-    }
+/// The error of asking for a resource that a node does not have.
+pub(crate) fn no_such_resource(kind: &str, id: &str) -> CallError {
+    CallError::new(Code::NotFound, format!("resource {kind}({id}) doesn't exist"))
 }
 
 /// Another one in every run.

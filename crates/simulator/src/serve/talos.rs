@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::fleet::rights;
 use crate::fleet::rights::Caller;
-use crate::fleet::{CallError, Fleet, Handling};
+use crate::fleet::{CallError, Fleet, Handling, no_such_resource};
 use futures_util::Stream;
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
@@ -207,8 +207,7 @@ impl Visit {
             method::STATE_GET => self.tell(request, move |fleet, request: cosi::GetRequest| {
                 rights::admit_to(&request.r#type, &caller)?;
                 let found = fleet.resource(nth, &request.namespace, &request.r#type, &request.id);
-                let resource =
-                    Some(found.ok_or_else(|| fleet.no_such_resource(&request.r#type, &request.id))?);
+                let resource = Some(found.ok_or_else(|| no_such_resource(&request.r#type, &request.id))?);
                 Ok(cosi::GetResponse { resource })
             }),
             method::STATE_LIST => self.stream(request, stream::list),

@@ -4,7 +4,7 @@
 //! read it. Unknown keys are passed over, as Talos does; names are read in any case. `shaped` is for platforms that make
 //! the configuration themselves.
 //!
-//! Not here: the text for a node ([`render::platform_network`](ichor_core::render::platform_network)).
+//! Not here: the text for a node (`ichor_core::render::platform_network`).
 
 mod field;
 mod shape;

@@ -3,7 +3,7 @@
 //! [`parse`] reads a stream whose keys are all words that stand once; [`first`] reads one document and leaves its keys to
 //! whoever walks through it.
 //!
-//! Not here: what a word means, which depends on the type it is for ([`load`](ichor_talos::load) for configurations, `typed` for
+//! Not here: what a word means, which depends on the type it is for (`ichor_talos::load` for configurations, `typed` for
 //! smaller files), and the cluster file, which is another language.
 
 use std::collections::HashMap;

@@ -2,7 +2,7 @@
 //!
 //! `conf` puts the file together from its parts: `filter`, `fabric` and `speaker`, written through `text`.
 //!
-//! Not here: what BIRD cannot do at all ([`plan::backend`](ichor_core::plan::backend)).
+//! Not here: what BIRD cannot do at all (`ichor_core::plan::backend`).
 
 mod conf;
 mod daemons;

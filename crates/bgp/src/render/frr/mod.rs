@@ -1,8 +1,8 @@
 //! FRR, 8.4 to 10: `frr.conf` and `daemons`.
 //!
-//! A `page` is what both a node's and a router's configuration ([`fabric`](ichor_core::render::fabric)) are written on.
+//! A `page` is what both a node's and a router's configuration (`ichor_core::render::fabric`) are written on.
 //!
-//! Not here: what FRR cannot do at all ([`plan::backend`](ichor_core::plan::backend)).
+//! Not here: what FRR cannot do at all (`ichor_core::plan::backend`).
 
 pub(crate) mod community;
 mod conf;

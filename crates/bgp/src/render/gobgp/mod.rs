@@ -3,7 +3,7 @@
 //! gobgpd neither installs routes nor takes addresses from links. The agent does both over its API; what may leave the node is
 //! still in the file alone: of what the agent adds, only the announced addresses get out.
 //!
-//! Not here: what GoBGP cannot do at all ([`plan::backend`](ichor_core::plan::backend)).
+//! Not here: what GoBGP cannot do at all (`ichor_core::plan::backend`).
 
 mod conf;
 mod daemons;
