@@ -4,12 +4,12 @@
 //! and its table of nodes. A file that is understood is printed, and read from there is the same file.
 #![no_main]
 
-use ichor_values::read::Read;
 use ichor_core::cluster::{FileError, Files, load};
-use ichor_core::render::topology;
 use ichor_core::plan::attachment::Attachments;
+use ichor_core::render::topology;
 use ichor_core::rules::{self, Context};
 use ichor_core::{model, plan};
+use ichor_values::read::Read;
 
 const NAME: &str = "ichor.yaml";
 

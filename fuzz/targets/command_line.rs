@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use ichor_values::TalosVersion;
 use ichor_image::inspect::{Machine, Media, inspect};
 use ichor_talos::config_url;
+use ichor_values::TalosVersion;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let talos = TalosVersion::parse("v1.13.9").expect("a release");

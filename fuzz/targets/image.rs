@@ -2,12 +2,12 @@
 //! inside of qcow2 images, kernel images, GRUB on a CD, the META partition; and parts of a release, or none.
 #![no_main]
 
-use ichor_values::Arch;
-use ichor_values::TalosVersion;
 use ichor_image::build::{Grub, Heap};
 use ichor_image::inspect::{Machine, Media, inspect};
 use ichor_image::media::{FileSystem, Partitions, Qcow2, uki};
 use ichor_image::oci::Memory;
+use ichor_values::Arch;
+use ichor_values::TalosVersion;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let image = bytes.to_vec();

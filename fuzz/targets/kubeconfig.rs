@@ -2,9 +2,9 @@
 #![no_main]
 
 use ichor_core::bringup::kubeconfig::{leads_to, merge, remove};
-use ichor_values::Moment;
 use ichor_talos::kubeconfig::unpack;
 use ichor_talos::secrets::Pem;
+use ichor_values::Moment;
 
 const OURS: &str = "apiVersion: v1\nkind: Config\nclusters: [{name: sol, cluster: {server: \"https://10.0.0.1:6443\"}}]\n\
                     contexts: [{name: admin@sol, context: {cluster: sol, user: admin@sol}}]\nusers: [{name: admin@sol, user: {}}]\n\

@@ -1,9 +1,9 @@
 //! Any text is either META values or an error, never a panic; values come back as they were encoded. The same for a partition.
 #![no_main]
 
-use ichor_values::TalosVersion;
-use ichor_talos::{meta_partition as adv, meta, platform_network};
 use ichor_talos::digest;
+use ichor_talos::{meta, meta_partition as adv, platform_network};
+use ichor_values::TalosVersion;
 
 /// A META partition with these records, whose sum is right.
 fn partition(records: &[u8]) -> Vec<u8> {

@@ -1,9 +1,9 @@
 //! Any files of a nocloud volume are a network or an error, never a panic.
 #![no_main]
 
-use ichor_values::{Mac, TalosVersion};
 use ichor_talos::nocloud;
 use ichor_talos::nocloud::{Files, Link, UserData};
+use ichor_values::{Mac, TalosVersion};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let links = [Link { name: "eth0".to_owned(), mac: Mac([0x52, 0x54, 0, 0, 1, 0x0b]) }];

@@ -2,9 +2,9 @@
 //! unpacked leads nowhere else, and packed again it is the same.
 #![no_main]
 
-use ichor_values::Arch;
 use ichor_image::extension::{Elf, debian};
 use ichor_image::oci::{Archive, Document, Image, Layer, Memory, Reference, Root, Shipment, Unpack, layer};
+use ichor_values::Arch;
 
 fn unpacked(bytes: &[u8]) -> Option<Root> {
     let mut memory = Memory::default();

@@ -1,8 +1,8 @@
 //! Any text is either a secrets bundle or has problems, never a panic; what is written reads the same.
 #![no_main]
 
-use ichor_values::Moment;
 use ichor_talos::secrets::{Bundle, from_config};
+use ichor_values::Moment;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let _ = from_config(text);

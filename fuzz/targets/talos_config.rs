@@ -1,9 +1,9 @@
 //! Any text is either a configuration or an error, never a panic; what is encoded loads as the same.
 #![no_main]
 
+use ichor_talos::{encode, load};
 use ichor_values::TalosVersion;
 use ichor_values::go_yaml::emit;
-use ichor_talos::{encode, load};
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     for release in ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0"] {

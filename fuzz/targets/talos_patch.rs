@@ -3,10 +3,10 @@
 //! The first line parts the configuration from the patch, and stands between them: any line will do.
 #![no_main]
 
-use ichor_values::TalosVersion;
 use ichor_talos::patch::Patch;
-use ichor_values::go_yaml::emit;
 use ichor_talos::{encode, load};
+use ichor_values::TalosVersion;
+use ichor_values::go_yaml::emit;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let Some((line, rest)) = text.split_once('\n') else { return };
