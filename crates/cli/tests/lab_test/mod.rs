@@ -2,7 +2,7 @@
 
 mod lab;
 
-use crate::common::{folder, ichor};
+use crate::common::{folder, ichor_with};
 
 /// Two nodes with two leafs, and a spine above them: quick to fail and to heal.
 pub const CLUSTER: &str = "\
@@ -34,11 +34,13 @@ nodes:
 #[test]
 fn without_a_lab_it_says_how_to_have_one() {
     let desk = folder(&[("ichor.yaml", CLUSTER)]);
+    // Without root's rights labs are there.
+    let env = [("XDG_RUNTIME_DIR", desk.path().to_str().unwrap())];
 
-    let run = ichor(desk.path(), "lab test ichor.yaml");
+    let run = ichor_with(desk.path(), "lab test ichor.yaml", &env);
 
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("`ichor lab up ichor.yaml` brings one up"), "{}", run.stderr);
-    let run = ichor(desk.path(), "lab test nosuch");
+    let run = ichor_with(desk.path(), "lab test nosuch", &env);
     assert!(run.code == 2 && run.stderr.contains("there is no lab `nosuch`"), "{}", run.stderr);
 }
