@@ -10,7 +10,7 @@ use regex::{Regex, RegexBuilder};
 use super::go::url::{self, Query};
 
 /// The names of the variables.
-pub const VARIABLES: [&str; 5] = ["uuid", "serial", "mac", "hostname", "code"];
+pub(crate) const VARIABLES: [&str; 5] = ["uuid", "serial", "mac", "hostname", "code"];
 
 /// A URL with its variables in place.
 #[derive(Clone, Debug, PartialEq, Eq)]

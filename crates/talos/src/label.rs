@@ -72,7 +72,7 @@ pub fn value(text: &str) -> Result<(), LabelError> {
 }
 
 /// Whether an annotation of this name may be set.
-pub fn annotation(key: &str) -> Result<(), LabelError> {
+pub(crate) fn annotation(key: &str) -> Result<(), LabelError> {
     if OWN.contains(&key) {
         return Err(LabelError::Reserved { key: key.to_owned() });
     }
@@ -80,7 +80,7 @@ pub fn annotation(key: &str) -> Result<(), LabelError> {
 }
 
 /// Whether it is what a taint is written as: `Effect` or `value:Effect`.
-pub fn taint(text: &str) -> Result<(), LabelError> {
+pub(crate) fn taint(text: &str) -> Result<(), LabelError> {
     let (word, effect) = text.split_once(':').unwrap_or(("", text));
     if EFFECTS.contains(&effect) {
         return value(word);

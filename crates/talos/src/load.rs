@@ -112,7 +112,7 @@ pub(crate) fn check_clashes(config: &Config, talos: &TalosVersion) -> Result<(),
 
 /// Reads documents, and collects what is wrong with them.
 #[derive(Debug)]
-pub struct Loader {
+pub(crate) struct Loader {
     types: &'static Types,
     minor: u16,
     leniency: Leniency,
@@ -125,7 +125,7 @@ pub struct Loader {
 
 impl Loader {
     /// A loader that reads as a release does.
-    pub fn new(talos: &TalosVersion) -> Self {
+    pub(crate) fn new(talos: &TalosVersion) -> Self {
         let minor = types::minor(talos);
         Loader {
             types: Types::get(),
@@ -139,12 +139,12 @@ impl Loader {
     }
 
     /// Notes that a document is refused.
-    pub fn refuse(&mut self, node: &Node, why: &str) {
+    pub(crate) fn refuse(&mut self, node: &Node, why: &str) {
         self.problem(node.line, "", why);
     }
 
     /// What was read, unless there were problems.
-    pub fn finish<T>(self, read: T) -> Result<T, LoadError> {
+    pub(crate) fn finish<T>(self, read: T) -> Result<T, LoadError> {
         if self.problems.is_empty() { Ok(read) } else { Err(LoadError { problems: self.problems }) }
     }
 
@@ -465,7 +465,7 @@ fn stumbles(node: &Node) -> Vec<(u32, &'static str)> {
 }
 
 /// Whether a value is what Go starts with: it leaves no key behind.
-pub fn is_zero(kind: &Type, value: &Value) -> bool {
+pub(crate) fn is_zero(kind: &Type, value: &Value) -> bool {
     match kind {
         Type::Scalar(scalar) => scalar.is_zero(value),
         Type::Struct(_) | Type::Tree => value.as_object().is_some_and(Map::is_empty),

@@ -95,7 +95,7 @@ fn holds_for_each<T: std::fmt::Debug>(
 }
 
 /// Cluster files that are understood, that no rule finds wrong, and whose plan the backend can carry out.
-pub fn clusters(backend: Backend) -> impl Strategy<Value = Random> {
+pub(crate) fn clusters(backend: Backend) -> impl Strategy<Value = Random> {
     // BIRD has no way to write a quotation mark.
     let password = if backend == Backend::Bird { "[!#-~]{1,80}" } else { "[!-~]{1,80}" };
     let talos = if backend == Backend::Native { "v1.14.0-rc.1" } else { "v1.13.9" };

@@ -18,7 +18,7 @@ const INSIDE: &str = "ICHOR_LAB_VM";
 const PATIENCE: u64 = 900;
 
 /// Whether this is the virtual machine.
-pub fn is_here() -> bool {
+pub(crate) fn is_here() -> bool {
     env::var_os(INSIDE).is_some()
 }
 

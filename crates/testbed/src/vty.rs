@@ -15,7 +15,7 @@ use super::lab::Machine;
 #[derive(Debug)]
 pub struct RefusedCommand {
     /// The command.
-    pub command: String,
+    pub(crate) command: String,
     /// The daemon's status.
     pub status: u8,
     /// What the daemon said.

@@ -48,7 +48,7 @@ impl FileIssue {
 
     /// Keeps the text at `place` out of every excerpt.
     #[must_use]
-    pub fn hide(mut self, place: Place) -> Self {
+    pub(crate) fn hide(mut self, place: Place) -> Self {
         self.hidden = Some(place);
         self
     }

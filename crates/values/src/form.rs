@@ -150,15 +150,7 @@ pub enum Any {
     Map(Vec<(String, Any)>),
 }
 
-impl Any {
-    /// The value under `key`, when this is a map.
-    pub fn get(&self, key: &str) -> Option<&Self> {
-        match self {
-            Self::Map(entries) => entries.iter().find(|(name, _)| name == key).map(|(_, value)| value),
-            Self::Null | Self::Scalar(..) | Self::List(_) => None,
-        }
-    }
-}
+impl Any {}
 
 impl Read for Any {
     fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {

@@ -181,9 +181,9 @@ impl<T: Over + HasName> Over for Named<T> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sum<T> {
     /// What is there, from the lowest rung up.
-    pub items: Vec<At<T>>,
+    pub(crate) items: Vec<At<T>>,
     /// Whether it starts afresh.
-    pub only: bool,
+    pub(crate) only: bool,
 }
 
 impl<T> Sum<T> {

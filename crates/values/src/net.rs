@@ -41,7 +41,7 @@ pub struct Prefix(pub IpNet);
 
 impl Prefix {
     /// Reads `10.101.0.0/24` or `fd00:101::/64`.
-    pub fn parse(text: &str) -> Result<Self, ValueError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ValueError> {
         let net: IpNet = text.parse().map_err(|_| ValueError::new("not a prefix"))?;
         if net.trunc() != net {
             return Err(ValueError::new(format!("has host bits set; the prefix is {}", net.trunc())));
@@ -64,7 +64,7 @@ pub struct Address(pub IpNet);
 
 impl Address {
     /// Reads `10.20.0.21/24`.
-    pub fn parse(text: &str) -> Result<Self, ValueError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ValueError> {
         text.parse().map(Self).map_err(|_| {
             ValueError::new(if text.parse::<IpAddr>().is_ok() {
                 "has no prefix length"

@@ -70,7 +70,7 @@ pub struct Asn(pub u32);
 
 impl Asn {
     /// Reads a number from 1 on; whether it is a wise one is a matter of rules.
-    pub fn parse(text: &str) -> Result<Self, ValueError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ValueError> {
         match digits(text, "4294967295") {
             Ok(0) => Err(ValueError::new("0 is not an AS number")),
             Ok(number) => Ok(Self(number)),
@@ -108,7 +108,7 @@ impl Mtu {
 
 impl Mtu {
     /// Reads a number a link can have.
-    pub fn parse(text: &str) -> Result<Self, ValueError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ValueError> {
         match digits(text, "65536") {
             Ok(number @ 68..=65_536) => Ok(Self(number)),
             Ok(_) => Err(ValueError::new("no link has this MTU")),
@@ -131,7 +131,7 @@ pub struct VlanId(pub u16);
 
 impl VlanId {
     /// Reads a number from 1 to 4094.
-    pub fn parse(text: &str) -> Result<Self, ValueError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ValueError> {
         match digits(text, "4094") {
             Ok(number @ 1..=4094) => Ok(Self(number)),
             Ok(_) => Err(ValueError::new("not a VLAN number")),

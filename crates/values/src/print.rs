@@ -121,7 +121,7 @@ fn word(text: &str) -> String {
 }
 
 /// Whether `text` can stand without quotes in every context.
-pub fn is_word(text: &str) -> bool {
+pub(crate) fn is_word(text: &str) -> bool {
     let safe =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '+' | '@' | ':' | '=');
     let signed =

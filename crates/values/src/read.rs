@@ -51,7 +51,7 @@ impl<'f> Reader<'f> {
     }
 
     /// Reports a problem with the value being read.
-    pub fn problem(&mut self, place: Place, message: impl Display, want: impl Display) {
+    pub(crate) fn problem(&mut self, place: Place, message: impl Display, want: impl Display) {
         let want = want.to_string();
         let mut problem = FileIssue::new(self.path(), place, message.to_string());
         problem.issue.help = (!want.is_empty()).then_some(want);
@@ -79,7 +79,7 @@ impl<'f> Reader<'f> {
     }
 
     /// Reads every item of a list.
-    pub fn items<T: Read>(&mut self, tree: Tree<'f>) -> Option<Vec<At<T>>> {
+    pub(crate) fn items<T: Read>(&mut self, tree: Tree<'f>) -> Option<Vec<At<T>>> {
         let View::List(items) = tree.view() else {
             self.wrong(tree, &format!("a list of {}", T::shape().plural()));
             return None;

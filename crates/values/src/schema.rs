@@ -73,7 +73,7 @@ impl Shape {
     }
 
     /// Its name for several of it.
-    pub fn plural(&self) -> String {
+    pub(crate) fn plural(&self) -> String {
         match self {
             Self::Scalar(form) if form.name.ends_with('s') => format!("{}es", form.name),
             Self::Scalar(form) => format!("{}s", form.name),

@@ -75,13 +75,8 @@ pub struct Entries<'f> {
 
 impl<'f> Items<'f> {
     /// How many there are.
-    pub fn len(self) -> usize {
+    pub(crate) fn len(self) -> usize {
         self.ids.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(self) -> bool {
-        self.ids.is_empty()
     }
 
     /// Each item in order.
@@ -102,7 +97,7 @@ impl<'f> Entries<'f> {
     }
 
     /// Key and value of each entry, in order.
-    pub fn iter(self) -> impl Iterator<Item = (Tree<'f>, Tree<'f>)> {
+    pub(crate) fn iter(self) -> impl Iterator<Item = (Tree<'f>, Tree<'f>)> {
         self.ids.chunks_exact(2).map(move |pair| {
             (Tree { forest: self.forest, id: pair[0] }, Tree { forest: self.forest, id: pair[1] })
         })
@@ -132,7 +127,7 @@ impl<'f> Tree<'f> {
     }
 
     /// Whether it is `null`, `~` or nothing at all.
-    pub fn is_null(self) -> bool {
+    pub(crate) fn is_null(self) -> bool {
         match self.forest.values[self.id as usize].1 {
             Kind::Slice { plain: true, length: 0 | 1 | 4, .. } | Kind::Text { plain: true, .. } => {
                 matches!(self.text(), "" | "~" | "null" | "Null" | "NULL")
@@ -153,7 +148,7 @@ impl<'f> Tree<'f> {
     }
 
     /// Whether the text was written without quotes.
-    pub fn is_plain(self) -> bool {
+    pub(crate) fn is_plain(self) -> bool {
         matches!(
             self.forest.values[self.id as usize].1,
             Kind::Slice { plain: true, .. } | Kind::Text { plain: true, .. }

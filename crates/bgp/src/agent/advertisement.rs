@@ -161,11 +161,6 @@ impl Routers {
     pub fn ports(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter(|(_, routers)| !routers.is_empty()).map(|(port, _)| port.as_str())
     }
-
-    /// Forgets a port: it went away, or nothing answers at its other end.
-    pub fn forget(&mut self, port: &str) {
-        self.0.remove(port);
-    }
 }
 
 #[cfg(test)]
@@ -241,7 +236,5 @@ mod tests {
         let addresses =
             |routers: &Routers| routers.on("eth0").iter().map(|router| router.address).collect::<Vec<_>>();
         assert_eq!(addresses(&routers), [first, second]);
-        routers.forget("eth0");
-        assert_eq!(routers.ports().count(), 0);
     }
 }

@@ -22,7 +22,7 @@ use ichor_values::{Asn, Backend, Issue, LinkName, Mac, Mtu, NodeName, ValueError
 
 /// How the speaker is kept apart, and where the defaults come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Variant {
+pub(crate) enum Variant {
     /// In a VRF, over IPv6.
     Vrf,
     /// In a network namespace, over IPv4.

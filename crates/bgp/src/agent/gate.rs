@@ -54,11 +54,6 @@ impl Gate {
         }
         self.position
     }
-
-    /// Where the gate is.
-    pub fn position(&self) -> Position {
-        self.position
-    }
 }
 
 #[cfg(test)]
@@ -86,7 +81,7 @@ mod tests {
     #[test]
     fn it_begins_where_it_was() {
         assert_eq!(hear(&mut gate(2, 3, Position::Open), "--+"), "ooo");
-        assert_eq!(gate(2, 3, Position::Open).position(), Position::Open);
+        assert_eq!(gate(2, 3, Position::Open).position, Position::Open);
     }
 
     #[test]
@@ -127,7 +122,7 @@ mod tests {
                 gate.hear(last);
             }
 
-            prop_assert_eq!(gate.position() == Position::Open, last);
+            prop_assert_eq!(gate.position == Position::Open, last);
         }
     }
 }

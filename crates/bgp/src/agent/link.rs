@@ -64,7 +64,7 @@ pub struct Link {
 
 impl Link {
     /// The address by which it is told from other ports; none for what borrows one.
-    pub fn port_mac(&self) -> Option<Mac> {
+    pub(crate) fn port_mac(&self) -> Option<Mac> {
         let borrows = self.kind.as_deref().is_some_and(|kind| BORROWERS.contains(&kind));
         if borrows || self.loopback { None } else { self.permanent.or(self.mac) }
     }

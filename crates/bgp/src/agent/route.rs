@@ -11,7 +11,7 @@ use ichor_values::Backend;
 pub const MAIN: u32 = 254;
 
 /// The metric of routes that the agent installs. FRR's is 20: those of a second daemon are told apart, and ours win.
-pub const METRIC: u32 = 17;
+pub(crate) const METRIC: u32 = 17;
 
 /// Who installed a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,7 +70,7 @@ impl Route {
     }
 
     /// Whether the agent installed it.
-    pub fn is_ours(&self) -> bool {
+    pub(crate) fn is_ours(&self) -> bool {
         self.protocol == Protocol::Bgp && self.metric == METRIC
     }
 

@@ -73,9 +73,9 @@ pub struct Extended {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notification {
     /// The kind of error.
-    pub code: u8,
+    pub(crate) code: u8,
     /// Which of that kind.
-    pub subcode: u8,
+    pub(crate) subcode: u8,
     /// Whether the node sent it, and the neighbour got it.
     pub sent: bool,
 }
@@ -85,7 +85,7 @@ impl Notification {
     const CONFUSED: u8 = 5;
 
     /// Reads FRR's `lastErrorCodeSubcode`: four hex digits such as `0202`.
-    pub fn parse(digits: &str, sent: bool) -> Option<Self> {
+    pub(crate) fn parse(digits: &str, sent: bool) -> Option<Self> {
         let all_hex = digits.len() == 4 && digits.bytes().all(|it| it.is_ascii_hexdigit());
         let number = u16::from_str_radix(digits, 16).ok().filter(|_| all_hex)?;
         let [code, subcode] = number.to_be_bytes();
@@ -117,7 +117,7 @@ impl State {
         [Self::Idle, Self::Connect, Self::Active, Self::OpenSent, Self::OpenConfirm, Self::Established];
 
     /// The state of this name, in any case.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.to_string().eq_ignore_ascii_case(text))
     }
 }

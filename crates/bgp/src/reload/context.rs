@@ -95,7 +95,7 @@ const INSTANCE_OF_FAMILY: [&str; 6] =
 const OF_INSTANCE: [&str; 4] = ["address-family", "bgp", "coalesce-time", "timers"];
 
 /// The context that a line opens below others.
-pub fn opened(above: &[String], line: &str) -> Option<Context> {
+pub(crate) fn opened(above: &[String], line: &str) -> Option<Context> {
     let words: Vec<_> = line.split(' ').collect();
     match (above.last().map(|last| context(&above[..above.len() - 1], last)), words.as_slice()) {
         (None, ["interface", _, ..]) => Some(Context::Interface),
@@ -114,12 +114,12 @@ pub fn opened(above: &[String], line: &str) -> Option<Context> {
 }
 
 /// The same of a line that is known to open one.
-pub fn context(above: &[String], line: &str) -> Context {
+pub(crate) fn context(above: &[String], line: &str) -> Context {
     opened(above, line).unwrap_or(Context::Other)
 }
 
 /// The context that a line is in, given those that are open when it is met: how many of them remain.
-pub fn remaining(open: &[String], line: &str) -> usize {
+pub(crate) fn remaining(open: &[String], line: &str) -> usize {
     let said = line.strip_prefix("no ").unwrap_or(line);
     let Some((last, above)) = open.split_last() else { return 0 };
     let inner = context(above, last);
@@ -159,6 +159,6 @@ pub(crate) fn of_first_family(line: &str) -> bool {
 }
 
 /// Whether a line starts with these words.
-pub fn starts(line: &str, words: &str) -> bool {
+pub(crate) fn starts(line: &str, words: &str) -> bool {
     line.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }

@@ -11,11 +11,11 @@ use super::{instance, key, map};
 
 /// What is told so far.
 #[derive(Default)]
-pub struct Changes(Vec<Change>);
+pub(crate) struct Changes(Vec<Change>);
 
 impl Changes {
     /// A line is told.
-    pub fn tell(&mut self, phase: Phase, line: Line) {
+    pub(crate) fn tell(&mut self, phase: Phase, line: Line) {
         self.0.push(Change { phase, line });
     }
 
@@ -26,7 +26,7 @@ impl Changes {
 }
 
 /// Lines by what tells them apart.
-pub type Index<'l> = BTreeMap<(Vec<String>, String), &'l Line>;
+pub(crate) type Index<'l> = BTreeMap<(Vec<String>, String), &'l Line>;
 
 /// The lines by what tells them apart.
 pub fn index<'l>(lines: impl IntoIterator<Item = &'l Line>) -> Index<'l> {

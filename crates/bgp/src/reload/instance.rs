@@ -40,7 +40,7 @@ fn is_import(line: &Line) -> bool {
 
 /// Takes back the instances that must come back with another AS number, which FRR refuses while the old one is there. What then
 /// still runs is returned. An instance that imports does not go, so imports go before it.
-pub fn clear(running: &[Line], intended: &[Line], changes: &mut Changes) -> Vec<Line> {
+pub(crate) fn clear(running: &[Line], intended: &[Line], changes: &mut Changes) -> Vec<Line> {
     let meant = heads(intended);
     let other = |head: &&Line| meant.iter().any(|new| vrf(new) == vrf(head) && new.text != head.text);
     let cleared: Vec<_> = heads(running).into_iter().filter(other).collect();

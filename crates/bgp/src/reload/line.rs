@@ -16,12 +16,12 @@ pub struct Line {
 
 impl Line {
     /// A line in no context.
-    pub fn top(text: impl Into<String>) -> Self {
+    pub(crate) fn top(text: impl Into<String>) -> Self {
         Self { above: Vec::new(), text: text.into() }
     }
 
     /// A line below others.
-    pub fn below(above: &[String], text: impl Into<String>) -> Self {
+    pub(crate) fn below(above: &[String], text: impl Into<String>) -> Self {
         Self { above: above.to_vec(), text: text.into() }
     }
 
@@ -36,7 +36,7 @@ impl Line {
     }
 
     /// The innermost context that the line is in.
-    pub fn within(&self) -> Option<Context> {
+    pub(crate) fn within(&self) -> Option<Context> {
         self.above.split_last().map(|(last, above)| context(above, last))
     }
 
@@ -82,7 +82,7 @@ pub fn without_secret(line: &str) -> String {
 
 /// Reads a text as FRR would: by its words, with `exit` or without, however far lines are indented. Comments and what ends a
 /// context are no lines.
-pub fn parse(text: &str) -> Vec<Line> {
+pub(crate) fn parse(text: &str) -> Vec<Line> {
     let mut open: Vec<String> = Vec::new();
     let mut lines = Vec::new();
     for line in text.lines() {

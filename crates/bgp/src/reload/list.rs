@@ -67,7 +67,7 @@ impl Entry {
 }
 
 /// Gives lines the numbers that FRR gives them, and leaves out those it ignores.
-pub fn numbered(lines: Vec<Line>) -> Vec<Line> {
+pub(crate) fn numbered(lines: Vec<Line>) -> Vec<Line> {
     let mut lists: BTreeMap<String, BTreeMap<u64, String>> = BTreeMap::new();
     let mut kept = Vec::new();
     for line in lines {

@@ -61,7 +61,7 @@ fn is_frame(context: Context) -> bool {
 }
 
 /// Brings lines into the normal form.
-pub fn normal(lines: Vec<Line>) -> Vec<Line> {
+pub(crate) fn normal(lines: Vec<Line>) -> Vec<Line> {
     let profile: &[&str] = if lines.iter().any(|line| line.text == "frr defaults datacenter") {
         &DATACENTER
     } else {

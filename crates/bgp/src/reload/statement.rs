@@ -5,7 +5,7 @@ use super::line::Line;
 
 /// What a daemon does with a line that it is told.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Statement {
+pub(crate) enum Statement {
     /// The line takes the place of any other with this key.
     One(String),
     /// The line stands beside others of its kind.
@@ -151,7 +151,7 @@ const BFD: [&str; 3] = ["detect-multiplier 3", "receive-interval 300", "transmit
 const SHORT: [&str; 4] = ["description", "on-match goto", "set as-path prepend", "set table"];
 
 /// What a line is.
-pub fn statement(line: &Line) -> Statement {
+pub(crate) fn statement(line: &Line) -> Statement {
     let text = line.text.strip_prefix("no ").unwrap_or(&line.text);
     if line.opens().is_some() {
         return Statement::One(heading(&line.text));
@@ -205,7 +205,7 @@ fn key(pattern: &str, words: &[&str]) -> String {
 }
 
 /// An entry of a route map is the same whether it permits or denies. An instance with another AS number is another.
-pub fn heading(line: &str) -> String {
+pub(crate) fn heading(line: &str) -> String {
     match line.split(' ').collect::<Vec<_>>().as_slice() {
         ["route-map", name, _, number] => format!("route-map {name} {number}"),
         _ => line.to_owned(),
@@ -222,13 +222,13 @@ fn without_distance(route: &str) -> String {
 
 /// Whether the old line's place is really taken by the new one. FRR keeps the map of what is redistributed when it is told to
 /// redistribute without one.
-pub fn replaces(new: &str, old: &str) -> bool {
+pub(crate) fn replaces(new: &str, old: &str) -> bool {
     !starts(new, "redistribute")
         || old.split(' ').skip(2).step_by(2).all(|option| new.split(' ').any(|word| word == option))
 }
 
 /// The line that takes another back.
-pub fn undo(line: &Line) -> String {
+pub(crate) fn undo(line: &Line) -> String {
     let text = line.text.as_str();
     let session = matches!(line.within(), Some(Context::Profile | Context::Peer));
     let usual = BFD.iter().find(|usual| session && usual.split(' ').next() == text.split(' ').next());

@@ -77,7 +77,7 @@ pub struct Order<'a> {
 pub type Routers = BTreeMap<String, Ipv6Addr>;
 
 /// Further options, by daemon: each word of a command line for itself.
-pub type Options = BTreeMap<String, Vec<String>>;
+pub(crate) type Options = BTreeMap<String, Vec<String>>;
 
 /// An extension service: what it reads.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -27,7 +27,7 @@ pub(super) struct Call {
     /// Its path.
     pub path: &'static str,
     /// How long until there must be an answer; of a stream, until there must be more of it.
-    pub patience: Duration,
+    pub(crate) patience: Duration,
 }
 
 impl Call {
@@ -164,7 +164,7 @@ impl<A> Stream<A> {
     }
 
     /// All there are.
-    pub async fn all(mut self) -> Result<Vec<A>, NodeError> {
+    pub(crate) async fn all(mut self) -> Result<Vec<A>, NodeError> {
         let mut all = Vec::new();
         while let Some(message) = self.next().await? {
             all.push(message);

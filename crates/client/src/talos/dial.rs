@@ -32,7 +32,7 @@ pub(super) const CALL: &str = "connect";
 
 /// A connection, and who is at its other end.
 pub(super) struct Dialled {
-    pub stream: TlsStream<TcpStream>,
+    pub(crate) stream: TlsStream<TcpStream>,
     pub peer: Peer,
 }
 

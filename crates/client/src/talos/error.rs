@@ -46,10 +46,10 @@ pub struct NodeError {
 
 /// Whom a failure is about, and with which call.
 #[derive(Clone, Copy)]
-pub struct About<'a> {
+pub(crate) struct About<'a> {
     pub node: &'a str,
     pub address: SocketAddr,
-    pub call: &'static str,
+    pub(crate) call: &'static str,
 }
 
 impl NodeError {

@@ -31,7 +31,7 @@ impl Node {
     }
 
     /// All resources of a type; none where the release does not have it.
-    pub async fn resources(&self, namespace: &str, r#type: &str) -> Result<Vec<Resource>, NodeError> {
+    pub(crate) async fn resources(&self, namespace: &str, r#type: &str) -> Result<Vec<Resource>, NodeError> {
         let request = ListRequest { namespace: namespace.into(), r#type: r#type.into() };
         let listed = self.stream::<_, ListResponse>(LIST, request, false).all().await;
         let listed = match listed {

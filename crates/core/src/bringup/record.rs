@@ -62,7 +62,7 @@ pub struct Begun {
 
 impl Record {
     /// Whether a node had no configuration, and so no etcd, when it was given one.
-    pub fn began(&self, name: &str) -> bool {
+    pub(crate) fn began(&self, name: &str) -> bool {
         self.nodes.get(name).is_some_and(|node| node.applied.is_some())
     }
 

@@ -56,7 +56,7 @@ impl Wanted {
     }
 
     /// The nodes in the order in which they are changed: the one that is bootstrapped, other control planes, workers.
-    pub fn order(&self) -> Vec<usize> {
+    pub(crate) fn order(&self) -> Vec<usize> {
         let is_control_plane = |nth: &usize| self.nodes[*nth].role == Role::Controlplane;
         let mut order = vec![self.bootstrap];
         order.extend(self.control_planes().filter(|nth| *nth != self.bootstrap));

@@ -200,7 +200,7 @@ impl Etcd {
 
     /// The same when a node has left.
     #[must_use]
-    pub fn after(&self, node: &str) -> Self {
+    pub(crate) fn after(&self, node: &str) -> Self {
         let members = self.members.iter().filter(|member| member.node != node).cloned().collect();
         Self { members, alarms: self.alarms.clone() }
     }

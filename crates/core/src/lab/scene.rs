@@ -177,7 +177,7 @@ pub struct Session {
     /// Whether BFD watches it.
     pub bfd: bool,
     /// Whether routes come over it.
-    pub carries: bool,
+    pub(crate) carries: bool,
     /// Why it will not come up, as the proof says; none where it shall.
     pub fault: Option<String>,
 }

@@ -32,7 +32,7 @@ pub enum Paths {
 
 impl Paths {
     /// Whether what was seen is what is meant.
-    pub fn admits(self, seen: Self) -> bool {
+    pub(crate) fn admits(self, seen: Self) -> bool {
         match self {
             Self::UpTo(most) => (1..=most).contains(&seen.count()),
             _ => self == seen,
@@ -74,7 +74,7 @@ pub struct Flow {
 
 impl Flow {
     /// Who asks, for people: `cp1`, or `the outside by leaf1`.
-    pub fn who(&self) -> String {
+    pub(crate) fn who(&self) -> String {
         match &self.door {
             Some(router) => format!("{} by {router}", self.from),
             None => self.from.clone(),

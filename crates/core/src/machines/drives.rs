@@ -17,7 +17,7 @@ pub struct Drives {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inside {
     /// The drive; empty where any will do.
-    pub drive: String,
+    pub(crate) drive: String,
     /// What it is, as the provider calls it.
     pub what: String,
     /// Whose it is.
@@ -69,7 +69,7 @@ impl Drives {
     }
 
     /// The drive of a name has something in it.
-    pub fn is_full(&self, drive: &str) -> bool {
+    pub(crate) fn is_full(&self, drive: &str) -> bool {
         self.inside.iter().any(|it| it.drive == drive)
     }
 }

@@ -24,7 +24,7 @@ impl DocumentId {
     }
 
     /// The piece of a patch that removes it.
-    pub fn deletion(&self) -> Value {
+    pub(crate) fn deletion(&self) -> Value {
         let mut value = json!({"apiVersion": "v1alpha1", "kind": self.kind});
         if let Some(name) = &self.name {
             value["name"] = json!(name);
@@ -50,7 +50,7 @@ pub(crate) fn by_id(documents: &[Value]) -> BTreeMap<DocumentId, &Value> {
 }
 
 /// The documents that go, and those that come or change. Of the one with `machine` and `cluster` only what changes comes.
-pub fn between(from: &[Value], to: &[Value]) -> (Vec<DocumentId>, Vec<Value>) {
+pub(crate) fn between(from: &[Value], to: &[Value]) -> (Vec<DocumentId>, Vec<Value>) {
     let (old, new) = (by_id(from), by_id(to));
     let gone = old.keys().filter(|id| !new.contains_key(id)).cloned().collect();
     let coming = to.iter().filter_map(|document| {

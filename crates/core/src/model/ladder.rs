@@ -7,7 +7,7 @@ use crate::cluster::section::{File, Node, Role, Rung};
 use ichor_values::key::{At, Over};
 
 /// What stands below a node's own rung, once for each combination of role, site and groups, and which one each node has.
-pub fn bases(file: &File, ground: &Rung, nodes: &[At<Node>]) -> (Vec<Rung>, Vec<u32>) {
+pub(crate) fn bases(file: &File, ground: &Rung, nodes: &[At<Node>]) -> (Vec<Rung>, Vec<u32>) {
     let mut known: HashMap<(Role, &str, Vec<&str>), u32> = HashMap::new();
     let mut bases = Vec::new();
     let base_of = nodes
@@ -26,7 +26,7 @@ pub fn bases(file: &File, ground: &Rung, nodes: &[At<Node>]) -> (Vec<Rung>, Vec<
 }
 
 /// The sections of the file that a node has too.
-pub fn ground(file: &File) -> Rung {
+pub(crate) fn ground(file: &File) -> Rung {
     Rung {
         network: file.network.clone(),
         routing: file.routing.clone(),

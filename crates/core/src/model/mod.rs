@@ -77,7 +77,7 @@ impl Cluster {
     }
 
     /// The lowest rung: the sections of the file that a node has too.
-    pub fn ground(&self) -> &Rung {
+    pub(crate) fn ground(&self) -> &Rung {
         &self.ground
     }
 
@@ -96,7 +96,7 @@ impl Cluster {
     }
 
     /// Everything that holds for node `nth`, from all rungs of the ladder.
-    pub(crate) fn settings(&self, nth: usize) -> &Rung {
+    pub fn settings(&self, nth: usize) -> &Rung {
         &self.settings[nth]
     }
 

@@ -11,10 +11,10 @@ use ichor_values::key::At;
 
 /// A rung and whose it is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Step<'c> {
+pub struct Step<'c> {
     whose: Whose<'c>,
     /// What it says.
-    pub rung: &'c Rung,
+    pub(crate) rung: &'c Rung,
     /// Where it begins; the lowest has no beginning.
     place: Option<Place>,
 }
@@ -100,7 +100,7 @@ pub(crate) fn below_nodes(cluster: &Cluster) -> impl Iterator<Item = Step<'_>> {
 }
 
 /// Every rung below the nodes' own that says something of the network, with what it says.
-pub(crate) fn networks(cluster: &Cluster) -> impl Iterator<Item = (Step<'_>, &Network)> {
+pub fn networks(cluster: &Cluster) -> impl Iterator<Item = (Step<'_>, &Network)> {
     below_nodes(cluster).filter_map(|step| Some((step, step.rung.network.get()?)))
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn find<'c, T>(
 }
 
 /// The path of what stands at `place`, where `at` says where a rung has it and `key` is its path below the rung.
-pub(crate) fn path(
+pub fn path(
     cluster: &Cluster,
     node: usize,
     key: &str,

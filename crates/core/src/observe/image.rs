@@ -37,7 +37,7 @@ impl Image {
     }
 
     /// The image of a node, by its plan alone: none where patches may name another installer.
-    pub fn planned(node: &NodePlan) -> Self {
+    pub(crate) fn planned(node: &NodePlan) -> Self {
         if !node.patches.is_empty() {
             return Self::Any;
         }

@@ -33,7 +33,7 @@ pub enum Answer {
 
 impl Answer {
     /// What a node tells, if it is the one.
-    pub fn told(&self) -> Option<&Told> {
+    pub(crate) fn told(&self) -> Option<&Told> {
         match self {
             Self::Configured(told) | Self::Maintenance { told, .. } => Some(told),
             Self::Other { .. } | Self::Silent { .. } => None,

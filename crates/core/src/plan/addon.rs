@@ -26,7 +26,7 @@ pub struct CiliumPlan {
     /// Release of the chart.
     pub version: Decided<String>,
     /// Name of the chart in its repository, or its place in a registry.
-    pub chart: Decided<String>,
+    pub(crate) chart: Decided<String>,
     /// Repository of the chart.
     pub repository: Decided<String>,
     /// The file's own values.
@@ -41,7 +41,7 @@ pub struct KubeVipPlan {
     /// The address.
     pub address: Decided<IpAddr>,
     /// Link it is announced on; none where the control planes have their addresses on different links.
-    pub interface: Option<Decided<LinkName>>,
+    pub(crate) interface: Option<Decided<LinkName>>,
 }
 
 /// Decides the pod network's software.
@@ -83,7 +83,7 @@ pub fn cilium(section: &ClusterSection, cni: &CniPlan) -> Option<CiliumPlan> {
 }
 
 /// Decides what kube-vip is told; none where the file does not ask for it.
-pub fn kube_vip(section: &ClusterSection, nodes: &[NodePlan]) -> Option<KubeVipPlan> {
+pub(crate) fn kube_vip(section: &ClusterSection, nodes: &[NodePlan]) -> Option<KubeVipPlan> {
     let written = section.kube_vip.get()?;
     let address = Decided::of(&written.address)?;
     let mut links = nodes.iter().filter(|node| node.role == Role::Controlplane).map(|node| &node.link);
@@ -93,7 +93,7 @@ pub fn kube_vip(section: &ClusterSection, nodes: &[NodePlan]) -> Option<KubeVipP
 }
 
 /// Decides whether kube-proxy runs.
-pub fn kube_proxy(section: &ClusterSection, cni: &CniPlan) -> Decided<bool> {
+pub(crate) fn kube_proxy(section: &ClusterSection, cni: &CniPlan) -> Decided<bool> {
     match cni {
         CniPlan::Cilium => Decided::or(&section.kube_proxy, false, "Cilium takes its place"),
         _ => Decided::or(&section.kube_proxy, true, "Talos runs it"),

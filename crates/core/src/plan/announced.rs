@@ -8,7 +8,7 @@ use ichor_bgp::setting::Advertise;
 use ichor_values::LinkName;
 
 /// The kinds of addresses a node announces; everything it has for others when nothing is written.
-pub fn kinds(routing: &Routing) -> Vec<Advertise> {
+pub(crate) fn kinds(routing: &Routing) -> Vec<Advertise> {
     match routing.advertise.get() {
         Some(written) => written.values().copied().collect(),
         None => Advertise::ALL.to_vec(),

@@ -71,7 +71,7 @@ fn text(files: &mut dyn Files, path: &str) -> Result<String, Unread> {
 
 /// A file that a cluster file names.
 #[derive(Clone, Debug)]
-pub struct NamedFile {
+pub(crate) struct NamedFile {
     /// The path or pattern as written, from the folder of the cluster file.
     pub path: String,
     /// The key that names it.
@@ -82,14 +82,14 @@ pub struct NamedFile {
 
 impl NamedFile {
     /// The name of the file without its folder and ending.
-    pub fn stem(&self) -> &str {
+    pub(crate) fn stem(&self) -> &str {
         let file = self.path.rsplit('/').next().unwrap_or(&self.path);
         file.trim_end_matches(".yaml").trim_end_matches(".yml")
     }
 }
 
 /// Every file `cluster` names, in the order of the file, but for those of [`patterns`].
-pub fn named(cluster: &Cluster) -> Vec<NamedFile> {
+pub(crate) fn named(cluster: &Cluster) -> Vec<NamedFile> {
     let mut names = Names(Vec::new());
     let section = cluster.section();
     if let Some(Either::Record(own)) = section.cni.get() {
@@ -105,13 +105,13 @@ pub fn named(cluster: &Cluster) -> Vec<NamedFile> {
 }
 
 /// Every pattern for files in `cluster`; only `cluster.manifests` may have them.
-pub fn patterns(cluster: &Cluster) -> impl Iterator<Item = NamedFile> {
+pub(crate) fn patterns(cluster: &Cluster) -> impl Iterator<Item = NamedFile> {
     written(cluster).filter(|manifest| manifest.path.contains('*'))
 }
 
 /// The files whose manifests go into the configurations of control planes: the pod network's own, and those of
 /// `cluster.manifests` with all that its patterns match.
-pub fn manifests(cluster: &Cluster, plan: &Plan, attachments: &Attachments) -> Vec<NamedFile> {
+pub(crate) fn manifests(cluster: &Cluster, plan: &Plan, attachments: &Attachments) -> Vec<NamedFile> {
     let mut names = Names(Vec::new());
     let section = cluster.section();
     match (&plan.cluster.cni.value, section.cni.get(), section.cilium.get()) {

@@ -46,7 +46,7 @@ pub struct Lack {
     /// What is asked for.
     pub what: &'static str,
     /// Why it cannot be done.
-    pub why: &'static str,
+    pub(crate) why: &'static str,
 }
 
 /// Everything one node asks of its backend.
@@ -65,7 +65,7 @@ pub struct Ask<'a> {
     /// Whether it has an anycast address that follows the API's health.
     pub health: bool,
     /// Whether links whose addresses are announced have others too.
-    pub more: bool,
+    pub(crate) more: bool,
 }
 
 /// Everything of `ask` that `backend` cannot do when `carrier` brings it.

@@ -22,7 +22,7 @@ pub struct BootPlan {
     /// Where Talos is installed; none where nothing was said.
     pub disk: Option<Decided<String>>,
     /// What that disk is like, where the file does not name it.
-    pub select: Option<Decided<DiskSelect>>,
+    pub(crate) select: Option<Decided<DiskSelect>>,
     /// Whether the disk is wiped first.
     pub wipe: Decided<bool>,
     /// Who makes its images.
@@ -38,7 +38,7 @@ pub struct BootPlan {
     /// What the file adds to its schematic.
     pub schematic: Option<Decided<Any>>,
     /// Overlay of a single-board computer.
-    pub sbc: Option<Decided<Word>>,
+    pub(crate) sbc: Option<Decided<Word>>,
     /// System extensions: those that are written, then those that something else in the file needs.
     pub extensions: Vec<Decided<String>>,
 }
@@ -56,7 +56,7 @@ pub enum ImagePlan {
 #[derive(Debug)]
 pub struct GivenPlan {
     /// Boot ISO, a URL or path.
-    pub iso: Option<Decided<Text>>,
+    pub(crate) iso: Option<Decided<Text>>,
     /// Disk image, a URL or path.
     pub disk: Option<Decided<Text>>,
     /// Installer image.

@@ -35,7 +35,7 @@ impl<'a> Cables<'a> {
     }
 
     /// The cables of node `nth`: its port and the far end.
-    pub fn of_node(&self, nth: usize) -> impl Iterator<Item = (&'a str, End<'a>)> {
+    pub(crate) fn of_node(&self, nth: usize) -> impl Iterator<Item = (&'a str, End<'a>)> {
         self.nodes.range((nth, "")..(nth + 1, "")).map(|((_, port), far)| (*port, *far))
     }
 }

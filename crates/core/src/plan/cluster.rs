@@ -17,7 +17,7 @@ use ichor_values::{
 };
 
 /// The addresses Tailscale gives out.
-pub const OVERLAY: &str = "100.64.0.0/10";
+pub(crate) const OVERLAY: &str = "100.64.0.0/10";
 
 /// The prefixes nodes take their addresses from: written, or derived from the cluster's id.
 pub fn prefixes(cluster: &Cluster, gaps: &mut Vec<Gap>) -> Ground {

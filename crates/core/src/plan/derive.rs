@@ -182,7 +182,7 @@ pub(crate) fn prefix6(id: u32, third: u16) -> Result<Ipv6Net, GapReason> {
 }
 
 /// `fd00:ID::fffe`.
-pub fn gateway6(id: u32) -> Result<Ipv6Addr, GapReason> {
+pub(crate) fn gateway6(id: u32) -> Result<Ipv6Addr, GapReason> {
     Ok(Ipv6Addr::new(0xfd00, id_digits(id)?, 0, 0, 0, 0, 0, 0xfffe))
 }
 

@@ -41,9 +41,9 @@ pub struct LibvirtPlan {
     /// The bridge of its own network.
     pub bridge: Decided<String>,
     /// Whether bridges are Open vSwitch's.
-    pub ovs: Decided<bool>,
+    pub(crate) ovs: Decided<bool>,
     /// Prefix of a network that libvirt makes behind NAT; none where the bridge exists.
-    pub nat: Option<Decided<Prefix>>,
+    pub(crate) nat: Option<Decided<Prefix>>,
 }
 
 /// The hypervisors, in the order of their names.

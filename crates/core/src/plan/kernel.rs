@@ -26,9 +26,9 @@ pub struct KernelPlan {
     /// Arguments.
     pub args: Vec<Decided<String>>,
     /// Modules to load.
-    pub modules: Vec<Decided<String>>,
+    pub(crate) modules: Vec<Decided<String>>,
     /// Settings, by key.
-    pub sysctls: BTreeMap<String, Decided<String>>,
+    pub(crate) sysctls: BTreeMap<String, Decided<String>>,
 }
 
 /// Decides what the kernel of a node is told.

@@ -16,13 +16,13 @@ pub struct Kind {
 
 impl Kind {
     /// The first of them.
-    pub fn first(&self) -> usize {
+    pub(crate) fn first(&self) -> usize {
         self.nodes[0]
     }
 }
 
 /// Sorts nodes by kind, in the order in which the first of each stands in the file.
-pub fn kinds(nodes: &[NodePlan]) -> Vec<Kind> {
+pub(crate) fn kinds(nodes: &[NodePlan]) -> Vec<Kind> {
     let mut kinds: Vec<Kind> = Vec::new();
     let mut classes = Classes::default();
     for node in nodes {

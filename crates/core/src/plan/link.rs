@@ -16,7 +16,7 @@ use crate::cluster::section::{Addressing, BondHash, BondMode, Link};
 use ichor_values::{LinkName, Mac, Mtu, VlanId};
 
 /// The metric of a route that names none.
-pub const METRIC: u32 = 1024;
+pub(crate) const METRIC: u32 = 1024;
 
 /// The longest name of a link.
 const LONGEST_NAME: usize = 15;

@@ -11,9 +11,9 @@ pub(crate) struct BondPlan {
     /// How they share it.
     pub mode: Decided<BondMode>,
     /// Milliseconds between two looks at the members.
-    pub miimon: Decided<u32>,
+    pub(crate) miimon: Decided<u32>,
     /// How packets are spread.
-    pub hash: Decided<BondHash>,
+    pub(crate) hash: Decided<BondHash>,
 }
 
 impl BondPlan {
@@ -32,7 +32,7 @@ impl BondPlan {
 }
 
 /// Whether a bridge speaks the spanning tree protocol.
-pub fn stp(bridge: &Bridge) -> Decided<bool> {
+pub(crate) fn stp(bridge: &Bridge) -> Decided<bool> {
     Decided::or(&bridge.stp, false, "nodes are no switches")
 }
 

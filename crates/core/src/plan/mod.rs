@@ -78,15 +78,15 @@ pub struct Plan {
     /// Every node, in the order of the file.
     pub nodes: Vec<NodePlan>,
     /// Those that route, by how they do.
-    pub routed: Vec<RoutedNodes>,
+    pub(crate) routed: Vec<RoutedNodes>,
     /// The nodes again, sorted into those that are alike.
-    pub kinds: Vec<Kind>,
+    pub(crate) kinds: Vec<Kind>,
     /// The routers of the fabric, in the order of the file.
     pub routers: Vec<RouterPlan>,
     /// Where virtual machines are made, in the order of the names.
     pub hypervisors: Vec<HypervisorPlan>,
     /// What should have been derived and could not.
-    pub gaps: Vec<Gap>,
+    pub(crate) gaps: Vec<Gap>,
 }
 
 impl Plan {
@@ -114,7 +114,7 @@ impl Plan {
 
 /// A value that a rule could not give.
 #[derive(Clone, Debug)]
-pub struct Gap {
+pub(crate) struct Gap {
     /// Number of the node, or none for the cluster.
     pub node: Option<usize>,
     /// The key that must be written.
@@ -164,7 +164,7 @@ pub struct ClusterPlan {
     /// More names for the API server's certificate.
     pub sans: Option<Decided<List<DnsName>>>,
     /// Pod networks.
-    pub pods: Decided<Vec<IpNet>>,
+    pub(crate) pods: Decided<Vec<IpNet>>,
     /// Service networks.
     pub services: Decided<Vec<IpNet>>,
     /// The pod network's software.
@@ -174,19 +174,19 @@ pub struct ClusterPlan {
     /// Cilium's chart, where Cilium is the pod network.
     pub cilium: Option<CiliumPlan>,
     /// Whether kube-proxy runs.
-    pub kube_proxy: Decided<bool>,
+    pub(crate) kube_proxy: Decided<bool>,
     /// kube-vip, where it holds the address of the API.
-    pub kube_vip: Option<KubeVipPlan>,
+    pub(crate) kube_vip: Option<KubeVipPlan>,
     /// Port of the API balancer on every node.
-    pub kubeprism: Decided<u16>,
+    pub(crate) kubeprism: Decided<u16>,
     /// How nodes find each other.
     pub discovery: DiscoveryPlan,
     /// Registry mirrors and credentials.
     pub registries: RegistriesPlan,
     /// Talos' ingress firewall.
-    pub firewall: Decided<Firewall>,
+    pub(crate) firewall: Decided<Firewall>,
     /// Disk encryption.
-    pub encryption: EncryptionPlan,
+    pub(crate) encryption: EncryptionPlan,
     /// Prefixes of the nodes' addresses, cluster-wide.
     pub node: Prefixes,
     /// Prefixes of the nodes' loopbacks, cluster-wide.
@@ -239,7 +239,7 @@ pub struct NodePlan {
     /// Where it stands.
     pub site: Option<Word>,
     /// Groups whose settings it has.
-    pub groups: Vec<Word>,
+    pub(crate) groups: Vec<Word>,
     /// What Talos runs on.
     pub platform: Decided<Platform>,
     /// Architecture.
@@ -413,7 +413,7 @@ pub(crate) mod tests {
     }
 
     /// The plan of a text without problems.
-    pub fn planned(text: &'static str) -> Plan {
+    pub(crate) fn planned(text: &'static str) -> Plan {
         planned_with(text).1
     }
 

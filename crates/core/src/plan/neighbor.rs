@@ -22,7 +22,7 @@ pub struct NeighborPlan {
     /// How it is found.
     pub peer: Peer,
     /// Whether it takes IPv4 routes over an IPv6 session; taken for granted where its software is unknown.
-    pub extended_nexthop: bool,
+    pub(crate) extended_nexthop: bool,
     /// Its AS number; none when any external one will do.
     pub asn: Option<Decided<Asn>>,
     /// Fast detection of a dead path.

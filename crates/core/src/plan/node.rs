@@ -23,7 +23,7 @@ use ichor_values::key::{At, Key};
 use ichor_values::{AddressOrPrefix4, AddressOrPrefix6, Asn, LinkName, TalosVersion};
 
 /// The cluster-wide prefixes nodes take their addresses from.
-pub struct Ground {
+pub(crate) struct Ground {
     pub node: Prefixes,
     pub loopback: Prefixes,
     pub gateway: Option<Decided<Ipv6Addr>>,

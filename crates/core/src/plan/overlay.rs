@@ -17,7 +17,7 @@ pub struct TailscalePlan {
     /// Whether a key is minted for the node.
     pub mint: Decided<bool>,
     /// Tags of the node.
-    pub tags: Option<Decided<List<Text>>>,
+    pub(crate) tags: Option<Decided<List<Text>>>,
     /// Prefixes that the node announces in the overlay.
     pub routes: Option<Decided<List<Prefix>>>,
 }

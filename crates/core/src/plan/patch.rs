@@ -18,13 +18,13 @@ use crate::model::{Cluster, rung};
 /// Every patch that is not in the SOPS form.
 #[derive(Debug, Default)]
 pub struct Patches {
-    pub(crate) list: Vec<Patch>,
+    pub list: Vec<Patch>,
     pub(crate) by_place: HashMap<Place, usize>,
 }
 
 /// One patch, where one rung names it.
 #[derive(Debug)]
-pub(crate) struct Patch {
+pub struct Patch {
     /// Key path.
     pub key: String,
     /// Where it is named.
@@ -39,7 +39,7 @@ pub(crate) struct Patch {
 
 /// What a patch holds.
 #[derive(Debug)]
-pub(crate) enum Content {
+pub enum Content {
     /// Talos documents, to be merged; those that only take one away are left out.
     Documents(Vec<Value>),
     /// RFC 6902 operations.
@@ -60,7 +60,7 @@ impl Patch {
     }
 
     /// Its documents of one kind.
-    pub fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Value> {
+    pub(crate) fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Value> {
         self.documents().iter().filter(move |document| document::kind(document) == Some(kind))
     }
 
@@ -112,7 +112,7 @@ impl Patches {
     }
 
     /// The patches that a rung lists.
-    pub(crate) fn of<'p>(&'p self, settings: &Rung) -> impl Iterator<Item = &'p Patch> {
+    pub fn of<'p>(&'p self, settings: &Rung) -> impl Iterator<Item = &'p Patch> {
         settings.patches.items().filter_map(|patch| self.list.get(*self.by_place.get(&patch.place)?))
     }
 }

@@ -23,7 +23,7 @@ impl NodePlan {
 }
 
 /// Whether the kernel gives such a name to a port when nobody renames it: `eth0`.
-pub fn is_plain(name: &str) -> bool {
+pub(crate) fn is_plain(name: &str) -> bool {
     name.strip_prefix("eth").is_some_and(|rest| rest.parse::<u16>().is_ok())
 }
 

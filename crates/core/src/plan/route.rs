@@ -20,9 +20,9 @@ pub struct RoutedNodes {
 
 /// Plans BGP node by node, each difference once.
 #[derive(Default)]
-pub struct Routes {
+pub(crate) struct Routes {
     /// In the order in which the first of each stands in the file.
-    pub planned: Vec<RoutedNodes>,
+    pub(crate) planned: Vec<RoutedNodes>,
     classes: Classes<RoutingClass>,
 }
 

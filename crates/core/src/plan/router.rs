@@ -90,7 +90,7 @@ fn derived_id(nth: usize, addresses: &[Decided<IpAddr>]) -> Decided<Ipv4Addr> {
 }
 
 /// The router id of the `nth` router when it has neither one nor an IPv4 address.
-pub fn numbered(nth: usize) -> Ipv4Addr {
+pub(crate) fn numbered(nth: usize) -> Ipv4Addr {
     let [.., high, low] = u32::try_from(nth + 1).unwrap_or(u32::MAX).to_be_bytes();
     Ipv4Addr::new(10, 255, 255_u8.wrapping_sub(high), low)
 }

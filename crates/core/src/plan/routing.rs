@@ -37,7 +37,7 @@ pub struct RoutingPlan {
     /// Whom it peers with.
     pub neighbors: Vec<NeighborPlan>,
     /// What is let in and out.
-    pub policy: PolicyPlan,
+    pub(crate) policy: PolicyPlan,
     /// Seconds that neighbours keep routes through a planned restart; none where they drop them.
     pub graceful_restart: Option<Decided<u16>>,
     /// The speaker of service addresses.
@@ -93,7 +93,7 @@ pub(crate) struct RoutingInputs<'a> {
     /// Whether it has an anycast address that follows the API's health.
     pub health: bool,
     /// Whether links whose addresses are announced have others besides.
-    pub more: bool,
+    pub(crate) more: bool,
 }
 
 /// Decides everything about a node's BGP.

@@ -24,7 +24,7 @@ pub struct RegistriesPlan {
     /// Mirrors by registry.
     pub mirrors: Option<Decided<Map<DnsName, List<Url>>>>,
     /// Credentials by registry.
-    pub auth: Option<Decided<Map<DnsName, RegistryAuth>>>,
+    pub(crate) auth: Option<Decided<Map<DnsName, RegistryAuth>>>,
 }
 
 /// Disk encryption.
@@ -33,7 +33,7 @@ pub struct EncryptionPlan {
     /// Key of the partition that holds the machine's configuration.
     pub state: Option<Decided<Either<DiskKey, Kms>>>,
     /// Key of the partition that holds the workloads' data.
-    pub ephemeral: Option<Decided<Either<DiskKey, Kms>>>,
+    pub(crate) ephemeral: Option<Decided<Either<DiskKey, Kms>>>,
 }
 
 impl EncryptionPlan {
@@ -63,7 +63,7 @@ pub fn registries(section: &ClusterSection) -> RegistriesPlan {
 }
 
 /// The keys of encrypted partitions.
-pub fn encryption(section: &ClusterSection) -> EncryptionPlan {
+pub(crate) fn encryption(section: &ClusterSection) -> EncryptionPlan {
     let none = Encryption::default();
     let Encryption { state, ephemeral } = section.encryption.get().unwrap_or(&none);
     EncryptionPlan { state: Decided::of(state), ephemeral: Decided::of(ephemeral) }

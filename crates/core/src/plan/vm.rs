@@ -35,7 +35,7 @@ pub struct VmPlan {
     /// Where the disk is.
     pub storage: Decided<String>,
     /// Where ISO images are.
-    pub iso: Decided<String>,
+    pub(crate) iso: Decided<String>,
     /// Model of its ports.
     pub nic: Decided<String>,
     /// Bridge of its ports.
@@ -53,9 +53,9 @@ pub struct VmPlan {
     /// Whether the guest agent is used.
     pub guest_agent: Decided<bool>,
     /// Resource pool.
-    pub pool: Option<Decided<Text>>,
+    pub(crate) pool: Option<Decided<Text>>,
     /// Tags.
-    pub tags: Option<Decided<List<Word>>>,
+    pub(crate) tags: Option<Decided<List<Word>>>,
     /// More arguments for QEMU.
     pub args: Option<Decided<List<Text>>>,
 }
@@ -80,7 +80,7 @@ fn hypervisor(cluster: &Cluster, vm: &Vm) -> Option<Decided<Word>> {
 }
 
 /// What a virtual machine is decided from, besides its own section.
-pub struct Ground<'c> {
+pub(crate) struct Ground<'c> {
     /// The cluster.
     pub cluster: &'c Cluster,
     /// Architecture of the node.
@@ -184,7 +184,7 @@ fn boot(vm: &Vm, from: BootFrom) -> Decided<Vec<BootDevice>> {
 }
 
 /// Gives every machine a host whose hypervisor lists its hosts: those of one role take them in turn.
-pub fn spread(file: &File, nodes: &mut [NodePlan]) {
+pub(crate) fn spread(file: &File, nodes: &mut [NodePlan]) {
     let mut turns: BTreeMap<(Word, bool), usize> = BTreeMap::new();
     for node in nodes {
         let Some(vm) = node.vm.as_deref_mut() else { continue };

@@ -11,7 +11,7 @@ use ichor_values::{LinkName, Mtu};
 
 impl NodePlan {
     /// Whether the node has a way to `address`; what a DHCP server gives it is not known.
-    pub fn leads_to(&self, address: IpAddr) -> bool {
+    pub(crate) fn leads_to(&self, address: IpAddr) -> bool {
         let gateway = match address {
             IpAddr::V4(_) => self.gateway.v4.is_some(),
             IpAddr::V6(v6) => self.gateway.v6.is_some() && !v6.is_unicast_link_local(),

@@ -23,7 +23,7 @@ fn is_part(net: IpNet, aggregate: IpNet) -> bool {
 }
 
 /// The aggregates that nodes announce. `parts` is all that is no aggregate.
-pub fn all(graph: &Graph, network: &Network, parts: &[Destination]) -> Vec<(IpNet, Origin)> {
+pub(crate) fn all(graph: &Graph, network: &Network, parts: &[Destination]) -> Vec<(IpNet, Origin)> {
     let mut wanted: BTreeSet<IpNet> = BTreeSet::new();
     for model in &network.nodes {
         wanted.extend(&model.fabric.aggregates);

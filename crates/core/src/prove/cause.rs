@@ -6,7 +6,7 @@ use ichor_bgp::model::Family;
 
 /// What keeps a destination out, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Cause {
+pub(crate) struct Cause {
     what: What,
     /// Where it is, if not with the one who was asked about.
     at: Option<u32>,

@@ -96,7 +96,7 @@ pub struct Destination {
     /// Why nobody has, where that is so.
     pub absence: Option<Absence>,
     /// Which of the graph's gates let them through.
-    pub passes: Vec<bool>,
+    pub(crate) passes: Vec<bool>,
 }
 
 impl Destination {
@@ -122,7 +122,7 @@ impl Destination {
 }
 
 /// Everything that shall be reached in a network. `serves` says of a node whether its speaker's session works.
-pub fn all(
+pub(crate) fn all(
     graph: &Graph,
     network: &Network,
     plan: &Plan,
@@ -212,7 +212,7 @@ impl Found {
 }
 
 /// AS number of a speaker, if the node takes this prefix from it.
-pub(crate) fn given(workload: &Workload, net: IpNet) -> Result<u32, Absence> {
+pub fn given(workload: &Workload, net: IpNet) -> Result<u32, Absence> {
     if !workload.families.contains(&Family::of(net)) {
         return Err(Absence::Family);
     }
@@ -223,7 +223,7 @@ pub(crate) fn given(workload: &Workload, net: IpNet) -> Result<u32, Absence> {
 }
 
 /// The address that stands for a pool: its first, or of IPv6 the one behind it, which is an ordinary one.
-pub fn one_of(pool: IpNet) -> IpNet {
+pub(crate) fn one_of(pool: IpNet) -> IpNet {
     let mut hosts = pool.hosts();
     let first = hosts.next();
     let second = if pool.addr().is_ipv6() { hosts.next() } else { None };

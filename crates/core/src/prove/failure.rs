@@ -21,7 +21,7 @@ pub enum Failure {
 }
 
 /// Everything that can fail: routers, nodes, links, speakers.
-pub fn all(graph: &Graph, network: &Network) -> Vec<Failure> {
+pub(crate) fn all(graph: &Graph, network: &Network) -> Vec<Failure> {
     let nodes = (0..).take(graph.nodes);
     let links = (0..).take(graph.links.len());
     let speakers = (0..).zip(&network.nodes).filter(|(_, model)| model.workload.is_some());
@@ -36,7 +36,7 @@ pub fn all(graph: &Graph, network: &Network) -> Vec<Failure> {
 
 impl Failure {
     /// All sessions between two, by their names: `cp1:leaf1`. Where one link has just these, it is that link.
-    pub fn between(name: &str, graph: &Graph) -> Option<Self> {
+    pub(crate) fn between(name: &str, graph: &Graph) -> Option<Self> {
         let (one, other) = name.split_once(':')?;
         let called = |name: &str| {
             let named = graph.vertices.iter().zip(0..).filter(move |(vertex, _)| vertex.name == name);
@@ -77,7 +77,7 @@ impl Failure {
     }
 
     /// Whether it is known by this name too: a link by the port at either of its ends.
-    pub fn is_called(self, name: &str, graph: &Graph, network: &Network) -> bool {
+    pub(crate) fn is_called(self, name: &str, graph: &Graph, network: &Network) -> bool {
         let at_an_end = |edge: u32| {
             let Session(one, other) = network.sessions[graph.edges[edge as usize].session];
             [one, other].into_iter().any(|end| end_name(network, end).is_some_and(|known| known == name))

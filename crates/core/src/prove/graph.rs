@@ -15,7 +15,7 @@ pub const PREFERENCE: u32 = 100;
 
 /// What communities on a route ask of everyone who takes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Marks {
+pub(crate) struct Marks {
     /// Not to pass it on to another AS.
     pub kept: bool,
     /// To take any other way instead, if there is one.
@@ -69,15 +69,15 @@ pub struct Vertex {
     /// How often it puts its AS number in front once more.
     pub prepend: u8,
     /// The local preference it gives to what comes in.
-    pub preference: u32,
+    pub(crate) preference: u32,
     /// What its communities ask of others.
-    pub marks: Marks,
+    pub(crate) marks: Marks,
     /// Which of [`Graph::gates`] it has toward what comes in.
     pub gate: usize,
     /// Whether it gives nodes a default route.
-    pub defaults: bool,
+    pub(crate) defaults: bool,
     /// How many sessions it shall have.
-    pub meant: usize,
+    pub(crate) meant: usize,
     /// Its sessions, each with who is at the other end.
     pub edges: Vec<(u32, u32)>,
     /// Those of them with somebody who passes on what others say.
@@ -92,7 +92,7 @@ pub struct Edge {
     /// Its ends.
     pub ends: (u32, u32),
     /// Whether it carries IPv4 and IPv6.
-    pub carries: [bool; 2],
+    pub(crate) carries: [bool; 2],
     /// Which of the network's sessions it is.
     pub session: usize,
     /// Which of [`Graph::links`] it goes over.
@@ -101,7 +101,7 @@ pub struct Edge {
 
 impl Edge {
     /// Whether it carries a family.
-    pub fn carries(&self, family: Family) -> bool {
+    pub(crate) fn carries(&self, family: Family) -> bool {
         self.carries[family as usize]
     }
 

@@ -56,7 +56,7 @@ impl Islands {
     }
 
     /// Whether any way is left from someone to the destination of `spread`.
-    pub fn connect(&self, graph: &Graph, spread: &Spread<'_>, vertex: u32) -> bool {
+    pub(crate) fn connect(&self, graph: &Graph, spread: &Spread<'_>, vertex: u32) -> bool {
         let here = self.around(graph, spread, vertex);
         spread.givers().any(|giver| {
             giver == vertex || self.around(graph, spread, giver).iter().any(|there| here.contains(there))

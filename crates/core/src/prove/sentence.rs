@@ -13,7 +13,7 @@ use ichor_values::listing::listed;
 const NAMED: usize = 3;
 
 /// The prefixes of a destination.
-pub fn named(target: &Destination) -> String {
+pub(crate) fn named(target: &Destination) -> String {
     match &target.nets[..] {
         [one] => one.to_string(),
         [one, other] => format!("{one} and {other}"),
@@ -29,7 +29,7 @@ pub fn crowd<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 }
 
 /// A node whose default routes lead it also to a router that has no way.
-pub fn dropped(graph: &Graph, target: &Destination, node: u32, router: u32) -> String {
+pub(crate) fn dropped(graph: &Graph, target: &Destination, node: u32, router: u32) -> String {
     let name = |vertex: u32| &graph.vertices[vertex as usize].name;
     format!(
         "some packets of {} to {} are lost: {} gives it a default route and has no way there",
@@ -41,7 +41,7 @@ pub fn dropped(graph: &Graph, target: &Destination, node: u32, router: u32) -> S
 
 /// Those who have no route to one destination, put together by the cause.
 #[derive(Default)]
-pub struct Missing(Vec<u32>);
+pub(crate) struct Missing(Vec<u32>);
 
 impl Missing {
     /// Adds one.

@@ -71,7 +71,7 @@ impl Route {
 
 /// Why someone does not take a route over a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Refused {
+pub(crate) enum Refused {
     /// The session does not carry the family.
     Family,
     /// The neighbour has no route itself.
@@ -226,7 +226,7 @@ impl<'g> Spread<'g> {
     }
 
     /// Whether someone had a route before something was taken away.
-    pub fn had(&self, vertex: u32) -> bool {
+    pub(crate) fn had(&self, vertex: u32) -> bool {
         let first = self.before.iter().find(|(changed, _)| *changed == vertex);
         first.map_or_else(|| self.has(vertex), |(_, route)| route.via != NONE)
     }
@@ -260,13 +260,13 @@ impl<'g> Spread<'g> {
     }
 
     /// Whether someone takes a route from a neighbour, be it the best or not.
-    pub fn is_told(&self, vertex: u32) -> bool {
+    pub(crate) fn is_told(&self, vertex: u32) -> bool {
         let edges = &self.graph.vertices[vertex as usize].edges;
         edges.iter().any(|(edge, _)| self.offer(*edge, vertex).is_ok())
     }
 
     /// Why someone takes nothing over a session; none if it does.
-    pub fn refusal(&self, edge: u32, to: u32) -> Option<Refused> {
+    pub(crate) fn refusal(&self, edge: u32, to: u32) -> Option<Refused> {
         self.offer(edge, to).err()
     }
 

@@ -58,19 +58,19 @@ pub struct Study {
     /// By destination.
     pub reaches: Vec<Reach>,
     /// Destinations that no router, or not every router, has.
-    pub unreached: Tally,
+    pub(crate) unreached: Tally,
     /// Destinations that nodes do not reach.
-    pub apart: Tally,
+    pub(crate) apart: Tally,
     /// Destinations that nodes reach only because somebody gives them a default route.
-    pub led: Tally,
+    pub(crate) led: Tally,
     /// Routers whose way leads through a node that does not have the destination.
     pub through: Tally,
     /// Nodes that have a destination to give, and prefer another's way to it.
-    pub outdone: Tally,
+    pub(crate) outdone: Tally,
     /// Destinations for which BGP never comes to rest.
     pub(crate) restless: Tally,
     /// Packets that end where nobody has their destination.
-    pub dropped: Tally,
+    pub(crate) dropped: Tally,
     /// What failures take away, by what fails at once; those that take nothing are left out.
     pub outcomes: BTreeMap<Vec<Failure>, Outcome>,
 }

@@ -29,7 +29,7 @@ impl Tally {
     }
 
     /// Adds all of another.
-    pub fn join(&mut self, other: Self) {
+    pub(crate) fn join(&mut self, other: Self) {
         self.count += other.count;
         for (words, size) in other.examples.into_iter().zip(other.sizes) {
             if self.has_room() {

@@ -4,7 +4,7 @@ use crate::plan::NodePlan;
 use ichor_talos::asset::{Factory, Order};
 
 /// What is asked of the Image Factory for a node.
-pub fn order<'n>(node: &'n NodePlan, id: &'n str) -> Order<'n> {
+pub(crate) fn order<'n>(node: &'n NodePlan, id: &'n str) -> Order<'n> {
     Order {
         id,
         talos: &node.talos.value,

@@ -20,7 +20,7 @@ pub mod schematic;
 mod talosconfig;
 pub mod topology;
 pub mod tree;
-pub(crate) mod xml;
+pub mod xml;
 
 use ichor_values::Issue;
 

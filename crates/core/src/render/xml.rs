@@ -13,17 +13,19 @@ pub struct Element {
 
 impl Element {
     /// An empty element.
-    pub fn new(name: &'static str) -> Self {
+    pub(crate) fn new(name: &'static str) -> Self {
         Self { name, attributes: Vec::new(), children: Vec::new(), text: String::new() }
     }
 
     /// With one more attribute.
+    #[must_use]
     pub fn with(mut self, name: &'static str, value: impl Display) -> Self {
         self.attributes.push((name, value.to_string()));
         self
     }
 
     /// With one more element at its end.
+    #[must_use]
     pub fn hold(mut self, child: Element) -> Self {
         self.children.push(child);
         self
@@ -36,7 +38,7 @@ impl Element {
     }
 
     /// With this text in it.
-    pub fn say(mut self, text: impl Display) -> Self {
+    pub(crate) fn say(mut self, text: impl Display) -> Self {
         self.text = text.to_string();
         self
     }
@@ -71,7 +73,7 @@ impl Display for Element {
 /// `text` as XML character data or attribute value.
 ///
 /// XML 1.0 has no way at all to write most control characters: they become U+FFFD.
-pub fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

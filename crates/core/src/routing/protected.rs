@@ -17,7 +17,7 @@ pub fn protected(plan: &Plan) -> Protected {
 }
 
 /// What no speaker's filter may let through: default routes, and every prefix and address of nodes, API and routers.
-pub fn forbidden(plan: &Plan) -> Vec<IpNet> {
+pub(crate) fn forbidden(plan: &Plan) -> Vec<IpNet> {
     let of_cluster = [&plan.cluster.node, &plan.cluster.loopback];
     let host = |(net, _): (IpNet, Origin)| IpNet::from(net.addr());
     let mut nets: Vec<IpNet> = Family::ALL.map(Family::everything).to_vec();

@@ -39,9 +39,9 @@ pub struct Router {
     /// Password of its sessions, unless a node has another.
     pub password: Option<Secret>,
     /// Its sessions.
-    pub peers: Vec<Peer>,
+    pub(crate) peers: Vec<Peer>,
     /// What it takes from nodes: a node that leaks must not hurt it.
-    pub accepts: Filter,
+    pub(crate) accepts: Filter,
 }
 
 /// One session of a router.

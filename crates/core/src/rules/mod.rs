@@ -47,7 +47,7 @@ pub struct Rule {
 
 impl Rule {
     /// What it says of itself.
-    pub fn explanation(&self) -> Explanation {
+    pub(crate) fn explanation(&self) -> Explanation {
         let Self { id, severity, summary, failure, fix, look: _ } = *self;
         Explanation { id, severity, summary, failure, fix }
     }
@@ -111,7 +111,7 @@ impl Finding {
 }
 
 /// A subject and its rules.
-pub type Group = (&'static str, &'static [Rule]);
+pub(crate) type Group = (&'static str, &'static [Rule]);
 
 /// The rules by folder and subject, in the order of the reference.
 pub(crate) const GROUPS: [&[Group]; 9] = [
@@ -139,7 +139,7 @@ pub fn explanations() -> Vec<(&'static str, Vec<Explanation>)> {
 }
 
 /// The rule of this id.
-pub fn find(id: &str) -> Option<&'static Rule> {
+pub(crate) fn find(id: &str) -> Option<&'static Rule> {
     all().find(|rule| rule.id == id)
 }
 

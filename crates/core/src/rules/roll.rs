@@ -71,12 +71,12 @@ impl<'p> Roll<'p> {
     }
 
     /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
     /// The first node; there must be one.
-    pub fn first(&self) -> &'p NodePlan {
+    pub(crate) fn first(&self) -> &'p NodePlan {
         self.named[0].0
     }
 
@@ -95,7 +95,7 @@ impl<'p> Roll<'p> {
 
     /// The second node, or the only one: where a value stands that an earlier node has already. What was written goes
     /// before what has no place but the node's, because it follows from something else.
-    pub fn later(&self) -> Option<(&'p NodePlan, Place)> {
+    pub(crate) fn later(&self) -> Option<(&'p NodePlan, Place)> {
         let second = self.named.get(1).or(self.named.first());
         let is_written = |(node, place): &&(&NodePlan, Place)| *place != node.place;
         second.filter(is_written).or_else(|| self.named.iter().find(is_written)).or(second).copied()
@@ -145,7 +145,7 @@ pub(super) struct Rolls<'p, K> {
 
 impl<'p, K: Ord> Rolls<'p, K> {
     /// No nodes yet.
-    pub fn new(plan: &'p Plan) -> Self {
+    pub(crate) fn new(plan: &'p Plan) -> Self {
         Self { plan, rolls: BTreeMap::new() }
     }
 
@@ -171,7 +171,7 @@ type Remark = (Option<Place>, String, String);
 
 impl Rolls<'_, Remark> {
     /// Says `message` of `key`, a key that nodes have or of the cluster, written at `place`, for all of `nodes`.
-    pub fn say(
+    pub(crate) fn say(
         &mut self,
         key: impl Into<String>,
         place: Option<Place>,
@@ -185,7 +185,7 @@ impl Rolls<'_, Remark> {
     }
 
     /// Reports all of it: under the rung that has the key, or under the first node.
-    pub fn report(self, context: &Context<'_>, found: &mut Found) {
+    pub(crate) fn report(self, context: &Context<'_>, found: &mut Found) {
         for ((place, key, message), roll) in self {
             let rung = rung::around(context.cluster, roll.first().nth, place);
             let known = roll.count() == 1 && rung.is_node();

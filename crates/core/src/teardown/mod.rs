@@ -74,7 +74,7 @@ impl Machine {
     }
 
     /// Whether something of it stays that somebody may have to see to.
-    pub fn stays(&self, reset: bool) -> bool {
+    pub(crate) fn stays(&self, reset: bool) -> bool {
         matches!((self, self.fate(reset)), (Self::Unprovided | Self::Real(_) | Self::Foreign(..), Fate::Left))
     }
 }

@@ -84,7 +84,7 @@ pub struct Step {
     /// In what its image is another one, where it runs the release already.
     pub other: Option<String>,
     /// The image that it shall run.
-    pub expects: Image,
+    pub(crate) expects: Image,
     /// How.
     pub way: Way,
     /// What that means for etcd.

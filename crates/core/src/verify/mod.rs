@@ -76,7 +76,7 @@ impl Verdict {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cause {
     /// The check.
-    pub check: &'static str,
+    pub(crate) check: &'static str,
     /// The node; none for what is the whole cluster's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
@@ -86,7 +86,7 @@ pub struct Cause {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
     /// The check.
-    pub check: &'static str,
+    pub(crate) check: &'static str,
     /// What came of it.
     #[serde(flatten)]
     pub verdict: Verdict,
@@ -103,7 +103,7 @@ pub struct NodeReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Contact>,
     /// Its checks.
-    pub checks: Vec<Outcome>,
+    pub(crate) checks: Vec<Outcome>,
 }
 
 /// A cluster and its checks.
@@ -114,7 +114,7 @@ pub struct Report {
     /// The nodes that were looked at, in the order of the file.
     pub nodes: Vec<NodeReport>,
     /// What is the whole cluster's.
-    pub checks: Vec<Outcome>,
+    pub(crate) checks: Vec<Outcome>,
 }
 
 impl Report {

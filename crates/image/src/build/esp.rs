@@ -6,10 +6,10 @@ use crate::oci::{Entry, Root};
 use ichor_values::Arch;
 
 /// The label of the partition and of its file system.
-pub const LABEL: &str = "EFI";
+pub(crate) const LABEL: &str = "EFI";
 
 /// Where systemd-boot reads its settings.
-pub const SETTINGS: &str = "loader/loader.conf";
+pub(crate) const SETTINGS: &str = "loader/loader.conf";
 
 /// The files. `settings` are those of systemd-boot.
 pub fn tree(profile: &Profile, loader: &Content, uki: &Content, settings: &str) -> Root {

@@ -12,7 +12,7 @@ use ichor_talos::release;
 use ichor_values::{Issue, TalosVersion};
 
 /// The extension that holds a configuration, and the one that lists the modules of all others.
-pub const EMBEDDED: &str = "embedded-config";
+pub(crate) const EMBEDDED: &str = "embedded-config";
 pub(super) const MODULES: &str = "modules.dep";
 
 /// Where modules are in the root file system of an extension, each in the folder of its kernel.

@@ -52,9 +52,9 @@ const SPECIAL: &str = "\\{}&$|;<>\"";
 #[derive(Clone, Debug)]
 pub struct Loader {
     /// For the first sector of the disk.
-    pub code: Vec<u8>,
+    pub(crate) code: Vec<u8>,
     /// For the partition.
-    pub core: Vec<u8>,
+    pub(crate) core: Vec<u8>,
 }
 
 /// Why there is none.
@@ -100,11 +100,11 @@ pub fn config(profile: &Profile) -> String {
 }
 
 /// Where kernel and initramfs are on the boot partition, and the menu.
-pub const KERNEL: &str = "A/vmlinuz";
+pub(crate) const KERNEL: &str = "A/vmlinuz";
 /// The first file system.
 pub(crate) const INITRAMFS: &str = "A/initramfs.xz";
 /// The menu.
-pub const CONFIG: &str = "grub/grub.cfg";
+pub(crate) const CONFIG: &str = "grub/grub.cfg";
 
 /// A command line as GRUB has to be told it.
 pub fn quote(line: &str) -> String {

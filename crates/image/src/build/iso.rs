@@ -13,7 +13,7 @@ use ichor_values::Arch;
 use ichor_values::TalosVersion;
 
 /// What the reset entry adds to the command line.
-pub const RESET: &str = "talos.experimental.wipe=system";
+pub(crate) const RESET: &str = "talos.experimental.wipe=system";
 
 /// What systemd-boot is told.
 const SETTINGS: &str = "timeout 10\n\nsecure-boot-enroll off\n";

@@ -395,7 +395,7 @@ fn put<T>(place: &mut Option<Found<T>>, from: &str, it: T) {
 }
 
 /// The release that a text such as `/etc/os-release` names.
-pub(crate) fn release(text: &str) -> Option<TalosVersion> {
+pub fn release(text: &str) -> Option<TalosVersion> {
     let value = text.lines().find_map(|line| line.trim().strip_prefix("VERSION_ID="))?;
     TalosVersion::parse(value.trim_matches(['"', '\'', '\0'])).ok()
 }

@@ -63,11 +63,6 @@ impl Product {
         endings.iter().map(|ending| format!("{stem}{ending}")).collect()
     }
 
-    /// Whether it is a disk, in whatever form.
-    pub fn is_disk(self) -> bool {
-        matches!(self, Self::Disk | Self::Qcow2 | Self::Gcp)
-    }
-
     /// Whether it is what installs, in whatever form.
     pub fn is_installer(self) -> bool {
         matches!(self, Self::Installer | Self::Layout)

@@ -18,15 +18,15 @@ const MOUNT_POINTS: [&str; 6] = ["dev", "etc", "proc", "run", "sys", "var/lib"];
 pub(super) struct Container {
     pub root: Root,
     /// Programs of the daemon, as paths of the input.
-    pub programs: Vec<String>,
+    pub(crate) programs: Vec<String>,
     /// Libraries, as paths of the input.
-    pub libraries: Vec<String>,
+    pub(crate) libraries: Vec<String>,
     /// The package of the daemon.
     pub daemon: Option<Package>,
     /// All packages of which there is a file, each with its files.
-    pub packages: Vec<(Package, Vec<String>)>,
+    pub(crate) packages: Vec<(Package, Vec<String>)>,
     /// Files of no package.
-    pub strays: Vec<String>,
+    pub(crate) strays: Vec<String>,
 }
 
 /// Takes what is wanted out of the input.

@@ -19,11 +19,11 @@ pub struct Elf {
     /// The loader that starts it; nothing for libraries and static programs.
     pub(crate) interpreter: Option<String>,
     /// The libraries it needs, by their names.
-    pub needed: Vec<String>,
+    pub(crate) needed: Vec<String>,
     /// Where it wants its own libraries and those of its libraries to be looked for.
     pub(crate) rpath: Vec<String>,
     /// Where it wants its own libraries to be looked for.
-    pub runpath: Vec<String>,
+    pub(crate) runpath: Vec<String>,
 }
 
 /// Why a file cannot be read as a program.

@@ -14,7 +14,7 @@ const CACHE: &str = "etc/ld.so.cache";
 #[derive(Debug, Default)]
 pub(super) struct Needs {
     /// Libraries and loaders.
-    pub libraries: BTreeSet<String>,
+    pub(crate) libraries: BTreeSet<String>,
     /// Links that lead to them.
     pub links: BTreeSet<String>,
 }

@@ -12,8 +12,8 @@ pub(super) struct Package {
     /// The package its source has, and that one's version.
     pub source: (String, String),
     /// Its licence, in SPDX' words, where its list has it.
-    pub licence: Option<String>,
-    pub format: Format,
+    pub(crate) licence: Option<String>,
+    pub(crate) format: Format,
 }
 
 /// Whose package it is.

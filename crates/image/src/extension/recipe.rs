@@ -20,7 +20,7 @@ pub(super) struct Program {
     /// Where the agent looks for it.
     pub folder: &'static str,
     /// Whether every release has it.
-    pub always: bool,
+    pub(crate) always: bool,
 }
 
 /// A user that a daemon runs as; its group has the same name and number.

@@ -42,7 +42,7 @@ fn remarks(verdict: Verdict) -> Vec<Remark> {
 }
 
 /// The extension as Talos' judgement looks at it.
-pub(crate) fn tree(root: &Root) -> io::Result<Tree> {
+pub fn tree(root: &Root) -> io::Result<Tree> {
     let mut tree = Tree::default();
     for (path, entry) in root.iter() {
         let kind = match &entry.kind {

@@ -25,13 +25,13 @@ pub struct Carrier {
     /// The label of its file system; none for a folder, which is taken for a volume with the right one.
     pub label: Option<String>,
     /// The label of its partition; empty where it has none.
-    pub partition: String,
+    pub(crate) partition: String,
     /// Whether it is so short that Talos does not look into it.
-    pub is_short: bool,
+    pub(crate) is_short: bool,
     /// The files in its root by their names.
     pub files: BTreeMap<String, Vec<u8>>,
     /// Files that were meant to be there, and what a CD with plain names alone calls them.
-    pub renamed: BTreeMap<&'static str, String>,
+    pub(crate) renamed: BTreeMap<&'static str, String>,
 }
 
 impl Carrier {

@@ -30,7 +30,7 @@ pub const ALL: &[Explanation] = &[
 ];
 
 /// A volume that is not found.
-pub const LABEL: Explanation = Explanation {
+pub(crate) const LABEL: Explanation = Explanation {
     id: "media-label",
     severity: Severity::Error,
     summary: "a volume has a label by which Talos does not find it",
@@ -50,7 +50,7 @@ pub(crate) const SMALL: Explanation = Explanation {
 };
 
 /// Files that are called otherwise.
-pub const NAMES: Explanation = Explanation {
+pub(crate) const NAMES: Explanation = Explanation {
     id: "media-names",
     severity: Severity::Error,
     summary: "a CD has neither Rock Ridge nor Joliet, and its files are called otherwise",
@@ -60,7 +60,7 @@ pub const NAMES: Explanation = Explanation {
 };
 
 /// Partitions that are not looked for.
-pub const MBR: Explanation = Explanation {
+pub(crate) const MBR: Explanation = Explanation {
     id: "media-mbr",
     severity: Severity::Warning,
     summary: "the files are on a partition of an MBR",
@@ -90,7 +90,7 @@ pub(crate) const PLATFORM_UNKNOWN: Explanation = Explanation {
 };
 
 /// A line that is cut.
-pub const COMMAND_LINE_LONG: Explanation = Explanation {
+pub(crate) const COMMAND_LINE_LONG: Explanation = Explanation {
     id: "media-command-line-long",
     severity: Severity::Error,
     summary: "the command line is longer than a kernel on x86 takes",
@@ -100,7 +100,7 @@ pub const COMMAND_LINE_LONG: Explanation = Explanation {
 };
 
 /// An address that cannot be read.
-pub const IP: Explanation = Explanation {
+pub(crate) const IP: Explanation = Explanation {
     id: "media-ip",
     severity: Severity::Warning,
     summary: "`ip=` on the command line cannot be read",
@@ -211,7 +211,7 @@ pub(crate) const LINK_MISSING: Explanation = Explanation {
 };
 
 /// A network in META that is refused.
-pub const META_NETWORK: Explanation = Explanation {
+pub(crate) const META_NETWORK: Explanation = Explanation {
     id: "media-meta-network",
     severity: Severity::Error,
     summary: "Talos cannot read the network in META key 10",
@@ -241,7 +241,7 @@ pub(crate) const META_BROKEN: Explanation = Explanation {
 };
 
 /// A machine nobody reaches.
-pub const NO_ADDRESS: Explanation = Explanation {
+pub(crate) const NO_ADDRESS: Explanation = Explanation {
     id: "media-no-address",
     severity: Severity::Warning,
     summary: "the machine has no address and asks for none",

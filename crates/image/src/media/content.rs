@@ -108,7 +108,7 @@ impl Content {
     }
 
     /// Reads from its start to its end.
-    pub fn reader(&self) -> impl Read + '_ {
+    pub(crate) fn reader(&self) -> impl Read + '_ {
         Reader { content: self, at: 0 }
     }
 

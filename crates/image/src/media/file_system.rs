@@ -84,7 +84,7 @@ impl FileSystem {
     }
 
     /// Whether it is a CD that has neither Rock Ridge nor Joliet: then names may be cut, and have no letter but a-z, 0-9 and `_`.
-    pub fn has_plain_names(&self) -> bool {
+    pub(crate) fn has_plain_names(&self) -> bool {
         self.tree == Tree::Iso9660(iso9660::Names::Plain)
     }
 

@@ -45,7 +45,7 @@ pub struct Window<'i> {
 
 impl<'i> Window<'i> {
     /// The part of `length` bytes from `start` on; none where the image ends before it does.
-    pub fn new(image: &'i dyn Image, start: u64, length: u64) -> Option<Self> {
+    pub(crate) fn new(image: &'i dyn Image, start: u64, length: u64) -> Option<Self> {
         let end = start.checked_add(length)?;
         (end <= image.size()).then_some(Self { image, start, length })
     }

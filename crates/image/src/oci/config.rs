@@ -14,7 +14,7 @@ pub(super) struct Config {
     /// The architecture, where it is one of ours and the system is Linux.
     pub arch: Option<Arch>,
     /// The sums of the layers, the lowest first.
-    pub diff_ids: Vec<Digest>,
+    pub(crate) diff_ids: Vec<Digest>,
     value: Value,
 }
 

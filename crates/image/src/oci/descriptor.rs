@@ -8,13 +8,13 @@ use ichor_values::Arch;
 use ichor_values::read::Scalar as _;
 
 /// An image for one architecture.
-pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 /// Images for several.
-pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+pub(crate) const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 /// The configuration of an image.
-pub const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+pub(crate) const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 /// A layer: a tar archive in gzip.
-pub const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
+pub(crate) const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 /// The annotation that names an image in a layout.
 pub(crate) const REF_NAME: &str = "org.opencontainers.image.ref.name";
 
@@ -64,7 +64,7 @@ impl Descriptor {
 
     /// The same by a name.
     #[must_use]
-    pub fn named(self, name: impl Into<String>) -> Self {
+    pub(crate) fn named(self, name: impl Into<String>) -> Self {
         Self { ref_name: Some(name.into()), ..self }
     }
 

@@ -18,7 +18,7 @@ impl Digest {
     }
 
     /// The digest of everything that a reader has.
-    pub fn of_all(reader: &mut dyn Read) -> io::Result<Self> {
+    pub(crate) fn of_all(reader: &mut dyn Read) -> io::Result<Self> {
         let mut sum = Sha256::new();
         io::copy(reader, &mut sum)?;
         Ok(Self::end(sum))
@@ -30,7 +30,7 @@ impl Digest {
     }
 
     /// Reads `sha256:…`. Other sums are not read: no registry makes them.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let hex = text.strip_prefix("sha256:")?;
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         (hex.len() == 64 && hex.bytes().all(is_digit)).then(|| Self(hex.to_owned()))

@@ -115,7 +115,7 @@ impl Image {
     }
 
     /// An image that runs as this one does, of its lowest layers and one on top of them, which somebody made.
-    pub(crate) fn extended(&self, mut lowest: Vec<Layer>, top: Layer, created: Moment, by: &str) -> Packed {
+    pub fn extended(&self, mut lowest: Vec<Layer>, top: Layer, created: Moment, by: &str) -> Packed {
         let config = self.config.extended(self.arch, created, lowest.len(), &top.diff_id, by);
         lowest.push(top);
         Packed { arch: self.arch, config, layers: lowest }

@@ -32,7 +32,7 @@ pub fn layer(root: &Root, spool: &mut dyn Spool) -> io::Result<Layer> {
 }
 
 /// Entries as one layer, kept in a spool.
-pub(crate) fn pack<'e>(
+pub fn pack<'e>(
     entries: impl Iterator<Item = (&'e str, &'e Entry)>,
     spool: &mut dyn Spool,
 ) -> io::Result<Layer> {

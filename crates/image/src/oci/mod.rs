@@ -35,7 +35,7 @@ pub use digest::Digest;
 pub use document::{Document, Manifest};
 pub use error::{Failure, LayerError, ReadError};
 pub use image::{Image, Shipment};
-pub(crate) use layer::pack;
+pub use layer::pack;
 pub use layer::{Layer, layer};
 pub use layout::{LAYOUT, LIST, Layout, Packed};
 pub use reference::{Reference, ReferenceError};

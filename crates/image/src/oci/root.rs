@@ -116,7 +116,7 @@ impl Root {
     }
 
     /// Where a path leads, links followed; `/` is the top.
-    pub(crate) fn follow(&self, path: &str) -> Option<Walk> {
+    pub fn follow(&self, path: &str) -> Option<Walk> {
         let look = |path: &str| match &self.get(path)?.kind {
             Kind::Folder => Some(Target::Folder),
             Kind::Link(target) => Some(Target::Link(target)),

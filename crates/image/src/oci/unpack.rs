@@ -70,7 +70,7 @@ impl<R: Read> Read for Watched<R> {
 
 impl<'s> Unpack<'s> {
     /// Begins with nothing. Long files go to the spool.
-    pub fn new(spool: &'s mut dyn Spool) -> Self {
+    pub(crate) fn new(spool: &'s mut dyn Spool) -> Self {
         Self {
             spool,
             root: Root::default(),
@@ -93,12 +93,12 @@ impl<'s> Unpack<'s> {
     }
 
     /// What came of all layers.
-    pub fn finish(self) -> Root {
+    pub(crate) fn finish(self) -> Root {
         self.root
     }
 
     /// Lays an archive over what is there, and says which paths came with it.
-    pub(crate) fn paths(
+    pub fn paths(
         &mut self,
         stored: impl Read,
         diff_id: Option<&Digest>,

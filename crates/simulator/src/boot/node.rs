@@ -23,6 +23,6 @@ pub trait Node {
 }
 
 /// What a command said on both ways.
-pub(crate) fn said(output: &Output) -> String {
+pub fn said(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
 }

@@ -22,7 +22,7 @@ impl<'p> Payload<'p> {
     }
 
     /// The way back; none where there is no archive.
-    pub fn find(packed: &'p [u8]) -> Option<Self> {
+    pub(crate) fn find(packed: &'p [u8]) -> Option<Self> {
         let (rest, length) = packed.split_last_chunk()?;
         let start = rest.len().checked_sub(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
         let (program, files) = rest.split_at(start);
@@ -30,7 +30,7 @@ impl<'p> Payload<'p> {
     }
 
     /// Puts the files into a folder.
-    pub fn unpack(&self, folder: &Path) -> io::Result<()> {
+    pub(crate) fn unpack(&self, folder: &Path) -> io::Result<()> {
         tar::Archive::new(self.files).unpack(folder)
     }
 }

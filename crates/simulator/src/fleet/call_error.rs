@@ -28,14 +28,14 @@ pub enum Code {
 #[error("{message}")]
 pub struct CallError {
     /// Its kind.
-    pub code: Code,
+    pub(crate) code: Code,
     /// What is said.
     pub message: String,
 }
 
 impl CallError {
     /// An error of a kind.
-    pub fn new(code: Code, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 

@@ -39,7 +39,7 @@ impl Fleet {
     }
 
     /// `ApplyConfiguration`.
-    pub fn apply(
+    pub(crate) fn apply(
         &mut self,
         nth: usize,
         caller: &Caller,
@@ -181,7 +181,7 @@ impl Fleet {
     }
 
     /// `Shutdown`.
-    pub fn shutdown(&mut self, nth: usize, now: Duration) -> Result<ActionResponse, CallError> {
+    pub(crate) fn shutdown(&mut self, nth: usize, now: Duration) -> Result<ActionResponse, CallError> {
         self.depart(nth, Sequence::Shutdown, now)
     }
 
@@ -226,7 +226,7 @@ impl Fleet {
     }
 
     /// `ImageService/Pull`: the name that the image has then.
-    pub fn pull(&mut self, nth: usize, image: &str) -> Result<String, CallError> {
+    pub(crate) fn pull(&mut self, nth: usize, image: &str) -> Result<String, CallError> {
         release_of(image)?;
         self.machines[nth].images.insert(image.to_owned());
         Ok(image.to_owned())
@@ -284,7 +284,7 @@ impl Fleet {
     }
 
     /// `EtcdMemberList`.
-    pub fn etcd_members(&self, nth: usize) -> Result<EtcdMemberListResponse, CallError> {
+    pub(crate) fn etcd_members(&self, nth: usize) -> Result<EtcdMemberListResponse, CallError> {
         let etcd = self.etcd_that_answers(nth, "member list", true)?;
         let members = etcd.members.iter().map(|member| EtcdMember {
             id: member.id,
@@ -296,7 +296,7 @@ impl Fleet {
     }
 
     /// `EtcdStatus`.
-    pub fn etcd_status(&self, nth: usize) -> Result<EtcdStatusResponse, CallError> {
+    pub(crate) fn etcd_status(&self, nth: usize) -> Result<EtcdStatusResponse, CallError> {
         let etcd = self.etcd_that_answers(nth, "etcd status", false)?;
         let own = etcd.member(nth);
         let leader = etcd.leader.and_then(|leader| etcd.member(leader)).map_or(0, |member| member.id);
@@ -319,7 +319,7 @@ impl Fleet {
     }
 
     /// `EtcdRemoveMemberByID`.
-    pub fn etcd_remove(&mut self, nth: usize, id: u64) -> Result<PlainResponse, CallError> {
+    pub(crate) fn etcd_remove(&mut self, nth: usize, id: u64) -> Result<PlainResponse, CallError> {
         let etcd = self.etcd_that_answers(nth, "etcd remove member", true)?;
         let Some(member) = etcd.members.iter().find(|member| member.id == id) else {
             return Err(CallError::new(Code::NotFound, "etcdserver: member not found"));
@@ -329,7 +329,7 @@ impl Fleet {
     }
 
     /// `EtcdForfeitLeadership`: the member that leads then; empty where this one did not lead.
-    pub fn etcd_forfeit(&mut self, nth: usize) -> Result<String, CallError> {
+    pub(crate) fn etcd_forfeit(&mut self, nth: usize) -> Result<String, CallError> {
         let etcd = self.etcd_that_answers(nth, "etcd forfeit leadership", true)?;
         if etcd.leader != Some(nth) {
             return Ok(String::new());
@@ -344,7 +344,7 @@ impl Fleet {
     }
 
     /// `EtcdAlarmList`: a simulated etcd never has one.
-    pub fn etcd_alarms(&self, nth: usize) -> Result<EtcdAlarmListResponse, CallError> {
+    pub(crate) fn etcd_alarms(&self, nth: usize) -> Result<EtcdAlarmListResponse, CallError> {
         self.etcd_that_answers(nth, "etcd alarm list", true)?;
         let alarms = EtcdAlarms { metadata: None, member_alarms: Vec::new() };
         Ok(EtcdAlarmListResponse { messages: vec![alarms] })

@@ -13,7 +13,7 @@ pub struct Etcd {
     /// The member that leads, by its machine.
     pub leader: Option<usize>,
     /// The machine that holds the address of the API.
-    pub holder: Option<usize>,
+    pub(crate) holder: Option<usize>,
     /// Kubernetes' nodes, by name.
     pub nodes: BTreeMap<String, KubeNode>,
     /// The number of its last change.
@@ -43,9 +43,9 @@ pub struct KubeNode {
     /// Whether nothing new is to run there.
     pub unschedulable: bool,
     /// What somebody wrote on it.
-    pub annotations: BTreeMap<String, String>,
+    pub(crate) annotations: BTreeMap<String, String>,
     /// Whether what ran on it was moved away; it comes back when the node takes work again.
-    pub moved: bool,
+    pub(crate) moved: bool,
     /// When it joined.
     pub created: Duration,
     /// The revision it was last changed at.
@@ -64,7 +64,7 @@ impl Etcd {
     }
 
     /// Those that vote.
-    pub fn voters(&self) -> impl Iterator<Item = &Member> {
+    pub(crate) fn voters(&self) -> impl Iterator<Item = &Member> {
         self.members.iter().filter(|member| !member.learner)
     }
 

@@ -52,7 +52,7 @@ pub enum Fault {
 
 impl Fault {
     /// The words of all faults, as they are typed.
-    pub const KINDS: [&str; 17] = [
+    pub(crate) const KINDS: [&str; 17] = [
         "slow",
         "reset-mid-stream",
         "late-reboot",
@@ -192,24 +192,24 @@ impl Faults {
     }
 
     /// Takes away one kind, or all; whether there was anything.
-    pub fn heal(&mut self, kind: Option<&str>) -> bool {
+    pub(crate) fn heal(&mut self, kind: Option<&str>) -> bool {
         let before = self.0.len();
         self.0.retain(|found, _| kind.is_some_and(|kind| kind != *found));
         before != self.0.len()
     }
 
     /// All of them.
-    pub fn all(&self) -> impl Iterator<Item = &Fault> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Fault> {
         self.0.values()
     }
 
     /// How long every answer is kept back.
-    pub fn slow(&self) -> Option<Duration> {
+    pub(crate) fn slow(&self) -> Option<Duration> {
         self.0.get("slow").and_then(|fault| if let Fault::Slow(time) = fault { Some(*time) } else { None })
     }
 
     /// How much longer a reboot takes.
-    pub fn late(&self) -> Duration {
+    pub(crate) fn late(&self) -> Duration {
         match self.0.get("late-reboot") {
             Some(Fault::LateReboot(time)) => *time,
             _ => Duration::ZERO,
@@ -217,7 +217,7 @@ impl Faults {
     }
 
     /// With what words configurations are refused.
-    pub fn refusal(&self) -> Option<&str> {
+    pub(crate) fn refusal(&self) -> Option<&str> {
         match self.0.get("refuse-config") {
             Some(Fault::RefuseConfig(words)) => Some(words),
             _ => None,
@@ -225,7 +225,7 @@ impl Faults {
     }
 
     /// How far the clock is ahead, where it is not in sync.
-    pub fn skew(&self) -> Option<Duration> {
+    pub(crate) fn skew(&self) -> Option<Duration> {
         match self.0.get("clock-skew") {
             Some(Fault::ClockSkew(time)) => Some(*time),
             _ => None,
@@ -233,7 +233,7 @@ impl Faults {
     }
 
     /// Whether there is one of this kind.
-    pub fn has(&self, kind: &str) -> bool {
+    pub(crate) fn has(&self, kind: &str) -> bool {
         self.0.contains_key(kind)
     }
 

@@ -46,7 +46,7 @@ impl Check {
     }
 
     /// All of them, in order.
-    pub const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self { name: "etcd to be healthy", look: Some(etcd_healthy) },
         Self { name: "etcd members to be consistent across nodes", look: Some(etcd_consistent) },
         Self { name: "etcd members to be control plane nodes", look: Some(etcd_complete) },
@@ -194,7 +194,7 @@ impl Fleet {
     }
 
     /// What a health check says before anything else.
-    pub fn discovered(&self, nodes: &Nodes) -> String {
+    pub(crate) fn discovered(&self, nodes: &Nodes) -> String {
         let addresses: Vec<_> = nodes.all().map(|nth| format!("\"{}\"", self.address(nth))).collect();
         format!("discovered nodes: [{}]", addresses.join(" "))
     }

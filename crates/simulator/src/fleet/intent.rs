@@ -37,9 +37,9 @@ pub struct Intent {
     /// By what the nodes of a cluster know each other: a sum of that certificate.
     pub key: [u8; 32],
     /// Certificates of authorities that are accepted beside it.
-    pub accepted: Vec<Pem>,
+    pub(crate) accepted: Vec<Pem>,
     /// The authorities that control planes can sign for.
-    pub authorities: Option<Authorities>,
+    pub(crate) authorities: Option<Authorities>,
     /// Names and addresses that certificates of Talos' API are for, beside those of the node.
     pub sans: Vec<String>,
     /// Names and addresses that certificates of the API server are for.
@@ -57,7 +57,7 @@ pub struct Intent {
     /// Names of the services that come with extensions and have a document.
     pub(crate) extension_services: Vec<String>,
     /// What agents among them are told.
-    pub duties: BTreeMap<String, AgentConfig>,
+    pub(crate) duties: BTreeMap<String, AgentConfig>,
     /// Peers of Talos' own BGP: instance, peer, their AS numbers.
     pub(crate) bgp_peers: Vec<BgpPeer>,
     /// What Talos warns of.
@@ -81,9 +81,9 @@ pub struct BgpPeer {
     /// Its name: an address, or the link behind which it is.
     pub peer: String,
     /// Our AS number.
-    pub local_asn: u64,
+    pub(crate) local_asn: u64,
     /// Its AS number; 0 where any is accepted.
-    pub peer_asn: u64,
+    pub(crate) peer_asn: u64,
 }
 
 impl Intent {

@@ -29,11 +29,11 @@ pub enum Verb {
 #[derive(Clone, Debug, PartialEq)]
 pub struct KubeAnswer {
     /// Its code.
-    pub code: u16,
+    pub(crate) code: u16,
     /// Its text, where it is no JSON.
     pub text: Option<&'static str>,
     /// Its JSON.
-    pub json: Value,
+    pub(crate) json: Value,
 }
 
 impl KubeAnswer {
@@ -212,7 +212,7 @@ impl Fleet {
     }
 
     /// A time since the start, as the clock shows it.
-    pub fn moment(&self, at: std::time::Duration) -> Moment {
+    pub(crate) fn moment(&self, at: std::time::Duration) -> Moment {
         self.epoch.after(at).unwrap_or(self.epoch)
     }
 }

@@ -55,7 +55,7 @@ pub enum Sequence {
 
 impl Sequence {
     /// Its word in events.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Reboot => "reboot",
             Self::Shutdown => "shutdown",
@@ -76,7 +76,7 @@ impl Sequence {
 
 /// A service that takes time to start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Unit {
+pub(crate) enum Unit {
     /// Not running.
     #[default]
     Down,
@@ -88,13 +88,13 @@ pub enum Unit {
 
 /// The services that depend on more than the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Units {
+pub(crate) struct Units {
     /// Containers of Kubernetes.
-    pub cri: Unit,
+    pub(crate) cri: Unit,
     /// The member of etcd.
     pub etcd: Unit,
     /// The API server.
-    pub api: Unit,
+    pub(crate) api: Unit,
     /// The kubelet.
     pub kubelet: Unit,
 }
@@ -105,7 +105,7 @@ pub struct Disk {
     /// The release that boots from it.
     pub release: TalosVersion,
     /// The configuration.
-    pub intent: Option<Arc<Intent>>,
+    pub(crate) intent: Option<Arc<Intent>>,
     /// The etcd whose data is there, by its number in the fleet.
     pub etcd: Option<usize>,
     /// What is in META.
@@ -145,7 +145,7 @@ pub enum What {
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// What it is made of.
-    pub hardware: Hardware,
+    pub(crate) hardware: Hardware,
     /// The release that runs, and that of the medium it boots where its disk is empty.
     pub release: TalosVersion,
     /// What it does wrong.
@@ -165,7 +165,7 @@ pub struct Machine {
     /// What is on its disk.
     pub disk: Option<Disk>,
     /// What it runs.
-    pub intent: Option<Arc<Intent>>,
+    pub(crate) intent: Option<Arc<Intent>>,
     /// What it was made of before it was exchanged.
     pub(super) original: Option<Hardware>,
     pub(super) units: Units,
@@ -235,7 +235,7 @@ impl Machine {
     }
 
     /// Whether it is a control plane.
-    pub fn is_control_plane(&self) -> bool {
+    pub(crate) fn is_control_plane(&self) -> bool {
         self.intent.as_ref().is_some_and(|intent| intent.control_plane)
     }
 
@@ -282,7 +282,7 @@ impl Machine {
     }
 
     /// The number that the next event has.
-    pub fn next_event(&self) -> u64 {
+    pub(crate) fn next_event(&self) -> u64 {
         self.seen
     }
 

@@ -36,7 +36,7 @@ fn told(id: impl Into<String>, spec: Value) -> Told {
 
 impl Fleet {
     /// The resources of a kind in a namespace, in the order of their ids; none where there is no such kind.
-    pub fn resources(&self, nth: usize, namespace: &str, kind: &str) -> Vec<Resource> {
+    pub(crate) fn resources(&self, nth: usize, namespace: &str, kind: &str) -> Vec<Resource> {
         let Some((home, list)) = self.list(nth, kind) else { return Vec::new() };
         if home != namespace {
             return Vec::new();

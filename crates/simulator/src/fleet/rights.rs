@@ -16,7 +16,7 @@ const SENSITIVE: [&str; 1] = ["MachineConfigs.config.talos.dev"];
 
 /// How somebody came to a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Caller {
+pub(crate) enum Caller {
     /// Without a certificate, while the node has no configuration.
     Anyone,
     /// With one, that names these roles.
@@ -82,7 +82,7 @@ fn is_served_in_old_maintenance(path: &str) -> bool {
 }
 
 /// Lets a call pass, or says why not.
-pub fn admit(path: &str, caller: &Caller, talos: &TalosVersion) -> Result<(), CallError> {
+pub(crate) fn admit(path: &str, caller: &Caller, talos: &TalosVersion) -> Result<(), CallError> {
     let (service, name) = path.trim_start_matches('/').split_once('/').unwrap_or((path, ""));
     let unknown = || {
         let message = if service == "machine.MachineService" {

@@ -7,13 +7,13 @@ use super::simulation::Fleet;
 
 impl Fleet {
     /// What the kernel says, as Talos writes it.
-    pub fn dmesg(&self, nth: usize) -> Vec<String> {
+    pub(crate) fn dmesg(&self, nth: usize) -> Vec<String> {
         let lines = self.machines[nth].said().iter();
         lines.map(|(at, words)| format!("user: warning: [{}]: {words}", self.moment(*at))).collect()
     }
 
     /// The log of a service.
-    pub fn logs(&self, nth: usize, id: &str) -> Result<Vec<String>, CallError> {
+    pub(crate) fn logs(&self, nth: usize, id: &str) -> Result<Vec<String>, CallError> {
         let machine = &self.machines[nth];
         let service = machine.services().into_iter().find(|service| service.id == id);
         let Some(service) = service else {

@@ -40,7 +40,7 @@ pub struct Place {
 
 impl Scenario {
     /// The address that nobody is ever asked on: whoever has it has the number of the scenario.
-    pub fn claim(id: u8) -> Ipv4Addr {
+    pub(crate) fn claim(id: u8) -> Ipv4Addr {
         Ipv4Addr::new(127, id, 255, 254)
     }
 

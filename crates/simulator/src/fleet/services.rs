@@ -30,7 +30,7 @@ impl Service {
         }
     }
 
-    pub fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         self.state == "Running"
     }
 }
@@ -170,7 +170,7 @@ impl Fleet {
     }
 
     /// Whether nothing keeps a machine from being ready.
-    pub fn is_ready(&self, nth: usize) -> bool {
+    pub(crate) fn is_ready(&self, nth: usize) -> bool {
         self.unmet(nth).is_empty()
     }
 }

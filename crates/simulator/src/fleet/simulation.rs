@@ -24,9 +24,9 @@ pub struct Fleet {
     /// The machines, by their number.
     pub machines: Vec<Machine>,
     /// What takes time.
-    pub delays: Delays,
+    pub(crate) delays: Delays,
     /// When the simulator began.
-    pub epoch: Moment,
+    pub(crate) epoch: Moment,
     pub(super) etcds: Vec<Etcd>,
     pub(super) bootstraps: u64,
 }
@@ -41,7 +41,7 @@ pub struct Doors {
     /// Kubernetes' API.
     pub kubernetes: bool,
     /// The run of the machine; whatever was open in another one is closed.
-    pub run: u64,
+    pub(crate) run: u64,
 }
 
 /// Who may come in.
@@ -59,13 +59,8 @@ impl Fleet {
         Self { machines, delays, epoch, etcds: Vec::new(), bootstraps: 0 }
     }
 
-    /// The machine of this name.
-    pub fn find(&self, name: &str) -> Option<usize> {
-        self.machines.iter().position(|machine| machine.hardware.name == name)
-    }
-
     /// How often an etcd was made.
-    pub fn bootstraps(&self) -> u64 {
+    pub(crate) fn bootstraps(&self) -> u64 {
         self.bootstraps
     }
 
@@ -82,7 +77,7 @@ impl Fleet {
     }
 
     /// Lets everything happen that is due.
-    pub fn advance(&mut self, now: Duration) {
+    pub(crate) fn advance(&mut self, now: Duration) {
         while self.step(now) {}
         for nth in 0..self.machines.len() {
             let ready = self.is_ready(nth);
@@ -98,7 +93,7 @@ impl Fleet {
     }
 
     /// Takes power from a machine, whatever it is doing.
-    pub fn power_off(&mut self, nth: usize) {
+    pub(crate) fn power_off(&mut self, nth: usize) {
         let machine = &mut self.machines[nth];
         machine.stop();
         machine.phase = Phase::Off;
@@ -135,7 +130,7 @@ impl Fleet {
     }
 
     /// Who signs for a machine: itself, or a control plane of its cluster that runs.
-    pub fn signer(&self, nth: usize) -> Option<&Authorities> {
+    pub(crate) fn signer(&self, nth: usize) -> Option<&Authorities> {
         let intent = self.machines[nth].intent.as_ref()?;
         if let Some(authorities) = &intent.authorities {
             return Some(authorities);
@@ -209,7 +204,7 @@ impl Fleet {
     }
 
     /// The machines of the cluster that one belongs to, in the order of their numbers.
-    pub fn cluster_of(&self, nth: usize) -> Vec<usize> {
+    pub(crate) fn cluster_of(&self, nth: usize) -> Vec<usize> {
         let Some(intent) = &self.machines[nth].intent else { return Vec::new() };
         let is_one = |machine: &Machine| {
             let same = machine.intent.as_ref().is_some_and(|other| other.key == intent.key);

@@ -11,7 +11,7 @@ use super::simulation::Fleet;
 
 impl Fleet {
     /// Makes a node do something wrong. For a machine of another cluster, `strangers` are the authorities of that.
-    pub fn spoil(&mut self, nth: usize, fault: Fault, strangers: Option<Authorities>, now: Duration) {
+    pub(crate) fn spoil(&mut self, nth: usize, fault: Fault, strangers: Option<Authorities>, now: Duration) {
         let machine = &mut self.machines[nth];
         match (&fault, strangers) {
             (Fault::OtherIdentity, _) if !machine.faults.has(fault.kind()) => {
@@ -31,7 +31,7 @@ impl Fleet {
     }
 
     /// Takes away what a node does wrong: one kind, or all; whether there was anything.
-    pub fn heal(&mut self, nth: usize, kind: Option<&str>, now: Duration) -> bool {
+    pub(crate) fn heal(&mut self, nth: usize, kind: Option<&str>, now: Duration) -> bool {
         let machine = &mut self.machines[nth];
         let had = |kind: &str| machine.faults.has(kind);
         let (identity, ca) = (had("other-identity"), had("other-ca"));

@@ -57,7 +57,7 @@ struct Open {
 }
 
 /// Opens and closes doors as the nodes want it.
-pub async fn keep(world: Arc<World>) {
+pub(crate) async fn keep(world: Arc<World>) {
     let mut changed = world.watch();
     let mut before: Vec<Doors> = Vec::new();
     let mut open: HashMap<Key, Open> = HashMap::new();

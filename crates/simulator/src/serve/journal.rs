@@ -9,11 +9,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 /// A file that lines are added to.
-pub struct Journal(Mutex<File>);
+pub(crate) struct Journal(Mutex<File>);
 
 impl Journal {
     /// Begins anew.
-    pub fn begin(path: &Path) -> io::Result<Self> {
+    pub(crate) fn begin(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().create(true).write(true).truncate(true).open(path)?;
         Ok(Self(Mutex::new(file)))
     }

@@ -25,7 +25,7 @@ use super::world::World;
 const LARGEST: usize = 1 << 20;
 
 /// Answers on a connection until it ends or the door closes.
-pub async fn serve(
+pub(crate) async fn serve(
     world: Arc<World>,
     nth: usize,
     stream: TlsStream<TcpStream>,

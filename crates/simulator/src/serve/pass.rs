@@ -100,7 +100,7 @@ impl Order {
     }
 
     /// Makes it.
-    pub fn make(&self) -> Result<Arc<ServerConfig>, PassError> {
+    pub(crate) fn make(&self) -> Result<Arc<ServerConfig>, PassError> {
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
         let server = Server { name: &self.name, names: &names, addresses: &self.addresses };
         let pair = server_certificate(self.authority.as_ref(), server, &mut OsRng, self.from(), LIFE)?;

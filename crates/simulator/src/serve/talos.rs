@@ -80,7 +80,7 @@ impl<A> Stream for Pieces<A> {
 }
 
 /// Answers on a connection until it ends, the door closes, or it is cut.
-pub async fn serve(
+pub(crate) async fn serve(
     visit: Visit,
     stream: TlsStream<TcpStream>,
     mut closing: watch::Receiver<bool>,
@@ -126,7 +126,7 @@ impl Drop for UnderWay {
 }
 
 impl Visit {
-    pub fn new(world: Arc<World>, nth: usize, certificate: Option<&[u8]>, from: SocketAddr) -> Self {
+    pub(crate) fn new(world: Arc<World>, nth: usize, certificate: Option<&[u8]>, from: SocketAddr) -> Self {
         let caller = certificate.map_or(Caller::Anyone, |der| Caller::Known(roles(der)));
         let under_way = Arc::new(watch::Sender::new(0));
         Self { world, nth, caller, from, cut: Arc::new(Notify::new()), under_way }

@@ -23,12 +23,12 @@ pub struct World {
     changed: watch::Sender<u64>,
     stirred: Notify,
     /// Every call, in order.
-    pub journal: Journal,
+    pub(crate) journal: Journal,
 }
 
 impl World {
     /// Starts the clock of `fleet`.
-    pub fn new(fleet: Fleet, journal: Journal) -> Arc<Self> {
+    pub(crate) fn new(fleet: Fleet, journal: Journal) -> Arc<Self> {
         Arc::new(Self {
             fleet: Mutex::new(fleet),
             began: Instant::now(),
@@ -49,24 +49,24 @@ impl World {
     }
 
     /// Does something with the nodes.
-    pub fn act<T>(&self, act: impl FnOnce(&mut Fleet, Duration) -> T) -> T {
+    pub(crate) fn act<T>(&self, act: impl FnOnce(&mut Fleet, Duration) -> T) -> T {
         let done = act(&mut self.fleet(), self.now());
         self.stirred.notify_one();
         done
     }
 
     /// Tells that something changed, from now on.
-    pub fn watch(&self) -> watch::Receiver<u64> {
+    pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
 
     /// How long whoever watches one node rests between two looks: the longer, the more nodes there are.
-    pub fn rest(&self) -> Duration {
+    pub(crate) fn rest(&self) -> Duration {
         FOR_EACH * u32::try_from(self.look(|fleet| fleet.machines.len())).unwrap_or(u32::MAX)
     }
 
     /// Lets time pass.
-    pub async fn run(&self) {
+    pub(crate) async fn run(&self) {
         let mut told = vec![0; self.look(|fleet| fleet.machines.len())];
         loop {
             let now = self.now();

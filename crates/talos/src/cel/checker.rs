@@ -17,7 +17,7 @@ use ichor_values::TalosVersion;
 const ENUMERATIONS: &str = "talos.resource.definitions.enums.";
 
 /// The type of an expression, or the first thing that is wrong with it.
-pub fn check(
+pub(crate) fn check(
     expression: &Expression,
     environment: Environment,
     talos: &TalosVersion,

@@ -212,7 +212,7 @@ pub(crate) fn type_named(name: &str, optionals: bool) -> Option<Type> {
 }
 
 /// The type of a field of a message.
-pub fn field(message: &str, field: &str, talos: &TalosVersion) -> Option<Type> {
+pub(crate) fn field(message: &str, field: &str, talos: &TalosVersion) -> Option<Type> {
     let message = MESSAGES.iter().find(|known| known.name == message)?;
     let fields = message.fields.iter().filter(|(since, _)| release::at_least(talos, *since));
     fields.flat_map(|(_, fields)| fields.split(", ")).find_map(|line| {

@@ -53,7 +53,7 @@ pub enum Kind {
 
 /// What is done with each item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loop {
+pub(crate) enum Loop {
     /// `all`, `exists`, `exists_one`: asks for `true`.
     Test,
     /// `filter`.

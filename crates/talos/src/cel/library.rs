@@ -147,17 +147,17 @@ optional.unwrap(list(optional(V))) list(V)
 
 /// One way to call a function.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Signature {
+pub(crate) struct Signature {
     /// Whether it is called on a value, its first argument.
     pub member: bool,
     /// What it takes.
     pub arguments: Vec<Type>,
     /// What it gives.
-    pub result: Type,
+    pub(crate) result: Type,
 }
 
 /// The ways to call a function that `table` and the standard have.
-pub fn find(function: &str, table: &'static str) -> Vec<Signature> {
+pub(crate) fn find(function: &str, table: &'static str) -> Vec<Signature> {
     if ["_<_", "_<=_", "_>_", "_>=_"].contains(&function) {
         let same =
             |of: Type| Signature { member: false, arguments: vec![of.clone(), of], result: Type::Bool };
@@ -169,7 +169,7 @@ pub fn find(function: &str, table: &'static str) -> Vec<Signature> {
 }
 
 /// The ways to call a function that `table` alone has.
-pub fn find_in(function: &str, table: &'static str) -> Vec<Signature> {
+pub(crate) fn find_in(function: &str, table: &'static str) -> Vec<Signature> {
     table.lines().filter_map(|line| signature(line, function)).collect()
 }
 

@@ -18,7 +18,7 @@ use ichor_values::TalosVersion;
 
 /// Where an expression stands, which decides what it may ask about and what it has to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Environment {
+pub(crate) enum Environment {
     /// Chooses a disk: `disk`, `system_disk`.
     Disk,
     /// Chooses a volume: `volume`, `disk`.
@@ -48,7 +48,7 @@ impl CelError {
 }
 
 /// Whether a release of Talos takes an expression.
-pub fn check(text: &str, environment: Environment, talos: &TalosVersion) -> Result<(), CelError> {
+pub(crate) fn check(text: &str, environment: Environment, talos: &TalosVersion) -> Result<(), CelError> {
     let expression = parser::parse(text, environment.has_optionals())?;
     let found = checker::check(&expression, environment, talos)?;
     let wanted = environment.answer();

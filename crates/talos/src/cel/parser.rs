@@ -36,7 +36,7 @@ const RESERVED: [&str; 21] = [
 ];
 
 /// Reads an expression; `optionals` is whether `?` may stand before a field.
-pub fn parse(text: &str, optionals: bool) -> Result<Expression, CelError> {
+pub(crate) fn parse(text: &str, optionals: bool) -> Result<Expression, CelError> {
     if text.chars().count() > LONGEST {
         return Err(CelError::new(1, format!("longer than {LONGEST} characters")));
     }

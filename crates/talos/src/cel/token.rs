@@ -4,7 +4,7 @@ use super::CelError;
 
 /// One word, with the column it starts at.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Token {
+pub(crate) struct Token {
     /// What it is.
     pub kind: Kind,
     /// Where it starts, counted from 1.
@@ -39,7 +39,7 @@ const SIGNS: [&str; 24] = [
 ];
 
 /// Splits a text into words.
-pub fn split(text: &str) -> Result<Vec<Token>, CelError> {
+pub(crate) fn split(text: &str) -> Result<Vec<Token>, CelError> {
     let mut reader = Reader { text: text.chars().collect(), next: 0 };
     let mut tokens = Vec::new();
     loop {

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A type.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Type {
+pub(crate) enum Type {
     /// Known only when the expression runs.
     Dyn,
     /// `null`.
@@ -71,7 +71,7 @@ impl Type {
     }
 
     /// It, or none.
-    pub fn optional(value: Type) -> Self {
+    pub(crate) fn optional(value: Type) -> Self {
         Type::Optional(Box::new(value))
     }
 
@@ -134,13 +134,13 @@ pub struct Known {
 
 impl Known {
     /// A type that is still to be found.
-    pub fn fresh(&mut self) -> Type {
+    pub(crate) fn fresh(&mut self) -> Type {
         self.found.push(None);
         Type::Unknown(self.found.len() - 1)
     }
 
     /// A type with everything that is known put in.
-    pub fn resolve(&self, of: &Type) -> Type {
+    pub(crate) fn resolve(&self, of: &Type) -> Type {
         match of {
             Type::Unknown(number) => match &self.found[*number] {
                 Some(found) => self.resolve(found),

@@ -25,12 +25,12 @@ const NETWORK: [&str; 4] = ["addresses", "connectivity", "hostname", "etcfiles"]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Service {
     pub name: String,
-    pub entrypoint: String,
-    pub environment: Vec<String>,
+    pub(crate) entrypoint: String,
+    pub(crate) environment: Vec<String>,
     pub(crate) environment_file: String,
-    pub mounts: Vec<Mount>,
+    pub(crate) mounts: Vec<Mount>,
     pub(crate) rootfs_propagation: String,
-    pub depends: Vec<Dependency>,
+    pub(crate) depends: Vec<Dependency>,
     restarts: bool,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Service {
 pub(super) struct Mount {
     pub key: String,
     pub source: String,
-    pub destination: String,
+    pub(crate) destination: String,
 }
 
 /// What the service waits for.

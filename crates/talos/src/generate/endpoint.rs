@@ -80,7 +80,7 @@ impl Endpoint {
     }
 
     /// The URL.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
 

@@ -52,9 +52,9 @@ pub struct Input {
     /// Registries by host.
     pub registries: BTreeMap<String, Registry>,
     /// Kernel settings.
-    pub sysctls: BTreeMap<String, String>,
+    pub(crate) sysctls: BTreeMap<String, String>,
     /// Whether all services log to the console.
-    pub debug: bool,
+    pub(crate) debug: bool,
     /// Whether the machine keeps its configuration; Talos refuses any other answer.
     pub persist: bool,
     /// Whether to leave out etcd and, where the contract has documents for it, Kubernetes.

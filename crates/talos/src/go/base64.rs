@@ -13,7 +13,7 @@ const GO: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// The bytes behind a text.
-pub fn decode(text: &str) -> Result<Vec<u8>, DecodeError> {
+pub(crate) fn decode(text: &str) -> Result<Vec<u8>, DecodeError> {
     let joined: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
     GO.decode(joined)
 }

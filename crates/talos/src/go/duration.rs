@@ -12,7 +12,7 @@ const UNITS: [(&str, u128); 8] = [
 ];
 
 /// Nanoseconds, as Go reads them.
-pub fn parse(text: &str) -> Option<i64> {
+pub(crate) fn parse(text: &str) -> Option<i64> {
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
@@ -66,7 +66,7 @@ fn nanoseconds(number: &str, unit: u128) -> Option<u128> {
 }
 
 /// The form in which Go writes them: `1h30m0s`, `1.5s`, `500ms`.
-pub fn print(nanoseconds: i64) -> String {
+pub(crate) fn print(nanoseconds: i64) -> String {
     if nanoseconds == 0 {
         return "0s".to_owned();
     }

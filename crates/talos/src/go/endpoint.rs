@@ -6,7 +6,7 @@
 use super::{hostport, url};
 
 /// Why it is no endpoint.
-pub fn check(text: &str) -> Result<(), &'static str> {
+pub(crate) fn check(text: &str) -> Result<(), &'static str> {
     let url = url::parse(text)?;
     if url.host.matches(':').count() > 2 && !(url.host.contains('[') && url.host.contains(']')) {
         return Err("an IPv6 address has to stand in square brackets");

@@ -3,7 +3,7 @@
 use super::netip;
 
 /// The host and the port; none when the port is missing or colons are not as they should be.
-pub fn split(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn split(text: &str) -> Option<(&str, &str)> {
     let (before, port) = text.rsplit_once(':')?;
     let host = match before.strip_prefix('[') {
         Some(inside) => inside.strip_suffix(']')?,
@@ -14,12 +14,12 @@ pub fn split(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Whether siderolabs/net takes it for an address with a port. The port is not looked at.
-pub fn has_port(text: &str) -> bool {
+pub(crate) fn has_port(text: &str) -> bool {
     split(text).is_some_and(|(host, _)| !host.contains(':') || netip::is_address(host))
 }
 
 /// Whether it is the number of a port that something can listen on.
-pub fn is_port(text: &str) -> bool {
+pub(crate) fn is_port(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok_and(|port| port > 0)
 }
 

@@ -12,7 +12,7 @@ pub enum Image {
 }
 
 /// What a reference is; none when it is not one.
-pub fn parse(text: &str) -> Option<Image> {
+pub(crate) fn parse(text: &str) -> Option<Image> {
     if repository_of_tag(text).is_some() {
         return Some(Image::Tag);
     }

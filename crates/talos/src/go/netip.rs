@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 /// Whether `netip.ParseAddr` takes it: an IPv6 address may have a zone.
-pub fn is_address(text: &str) -> bool {
+pub(crate) fn is_address(text: &str) -> bool {
     print_address(text).is_some()
 }
 

@@ -1,7 +1,7 @@
 //! Paths as `path/filepath` judges them on Unix, by their text alone.
 
 /// Whether `filepath.IsLocal` takes it: relative, and never above where it starts.
-pub fn is_local(path: &str) -> bool {
+pub(crate) fn is_local(path: &str) -> bool {
     if path.is_empty() || path.starts_with('/') {
         return false;
     }

@@ -7,7 +7,7 @@ use super::base64;
 
 /// One block.
 #[derive(PartialEq, Eq)]
-pub struct Block<'t> {
+pub(crate) struct Block<'t> {
     /// What it says it holds, such as `CERTIFICATE`.
     pub label: &'t str,
     /// Whether it has headers before its content.
@@ -17,7 +17,7 @@ pub struct Block<'t> {
 }
 
 /// The blocks of a text; what is not well written is left out.
-pub fn blocks(text: &str) -> Vec<Block<'_>> {
+pub(crate) fn blocks(text: &str) -> Vec<Block<'_>> {
     let mut found = Vec::new();
     let mut rest = text;
     while let Some(start) = rest.find("-----BEGIN ") {

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 /// Versions without a pre-release that are taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Range(Vec<Vec<Comparison>>);
+pub(crate) struct Range(Vec<Vec<Comparison>>);
 
 /// Major, minor and patch number.
 pub(crate) type Core = [u64; 3];
@@ -87,7 +87,7 @@ pub(crate) enum SemverError {
 
 impl Range {
     /// Reads a range; the error says which part is none.
-    pub fn parse(text: &str) -> Result<Range, RangeError> {
+    pub(crate) fn parse(text: &str) -> Result<Range, RangeError> {
         let parts = split(text);
         let groups: Vec<&[String]> = parts.split(|part| part == "||").collect();
         if groups[0].is_empty() {
@@ -109,7 +109,7 @@ impl Range {
     }
 
     /// Whether it takes a version; none where the library itself stumbles, over a group with nothing in it.
-    pub fn takes(&self, version: Core) -> Option<bool> {
+    pub(crate) fn takes(&self, version: Core) -> Option<bool> {
         for group in &self.0 {
             if group.is_empty() {
                 return None;

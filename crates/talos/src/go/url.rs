@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 
 /// A URL in its parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Url {
+pub(crate) struct Url {
     /// The scheme in lower case; empty where there is none.
     pub scheme: String,
     /// Host and port as written, brackets included.
@@ -43,14 +43,14 @@ impl Url {
 }
 
 /// Reads a URL as `url.Parse` does: it may be relative.
-pub fn parse(text: &str) -> Result<Url, &'static str> {
+pub(crate) fn parse(text: &str) -> Result<Url, &'static str> {
     let (text, fragment) = text.split_once('#').unwrap_or((text, ""));
     escapes(fragment)?;
     read(text, false)
 }
 
 /// What becomes of a URL when Talos merges another into it: part by part, so that a path stays where the new one has none.
-pub fn merged(old: &str, new: &str) -> String {
+pub(crate) fn merged(old: &str, new: &str) -> String {
     let (Ok(old_parts), Ok(new_parts)) = (parse(old), parse(new)) else { return new.to_owned() };
     let same_form = !new_parts.host.is_empty() && !new.contains(['?', '#', '@']);
     if same_form && new_parts.path.is_empty() && !old_parts.path.is_empty() {
@@ -167,7 +167,7 @@ fn escapes(text: &str) -> Result<(), &'static str> {
 pub struct Parts<'u> {
     before: &'u str,
     /// What stands between `?` and `#`.
-    pub query: &'u str,
+    pub(crate) query: &'u str,
     fragment: &'u str,
 }
 
@@ -232,7 +232,7 @@ pub(crate) struct Query(pub BTreeMap<String, Vec<String>>);
 
 impl Query {
     /// Reads a query as `URL.Query` does: what cannot be read is left out.
-    pub fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let mut query = Self::default();
         for pair in text.split('&').filter(|pair| !pair.is_empty() && !pair.contains(';')) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -245,7 +245,7 @@ impl Query {
     }
 
     /// Writes it as `Values.Encode` does.
-    pub fn encode(&self) -> String {
+    pub(crate) fn encode(&self) -> String {
         let escaped = |text: &str| escape(text.as_bytes(), Place::Query);
         let pairs = self.0.iter().flat_map(|(key, values)| {
             values.iter().map(move |value| format!("{}={}", escaped(key), escaped(value)))

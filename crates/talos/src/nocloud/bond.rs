@@ -17,7 +17,7 @@ pub(super) struct Options {
     pub mode: String,
     pub(crate) hash_policy: String,
     pub(crate) lacp_rate: String,
-    pub miimon: u32,
+    pub(crate) miimon: u32,
     pub(crate) up_delay: u32,
     pub(crate) down_delay: u32,
 }

@@ -17,9 +17,9 @@ use ichor_values::go_yaml::scalar::Leniency;
 pub(super) struct Config {
     pub version: i64,
     pub entries: Vec<Entry>,
-    pub ethernets: BTreeMap<String, Ethernet>,
-    pub bonds: BTreeMap<String, Bond>,
-    pub vlans: BTreeMap<String, Vlan>,
+    pub(crate) ethernets: BTreeMap<String, Ethernet>,
+    pub(crate) bonds: BTreeMap<String, Bond>,
+    pub(crate) vlans: BTreeMap<String, Vlan>,
 }
 
 /// An entry of version 1.
@@ -29,11 +29,11 @@ pub(super) struct Entry {
     pub name: String,
     pub mac: String,
     pub mtu: u32,
-    pub subnets: Vec<Subnet>,
+    pub(crate) subnets: Vec<Subnet>,
     pub addresses: Vec<String>,
     pub(crate) bond_interfaces: Vec<String>,
-    pub bond: Options,
-    pub vlan_id: u16,
+    pub(crate) bond: Options,
+    pub(crate) vlan_id: u16,
     pub(crate) vlan_link: String,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Entry {
 pub(super) struct Subnet {
     pub kind: String,
     pub address: String,
-    pub netmask: String,
+    pub(crate) netmask: String,
     pub gateway: String,
 }
 
@@ -50,13 +50,13 @@ pub(super) struct Subnet {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ethernet {
     pub mac: String,
-    pub dhcp4: bool,
-    pub dhcp6: bool,
+    pub(crate) dhcp4: bool,
+    pub(crate) dhcp6: bool,
     pub addresses: Vec<String>,
-    pub gateway4: String,
-    pub gateway6: String,
+    pub(crate) gateway4: String,
+    pub(crate) gateway6: String,
     pub mtu: u32,
-    pub nameservers: Vec<String>,
+    pub(crate) nameservers: Vec<String>,
     pub routes: Vec<EthernetRoute>,
 }
 
@@ -67,14 +67,14 @@ pub(super) struct EthernetRoute {
     pub via: String,
     pub metric: u32,
     pub table: u32,
-    pub on_link: bool,
+    pub(crate) on_link: bool,
 }
 
 /// A bond of version 2.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bond {
     pub(crate) ethernet: Ethernet,
-    pub interfaces: Vec<String>,
+    pub(crate) interfaces: Vec<String>,
     pub options: Options,
 }
 

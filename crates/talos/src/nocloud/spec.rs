@@ -18,8 +18,8 @@ pub(super) const METRIC: u32 = 1024;
 /// An address, perhaps with a zone, as Go prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Address {
-    pub printed: String,
-    pub ip: IpAddr,
+    pub(crate) printed: String,
+    pub(crate) ip: IpAddr,
 }
 
 impl Address {
@@ -54,8 +54,8 @@ impl Address {
 /// An address and a length, as Go prints them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Prefix {
-    pub printed: String,
-    pub ip: IpAddr,
+    pub(crate) printed: String,
+    pub(crate) ip: IpAddr,
 }
 
 impl Prefix {
@@ -100,11 +100,11 @@ pub(super) fn address(link: &str, prefix: &Prefix, family: &str) -> Value {
 pub(super) struct Route<'r> {
     pub link: &'r str,
     pub family: &'r str,
-    pub destination: Option<Prefix>,
+    pub(crate) destination: Option<Prefix>,
     pub gateway: Option<Address>,
     pub source: String,
     pub table: String,
-    pub priority: u32,
+    pub(crate) priority: u32,
 }
 
 impl<'r> Route<'r> {

@@ -34,7 +34,7 @@ impl fmt::Display for Selector {
 }
 
 /// Takes what is to be deleted out of a document of a patch, and says whether anything is left to merge.
-pub fn take(document: &mut Node) -> Result<(Vec<Selector>, bool), SyntaxError> {
+pub(crate) fn take(document: &mut Node) -> Result<(Vec<Selector>, bool), SyntaxError> {
     if document.is_null() || document.entries().is_none() {
         return Ok((Vec::new(), true));
     }
@@ -161,12 +161,12 @@ impl Selector {
     }
 
     /// Whether the whole document goes.
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.path.0.is_empty()
     }
 
     /// Takes it out of the document.
-    pub fn apply(&self, document: &mut Document, talos: &TalosVersion) -> Result<(), DeletionError> {
+    pub(crate) fn apply(&self, document: &mut Document, talos: &TalosVersion) -> Result<(), DeletionError> {
         let types = Types::get();
         let minor = types::minor(talos);
         let kind = Type::Struct(types.of_document(document.kind));

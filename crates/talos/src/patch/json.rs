@@ -114,7 +114,7 @@ pub fn read(text: &str) -> Result<Vec<Operation>, JsonPatchError> {
 }
 
 /// The operations of a list.
-pub fn from_value(list: Value) -> Result<Vec<Operation>, JsonPatchError> {
+pub(crate) fn from_value(list: Value) -> Result<Vec<Operation>, JsonPatchError> {
     let Value::Array(list) = list else {
         return Err(JsonPatchError::NoList);
     };
@@ -139,7 +139,7 @@ fn read_one(operation: Value) -> Result<Operation, FormError> {
 }
 
 /// Applies operations to a document, one after the other.
-pub fn apply(operations: &[Operation], document: &mut Value) -> Result<(), JsonPatchError> {
+pub(crate) fn apply(operations: &[Operation], document: &mut Value) -> Result<(), JsonPatchError> {
     for operation in operations {
         operation.apply(document).map_err(|reason| JsonPatchError::Operation {
             name: operation.name.clone(),

@@ -40,7 +40,7 @@ pub enum MergeError {
 }
 
 /// Merges `right` into `left`.
-pub fn merge(left: &mut Document, right: &Document, talos: &TalosVersion) -> Result<(), MergeError> {
+pub(crate) fn merge(left: &mut Document, right: &Document, talos: &TalosVersion) -> Result<(), MergeError> {
     let types = Types::get();
     let structure = types.structure(types.of_document(left.kind));
     if types::minor(talos) == 13 && left.kind.is_some_and(|kind| kind.name == "RoutingRuleConfig") {

@@ -46,7 +46,7 @@ enum Edit {
 #[error("{patch}: {reason}")]
 pub struct PatchError {
     /// The patch.
-    pub patch: String,
+    pub(crate) patch: String,
     /// The place in it or in the configuration, and why.
     pub reason: PatchFailure,
 }

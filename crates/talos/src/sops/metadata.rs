@@ -29,7 +29,7 @@ const RULES: [&str; 6] = [
 #[derive(Clone, Debug)]
 pub(super) struct Metadata {
     /// Who can open it: one group opens the data key, of several each opens a part.
-    pub groups: Vec<Group>,
+    pub(crate) groups: Vec<Group>,
     /// How many parts it takes.
     pub(crate) threshold: usize,
     pub rule: Rule,
@@ -43,9 +43,9 @@ pub(super) struct Metadata {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Group {
     /// Recipients with the armored data key.
-    pub age: Vec<(String, String)>,
+    pub(crate) age: Vec<(String, String)>,
     /// What else could open it.
-    pub others: Vec<&'static str>,
+    pub(crate) others: Vec<&'static str>,
 }
 
 impl Metadata {

@@ -42,7 +42,7 @@ const ROOT: &str = "Root";
 
 /// What a value may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Type {
+pub(crate) enum Type {
     /// A word or number.
     Scalar(Scalar),
     /// A struct, by its place in the table.
@@ -62,17 +62,17 @@ pub enum Type {
 /// A field of a struct.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a word of the notation")]
-pub struct Field {
+pub(crate) struct Field {
     /// Its key.
     pub name: &'static str,
     /// What it holds.
     pub kind: Type,
     /// Whether it is written even when it is empty.
-    pub keep: bool,
+    pub(crate) keep: bool,
     /// Whether a patch takes the place of what was there.
-    pub replace: bool,
+    pub(crate) replace: bool,
     /// Whether it is set whenever its struct is, if only to nothing.
-    pub always: bool,
+    pub(crate) always: bool,
     /// Whether it came from another struct.
     pub(crate) inlined: bool,
     /// The keys by which the items of a list are told apart, each used where the ones before it are not set.
@@ -89,12 +89,12 @@ pub(crate) struct Struct {
 
 impl Struct {
     /// The fields that a release has.
-    pub fn fields(&self, minor: u16) -> impl Iterator<Item = &Field> {
+    pub(crate) fn fields(&self, minor: u16) -> impl Iterator<Item = &Field> {
         self.fields.iter().filter(move |field| (field.since..=field.until).contains(&minor))
     }
 
     /// The field of this name in a release.
-    pub fn field(&self, name: &str, minor: u16) -> Option<&Field> {
+    pub(crate) fn field(&self, name: &str, minor: u16) -> Option<&Field> {
         self.fields(minor).find(|field| field.name == name)
     }
 }
@@ -107,7 +107,7 @@ pub struct Kind {
     /// The minor release of Talos that first has it, or 11: no older ones are told apart.
     pub since: u16,
     /// Whether there may be several, each with a name.
-    pub named: bool,
+    pub(crate) named: bool,
     /// Whether a worker refuses it.
     pub control_plane: bool,
     structure: usize,
@@ -115,7 +115,7 @@ pub struct Kind {
 
 /// All of it.
 #[derive(Debug)]
-pub struct Types {
+pub(crate) struct Types {
     structs: Vec<Struct>,
     kinds: Vec<Kind>,
     root: usize,
@@ -125,12 +125,12 @@ static TYPES: LazyLock<Types> = LazyLock::new(|| Types::parse(&FILES));
 
 impl Types {
     /// The types of all releases.
-    pub fn get() -> &'static Types {
+    pub(crate) fn get() -> &'static Types {
         &TYPES
     }
 
     /// The kinds of documents.
-    pub fn kinds(&self) -> &[Kind] {
+    pub(crate) fn kinds(&self) -> &[Kind] {
         &self.kinds
     }
 
@@ -249,7 +249,7 @@ fn kind_of(word: &'static str, places: &HashMap<&str, usize>) -> Type {
 }
 
 /// The minor release whose types stand for a version: the nearest one that is known.
-pub fn minor(talos: &TalosVersion) -> u16 {
+pub(crate) fn minor(talos: &TalosVersion) -> u16 {
     talos.minor().1.clamp(11, 14)
 }
 

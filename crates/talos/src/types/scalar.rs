@@ -204,7 +204,7 @@ impl Scalar {
     }
 
     /// Whether a value is what Go starts with.
-    pub fn is_zero(self, value: &Value) -> bool {
+    pub(crate) fn is_zero(self, value: &Value) -> bool {
         match (self, value) {
             (Scalar::Word(words), Value::String(word)) => words[0] == word,
             (Scalar::Choice(choice), Value::String(word)) => choice.none == word,
@@ -219,7 +219,7 @@ impl Scalar {
     }
 
     /// The value Go starts with, as Talos writes it.
-    pub fn zero(self) -> Value {
+    pub(crate) fn zero(self) -> Value {
         match self {
             Scalar::Bool => Value::from(false),
             Scalar::Int(..) | Scalar::Mode | Scalar::DiskSize | Scalar::PortRange => Value::from(0),
@@ -293,7 +293,7 @@ impl Form {
 }
 
 /// What any node is without a type.
-pub fn any(node: &Node) -> Result<Value, ScalarError> {
+pub(crate) fn any(node: &Node) -> Result<Value, ScalarError> {
     Ok(match &node.body {
         Body::Text(text) => Value::from(text.as_str()),
         Body::Plain(word) => plain(word),

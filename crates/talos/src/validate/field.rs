@@ -8,7 +8,7 @@ use serde_json::Value;
 /// A value and its path.
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Field<'v> {
+pub(crate) struct Field<'v> {
     value: Option<&'v Value>,
     path: String,
 }
@@ -20,7 +20,7 @@ impl<'v> Field<'v> {
     }
 
     /// What stands under a key.
-    pub fn get(&self, key: &str) -> Self {
+    pub(crate) fn get(&self, key: &str) -> Self {
         let value = self.value.and_then(|value| value.get(key));
         Self { value, path: join(&self.path, key) }
     }
@@ -31,12 +31,12 @@ impl<'v> Field<'v> {
     }
 
     /// Whether there is something, even if it is empty.
-    pub fn is_set(&self) -> bool {
+    pub(crate) fn is_set(&self) -> bool {
         self.value.is_some_and(|value| !value.is_null())
     }
 
     /// Whether it holds nothing: no text, no items, no keys.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         match self.value {
             None | Some(Value::Null) => true,
             Some(Value::String(text)) => text.is_empty(),
@@ -57,7 +57,7 @@ impl<'v> Field<'v> {
     }
 
     /// The truth value; `false` where there is none.
-    pub fn flag(&self) -> bool {
+    pub(crate) fn flag(&self) -> bool {
         self.value.and_then(Value::as_bool).unwrap_or_default()
     }
 
@@ -67,7 +67,7 @@ impl<'v> Field<'v> {
     }
 
     /// The items of a list, those that are null too.
-    pub fn items(&self) -> impl Iterator<Item = Field<'v>> + use<'v> {
+    pub(crate) fn items(&self) -> impl Iterator<Item = Field<'v>> + use<'v> {
         let path = self.path.clone();
         let items = self.value.and_then(Value::as_array).into_iter().flatten().enumerate();
         items.map(move |(nth, value)| Field { value: Some(value), path: format!("{path}[{nth}]") })

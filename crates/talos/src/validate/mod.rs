@@ -61,7 +61,7 @@ pub struct Setting<'a> {
 
 impl Setting<'_> {
     /// Whether the release is at least 1.`minor`.
-    pub fn at_least(&self, minor: u16) -> bool {
+    pub(crate) fn at_least(&self, minor: u16) -> bool {
         release::at_least(self.talos, minor)
     }
 }
@@ -80,12 +80,12 @@ impl DocumentIssues {
     }
 
     /// Talos warns.
-    pub fn warning(&mut self, path: impl Into<String>, message: impl Into<String>) {
+    pub(crate) fn warning(&mut self, path: impl Into<String>, message: impl Into<String>) {
         self.add(Issue::warning(path, message));
     }
 
     /// Talos says nothing.
-    pub fn advice(&mut self, path: impl Into<String>, message: impl Into<String>) {
+    pub(crate) fn advice(&mut self, path: impl Into<String>, message: impl Into<String>) {
         self.add(Issue::new(Severity::Note, path, message));
     }
 

@@ -12,7 +12,7 @@ use super::{DocumentIssues, Setting};
 const TYPES: &str = include_str!("runtime_spec.txt");
 
 /// Judges overrides.
-pub fn validate(overrides: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(overrides: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     of_type("Spec", overrides, setting, issues);
 }
 

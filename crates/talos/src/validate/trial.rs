@@ -8,7 +8,7 @@ use crate::kind;
 use ichor_values::{Severity, TalosVersion};
 
 /// The base64 of a PEM text with the outline of a certificate.
-pub const CERTIFICATE: &str =
+pub(crate) const CERTIFICATE: &str =
     "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1BWXdBREFBQXdBPQotLS0tLUVORCBDRVJUSUZJQ0FURS0tLS0tCg==";
 
 /// What a release finds in a control plane's document on metal.
@@ -17,7 +17,7 @@ pub fn control_plane(talos: &str, parts: &[(&str, Value)]) -> Vec<String> {
 }
 
 /// What a release finds in a worker's document on metal.
-pub fn worker(talos: &str, parts: &[(&str, Value)]) -> Vec<String> {
+pub(crate) fn worker(talos: &str, parts: &[(&str, Value)]) -> Vec<String> {
     judge(talos, Mode::Metal, &[with(machine_document("worker", ""), parts)])
 }
 

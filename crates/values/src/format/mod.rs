@@ -22,7 +22,7 @@ pub struct Version {
     /// Grows with a change that an older reader must not ignore.
     pub major: u32,
     /// Grows when keys are added that an older reader may ignore.
-    pub minor: u32,
+    pub(crate) minor: u32,
 }
 
 /// How a version relates to the one that a reader writes itself.
@@ -45,7 +45,7 @@ impl Version {
     }
 
     /// Reads `MAJOR.MINOR`, without signs or leading zeros; none for any other text.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let number = |text: &str| {
             let plain =
                 text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));

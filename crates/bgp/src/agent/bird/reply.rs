@@ -35,7 +35,7 @@ impl Reply {
     }
 
     /// The code of the last line, by which the answer is judged.
-    pub fn code(&self) -> u16 {
+    pub(crate) fn code(&self) -> u16 {
         self.0.last().map_or(0, |(code, _)| *code)
     }
 

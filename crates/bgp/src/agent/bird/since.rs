@@ -27,7 +27,7 @@ impl Told {
     }
 
     /// Seconds from this moment until `now`. What is not told of the moment makes it no later than it was.
-    pub fn until(self, now: Self) -> Option<u64> {
+    pub(crate) fn until(self, now: Self) -> Option<u64> {
         let (today, second) = (now.day?, now.second?);
         let seconds = match (self.day, self.second) {
             (None, at) => (second - at.unwrap_or(0)).rem_euclid(DAY),

@@ -134,7 +134,7 @@ pub struct Discover {
     /// Which ports.
     pub ports: Ports,
     /// What every such neighbour is like; its port is replaced.
-    pub like: Neighbor,
+    pub(crate) like: Neighbor,
 }
 
 /// Which physical ports have a neighbour.

@@ -66,7 +66,7 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Self; 4] = [Self::Starting, Self::Running, Self::Draining, Self::Leaving];
+    pub(crate) const ALL: [Self; 4] = [Self::Starting, Self::Running, Self::Draining, Self::Leaving];
 }
 
 impl fmt::Display for Stage {

@@ -54,7 +54,7 @@ impl Observed {
     }
 
     /// The links of a namespace; the node's own when none is named.
-    pub fn links_in(&self, namespace: Option<&str>) -> &[Link] {
+    pub(crate) fn links_in(&self, namespace: Option<&str>) -> &[Link] {
         match (namespace, &self.inside) {
             (None, _) => &self.links,
             (Some(_), Inside::There { links, .. }) => links,

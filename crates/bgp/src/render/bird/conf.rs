@@ -23,7 +23,7 @@ pub struct Told<'a> {
 }
 
 /// The file.
-pub fn render(told: &Told<'_>, passwords: &[Option<String>]) -> String {
+pub(crate) fn render(told: &Told<'_>, passwords: &[Option<String>]) -> String {
     let mut text = Text::default();
     head(&mut text, told);
     own_addresses(&mut text, told.model);

@@ -5,12 +5,12 @@ use crate::render::{Options, words};
 use ichor_values::Issue;
 
 /// The file for a configuration that somebody else wrote.
-pub fn usual() -> String {
+pub(crate) fn usual() -> String {
     "bird=yes\nbird_options=\"\"\n".to_owned()
 }
 
 /// The file; what is wrong with the options that are written is added to `issues`.
-pub fn render(model: &Model, options: &Options, issues: &mut Vec<Issue>) -> String {
+pub(crate) fn render(model: &Model, options: &Options, issues: &mut Vec<Issue>) -> String {
     let options = words(options, "bird", issues);
     format!("# {}: written by ichor\nbird=yes\nbird_options=\"{}\"\n", model.name, options.join(" "))
 }

@@ -35,7 +35,7 @@ pub fn bfd(text: &mut Text, model: &Model) {
 
 /// Router advertisements, by which neighbours without addresses find each other. They give away neither a default route nor a
 /// prefix.
-pub fn advertisements(text: &mut Text, told: &Told<'_>) {
+pub(crate) fn advertisements(text: &mut Text, told: &Told<'_>) {
     for neighbor in &told.model.fabric.neighbors {
         let Found::Port { name, .. } = &neighbor.found else { continue };
         let discovers = discovers(told, neighbor);
@@ -107,7 +107,7 @@ pub fn session(text: &mut Text, told: &Told<'_>, neighbor: &Neighbor, password: 
 ///
 /// FRR offers long-lived graceful restart (RFC 9494) for every family, with no time to stay stale. BIRD by itself takes that for
 /// the promise that a neighbour which falls silent comes back, and keeps its routes for the two minutes of FRR's restart.
-pub fn timing(text: &mut Text, bfd: Option<Bfd>, (keepalive, hold): (u16, u16)) {
+pub(crate) fn timing(text: &mut Text, bfd: Option<Bfd>, (keepalive, hold): (u16, u16)) {
     text.say("connect delay time 1");
     text.say("connect retry time 3");
     text.say("error wait time 1, 5");

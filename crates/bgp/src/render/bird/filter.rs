@@ -51,7 +51,7 @@ pub fn outward(text: &mut Text, model: &Model) {
 }
 
 /// A set that matches exactly these prefixes.
-pub fn exactly(nets: impl Iterator<Item = IpNet>) -> String {
+pub(crate) fn exactly(nets: impl Iterator<Item = IpNet>) -> String {
     prefixes(&nets.map(|net| Term::exactly(true, net)).collect::<Vec<_>>())
 }
 

@@ -55,7 +55,7 @@ impl Release {
 }
 
 /// The service of a node; what is wrong is added to `issues`.
-pub fn render(order: Order<'_>, passwords: &[Option<String>], issues: &mut Vec<Issue>) -> Service {
+pub(crate) fn render(order: Order<'_>, passwords: &[Option<String>], issues: &mut Vec<Issue>) -> Service {
     let Order { model, version, options, carrier, routers, .. } = order;
     let release = Release::of(version, carrier);
     refuse_release(version, release, issues);

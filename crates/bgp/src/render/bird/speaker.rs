@@ -11,7 +11,7 @@ use crate::model::{Domain, Family, Workload};
 const PREFERENCE: u16 = 100;
 
 /// Everything about the speaker.
-pub fn render(text: &mut Text, workload: &Workload) {
+pub(crate) fn render(text: &mut Text, workload: &Workload) {
     for &family in &workload.families {
         let (_, suffix) = words(family);
         filter::gate(text, &format!("speaker_in_{suffix}"), &workload.filter, family, &[]);

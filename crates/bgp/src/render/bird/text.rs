@@ -4,29 +4,29 @@ use std::fmt::{Display, Write};
 
 /// A file in the making.
 #[derive(Default)]
-pub struct Text {
+pub(crate) struct Text {
     text: String,
     depth: usize,
 }
 
 impl Text {
     /// The file.
-    pub fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         self.text
     }
 
     /// A remark.
-    pub fn remark(&mut self, remark: impl Display) {
+    pub(crate) fn remark(&mut self, remark: impl Display) {
         self.line(format_args!("# {remark}"));
     }
 
     /// A statement.
-    pub fn say(&mut self, statement: impl Display) {
+    pub(crate) fn say(&mut self, statement: impl Display) {
         self.line(format_args!("{statement};"));
     }
 
     /// A block that stands by itself, after an empty line.
-    pub fn block(&mut self, head: impl Display, inside: impl FnOnce(&mut Self)) {
+    pub(crate) fn block(&mut self, head: impl Display, inside: impl FnOnce(&mut Self)) {
         self.apart();
         self.nest(head, "}", inside);
     }
@@ -37,12 +37,12 @@ impl Text {
     }
 
     /// A block inside another that no semicolon ends.
-    pub fn nested(&mut self, head: impl Display, inside: impl FnOnce(&mut Self)) {
+    pub(crate) fn nested(&mut self, head: impl Display, inside: impl FnOnce(&mut Self)) {
         self.nest(head, "}", inside);
     }
 
     /// Parts what follows from what is there.
-    pub fn apart(&mut self) {
+    pub(crate) fn apart(&mut self) {
         self.text.push('\n');
     }
 
@@ -60,6 +60,6 @@ impl Text {
 }
 
 /// Whether a name can stand between apostrophes, and in a pattern without being one.
-pub fn fits(name: &str) -> bool {
+pub(crate) fn fits(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
 }

@@ -14,7 +14,7 @@ use crate::model::{Domain, Family, Filter, Model, Term, Workload};
 use crate::setting::{Advertise, Speaker};
 
 /// The file, for a release. `gateway` is where the speaker's routes point when nothing keeps them apart from the node's.
-pub fn render(
+pub(crate) fn render(
     model: &Model,
     passwords: &[Option<String>],
     gateway: Option<IpAddr>,

@@ -16,7 +16,7 @@ const CLOSED: &str = "-P 0";
 const NETLINK_BUFFER: &str = "16777216";
 
 /// The file for a configuration that somebody else wrote.
-pub fn usual(configuration: &str, version: (u16, u16)) -> String {
+pub(crate) fn usual(configuration: &str, version: (u16, u16)) -> String {
     let bfd = configuration.lines().any(|line| line.split_whitespace().any(|word| word == "bfd"));
     let runs = |name| match name {
         "mgmtd" => version.0 >= 9,
@@ -28,7 +28,12 @@ pub fn usual(configuration: &str, version: (u16, u16)) -> String {
 }
 
 /// The file; what is wrong with the options that are written is added to `issues`.
-pub fn render(model: &Model, written: &Options, version: (u16, u16), issues: &mut Vec<Issue>) -> String {
+pub(crate) fn render(
+    model: &Model,
+    written: &Options,
+    version: (u16, u16),
+    issues: &mut Vec<Issue>,
+) -> String {
     let mut text = format!("# {}: written by ichor\n", model.name);
     for name in NAMES {
         let runs = match name {

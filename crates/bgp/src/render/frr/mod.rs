@@ -17,7 +17,7 @@ use ichor_values::{Issue, SoftwareVersion};
 const OURS: (u16, u16) = (10, 5);
 
 /// The service of a node; what is wrong is added to `issues`.
-pub fn render(order: Order<'_>, passwords: &[Option<String>], issues: &mut Vec<Issue>) -> Service {
+pub(crate) fn render(order: Order<'_>, passwords: &[Option<String>], issues: &mut Vec<Issue>) -> Service {
     let Order { model, options, .. } = order;
     let version = order.version.map_or(OURS, SoftwareVersion::minor);
     if version < (8, 4) || version.0 > 10 {

@@ -14,7 +14,7 @@ pub fn words(family: Family) -> (&'static str, &'static str, &'static str) {
 }
 
 /// The name of a BFD profile.
-pub fn profile(bfd: Bfd) -> String {
+pub(crate) fn profile(bfd: Bfd) -> String {
     format!("every-{}-lost-{}", bfd.interval, bfd.multiplier)
 }
 

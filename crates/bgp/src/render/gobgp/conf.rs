@@ -12,7 +12,7 @@ const CONNECT_RETRY: u16 = 3;
 const IDLE_HOLD: u16 = 1;
 
 /// The file.
-pub fn render(model: &Model, passwords: &[Option<String>]) -> String {
+pub(crate) fn render(model: &Model, passwords: &[Option<String>]) -> String {
     let mut toml = Toml::default();
     head(&mut toml, model);
     policy::render(&mut toml, model);

@@ -8,12 +8,12 @@ use ichor_values::Issue;
 const CLOSED: [&str; 3] = ["--api-hosts", "unix:///run/gobgpd.sock", "--pprof-disable"];
 
 /// The file for a configuration that somebody else wrote.
-pub fn usual() -> String {
+pub(crate) fn usual() -> String {
     format!("gobgpd=yes\ngobgpd_options=\"{}\"\n", CLOSED.join(" "))
 }
 
 /// The file; what is wrong with the options that are written is added to `issues`.
-pub fn render(model: &Model, options: &Options, issues: &mut Vec<Issue>) -> String {
+pub(crate) fn render(model: &Model, options: &Options, issues: &mut Vec<Issue>) -> String {
     let more = words(options, "gobgpd", issues).iter().map(String::as_str);
     let options = CLOSED.into_iter().chain(more).collect::<Vec<_>>().join(" ");
     format!("# {}: written by ichor\ngobgpd=yes\ngobgpd_options=\"{options}\"\n", model.name)

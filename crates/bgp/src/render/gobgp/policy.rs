@@ -19,7 +19,7 @@ const BEHIND: &str = "from-speaker";
 const STATEMENTS: &str = "policy-definitions.statements";
 
 /// All sets and both policies.
-pub fn render(toml: &mut Toml, model: &Model) {
+pub(crate) fn render(toml: &mut Toml, model: &Model) {
     toml.table("global.apply-policy.config");
     toml.key("import-policy-list", vec!["in"]).key("default-import-policy", "reject-route");
     toml.key("export-policy-list", vec!["out"]).key("default-export-policy", "reject-route");

@@ -10,7 +10,7 @@ pub(crate) struct Toml(String);
 
 impl Toml {
     /// A comment.
-    pub fn comment(&mut self, text: impl Display) {
+    pub(crate) fn comment(&mut self, text: impl Display) {
         let _ = writeln!(self.0, "# {text}");
     }
 

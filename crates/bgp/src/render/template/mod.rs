@@ -33,7 +33,7 @@ pub struct Template<'a> {
 /// Why a template gives no file. It names no secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}{}: {reason}", line.map(|line| format!(":{line}")).unwrap_or_default())]
-pub struct TemplateError {
+pub(crate) struct TemplateError {
     /// The template.
     pub path: String,
     /// Its line, where one is to blame.
@@ -43,7 +43,11 @@ pub struct TemplateError {
 }
 
 /// The text that a template gives with these variables; none of `secrets` is told in an error.
-pub fn render(template: Template<'_>, variables: &Value, secrets: &[&str]) -> Result<String, TemplateError> {
+pub(crate) fn render(
+    template: Template<'_>,
+    variables: &Value,
+    secrets: &[&str],
+) -> Result<String, TemplateError> {
     let environment = environment();
     let text = environment
         .template_from_named_str(template.path, template.text)

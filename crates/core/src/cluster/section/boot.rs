@@ -103,7 +103,7 @@ record! {
 }
 
 /// A piece of Talos configuration that is laid over what ichor makes.
-pub type Patch = Either<FilePath, PatchSource>;
+pub(crate) type Patch = Either<FilePath, PatchSource>;
 
 record! {
     /// A patch that is not simply a file.

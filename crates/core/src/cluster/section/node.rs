@@ -148,7 +148,7 @@ record! {
 }
 
 /// What holds for all nodes of a group.
-pub type Group = Rung;
+pub(crate) type Group = Rung;
 
 record! {
     /// Where Talos is installed.

@@ -24,7 +24,7 @@ pub(super) struct Bench {
 
 impl Bench {
     /// Cables all sessions. Routers are the first machines, and nodes follow, both as in the network.
-    pub fn wire(&mut self, order: Order<'_>, network: &Network, differs: &mut Differs) {
+    pub(crate) fn wire(&mut self, order: Order<'_>, network: &Network, differs: &mut Differs) {
         let cables = Cables::of(order.cluster);
         if order.guests {
             // A virtual machine has all its ports: the kernel counts them.
@@ -107,7 +107,7 @@ impl Bench {
     }
 
     /// Puts ports on one cable: a new one, or the one that some of them are on already.
-    pub fn plug(&mut self, name: String, ends: &[Plug]) {
+    pub(crate) fn plug(&mut self, name: String, ends: &[Plug]) {
         let known = self.cables.iter().position(|cable| cable.ends.iter().any(|end| ends.contains(end)));
         let nth = known.unwrap_or_else(|| {
             self.cables.push(Cable { name, ends: Vec::new() });

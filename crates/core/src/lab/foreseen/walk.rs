@@ -34,7 +34,7 @@ pub(super) struct Arrival {
 pub(super) struct Walk<'w> {
     /// How many of all are nodes: the first ones.
     pub nodes: usize,
-    pub tables: &'w Tables,
+    pub(crate) tables: &'w Tables,
     pub failure: Option<Failure>,
 }
 

@@ -58,11 +58,6 @@ pub struct Route {
 }
 
 impl Heard {
-    /// A machine of which nothing is known but why.
-    pub fn nothing(why: ProbeError) -> Self {
-        Self { said: Err(why), speaker: None, routes: Vec::new(), memory: 0 }
-    }
-
     /// Why it is not ready; none when it is.
     pub(super) fn trouble(&self) -> Option<String> {
         let speaker = || Some(self.speaker.as_ref()?.as_ref().err()?.to_string());

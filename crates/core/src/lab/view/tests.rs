@@ -280,7 +280,12 @@ fn bfd_counts_where_it_is_meant() {
 #[test]
 fn what_says_nothing_is_not_ready() {
     let mut heard = all();
-    heard[0] = Heard::nothing(ProbeError::new("bgpd does not answer"));
+    heard[0] = Heard {
+        said: Err(ProbeError::new("bgpd does not answer")),
+        speaker: None,
+        routes: Vec::new(),
+        memory: 0,
+    };
     heard[2].speaker = Some(Err(ProbeError::new("gobgpd does not answer")));
     status(&mut heard[2]).sessions.remove(1);
 

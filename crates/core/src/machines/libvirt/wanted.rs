@@ -20,7 +20,7 @@ pub struct Wanted {
     /// Its architecture, as QEMU calls it.
     pub architecture: &'static str,
     /// Whether its firmware is UEFI.
-    pub is_uefi: bool,
+    pub(crate) is_uefi: bool,
     /// The network that its ports are in.
     pub network: String,
     /// The document of that network; none for libvirt's own.

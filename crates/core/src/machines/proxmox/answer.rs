@@ -17,7 +17,7 @@ pub fn number(value: &Value, key: &str) -> Option<u64> {
 }
 
 /// Whether something is on: 1, "1" or true.
-pub fn flag(value: &Value, key: &str) -> bool {
+pub(crate) fn flag(value: &Value, key: &str) -> bool {
     value.get(key).and_then(Value::as_bool).unwrap_or_else(|| number(value, key) == Some(1))
 }
 

@@ -17,7 +17,7 @@ pub enum Method {
 
 impl Method {
     /// Its name in HTTP.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Get => "GET",
             Self::Post => "POST",
@@ -64,7 +64,7 @@ impl fmt::Display for Request {
 }
 
 /// A text as a part of a path or of a form: RFC 3986, section 2.3, has what need not be escaped.
-pub fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let letter = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     text.bytes().map(letter).collect()

@@ -18,7 +18,7 @@ pub struct Wanted {
     /// Name of the node, and of the machine.
     pub node: String,
     /// Whether it is a control plane: those are spread by themselves.
-    pub is_control_plane: bool,
+    pub(crate) is_control_plane: bool,
     /// Its number; none where any will do.
     pub id: Option<u32>,
     /// The host it shall be made on; none where any will do.
@@ -38,7 +38,7 @@ pub struct Wanted {
     /// Bridge of its ports.
     pub bridge: String,
     /// Resource pool.
-    pub pool: Option<String>,
+    pub(crate) pool: Option<String>,
     /// MAC addresses of its ports, as far as they are known before it is made.
     pub macs: Vec<String>,
     /// Whether it has a guest agent.

@@ -29,7 +29,7 @@ pub fn action<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
 }
 
 /// What a parameter of an action may be; nothing where that is not said.
-pub fn allowed(value: &Value, name: &str, parameter: &str) -> Vec<String> {
+pub(crate) fn allowed(value: &Value, name: &str, parameter: &str) -> Vec<String> {
     let key = format!("{parameter}@Redfish.AllowableValues");
     let list = value.get("Actions").and_then(|actions| actions.get(name)?.get(&key)?.as_array());
     list.into_iter().flatten().filter_map(|word| word.as_str()).map(ToOwned::to_owned).collect()

@@ -10,7 +10,12 @@ use ichor_talos::schematic::Schematic;
 use ichor_values::Issue;
 
 /// The whole command line of a node: what its image has, and the configuration in the parameter `key`.
-pub fn render(node: &NodePlan, schematic: &Schematic, key: &str, boot: &str) -> Result<Artifact, Issue> {
+pub(crate) fn render(
+    node: &NodePlan,
+    schematic: &Schematic,
+    key: &str,
+    boot: &str,
+) -> Result<Artifact, Issue> {
     let mut line = command_line(node, schematic);
     let before = line.to_string().len();
     line.add(&format!("{key}={}", pack(boot.as_bytes())));

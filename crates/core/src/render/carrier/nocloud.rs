@@ -26,7 +26,7 @@ pub fn files(node: &NodePlan, boot: &str) -> Vec<(&'static str, String)> {
 }
 
 /// The serial number that sends Talos to the server, and the folder `nocloud` with what it asks for there.
-pub fn render(node: &NodePlan, boot: &str) -> Result<Vec<Artifact>, Issue> {
+pub(crate) fn render(node: &NodePlan, boot: &str) -> Result<Vec<Artifact>, Issue> {
     let serial = serial(node).ok_or_else(|| refused(node, "there is no `boot.server`"))?;
     let served = files(node, boot).into_iter().map(|(name, text)| {
         let artifact = if name == "user-data" { Artifact::private } else { Artifact::public };

@@ -35,7 +35,7 @@ impl Image {
 }
 
 /// A volume with this label, which is also the name of its files.
-pub fn render(
+pub(crate) fn render(
     node: &NodePlan,
     label: &'static str,
     files: Vec<(&'static str, String)>,

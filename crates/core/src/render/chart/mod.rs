@@ -72,7 +72,7 @@ impl Order {
     }
 
     /// What the result depends on, summed up.
-    pub fn sum(&self) -> String {
+    pub(crate) fn sum(&self) -> String {
         let words = self.arguments().into_iter().map(str::to_owned);
         let parts: Vec<String> = words.chain(self.values()).collect();
         sha256(serde_json::json!(parts).to_string().as_bytes())

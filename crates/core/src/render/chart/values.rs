@@ -57,7 +57,7 @@ pub fn values(plan: &Plan) -> Value {
 }
 
 /// What of `own` values does not go with those that are needed.
-pub fn conflicts(plan: &Plan, own: &Value) -> Vec<Conflict> {
+pub(crate) fn conflicts(plan: &Plan, own: &Value) -> Vec<Conflict> {
     let conflict = |need: Need| {
         let found = find(own, need.path)?;
         let message = match found {

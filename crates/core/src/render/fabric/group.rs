@@ -12,17 +12,17 @@ use ichor_bgp::render::{Fetch, password};
 use ichor_values::Secret;
 
 /// Sessions that differ in nothing but who is at the other end.
-pub struct Group<'n> {
+pub(crate) struct Group<'n> {
     /// Its name in the router's configuration.
     pub name: String,
     /// Whether nodes are at the other ends.
     pub nodes: bool,
     /// Whether they have the router's own AS number: FRR takes no group of both kinds.
-    pub internal: bool,
+    pub(crate) internal: bool,
     /// The families they carry.
     pub families: &'n [Family],
     /// Whether IPv4 goes over IPv6.
-    pub extends: bool,
+    pub(crate) extends: bool,
     /// Fast detection of a dead path.
     pub bfd: Option<Bfd>,
     /// Keepalive and hold time in seconds.
@@ -30,9 +30,9 @@ pub struct Group<'n> {
     /// Their password.
     pub password: Option<String>,
     /// Who is listed one by one.
-    pub peers: Vec<&'n Peer>,
+    pub(crate) peers: Vec<&'n Peer>,
     /// The prefix from which all others are accepted, and how many of them are known.
-    pub range: Option<(IpNet, usize)>,
+    pub(crate) range: Option<(IpNet, usize)>,
 }
 
 /// What the sessions of a group have in common.

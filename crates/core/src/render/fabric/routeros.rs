@@ -14,7 +14,7 @@ use ichor_bgp::model::fabric::Found;
 use ichor_bgp::model::{Family, Term};
 
 /// The commands.
-pub fn render(cluster: &str, router: &Router, groups: &[Group<'_>]) -> String {
+pub(crate) fn render(cluster: &str, router: &Router, groups: &[Group<'_>]) -> String {
     let mark = format!("comment=\"ichor {cluster}\"");
     let release = router.version.as_ref().map_or((7, 20), |version| version.minor());
     let mut script = Script { text: String::new(), cluster, router, mark, release };

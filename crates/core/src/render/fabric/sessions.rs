@@ -9,7 +9,7 @@ use ichor_bgp::model::fabric::Found;
 const HEAD: &str = "from,from_asn,from_end,to,to_asn,to_end,families,bfd,keepalive,hold,password,range\n";
 
 /// The table: first the sessions of nodes, in the order of the file.
-pub fn render(network: &Network) -> String {
+pub(crate) fn render(network: &Network) -> String {
     let mut text = HEAD.to_owned();
     for session in &network.sessions {
         text += &row(network, *session);

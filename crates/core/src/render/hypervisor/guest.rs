@@ -38,11 +38,11 @@ pub struct Guest<'p> {
     /// Whether it boots with secure boot.
     pub secure_boot: bool,
     /// Whether it has a TPM.
-    pub tpm: bool,
+    pub(crate) tpm: bool,
     /// Resource pool.
-    pub pool: Option<&'p str>,
+    pub(crate) pool: Option<&'p str>,
     /// Tags, sorted.
-    pub tags: Vec<&'p str>,
+    pub(crate) tags: Vec<&'p str>,
     /// More arguments for QEMU.
     pub args: Vec<&'p str>,
 }

@@ -1,7 +1,7 @@
 //! Words of a shell.
 
 /// A text as one word of a POSIX shell.
-pub fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,+@%".contains(&byte);
     if !text.is_empty() && text.bytes().all(plain) {
         text.to_owned()

@@ -13,7 +13,7 @@ use ichor_talos::secrets::Bundle;
 use ichor_values::Issue;
 
 /// The documents of a role. Where Talos adds the endpoint to the names of the API server, it is there once.
-pub fn generate(input: &Input, bundle: &Bundle, role: Role) -> Vec<Value> {
+pub(crate) fn generate(input: &Input, bundle: &Bundle, role: Role) -> Vec<Value> {
     let mut documents = match role {
         Role::Controlplane => generate::control_plane(input, bundle),
         Role::Worker => generate::worker(input, bundle),

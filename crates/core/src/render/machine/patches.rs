@@ -39,7 +39,7 @@ pub fn sealed_patches(cluster: &Cluster) -> Vec<String> {
 }
 
 /// All patches, by where they are named.
-pub struct Patches {
+pub(crate) struct Patches {
     by_place: HashMap<Place, Patch>,
 }
 

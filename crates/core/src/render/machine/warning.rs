@@ -17,7 +17,7 @@ pub struct NodeWarning {
     /// keys in it, such as `machine.files`.
     pub issue: Issue,
     /// The patch of the cluster file that brought it, if one did.
-    pub patch: Option<String>,
+    pub(crate) patch: Option<String>,
 }
 
 impl NodeWarning {

@@ -10,7 +10,7 @@ use ichor_bgp::model::Family;
 const LABEL: (&str, &str) = ("announced-to", "node");
 
 /// The objects for these links; none where there are none.
-pub fn objects(plan: &Plan, links: &[&Link<'_>]) -> Vec<Value> {
+pub(crate) fn objects(plan: &Plan, links: &[&Link<'_>]) -> Vec<Value> {
     let mut objects = Vec::new();
     for (nth, link) in links.iter().enumerate() {
         let (name, label) = (named("node", nth), named(LABEL.1, nth));

@@ -15,7 +15,7 @@ const NAME: &str = "kube-vip";
 const NAMESPACE: &str = "kube-system";
 
 /// The objects; none where the file does not ask for it.
-pub fn objects(plan: &Plan) -> Result<Vec<Value>, Issue> {
+pub(crate) fn objects(plan: &Plan) -> Result<Vec<Value>, Issue> {
     let Some(decided) = &plan.cluster.kube_vip else { return Ok(Vec::new()) };
     let address = decided.address.value;
     let link = decided.interface.as_ref().ok_or_else(different_links)?.value.to_string();

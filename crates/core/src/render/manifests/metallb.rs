@@ -12,7 +12,7 @@ use ichor_values::Issue;
 const NAMESPACE: &str = "metallb-system";
 
 /// The objects for these links; none where there are none.
-pub fn objects(plan: &Plan, links: &[&Link<'_>]) -> Result<Vec<Value>, Issue> {
+pub(crate) fn objects(plan: &Plan, links: &[&Link<'_>]) -> Result<Vec<Value>, Issue> {
     if links.is_empty() {
         return Ok(Vec::new());
     }

@@ -18,7 +18,7 @@ use ichor_values::Issue;
 use ichor_values::go_yaml::emit::emit_all;
 
 /// The name of Cilium's manifest in configurations.
-pub const CILIUM: &str = "cilium";
+pub(crate) const CILIUM: &str = "cilium";
 /// The name of the one with what Cilium is told of BGP.
 pub(crate) const CILIUM_BGP: &str = "cilium-bgp";
 /// The name of kube-vip's.

@@ -11,7 +11,7 @@ use ichor_bgp::model::{Bfd, Family, Model, Workload};
 use ichor_values::{Asn, LinkName};
 
 /// The instance toward the fabric.
-pub const FABRIC: &str = "fabric";
+pub(crate) const FABRIC: &str = "fabric";
 
 /// The instance toward the speaker.
 pub(crate) const WORKLOAD: &str = "workload";

@@ -6,11 +6,11 @@ use crate::cluster::section::Role;
 pub(crate) const PAPER: &str = "#ffffff";
 pub(crate) const INK: &str = "#0f172a";
 pub(crate) const MUTED: &str = "#475569";
-pub const RULE: &str = "#cbd5e1";
+pub(crate) const RULE: &str = "#cbd5e1";
 pub(crate) const FRAME: &str = "#f1f5f9";
 pub(crate) const ACCENT: &str = "#b91c1c";
 pub(crate) const CABLE: &str = "#94a3b8";
-pub const SPEAKER: &str = "#fef3c7";
+pub(crate) const SPEAKER: &str = "#fef3c7";
 pub(crate) const SPEAKER_EDGE: &str = "#d97706";
 
 /// Colours of wires, told apart also by people who see no red or green.
@@ -28,7 +28,7 @@ pub fn role(role: Role) -> &'static str {
 }
 
 /// The colour of the `nth` hub and of everything that leads to it.
-pub fn hub(kind: HubKind, nth: usize) -> &'static str {
+pub(crate) fn hub(kind: HubKind, nth: usize) -> &'static str {
     match kind {
         HubKind::Spine => "#475569",
         HubKind::Network => "#0f766e",
@@ -38,7 +38,7 @@ pub fn hub(kind: HubKind, nth: usize) -> &'static str {
 }
 
 /// The ground of a hub.
-pub fn ground(kind: HubKind) -> &'static str {
+pub(crate) fn ground(kind: HubKind) -> &'static str {
     match kind {
         HubKind::Spine => "#e2e8f0",
         HubKind::Leaf => "#f8fafc",

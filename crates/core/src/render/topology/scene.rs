@@ -11,11 +11,11 @@ pub struct Scene {
     /// By kind, from the top of the picture to the bottom.
     pub(crate) hubs: Vec<Hub>,
     pub cables: Vec<Cable>,
-    pub frames: Vec<Frame>,
+    pub(crate) frames: Vec<Frame>,
 }
 
 impl Scene {
-    pub fn cards(&self) -> impl Iterator<Item = &Card> {
+    pub(crate) fn cards(&self) -> impl Iterator<Item = &Card> {
         self.frames.iter().flat_map(|frame| &frame.cards)
     }
 
@@ -41,7 +41,7 @@ pub(crate) struct Fact {
 }
 
 impl Fact {
-    pub fn new(label: impl Into<String>, value: impl Into<String>) -> Self {
+    pub(crate) fn new(label: impl Into<String>, value: impl Into<String>) -> Self {
         Self { label: label.into(), value: value.into(), accent: false }
     }
 
@@ -64,7 +64,7 @@ pub(crate) enum HubKind {
 }
 
 impl HubKind {
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Spine => "spine",
             Self::Leaf => "leaf",
@@ -99,26 +99,26 @@ impl Hub {
 }
 
 /// Facts as lines of text.
-pub fn spoken(facts: &[Fact]) -> String {
+pub(crate) fn spoken(facts: &[Fact]) -> String {
     let line = |fact: &Fact| format!("{} {}", fact.label, fact.value).trim().to_owned();
     facts.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Connects two routers.
 #[derive(Debug)]
-pub struct Cable {
+pub(crate) struct Cable {
     pub ends: (usize, usize),
     pub detail: String,
 }
 
 /// Nodes that belong together: a site, or a role.
 #[derive(Debug)]
-pub struct Frame {
+pub(crate) struct Frame {
     pub label: String,
     /// Addresses that its control planes have together.
-    pub shared: String,
+    pub(crate) shared: String,
     pub note: String,
-    pub cards: Vec<Card>,
+    pub(crate) cards: Vec<Card>,
 }
 
 /// One node, or several that are alike.
@@ -161,8 +161,8 @@ pub(crate) enum WireKind {
 
 /// Connects a card with a hub.
 #[derive(Clone, Debug)]
-pub struct Wire {
-    pub hub: usize,
+pub(crate) struct Wire {
+    pub(crate) hub: usize,
     pub kind: WireKind,
     /// The node's end.
     pub port: String,

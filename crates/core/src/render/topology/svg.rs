@@ -8,23 +8,23 @@ use crate::render::xml::escape;
 
 /// A rectangle in pixels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Area {
-    pub x: i32,
-    pub y: i32,
-    pub width: i32,
-    pub height: i32,
+pub(crate) struct Area {
+    pub(crate) x: i32,
+    pub(crate) y: i32,
+    pub(crate) width: i32,
+    pub(crate) height: i32,
 }
 
 impl Area {
-    pub fn right(self) -> i32 {
+    pub(crate) fn right(self) -> i32 {
         self.x + self.width
     }
 
-    pub fn bottom(self) -> i32 {
+    pub(crate) fn bottom(self) -> i32 {
         self.y + self.height
     }
 
-    pub fn middle(self) -> i32 {
+    pub(crate) fn middle(self) -> i32 {
         self.x + self.width / 2
     }
 }
@@ -36,9 +36,9 @@ pub struct Line<'t> {
     pub text: &'t str,
     pub(crate) face: Face,
     pub size: i32,
-    pub fill: &'t str,
-    pub room: i32,
-    pub anchor: Anchor,
+    pub(crate) fill: &'t str,
+    pub(crate) room: i32,
+    pub(crate) anchor: Anchor,
 }
 
 /// Which part of a line is at its place.
@@ -62,7 +62,7 @@ pub(crate) struct Svg(String);
 
 impl Svg {
     /// A rectangle with rounded corners; `style` is attributes.
-    pub fn rectangle(&mut self, area: Area, round: i32, style: &str) {
+    pub(crate) fn rectangle(&mut self, area: Area, round: i32, style: &str) {
         let Area { x, y, width, height } = area;
         self.put(format_args!(
             r#"<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="{round}" {style}/>"#
@@ -101,13 +101,13 @@ impl Svg {
     }
 
     /// What follows belongs together, until [`close`](Self::close).
-    pub fn open(&mut self, class: &str, hover: &str) {
+    pub(crate) fn open(&mut self, class: &str, hover: &str) {
         let title = if hover.is_empty() { String::new() } else { title(hover) };
         self.put(format_args!(r#"<g class="{class}">{title}"#));
     }
 
     /// Ends what [`open`](Self::open) began.
-    pub fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.put(format_args!("</g>"));
     }
 

@@ -14,7 +14,7 @@ pub(crate) enum Face {
 }
 
 /// Width of `text` in pixels, rounded up.
-pub fn width(text: &str, face: Face, size: i32) -> i32 {
+pub(crate) fn width(text: &str, face: Face, size: i32) -> i32 {
     // No box is wider than this many letters.
     let sum: i32 = text.chars().take(10_000).map(|letter| thousandths(letter, face)).sum();
     (sum * size + 999) / 1000
@@ -43,7 +43,7 @@ fn thousandths(letter: char, face: Face) -> i32 {
 }
 
 /// `text`, with an ellipsis for what does not fit into `room` pixels.
-pub fn fit(text: &str, face: Face, size: i32, room: i32) -> Cow<'_, str> {
+pub(crate) fn fit(text: &str, face: Face, size: i32, room: i32) -> Cow<'_, str> {
     if width(text, face, size) <= room {
         return Cow::Borrowed(text);
     }

@@ -48,7 +48,7 @@ pub(in crate::rules) enum Use<'c> {
 #[derive(Clone, Debug)]
 pub(in crate::rules) struct Claim<'c> {
     pub net: IpNet,
-    pub used: Use<'c>,
+    pub(crate) used: Use<'c>,
     pub key: String,
     /// Where it was written, if it was.
     pub place: Option<Place>,
@@ -88,7 +88,7 @@ pub(super) fn overlay(cluster: &Cluster) -> Option<Place> {
 
 /// A key of `network` that gives nodes addresses: a prefix, or one address.
 pub(in crate::rules) struct Source<'c> {
-    pub used: Use<'c>,
+    pub(crate) used: Use<'c>,
     /// Its path below `network`.
     pub key: String,
     pub v4: &'c Key<AddressOrPrefix4>,

@@ -49,12 +49,12 @@ fn by_id(origin: Origin) -> bool {
 
 impl<'c> Compared<'c> {
     /// Clusters that have not been looked at yet.
-    pub fn new(clusters: &'c [Member<'c>]) -> Self {
+    pub(crate) fn new(clusters: &'c [Member<'c>]) -> Self {
         Self { clusters, findings: Vec::new() }
     }
 
     /// Everything that two of them claim, each with the number of the later one.
-    pub fn findings(mut self) -> Vec<(usize, Finding)> {
+    pub(crate) fn findings(mut self) -> Vec<(usize, Finding)> {
         self.names();
         self.node_names();
         self.asns();

@@ -78,7 +78,7 @@ pub(super) struct Double<'p> {
     /// The key below the node.
     pub key: String,
     /// The nodes.
-    pub roll: Roll<'p>,
+    pub(crate) roll: Roll<'p>,
     /// The value, and what it is.
     pub what: String,
 }

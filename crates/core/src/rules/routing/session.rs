@@ -21,7 +21,7 @@ pub(super) struct Session<'c> {
     /// The first of them.
     pub node: &'c NodePlan,
     pub routing: &'c RoutingPlan,
-    pub neighbor: &'c NeighborPlan,
+    pub(crate) neighbor: &'c NeighborPlan,
     pub router: Option<&'c At<Router>>,
 }
 

@@ -94,7 +94,7 @@ pub(super) struct Speaking<'c> {
     pub nodes: &'c [usize],
     pub routing: &'c RoutingPlan,
     pub workload: &'c WorkloadPlan,
-    pub written: &'c Workload,
+    pub(crate) written: &'c Workload,
 }
 
 /// The speakers, each once for all nodes that route alike.

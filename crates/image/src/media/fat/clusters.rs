@@ -13,7 +13,7 @@ const BLOCK: u64 = 4096;
 
 /// The tables of a FAT file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Clusters {
+pub(crate) struct Clusters {
     kind: Kind,
     table: u64,
     data: u64,

@@ -52,7 +52,7 @@ pub(in crate::media) fn open(image: &dyn Image) -> Result<Option<FileSystem>, Re
 
 /// Which names of a CD are its files' names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Names {
+pub(crate) enum Names {
     /// Rock Ridge's, after some bytes of every record that are not its.
     RockRidge {
         /// How many.

@@ -17,7 +17,7 @@ impl Guid {
     pub const LINUX: Self = Self(0x0fc6_3daf_8483_4772_8e79_3d69_d847_7de4_u128.to_be_bytes());
 
     /// The type of a partition that holds data of any kind.
-    pub const DATA: Self = Self(0xebd0_a0a2_b9e5_4433_87c0_68b6_b726_99c7_u128.to_be_bytes());
+    pub(crate) const DATA: Self = Self(0xebd0_a0a2_b9e5_4433_87c0_68b6_b726_99c7_u128.to_be_bytes());
 
     /// The one that Talos' imager gives to what has a label: the same for the same label.
     pub fn of(label: &str) -> Self {

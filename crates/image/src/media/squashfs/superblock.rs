@@ -15,21 +15,21 @@ const LARGEST_LOG: u16 = 20;
 /// What a file system is, and where its tables are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Superblock {
-    pub inodes: u32,
+    pub(crate) inodes: u32,
     pub(crate) block_log: u16,
-    pub fragments: u32,
+    pub(crate) fragments: u32,
     pub(crate) compressor: u16,
-    pub flags: u16,
-    pub ids: u16,
+    pub(crate) flags: u16,
+    pub(crate) ids: u16,
     /// Where the inode of the top is.
     pub root: u64,
-    pub used: u64,
+    pub(crate) used: u64,
     pub(crate) id_table: u64,
     pub(crate) xattr_table: u64,
     pub(crate) inode_table: u64,
     pub(crate) directory_table: u64,
     pub(crate) fragment_table: u64,
-    pub lookup_table: u64,
+    pub(crate) lookup_table: u64,
 }
 
 impl Superblock {
@@ -91,10 +91,5 @@ impl Superblock {
         Compressor::of(found.compressor)?;
         whole(image, found.used)?;
         Ok(found)
-    }
-
-    /// Whether an image begins with one.
-    pub(super) fn is_at(image: &dyn Image) -> bool {
-        piece(image, 0, 4, "superblock").is_ok_and(|bytes| low32(&bytes, 0) == MAGIC)
     }
 }

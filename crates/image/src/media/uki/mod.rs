@@ -15,17 +15,17 @@ use super::Content;
 /// Names of sections.
 pub mod name {
     /// What it is, in the words of `/etc/os-release`.
-    pub const RELEASE: &str = ".osrel";
+    pub(crate) const RELEASE: &str = ".osrel";
     /// What the kernel is told.
     pub(crate) const COMMAND_LINE: &str = ".cmdline";
     /// The version of the kernel.
     pub const VERSION: &str = ".uname";
     /// The kernel.
-    pub const KERNEL: &str = ".linux";
+    pub(crate) const KERNEL: &str = ".linux";
     /// The first file system.
     pub(crate) const INITRAMFS: &str = ".initrd";
     /// What systemd's own programs say they are.
-    pub const MAGIC: &str = ".sdmagic";
+    pub(crate) const MAGIC: &str = ".sdmagic";
     /// The start of one entry of the menu.
     pub(crate) const PROFILE: &str = ".profile";
 }

@@ -59,12 +59,12 @@ pub struct Identity {
     /// The machines it runs on, if Talos does.
     pub arch: Option<Arch>,
     /// What it says it is, as systemd's programs do: `#### LoaderInfo: systemd-boot 259.1 ####`.
-    pub info: Option<String>,
+    pub(crate) info: Option<String>,
 }
 
 impl Identity {
     /// What the program in a file is; none where it is something else.
-    pub fn find_in(image: &dyn Image) -> Result<Option<Self>, ReadError> {
+    pub(crate) fn find_in(image: &dyn Image) -> Result<Option<Self>, ReadError> {
         let Some(program) = Program::find_in(image)? else { return Ok(None) };
         let arch = match low16(&program.file, 0) {
             0x8664 => Some(Arch::Amd64),

@@ -6,7 +6,7 @@ use crate::validate::field::Field;
 use crate::validate::{DocumentIssues, Setting};
 
 /// Judges one.
-pub fn validate(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
     if required(&name, issues)
         && setting.at_least(13)

@@ -9,7 +9,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges one.
-pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
     required(&name, issues);
     let asn = document.get("localASN");

@@ -20,7 +20,7 @@ pub fn pair(pair: &Field<'_>, load: bool, issues: &mut DocumentIssues) {
 }
 
 /// Judges a text that holds certificates and no other blocks.
-pub fn certificates(field: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn certificates(field: &Field<'_>, issues: &mut DocumentIssues) {
     let blocks = pem::blocks(field.text());
     if blocks.is_empty() {
         issues.error(field, "this is not a certificate in PEM");
@@ -30,7 +30,7 @@ pub fn certificates(field: &Field<'_>, issues: &mut DocumentIssues) {
 }
 
 /// Judges a private key.
-pub fn private_key(field: &Field<'_>, load: bool, issues: &mut DocumentIssues) {
+pub(crate) fn private_key(field: &Field<'_>, load: bool, issues: &mut DocumentIssues) {
     match pem::blocks(field.text()).first() {
         None => issues.error(field, "this is not a key in PEM"),
         Some(block) if load && !block.holds_key() => {

@@ -12,7 +12,7 @@ const LONGEST_NAME: usize = 63;
 const NETWORKS: [&str; 4] = ["addresses", "connectivity", "hostname", "etcfiles"];
 
 /// Judges one.
-pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     name(&document.get("name"), issues);
     reference(&document.get("image"), issues);
     for variable in document.get("environment").items().filter(|variable| !variable.text().contains('=')) {

@@ -8,7 +8,7 @@ use crate::validate::field::Field;
 const RESERVED: &str = "customization";
 
 /// Judges a piece of containerd's settings.
-pub fn customization(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn customization(document: &Field<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
     if let Err(error) = label::name(name.text()) {
         issues.error(&name, error.to_string());

@@ -5,7 +5,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges one, of either protocol.
-pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     required(&document.get("name"), issues);
     let raw = document.get("duidRaw");
     let by_duid = document.get("clientIdentifier").text() == "duid";

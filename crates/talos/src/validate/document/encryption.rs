@@ -12,7 +12,7 @@ pub fn is_on(encryption: &Field<'_>) -> bool {
 }
 
 /// Judges it.
-pub fn validate(encryption: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(encryption: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     if !is_on(encryption) {
         return;
     }

@@ -4,7 +4,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges environment variables.
-pub fn variables(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn variables(document: &Field<'_>, issues: &mut DocumentIssues) {
     for (name, field) in document.get("variables").entries() {
         let inside = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         if !inside || name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {

@@ -26,7 +26,7 @@ const OWN_FOLDERS: [&str; 12] = [
 ];
 
 /// Judges one.
-pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
     if !required(&name, issues) {
         return;

@@ -5,7 +5,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges them.
-pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     required(&document.get("name"), issues);
     let files = document.get("configFiles");
     if files.is_empty() && document.get("environment").is_empty() {

@@ -5,7 +5,7 @@ use crate::validate::field::Field;
 use crate::validate::{DocumentIssues, Setting};
 
 /// Judges the filesystem of a user volume.
-pub fn validate(filesystem: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(filesystem: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let kind = filesystem.get("type");
     let is_xfs = ["", "none", "xfs"].contains(&kind.text());
     if !(is_xfs || kind.text() == "ext4" || kind.text() == "btrfs" && setting.at_least(14)) {
@@ -27,7 +27,7 @@ fn names(setting: Setting<'_>) -> &'static str {
 }
 
 /// Judges when the unused blocks are given back.
-pub fn trim(trim: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn trim(trim: &Field<'_>, issues: &mut DocumentIssues) {
     not_negative(&trim.get("interval"), issues);
 }
 

@@ -6,7 +6,7 @@ use crate::validate::field::Field;
 use crate::validate::{DocumentIssues, Setting};
 
 /// Judges the name of this machine.
-pub fn validate(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let (auto, name) = (document.get("auto"), document.get("hostname"));
     let off = ["", "off"].contains(&auto.text());
     // 1.12 takes `auto: off` without a name for nothing said.

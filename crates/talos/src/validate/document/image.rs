@@ -5,7 +5,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges the verification of images.
-pub fn verification(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn verification(document: &Field<'_>, issues: &mut DocumentIssues) {
     for rule in document.get("rules").items() {
         pattern(&rule.get("image"), issues);
         verdict(&rule, issues);

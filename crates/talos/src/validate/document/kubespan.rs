@@ -8,7 +8,7 @@ use crate::validate::field::Field;
 const SMALLEST_MTU: i64 = 1280;
 
 /// Judges it.
-pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     let mtu = document.get("mtu");
     if mtu.is_set() && mtu.number() < SMALLEST_MTU {
         issues.error(&mtu, format!("{} is too small: want at least {SMALLEST_MTU}", mtu.number()));

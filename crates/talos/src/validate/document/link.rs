@@ -10,7 +10,7 @@ use crate::validate::field::Field;
 const RESERVED_TABLES: [&str; 4] = ["unspec", "default", "main", "local"];
 
 /// Judges a link that has nothing but a name of its own.
-pub fn named(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn named(document: &Field<'_>, issues: &mut DocumentIssues) {
     required(&document.get("name"), issues);
     common(document, issues);
 }
@@ -35,7 +35,7 @@ pub fn vrf(document: &Field<'_>, issues: &mut DocumentIssues) {
 }
 
 /// Judges what every link has.
-pub fn common(link: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn common(link: &Field<'_>, issues: &mut DocumentIssues) {
     for address in link.get("addresses").items().map(|address| address.get("address")) {
         if required(&address, issues) && is_unspecified(address.text()) {
             issues.error(&address, format!("{} is no address a link can have", address.text()));

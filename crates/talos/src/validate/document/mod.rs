@@ -57,7 +57,7 @@ use crate::kind::Kind;
 const SECOND: i64 = 1_000_000_000;
 
 /// Judges one. Kinds that are not named here are right as soon as they can be read.
-pub fn validate(kind: Kind, value: &Value, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(kind: Kind, value: &Value, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let document = &Field::root(value);
     match kind.name {
         "LinkConfig" | "DummyLinkConfig" | "BridgeConfig" => link::named(document, issues),

@@ -9,7 +9,7 @@ use crate::validate::field::Field;
 const OPTIONS: [&str; 8] = ["ro", "rw", "noexec", "nosuid", "nodev", "noatime", "rbind", "rshared"];
 
 /// Judges the mounts of a container.
-pub fn validate(mounts: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(mounts: &Field<'_>, issues: &mut DocumentIssues) {
     let mut destinations = BTreeSet::new();
     for mount in mounts.items() {
         let kinds = ["userVolume", "tmpfs", "hostPath"].map(|kind| mount.get(kind));
@@ -47,7 +47,7 @@ fn options(options: &Field<'_>, issues: &mut DocumentIssues) {
 }
 
 /// Judges a path that has to begin with a slash.
-pub fn absolute(path: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn absolute(path: &Field<'_>, issues: &mut DocumentIssues) {
     if required(path, issues) && !path.text().starts_with('/') {
         issues.error(path, format!("{:?} has to begin with a slash", path.text()));
     }

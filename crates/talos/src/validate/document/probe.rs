@@ -6,13 +6,13 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges a probe that opens a connection.
-pub fn tcp(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn tcp(document: &Field<'_>, issues: &mut DocumentIssues) {
     required(&document.get("endpoint"), issues);
     common(document, issues);
 }
 
 /// Judges a probe that asks for a page.
-pub fn http(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn http(document: &Field<'_>, issues: &mut DocumentIssues) {
     let page = document.get("url");
     if required(&page, issues) {
         let found = url::parse(page.text()).unwrap_or_default();

@@ -8,7 +8,7 @@ use crate::validate::{DocumentIssues, Setting};
 
 /// What a volume has to say of its provisioning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rules {
+pub(crate) enum Rules {
     /// Nothing: Talos has its own idea.
     Optional,
     /// A disk and a size.
@@ -18,7 +18,12 @@ pub enum Rules {
 }
 
 /// Judges it.
-pub fn validate(provisioning: &Field<'_>, rules: Rules, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(
+    provisioning: &Field<'_>,
+    rules: Rules,
+    setting: Setting<'_>,
+    issues: &mut DocumentIssues,
+) {
     let disk = provisioning.at(["diskSelector", "match"]);
     if rules != Rules::Optional {
         required(&disk, issues);
@@ -61,7 +66,7 @@ pub fn bytes(size: &Field<'_>) -> Option<u64> {
 }
 
 /// A size as it is written: `10GiB`, or a number.
-pub fn written(size: &Field<'_>) -> String {
+pub(crate) fn written(size: &Field<'_>) -> String {
     match size.value() {
         Some(value) if value.is_number() => value.to_string(),
         _ => size.text().to_owned(),

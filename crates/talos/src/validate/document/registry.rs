@@ -6,7 +6,7 @@ use crate::validate::field::Field;
 use crate::validate::{DocumentIssues, Setting};
 
 /// Judges a mirror.
-pub fn mirror(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn mirror(document: &Field<'_>, issues: &mut DocumentIssues) {
     required(&document.get("name"), issues);
     for field in document.get("endpoints").items().map(|endpoint| endpoint.get("url")) {
         if required(&field, issues) {
@@ -19,7 +19,7 @@ pub fn mirror(document: &Field<'_>, issues: &mut DocumentIssues) {
 }
 
 /// Judges credentials.
-pub fn auth(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn auth(document: &Field<'_>, issues: &mut DocumentIssues) {
     required(&document.get("name"), issues);
     let ways = ["username", "identityToken", "auth"].map(|key| document.get(key));
     if ways.iter().filter(|field| !field.is_empty()).count() > 1 {
@@ -31,7 +31,7 @@ pub fn auth(document: &Field<'_>, issues: &mut DocumentIssues) {
 }
 
 /// Judges how a registry is trusted.
-pub fn tls(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn tls(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     required(&document.get("name"), issues);
     let authority = document.get("ca");
     let is_authority =

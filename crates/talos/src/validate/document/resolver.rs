@@ -5,7 +5,7 @@ use crate::validate::field::Field;
 use crate::validate::{DocumentIssues, Setting};
 
 /// Judges them. Before 1.14 there is nothing to say.
-pub fn validate(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     if !setting.at_least(14) {
         return;
     }

@@ -9,7 +9,7 @@ use crate::validate::field::Field;
 const RESERVED: [u32; 4] = [0, 32500, 32766, 32767];
 
 /// Judges a route to nowhere.
-pub fn blackhole(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn blackhole(document: &Field<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
     if required(&name, issues) && !netip::is_prefix(name.text()) {
         issues.error(&name, format!("the name is the prefix to drop, and {:?} is none", name.text()));

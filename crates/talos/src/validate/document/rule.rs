@@ -7,7 +7,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges one.
-pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     required(&document.get("name"), issues);
     let selected = document.at(["portSelector", "ports"]);
     if required(&selected, issues) {

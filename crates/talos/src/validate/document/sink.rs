@@ -25,7 +25,7 @@ pub(crate) fn kernel_log(document: &Field<'_>, issues: &mut DocumentIssues) {
 }
 
 /// Judges the API of SideroLink.
-pub fn siderolink(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn siderolink(document: &Field<'_>, issues: &mut DocumentIssues) {
     receiver(&document.get("apiUrl"), ["https", "grpc"], issues);
 }
 

@@ -25,7 +25,7 @@ fn said_by(talos: &str, text: &str) -> Vec<String> {
 }
 
 /// Checks what 1.14 says of documents of a kind, given without their first lines.
-pub fn check(kind: &str, cases: &[(&str, &[&str])]) {
+pub(crate) fn check(kind: &str, cases: &[(&str, &[&str])]) {
     check_by("v1.14.0", kind, cases);
 }
 

@@ -6,7 +6,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges it.
-pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     not_negative(&document.get("bootTimeout"), issues);
     let (ntp, ptp) = (document.get("ntp"), document.get("ptp"));
     if ntp.is_set() && ptp.is_set() {

@@ -5,7 +5,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges one.
-pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     let peer = document.get("peer");
     for name in [document.get("name"), peer.get("name")] {
         link_name(&name, issues);

@@ -6,7 +6,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges an address that is announced on the local network.
-pub fn layer2(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn layer2(document: &Field<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
     if required(&name, issues) && !netip::is_address(name.text()) {
         issues.error(&name, format!("the name is the shared address itself, and {:?} is none", name.text()));
@@ -15,7 +15,7 @@ pub fn layer2(document: &Field<'_>, issues: &mut DocumentIssues) {
 }
 
 /// Judges an address that Hetzner Cloud moves.
-pub fn hcloud(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn hcloud(document: &Field<'_>, issues: &mut DocumentIssues) {
     layer2(document, issues);
     required(&document.get("apiToken"), issues);
 }

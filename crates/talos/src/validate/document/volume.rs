@@ -16,7 +16,7 @@ const SYSTEM: [&str; 3] = ["STATE", "EPHEMERAL", "IMAGECACHE"];
 const SINCE_14: [&str; 4] = ["ETCD", "CRI", "KUBELET", "LOG"];
 
 /// Judges a volume of Talos itself.
-pub fn system(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn system(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
     let newer = setting.at_least(14);
     let known: Vec<&str> = SYSTEM.iter().chain(SINCE_14.iter().filter(|_| newer)).copied().collect();
@@ -103,14 +103,14 @@ fn directory(document: &Field<'_>, issues: &mut DocumentIssues) {
 }
 
 /// Judges a volume without a filesystem, or for swap.
-pub fn raw(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn raw(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     partition_name(document, issues);
     provisioning::validate(&document.get("provisioning"), Rules::DiskAndSize, setting, issues);
     encryption::validate(&document.get("encryption"), setting, issues);
 }
 
 /// Judges a volume that is there already.
-pub fn existing(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn existing(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     name(document, usize::MAX, "-", issues);
     selector(&document.at(["discovery", "volumeSelector", "match"]), Environment::Volume, setting, issues);
     upkeep(document, issues);

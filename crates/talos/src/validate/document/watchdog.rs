@@ -5,7 +5,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges it.
-pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     required(&document.get("device"), issues);
     let timeout = document.get("timeout");
     if nanoseconds(&timeout) != 0 && nanoseconds(&timeout) < 10 * SECOND {

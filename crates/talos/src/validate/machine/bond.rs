@@ -31,7 +31,7 @@ const BY_MODE: [(&str, &[&str], i64); 8] = [
 ];
 
 /// Judges `bond` of an interface.
-pub fn validate(bond: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(bond: &Field<'_>, issues: &mut DocumentIssues) {
     for (option, words) in WORDS {
         let field = bond.get(option);
         if !field.is_empty() && !words.contains(&field.text()) {

@@ -5,7 +5,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `machine.ca`, `machine.acceptedCAs` and `cluster.ca`.
-pub fn validate(machine: &Field<'_>, cluster: &Field<'_>, role: Role, issues: &mut DocumentIssues) {
+pub(crate) fn validate(machine: &Field<'_>, cluster: &Field<'_>, role: Role, issues: &mut DocumentIssues) {
     let (issuing, accepted) = (machine.get("ca"), machine.get("acceptedCAs"));
     if !issuing.is_set() && accepted.is_empty() {
         issues.error(&issuing, "there is no CA of the Talos API: give `ca` or `acceptedCAs`");

@@ -6,7 +6,7 @@ use crate::validate::field::Field;
 use crate::validate::{DocumentIssues, Setting};
 
 /// Judges `cluster.network.cni`. Workers are not looked at: the control plane brings it to them.
-pub fn validate(cni: &Field<'_>, role: Role, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(cni: &Field<'_>, role: Role, setting: Setting<'_>, issues: &mut DocumentIssues) {
     if !cni.is_set() || !role.is_control_plane() {
         return;
     }

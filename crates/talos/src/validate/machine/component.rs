@@ -8,7 +8,7 @@ use crate::validate::{DocumentIssues, Setting, image};
 const AUTHORIZERS: [&str; 3] = ["Node", "RBAC", "Webhook"];
 
 /// Judges `cluster.apiServer`, `cluster.controllerManager` and `cluster.scheduler`.
-pub fn validate(cluster: &Field<'_>, role: Role, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(cluster: &Field<'_>, role: Role, setting: Setting<'_>, issues: &mut DocumentIssues) {
     authorizers(&cluster.get("apiServer"), issues);
     for component in ["apiServer", "controllerManager", "scheduler"].map(|name| cluster.get(name)) {
         for resources in ["requests", "limits"].map(|kind| component.at(["resources", kind])) {

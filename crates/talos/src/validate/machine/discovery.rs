@@ -5,7 +5,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `cluster.discovery`.
-pub fn validate(cluster: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(cluster: &Field<'_>, issues: &mut DocumentIssues) {
     let discovery = cluster.get("discovery");
     let service = discovery.at(["registries", "service"]);
     if !discovery.get("enabled").flag() || service.get("disabled").flag() {

@@ -4,7 +4,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `machine.disks`.
-pub fn validate(disks: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(disks: &Field<'_>, issues: &mut DocumentIssues) {
     for disk in disks.items() {
         if !disk.is_set() {
             issues.error(&disk, "a disk without anything: remove the entry");

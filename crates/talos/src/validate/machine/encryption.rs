@@ -6,7 +6,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `machine.systemDiskEncryption`.
-pub fn validate(encryption: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(encryption: &Field<'_>, issues: &mut DocumentIssues) {
     for volume in ["ephemeral", "state"].map(|volume| encryption.get(volume)) {
         if volume.is_set() {
             keys(&volume.get("keys"), issues);

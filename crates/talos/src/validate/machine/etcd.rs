@@ -6,7 +6,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `cluster.etcd`.
-pub fn validate(etcd: &Field<'_>, role: Role, issues: &mut DocumentIssues) {
+pub(crate) fn validate(etcd: &Field<'_>, role: Role, issues: &mut DocumentIssues) {
     if !etcd.is_set() {
         return;
     }

@@ -5,7 +5,7 @@ use crate::validate::field::Field;
 use crate::validate::{DocumentIssues, Mode, Setting};
 
 /// Judges `machine.features`.
-pub fn validate(features: &Field<'_>, role: Role, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(features: &Field<'_>, role: Role, setting: Setting<'_>, issues: &mut DocumentIssues) {
     host_dns(&features.get("hostDNS"), setting, issues);
     api_access(features, role, setting, issues);
     let order = features.get("nodeAddressSortAlgorithm");

@@ -6,7 +6,7 @@ use crate::validate::field::Field;
 use crate::validate::{DocumentIssues, Mode, Setting};
 
 /// Judges `machine.install`.
-pub fn validate(install: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(install: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     if setting.mode == Mode::Metal && install.is_set() {
         on_metal(install, setting, issues);
     } else if setting.mode == Mode::Metal && !setting.at_least(14) {

@@ -11,7 +11,7 @@ use crate::validate::field::Field;
 type Members<'v> = BTreeMap<&'v str, &'v str>;
 
 /// Judges `machine.network.interfaces`.
-pub fn validate(interfaces: &Field<'_>, role: Role, issues: &mut DocumentIssues) {
+pub(crate) fn validate(interfaces: &Field<'_>, role: Role, issues: &mut DocumentIssues) {
     let members = members(interfaces, issues);
     for interface in interfaces.items() {
         if !interface.is_set() {

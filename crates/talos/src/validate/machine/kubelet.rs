@@ -5,7 +5,7 @@ use crate::validate::field::Field;
 use crate::validate::{DocumentIssues, Setting, image, kubelet};
 
 /// Judges `machine.kubelet`.
-pub fn validate(field: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(field: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     for subnet in field.at(["nodeIP", "validSubnets"]).items() {
         if !netip::is_subnet_or_address(subnet.text().strip_prefix('!').unwrap_or(subnet.text())) {
             issues.error(&subnet, format!("{:?} is not a prefix or an address", subnet.text()));

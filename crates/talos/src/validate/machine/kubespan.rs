@@ -8,7 +8,7 @@ use crate::validate::{DocumentIssues, Setting};
 const LEAST_MTU: i64 = 1280;
 
 /// Judges `machine.network.kubespan`.
-pub fn validate(
+pub(crate) fn validate(
     kubespan: &Field<'_>,
     cluster: &Field<'_>,
     setting: Setting<'_>,

@@ -5,7 +5,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `machine.logging`.
-pub fn validate(logging: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(logging: &Field<'_>, issues: &mut DocumentIssues) {
     for destination in logging.get("destinations").items() {
         let (endpoint, format) = (destination.get("endpoint"), destination.get("format"));
         match url::parse(endpoint.text()) {

@@ -7,7 +7,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `cluster.inlineManifests` and `cluster.externalCloudProvider`.
-pub fn validate(cluster: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(cluster: &Field<'_>, issues: &mut DocumentIssues) {
     let mut seen = BTreeSet::new();
     for name in cluster.get("inlineManifests").items().map(|manifest| manifest.get("name")) {
         if name.text().trim().is_empty() {

@@ -39,7 +39,7 @@ use super::{DocumentIssues, Setting, runtime_spec};
 pub use role::Role;
 
 /// Judges it.
-pub fn validate(value: &Value, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(value: &Value, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let document = Field::root(value);
     let (machine, cluster) = (document.get("machine"), document.get("cluster"));
     if document.get("persist").value().is_some_and(|persist| persist == false) {

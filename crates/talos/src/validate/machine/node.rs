@@ -5,7 +5,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `machine.nodeLabels`, `machine.nodeAnnotations` and `machine.nodeTaints`.
-pub fn validate(machine: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(machine: &Field<'_>, issues: &mut DocumentIssues) {
     for (key, field) in machine.get("nodeLabels").entries() {
         say(&field, label::name(key).and_then(|()| label::value(field.text())), issues);
     }

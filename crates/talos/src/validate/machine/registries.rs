@@ -4,7 +4,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `machine.registries`.
-pub fn validate(registries: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(registries: &Field<'_>, issues: &mut DocumentIssues) {
     for part in ["mirrors", "config"].map(|part| registries.get(part)) {
         for (_, entry) in part.entries().filter(|(_, entry)| !entry.is_set()) {
             issues.error(&entry, "a registry without anything: remove the entry");

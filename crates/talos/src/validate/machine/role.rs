@@ -31,13 +31,13 @@ impl Role {
     }
 
     /// Whether it is a control plane.
-    pub fn is_control_plane(self) -> bool {
+    pub(crate) fn is_control_plane(self) -> bool {
         self == Self::ControlPlane
     }
 }
 
 /// Judges `machine.type`.
-pub fn validate(field: &Field<'_>, issues: &mut DocumentIssues) -> Role {
+pub(crate) fn validate(field: &Field<'_>, issues: &mut DocumentIssues) -> Role {
     let word = field.text();
     let role = Role::parse(word);
     if role == Role::Unknown {

@@ -5,7 +5,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `routes` of an interface.
-pub fn validate(routes: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(routes: &Field<'_>, issues: &mut DocumentIssues) {
     for route in routes.items() {
         let (network, gateway, source) = (route.get("network"), route.get("gateway"), route.get("source"));
         if network.is_empty() && gateway.is_empty() {

@@ -5,7 +5,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `vlans` of an interface.
-pub fn validate(vlans: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(vlans: &Field<'_>, issues: &mut DocumentIssues) {
     for vlan in vlans.items() {
         if vlan.is_set() {
             judge_addresses(&vlan, issues);

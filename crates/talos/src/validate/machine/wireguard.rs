@@ -5,7 +5,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges `wireguard` of an interface.
-pub fn validate(wireguard: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(wireguard: &Field<'_>, issues: &mut DocumentIssues) {
     key(&wireguard.get("privateKey"), issues);
     for peer in wireguard.get("peers").items() {
         key(&peer.get("publicKey"), issues);

@@ -84,7 +84,7 @@ const CONFLICTS: [(&str, &[(&str, When)]); 29] = [
 ];
 
 /// Judges documents beside the one with `machine` and `cluster`.
-pub fn validate(config: &Config, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(config: &Config, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let Some((nth, old)) = machine(config) else { return };
     issues.document = nth;
     for (kind, fields) in CONFLICTS {

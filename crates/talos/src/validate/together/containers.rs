@@ -11,7 +11,7 @@ use crate::validate::field::Field;
 type Containers<'c> = BTreeMap<&'c str, (usize, Vec<Field<'c>>)>;
 
 /// Judges `dependsOn.containers`: everything waited for is there, and nothing waits for itself in the end.
-pub fn validate(config: &Config, issues: &mut DocumentIssues) {
+pub(crate) fn validate(config: &Config, issues: &mut DocumentIssues) {
     let containers: Containers<'_> = of_kind(config, "ContainerConfig")
         .map(|(nth, document)| {
             let waits = document.at(["dependsOn", "containers"]).items().collect();

@@ -20,7 +20,7 @@ const COMPONENTS: [&str; 5] = [
 ];
 
 /// Judges the whole.
-pub fn validate(config: &Config, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(config: &Config, setting: Setting<'_>, issues: &mut DocumentIssues) {
     conflict::validate(config, setting, issues);
     if setting.at_least(14) {
         whole::validate(config, setting, issues);

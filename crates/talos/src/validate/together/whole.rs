@@ -8,7 +8,7 @@ use crate::validate::machine::Role;
 use crate::validate::{DocumentIssues, Mode, Setting};
 
 /// Judges the whole.
-pub fn validate(config: &Config, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(config: &Config, setting: Setting<'_>, issues: &mut DocumentIssues) {
     issues.document = machine(config).map_or(0, |(nth, _)| nth);
     host_dns(config, setting, issues);
     discovery(config, issues);

@@ -25,12 +25,12 @@ pub const VERSION: Version = Version::new(1, 0);
 pub(super) struct AgentConfig {
     pub backend: Backend,
     #[serde(default)]
-    pub log_level: LogLevel,
+    pub(crate) log_level: LogLevel,
     #[serde(default)]
     pub drain: bool,
     /// The BGP of the node, from which the agent renders the daemon's configuration; this or `files`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bgp: Option<Bgp>,
+    pub(crate) bgp: Option<Bgp>,
     /// The daemon's configuration, ready; this or `bgp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<Files>,
@@ -44,7 +44,7 @@ pub(super) struct AgentConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) anycast_health_check: Option<HealthCheck>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status_listener: Option<StatusListener>,
+    pub(crate) status_listener: Option<StatusListener>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
@@ -69,7 +69,7 @@ pub(super) enum LogLevel {
 
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Bgp {
-    pub node_name: NodeName,
+    pub(crate) node_name: NodeName,
     pub asn: NonZeroU32,
     pub router_id: Ipv4Addr,
     /// Source addresses of the node's own packets over learnt routes, at most one of each family.
@@ -96,7 +96,7 @@ pub(super) struct Bgp {
     pub(crate) load_balancer: Option<LoadBalancer>,
     /// The release that the daemon's configuration is written for; the installed one when it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub daemon_version: Option<SoftwareVersion>,
+    pub(crate) daemon_version: Option<SoftwareVersion>,
     /// Further command-line options of each daemon.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) daemon_options: BTreeMap<String, Vec<String>>,
@@ -166,7 +166,7 @@ pub(super) struct Timers {
 
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct DiscoverNeighbors {
-    pub interfaces: DiscoveredInterfaces,
+    pub(crate) interfaces: DiscoveredInterfaces,
     pub session: Session,
 }
 
@@ -190,14 +190,14 @@ pub(super) enum AddressKind {
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct AnnouncedAddress {
     pub kind: AddressKind,
-    pub interface: LinkName,
+    pub(crate) interface: LinkName,
     pub prefix: IpNet,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct AnnouncedInterface {
     pub kind: AddressKind,
-    pub interface: LinkName,
+    pub(crate) interface: LinkName,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -242,10 +242,10 @@ pub(super) struct LoadBalancer {
     /// How its routes are kept apart from the node's.
     pub isolation: Isolation,
     /// The daemon's end of the veth pair.
-    pub local: SessionEnd,
+    pub(crate) local: SessionEnd,
     /// The load balancer's end.
-    pub remote: SessionEnd,
-    pub prefix_length: u8,
+    pub(crate) remote: SessionEnd,
+    pub(crate) prefix_length: u8,
     pub(crate) address_families: Vec<AddressFamily>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bfd: Option<Bfd>,
@@ -271,7 +271,7 @@ pub(super) enum Isolation {
 
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct SessionEnd {
-    pub interface: String,
+    pub(crate) interface: String,
     pub address: IpAddr,
     pub asn: NonZeroU32,
 }
@@ -297,20 +297,20 @@ pub(super) struct Files {
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct VethPair {
     pub isolation: Isolation,
-    pub local: VethEnd,
-    pub remote: VethEnd,
+    pub(crate) local: VethEnd,
+    pub(crate) remote: VethEnd,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct VethEnd {
-    pub interface: String,
+    pub(crate) interface: String,
     /// With the prefix length.
     pub address: IpNet,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct ExtraAddresses {
-    pub interface: String,
+    pub(crate) interface: String,
     pub addresses: Vec<IpNet>,
 }
 
@@ -338,7 +338,7 @@ pub(super) struct StatusListener {
     pub address: IpAddr,
     pub port: u16,
     /// PEM of the authorities whose clients may connect.
-    pub client_ca: String,
+    pub(crate) client_ca: String,
     pub certificate: String,
-    pub private_key: Hidden,
+    pub(crate) private_key: Hidden,
 }

@@ -21,13 +21,13 @@ pub(super) struct Status {
     pub(crate) agent_version: String,
     pub backend: Backend,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub daemon_version: Option<String>,
+    pub(crate) daemon_version: Option<String>,
     pub stage: Stage,
     /// Why the node drains or leaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub waiting_for: Vec<String>,
+    pub(crate) waiting_for: Vec<String>,
     #[serde(default)]
     pub sessions: Vec<Session>,
     /// Missing without a health check.
@@ -36,7 +36,7 @@ pub(super) struct Status {
     #[serde(default)]
     pub daemons: Vec<Daemon>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_reload: Option<Reload>,
+    pub(crate) last_reload: Option<Reload>,
     /// Routes that another program removed from the kernel, and that the agent installed again.
     #[serde(default)]
     pub(crate) routes_restored: u64,
@@ -64,13 +64,13 @@ pub(super) enum Stage {
 pub(super) struct Session {
     /// The interface of a neighbor without a fixed address, else its address.
     pub peer: String,
-    pub peer_role: PeerRole,
+    pub(crate) peer_role: PeerRole,
     /// The VRF or network namespace; missing for the node's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) vrf_or_namespace: Option<String>,
     /// The address of the neighbor, where `peer` is an interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub peer_address: Option<String>,
+    pub(crate) peer_address: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) remote_asn: Option<u32>,
     pub state: State,
@@ -80,11 +80,11 @@ pub(super) struct Session {
     #[serde(default)]
     pub(crate) established_count: u32,
     #[serde(default)]
-    pub prefixes_received: u32,
+    pub(crate) prefixes_received: u32,
     #[serde(default)]
     pub(crate) prefixes_sent: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bfd_up: Option<bool>,
+    pub(crate) bfd_up: Option<bool>,
     /// The address that BFD watches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) bfd_peer_address: Option<String>,
@@ -99,7 +99,7 @@ pub(super) struct Session {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_error: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub problem: Option<Problem>,
+    pub(crate) problem: Option<Problem>,
 }
 
 #[derive(Clone, Copy, Deserialize, Serialize)]
@@ -131,15 +131,15 @@ pub(super) enum AddressFamily {
 /// Who offers the extended next hop capability (RFC 8950) for IPv4.
 #[derive(Deserialize, Serialize)]
 pub(super) struct ExtendedNextHop {
-    pub local: bool,
-    pub remote: bool,
+    pub(crate) local: bool,
+    pub(crate) remote: bool,
 }
 
 /// The message that last closed the session (RFC 4271, section 4.5).
 #[derive(Deserialize, Serialize)]
 pub(super) struct Notification {
-    pub code: u8,
-    pub subcode: u8,
+    pub(crate) code: u8,
+    pub(crate) subcode: u8,
     /// Whether the node sent it.
     pub sent: bool,
 }
@@ -177,7 +177,7 @@ pub(super) struct Reload {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_at: Option<Moment>,
+    pub(crate) retry_at: Option<Moment>,
 }
 
 /// Converts an enum of the format from and to the one of the agent.

@@ -14,14 +14,14 @@ pub struct Leases {
     /// The host's own, which is the way out.
     pub host: Ipv4Addr,
     /// What anybody may get: a run of addresses that nobody has.
-    pub range: Option<(Ipv4Addr, Ipv4Addr)>,
+    pub(crate) range: Option<(Ipv4Addr, Ipv4Addr)>,
     /// What a machine always gets.
-    pub fixed: Vec<Lease>,
+    pub(crate) fixed: Vec<Lease>,
 }
 
 /// An address that belongs to a machine.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Lease {
+pub(crate) struct Lease {
     /// The port it is for.
     pub mac: Mac,
     /// Name of the machine.

@@ -54,7 +54,7 @@ pub fn of<'h>(host: &'h LibvirtPlan, plan: &Plan, guests: &[&'h Guest<'_>]) -> V
 
 impl Network<'_> {
     /// The name of the network on a bridge: the bridge's own, but for libvirt's first.
-    pub fn name_of(bridge: &str) -> &str {
+    pub(crate) fn name_of(bridge: &str) -> &str {
         if bridge == DEFAULT_BRIDGE { "default" } else { bridge }
     }
 
@@ -64,7 +64,7 @@ impl Network<'_> {
     }
 
     /// Whether it is brought in, and not libvirt's own.
-    pub fn is_ours(&self) -> bool {
+    pub(crate) fn is_ours(&self) -> bool {
         !matches!(self.form, Form::Default)
     }
 

@@ -63,7 +63,7 @@ pub fn name(guest: &Guest<'_>) -> String {
 }
 
 /// Where a CD is, for people.
-pub fn cd(guest: &Guest<'_>, medium: &Medium) -> String {
+pub(crate) fn cd(guest: &Guest<'_>, medium: &Medium) -> String {
     match &medium.source {
         Source::There(path) => path.clone(),
         _ => match Storage::of(&guest.vm.iso.value) {

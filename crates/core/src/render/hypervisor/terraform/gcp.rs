@@ -22,7 +22,7 @@ const API_PORTS: [&str; 2] = ["50000", "6443"];
 const SUBNET: &str = "10.1.0.0/24";
 
 /// The module; none where no node is there.
-pub fn module(plan: &Plan) -> Result<Option<String>, Vec<Issue>> {
+pub(crate) fn module(plan: &Plan) -> Result<Option<String>, Vec<Issue>> {
     let nodes: Vec<_> = plan.nodes.iter().filter(|node| node.platform.value == Platform::Gcp).collect();
     if nodes.is_empty() {
         return Ok(None);

@@ -22,7 +22,7 @@ const DOWNLOAD: &str = "proxmox_virtual_environment_download_file";
 const HOST: &str = "${var.host}";
 
 /// The module of one cluster's machines.
-pub fn module(proxmox: &ProxmoxPlan, guests: &[&Guest<'_>]) -> String {
+pub(crate) fn module(proxmox: &ProxmoxPlan, guests: &[&Guest<'_>]) -> String {
     let mut resources = Resources::default();
     for guest in guests {
         resources.add(guest);

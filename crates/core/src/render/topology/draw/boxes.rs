@@ -8,14 +8,14 @@ use crate::render::topology::svg::{Anchor, Area, Line, Svg};
 use crate::render::topology::text::{Face, width};
 
 /// The colour of hub `nth` and its wires.
-pub fn colour(scene: &Scene, nth: usize) -> &'static str {
+pub(crate) fn colour(scene: &Scene, nth: usize) -> &'static str {
     let kind = scene.hubs[nth].kind;
     let spines = scene.hubs.iter().filter(|hub| hub.kind == HubKind::Spine).count();
     palette::hub(kind, nth.saturating_sub(spines))
 }
 
 /// The ground behind the cards of a site or role.
-pub fn frame(svg: &mut Svg, frame: &Frame, area: Area) {
+pub(crate) fn frame(svg: &mut Svg, frame: &Frame, area: Area) {
     svg.open("frame", "");
     svg.rectangle(area, 10, &format!(r#"fill="{FRAME}" stroke="{RULE}""#));
     let at = (area.x + 16, area.bottom() - 10);
@@ -34,7 +34,7 @@ pub fn frame(svg: &mut Svg, frame: &Frame, area: Area) {
 }
 
 /// A router, or a bar for a network.
-pub fn hub(svg: &mut Svg, hub: &Hub, area: Area, measures: &Measures, colour: &str) {
+pub(crate) fn hub(svg: &mut Svg, hub: &Hub, area: Area, measures: &Measures, colour: &str) {
     svg.open("hub", &hub.detail());
     let ground = palette::ground(hub.kind);
     let dash = if hub.kind == HubKind::Neighbor { r#" stroke-dasharray="5 3""# } else { "" };
@@ -76,7 +76,7 @@ fn router(svg: &mut Svg, hub: &Hub, area: Area, measures: &Measures, colour: &st
 }
 
 /// A node, or several that are alike.
-pub fn card(svg: &mut Svg, card: &Card, area: Area, measures: &Measures) {
+pub(crate) fn card(svg: &mut Svg, card: &Card, area: Area, measures: &Measures) {
     let head = palette::role(card.role);
     svg.open("card", &card.detail);
     let style = format!(r#"fill="{PAPER}" stroke="{head}" stroke-width="1.5""#);

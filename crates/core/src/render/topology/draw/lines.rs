@@ -26,7 +26,7 @@ pub fn cables(svg: &mut Svg, scene: &Scene, layout: &Layout) {
 }
 
 /// How a wire of this kind is drawn.
-pub fn style(kind: WireKind, colour: &str, weight: i32) -> String {
+pub(crate) fn style(kind: WireKind, colour: &str, weight: i32) -> String {
     let dash = match kind {
         WireKind::Unnumbered | WireKind::Attached => "",
         WireKind::Numbered => r#" stroke-dasharray="7 4""#,

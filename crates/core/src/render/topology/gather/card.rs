@@ -10,7 +10,7 @@ use crate::render::topology::scene::{Card, Fact, Hub, spoken};
 use ichor_values::Arch;
 
 /// The box of node `nth`.
-pub fn card(sources: &Sources<'_>, nth: usize, hubs: &[Hub], detail: Detail) -> Card {
+pub(crate) fn card(sources: &Sources<'_>, nth: usize, hubs: &[Hub], detail: Detail) -> Card {
     let node = &sources.plan.nodes[nth];
     let all = facts(sources, node);
     let drain = node.drain.value;

@@ -25,14 +25,14 @@ pub enum Detail {
 
 /// Nodes in one box, by their numbers.
 #[derive(Debug)]
-pub struct Group<'a> {
+pub(crate) struct Group<'a> {
     pub role: Role,
     pub site: Option<&'a str>,
     pub members: Vec<usize>,
 }
 
 /// The boxes, and how much each says.
-pub fn groups<'a>(sources: &Sources<'a>) -> (Vec<Group<'a>>, Detail) {
+pub(crate) fn groups<'a>(sources: &Sources<'a>) -> (Vec<Group<'a>>, Detail) {
     let count = sources.plan.nodes.len();
     if count <= COMPACT {
         let each = (0..count).map(|nth| Group { members: vec![nth], ..alike(sources, nth) });

@@ -9,7 +9,7 @@ use crate::cluster::section::Role;
 use crate::render::topology::scene::{Card, Frame, Hub};
 
 /// The frames, those with a control plane first.
-pub fn frames(sources: &Sources<'_>, hubs: &[Hub]) -> Vec<Frame> {
+pub(crate) fn frames(sources: &Sources<'_>, hubs: &[Hub]) -> Vec<Frame> {
     let (groups, detail) = crowd::groups(sources);
     let by_site = groups.iter().any(|group| group.site.is_some());
     let mut framed: BTreeMap<Option<&str>, Vec<&Group<'_>>> = BTreeMap::new();

@@ -11,7 +11,7 @@ use ichor_values::Asn;
 
 /// What makes two hubs the same.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Key<'a> {
+pub(crate) enum Key<'a> {
     Router(&'a str),
     Address(IpAddr, Option<u32>),
     Link(&'a str, Option<u32>),
@@ -63,7 +63,7 @@ impl<'a> Hubs<'a> {
     }
 
     /// The far end of a session.
-    pub fn neighbor(&mut self, neighbor: &'a NeighborPlan) -> usize {
+    pub(crate) fn neighbor(&mut self, neighbor: &'a NeighborPlan) -> usize {
         if let Some(known) = neighbor.router.as_ref().and_then(|name| self.router(name.as_str())) {
             return known;
         }

@@ -12,10 +12,10 @@ use crate::render::topology::scene::WireKind;
 /// A node's way to a hub; becomes a wire when its node is drawn.
 #[derive(Clone, Debug)]
 pub struct Link<'a> {
-    pub hub: usize,
+    pub(crate) hub: usize,
     pub kind: WireKind,
     pub port: &'a str,
-    pub neighbor: Option<&'a NeighborPlan>,
+    pub(crate) neighbor: Option<&'a NeighborPlan>,
 }
 
 impl<'a> Hubs<'a> {

@@ -32,7 +32,7 @@ struct Sources<'a> {
 }
 
 /// Everything in the picture of `cluster`.
-pub fn scene(cluster: &Cluster, plan: &Plan) -> Scene {
+pub(crate) fn scene(cluster: &Cluster, plan: &Plan) -> Scene {
     let cables = Cables::of(cluster);
     let mut hubs = Hubs::of(plan);
     let nodes = plan.nodes.iter().enumerate();

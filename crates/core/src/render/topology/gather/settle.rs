@@ -13,7 +13,7 @@ const MOST_BANDS: usize = 4;
 
 impl Hubs<'_> {
     /// All hubs from top to bottom, where each one went, and the cables between routers.
-    pub fn settle(self, cables: &Cables<'_>) -> (Vec<Hub>, Vec<usize>, Vec<Cable>) {
+    pub(crate) fn settle(self, cables: &Cables<'_>) -> (Vec<Hub>, Vec<usize>, Vec<Cable>) {
         let pairs = self.pairs(cables);
         let mut by_kind: BTreeMap<HubKind, Vec<usize>> = BTreeMap::new();
         for (nth, (hub, _)) in self.found.iter().enumerate() {

@@ -26,7 +26,7 @@ pub fn speaker(workload: &WorkloadPlan) -> SpeakerBox {
 }
 
 /// Whether the picture says the same of both.
-pub fn same(one: &WorkloadPlan, other: &WorkloadPlan) -> bool {
+pub(crate) fn same(one: &WorkloadPlan, other: &WorkloadPlan) -> bool {
     let theirs = |plan: &WorkloadPlan| plan.link.as_ref().map(|(_, theirs)| theirs.value);
     (one.speaker, one.isolation.value, one.prefix.value)
         == (other.speaker, other.isolation.value, other.prefix.value)

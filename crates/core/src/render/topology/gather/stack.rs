@@ -8,7 +8,7 @@ use crate::plan::NodePlan;
 use crate::render::topology::scene::{Card, Fact, Hub, SpeakerBox, Wire, WireKind, spoken};
 
 /// The box of all nodes of `group`.
-pub fn stack(sources: &Sources<'_>, group: &Group<'_>, hubs: &[Hub]) -> Card {
+pub(crate) fn stack(sources: &Sources<'_>, group: &Group<'_>, hubs: &[Hub]) -> Card {
     let nodes = || group.members.iter().map(|nth| &sources.plan.nodes[*nth]);
     let count = group.members.len();
     let name = title::counted(count, group.role);

@@ -53,7 +53,7 @@ fn counts(plan: &Plan) -> String {
 }
 
 /// A number of nodes of one role, in words.
-pub fn counted(count: usize, of: Role) -> String {
+pub(crate) fn counted(count: usize, of: Role) -> String {
     format!("{count} {}{}", role(of), if count == 1 { "" } else { "s" })
 }
 

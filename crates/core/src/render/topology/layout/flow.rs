@@ -7,10 +7,10 @@ const NAME: i32 = 44;
 const FACT: i32 = 40;
 const ENTRY: i32 = 24;
 /// Room for an entry's sign.
-pub const SIGN: i32 = 52;
+pub(crate) const SIGN: i32 = 52;
 
 /// Where things of these widths go: their left ends and lines.
-pub fn flow(widths: impl Iterator<Item = i32>, room: i32) -> Vec<(i32, i32)> {
+pub(crate) fn flow(widths: impl Iterator<Item = i32>, room: i32) -> Vec<(i32, i32)> {
     let (mut x, mut line) = (0, 0);
     widths
         .map(|width| {

@@ -7,20 +7,20 @@ use crate::render::topology::text::{Face, width};
 /// Inside a box, at its sides.
 pub(crate) const PAD: i32 = 12;
 /// The head of a card, with the node's name.
-pub const HEAD: i32 = 30;
+pub(crate) const HEAD: i32 = 30;
 /// From one line of text to the next.
-pub const LINE: i32 = 18;
+pub(crate) const LINE: i32 = 18;
 /// Height of the mark where a wire meets a card.
-pub const PORT: i32 = 16;
+pub(crate) const PORT: i32 = 16;
 /// A bar across the picture.
 pub(crate) const BAND: i32 = 44;
 
 /// Sizes that hold for the whole picture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measures {
-    pub card: (i32, i32),
+    pub(crate) card: (i32, i32),
     /// Width of a router.
-    pub hub: i32,
+    pub(crate) hub: i32,
     /// Room for the labels in cards.
     pub label: i32,
     /// Room for the labels in hubs.

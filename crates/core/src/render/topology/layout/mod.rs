@@ -18,12 +18,12 @@ use shelf::Shelves;
 use wiring::{Style, Wiring};
 
 /// Around the whole picture.
-pub const MARGIN: i32 = 32;
+pub(crate) const MARGIN: i32 = 32;
 /// The least width: room for the title.
 const LEAST: i32 = 900;
 
 /// A count as a coordinate.
-pub fn int(count: usize) -> i32 {
+pub(crate) fn int(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
@@ -35,9 +35,9 @@ pub struct Layout {
     /// By hub.
     pub(crate) hubs: Vec<Area>,
     /// By frame.
-    pub frames: Vec<Area>,
+    pub(crate) frames: Vec<Area>,
     /// By frame and card.
-    pub cards: Vec<Vec<Area>>,
+    pub(crate) cards: Vec<Vec<Area>>,
     pub wiring: Wiring,
     /// Where the legend starts.
     pub(crate) legend: i32,

@@ -25,8 +25,8 @@ const ONE_ROW: usize = 8;
 pub(crate) struct Shelves {
     stack: Vec<Shelf>,
     card: (i32, i32),
-    pub frames: Vec<Area>,
-    pub cards: Vec<Vec<Area>>,
+    pub(crate) frames: Vec<Area>,
+    pub(crate) cards: Vec<Vec<Area>>,
 }
 
 #[derive(Debug)]
@@ -40,11 +40,11 @@ struct Shelf {
 #[derive(Debug, Default)]
 pub struct Row {
     /// Frame and card.
-    pub cards: Vec<(usize, usize)>,
+    pub(crate) cards: Vec<(usize, usize)>,
     /// The hubs whose lines run above it, from top to bottom.
     pub(crate) lanes: Vec<usize>,
     /// Where its lines start.
-    pub top: i32,
+    pub(crate) top: i32,
 }
 
 impl Shelves {
@@ -94,7 +94,7 @@ impl Shelves {
         self.stack.iter().flat_map(|shelf| &shelf.rows)
     }
 
-    pub fn width(&self) -> i32 {
+    pub(crate) fn width(&self) -> i32 {
         self.stack.iter().map(|shelf| shelf.width(self.card.0)).max().unwrap_or(0)
     }
 

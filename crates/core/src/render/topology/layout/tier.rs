@@ -22,7 +22,7 @@ fn tiers(scene: &Scene) -> [Vec<usize>; 2] {
 }
 
 /// Room the widest tier needs.
-pub fn width(scene: &Scene, measures: &Measures) -> i32 {
+pub(crate) fn width(scene: &Scene, measures: &Measures) -> i32 {
     let widest = tiers(scene).iter().map(Vec::len).max().unwrap_or(0);
     int(widest) * (measures.hub + BETWEEN) - BETWEEN
 }

@@ -4,7 +4,7 @@ use crate::render::topology::scene::{Scene, WireKind};
 
 /// How wires run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
+pub(crate) enum Style {
     /// Each wire by itself: few cards in one row.
     Direct,
     /// One row of cards below a line for each hub.
@@ -33,38 +33,38 @@ impl Style {
 #[derive(Debug, Default)]
 pub struct Wiring {
     pub(crate) strands: Vec<Strand>,
-    pub dots: Vec<Dot>,
+    pub(crate) dots: Vec<Dot>,
     pub ports: Vec<PortMark>,
 }
 
 /// A drawn line.
 #[derive(Debug)]
 pub(crate) struct Strand {
-    pub hub: usize,
+    pub(crate) hub: usize,
     pub kind: WireKind,
     /// SVG path data.
     pub path: String,
     pub detail: String,
     /// Whether it stands for several wires.
-    pub shared: bool,
+    pub(crate) shared: bool,
 }
 
 /// Where two lines of one hub join.
 #[derive(Debug)]
 pub(crate) struct Dot {
-    pub hub: usize,
+    pub(crate) hub: usize,
     pub at: (i32, i32),
 }
 
 /// Where a wire meets a box.
 #[derive(Debug)]
 pub(crate) struct PortMark {
-    pub hub: usize,
+    pub(crate) hub: usize,
     /// Its middle.
     pub at: (i32, i32),
     /// Empty where there is no room for a name.
     pub name: String,
-    pub width: i32,
+    pub(crate) width: i32,
     pub bfd: bool,
     pub detail: String,
 }

@@ -23,7 +23,7 @@ impl Squashfs<'_> {
     }
 
     /// Writes what a file holds, block by block, if it has at most `longest` bytes.
-    pub fn copy(&self, file: &Node, longest: u64, out: &mut dyn Write) -> Result<(), ReadError> {
+    pub(crate) fn copy(&self, file: &Node, longest: u64, out: &mut dyn Write) -> Result<(), ReadError> {
         let Place::Data { mut start, lengths, fragment, offset } = file.place else {
             return Err(ReadError::Broken("place of a file"));
         };
@@ -90,7 +90,7 @@ impl Squashfs<'_> {
 
 impl Node {
     /// Whether it is a file.
-    pub fn is_file(&self) -> bool {
+    pub(crate) fn is_file(&self) -> bool {
         self.kind == Kind::File
     }
 }

@@ -32,11 +32,6 @@ impl<'i> Squashfs<'i> {
         Ok(Self { image, superblock, compressor, blocks: RefCell::default(), shared: RefCell::default() })
     }
 
-    /// Whether an image begins as such a file system does.
-    pub fn is_at(image: &dyn Image) -> bool {
-        Superblock::is_at(image)
-    }
-
     /// How many bytes it has, without what pads its image.
     pub fn size(&self) -> u64 {
         self.superblock.used

@@ -20,9 +20,9 @@ pub(super) struct Data {
     places: Vec<Place>,
     /// For each file of the tree the number of its place.
     files: BTreeMap<usize, usize>,
-    pub fragments: Vec<(u64, u32)>,
+    pub(crate) fragments: Vec<(u64, u32)>,
     /// Where it ends.
-    pub end: u64,
+    pub(crate) end: u64,
 }
 
 /// Where a file is. Files that hold the same are in the same place.
@@ -31,9 +31,9 @@ pub(super) struct Place {
     /// The first of its blocks.
     pub start: u64,
     /// How long each block is.
-    pub blocks: Vec<u32>,
+    pub(crate) blocks: Vec<u32>,
     /// The number of the shared block, and where in it.
-    pub fragment: Option<(u32, u32)>,
+    pub(crate) fragment: Option<(u32, u32)>,
 }
 
 impl Data {

@@ -15,7 +15,7 @@ const LISTED_ANYWAY: usize = 3;
 /// The tables of inodes and of folders, and where the inode of the top is.
 pub(super) struct Inodes {
     pub table: Vec<u8>,
-    pub directories: Vec<u8>,
+    pub(crate) directories: Vec<u8>,
     pub root: u64,
 }
 

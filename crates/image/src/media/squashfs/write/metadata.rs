@@ -15,8 +15,8 @@ pub(super) struct Metadata {
 /// Where something is in such a table: the start of its block, as it is written, and the place in that block, as it was before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
-    pub block: u32,
-    pub offset: u16,
+    pub(crate) block: u32,
+    pub(crate) offset: u16,
 }
 
 impl Position {

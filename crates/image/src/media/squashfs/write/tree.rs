@@ -23,9 +23,9 @@ pub(super) struct Node<'r> {
     pub label: Option<&'r str>,
     pub kind: &'r Kind,
     /// The folder it is in; the top is in itself.
-    pub parent: usize,
+    pub(crate) parent: usize,
     /// What is in it, in the order of the names.
-    pub children: Range<usize>,
+    pub(crate) children: Range<usize>,
 }
 
 impl<'r> Tree<'r> {

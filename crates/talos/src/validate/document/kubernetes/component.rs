@@ -27,7 +27,7 @@ pub(crate) fn api_server(document: &Field<'_>, issues: &mut DocumentIssues) {
 }
 
 /// Judges a component that can be switched off.
-pub fn optional(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn optional(document: &Field<'_>, issues: &mut DocumentIssues) {
     if !is_off(document) {
         required(&document.get("image"), issues);
         resources(document, issues);
@@ -66,7 +66,7 @@ pub fn kubelet(document: &Field<'_>, issues: &mut DocumentIssues) {
 }
 
 /// Judges the network of pods.
-pub fn flannel(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn flannel(document: &Field<'_>, issues: &mut DocumentIssues) {
     required(&document.get("backendType"), issues);
     resources(document, issues);
 }

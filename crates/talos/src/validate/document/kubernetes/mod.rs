@@ -26,7 +26,7 @@ const ROLES: [&str; 7] = [
 ];
 
 /// Judges a document of Kubernetes.
-pub fn validate(kind: &str, document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(kind: &str, document: &Field<'_>, issues: &mut DocumentIssues) {
     match kind {
         "KubeAPIServerConfig" => component::api_server(document, issues),
         "KubeControllerManagerConfig" | "KubeSchedulerConfig" => component::optional(document, issues),

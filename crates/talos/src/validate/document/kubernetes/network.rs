@@ -31,7 +31,7 @@ enum SubnetError {
 }
 
 /// Judges them.
-pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     let masks =
         [("nodeCIDRMaskSizeIPv4", 32, 24), ("nodeCIDRMaskSizeIPv6", 128, 64)].map(|(key, most, default)| {
             let field = document.get(key);

@@ -6,7 +6,7 @@ use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
 /// Judges it.
-pub fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     for subnet in document.at(["nodeIP", "validSubnets"]).items() {
         if !netip::is_subnet_or_address(subnet.text().strip_prefix('!').unwrap_or(subnet.text())) {
             issues

@@ -30,7 +30,7 @@ pub fn manifest(document: &Field<'_>, issues: &mut DocumentIssues) {
 }
 
 /// Judges a static pod.
-pub fn pod(document: &Field<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn pod(document: &Field<'_>, issues: &mut DocumentIssues) {
     name(document, issues);
     required(&document.get("pod"), issues);
 }
