@@ -70,7 +70,7 @@ impl<R: Read> Read for Watched<R> {
 
 impl<'s> Unpack<'s> {
     /// Begins with nothing. Long files go to the spool.
-    pub(crate) fn new(spool: &'s mut dyn Spool) -> Self {
+    pub fn new(spool: &'s mut dyn Spool) -> Self {
         Self {
             spool,
             root: Root::default(),
@@ -93,7 +93,7 @@ impl<'s> Unpack<'s> {
     }
 
     /// What came of all layers.
-    pub(crate) fn finish(self) -> Root {
+    pub fn finish(self) -> Root {
         self.root
     }
 

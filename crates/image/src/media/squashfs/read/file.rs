@@ -90,7 +90,7 @@ impl Squashfs<'_> {
 
 impl Node {
     /// Whether it is a file.
-    pub(crate) fn is_file(&self) -> bool {
+    pub fn is_file(&self) -> bool {
         self.kind == Kind::File
     }
 }
