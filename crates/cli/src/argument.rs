@@ -1,4 +1,4 @@
-//! What several commands are told on the command line.
+//! Command-line arguments that several commands share, and the parsers of their values.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use ichor_values::{self as value, ValueError};
 use crate::project::{self, Project};
 use crate::refused::Refused;
 
-/// The cluster file, as the last word of a command.
+/// The cluster file, as the positional argument of a command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ClusterFile {
     /// Cluster file
@@ -24,7 +24,7 @@ impl ClusterFile {
     }
 }
 
-/// The cluster file of a command whose words are something else.
+/// The cluster file, as an option of a command with other positional arguments.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ClusterOption {
     /// Cluster file
@@ -39,7 +39,7 @@ impl ClusterOption {
     }
 }
 
-/// What opens secrets.
+/// The age identities that decrypt secrets.
 #[derive(Debug, clap::Args)]
 pub(crate) struct IdentityFile {
     /// File with age identities that open the secrets, in place of those SOPS would use
@@ -48,13 +48,13 @@ pub(crate) struct IdentityFile {
 }
 
 impl IdentityFile {
-    /// Where it is, if one is named.
+    /// The path, if the option is set.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.identity.as_deref()
     }
 }
 
-/// In which form an answer is printed.
+/// The output format of a command that reports.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Format {
     /// Print JSON
@@ -62,7 +62,7 @@ pub(crate) struct Format {
     pub json: bool,
 }
 
-/// In which form it is told what a command changes.
+/// The output format of a command that changes machines.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Events {
     /// Tell what happens as JSON, one event a line
@@ -70,7 +70,7 @@ pub(crate) struct Events {
     pub json: bool,
 }
 
-/// Whether something is changed at all.
+/// Dry run: report the changes without applying them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Rehearsal {
     /// Say what would be done, and do nothing
@@ -78,7 +78,7 @@ pub(crate) struct Rehearsal {
     pub dry_run: bool,
 }
 
-/// Whether somebody is asked before something cannot be undone.
+/// Confirmation before an irreversible change.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Consent {
     /// Do not ask
@@ -86,7 +86,7 @@ pub(crate) struct Consent {
     pub yes: bool,
 }
 
-/// Where images are that ichor made.
+/// The folder with the images that `ichor image build` wrote.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ImagesFolder {
     /// Folder that `ichor image build` wrote to
@@ -94,10 +94,10 @@ pub(crate) struct ImagesFolder {
     pub images: PathBuf,
 }
 
-/// Why a word on the command line is not taken.
+/// Why the value of an argument is rejected.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ArgumentError {
-    /// It is something else; what would be right.
+    /// The value has another form than expected.
     #[error("want {0}")]
     Want(Cow<'static, str>),
     #[error("{0}: want one such as 90s or 20m")]
@@ -111,18 +111,18 @@ pub(crate) enum ArgumentError {
 }
 
 impl ArgumentError {
-    /// That something else is wanted.
+    /// An error that names the expected form.
     pub(crate) fn want(what: impl Into<Cow<'static, str>>) -> Self {
         Self::Want(what.into())
     }
 
-    /// That one of these words is wanted.
+    /// An error that lists the accepted words.
     pub(crate) fn want_one_of(words: &[&str]) -> Self {
         Self::want(format!("one of {}", words.join(", ")))
     }
 }
 
-/// How long something may take, as it is typed.
+/// Parses a duration such as `90s` or `20m`.
 pub(crate) fn time(text: &str) -> Result<Duration, ArgumentError> {
     let time = value::Duration::parse(text).map_err(ArgumentError::Time)?;
     Ok(Duration::from_secs(time.0))

@@ -1,19 +1,19 @@
-//! Asking whoever sits in front of the terminal before something cannot be undone.
+//! Confirmation on the terminal before an irreversible change.
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 
 use crate::style;
 
-/// Why it is not known what the person in front of the terminal wants.
+/// Why there is no answer to a confirmation.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConsentError {
-    #[error("nobody is there to be asked; nothing was done. Say --yes if it is meant")]
+    #[error("cannot ask for confirmation without a terminal; nothing was changed. Pass --yes to confirm")]
     NoTerminal,
     #[error(transparent)]
     Unread(#[from] io::Error),
 }
 
-/// Whether whoever is asked types `word`; with `yes` nobody is asked.
+/// Asks `question` and reports whether the answer is `word`; with `yes` it does not ask.
 pub(crate) fn consents(question: &str, word: &str, yes: bool) -> Result<bool, ConsentError> {
     if yes {
         return Ok(true);

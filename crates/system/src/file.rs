@@ -2,7 +2,7 @@
 //!
 //! [`replace`], [`replace_by`] and [`create`] write one file and wait for the disk. A [`StagedFile`] gives the time between writing and
 //! replacing to its user, a [`StagingFolder`] does the same for many files or for a whole folder, and [`replace_with`] is for
-//! what somebody else makes at a path, such as a socket.
+//! what another program makes at a path, such as a socket.
 //!
 //! What is at the path is replaced itself: where that is a symbolic link, the file it leads to stays as it is.
 

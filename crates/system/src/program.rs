@@ -201,7 +201,7 @@ impl ProgramRun {
         self
     }
 
-    /// Gives it a process group of its own, which ends with it when it is killed: for programs that nobody at a terminal waits for.
+    /// Gives it a process group of its own, which ends with it when it is killed: for programs without a user at a terminal.
     pub fn own_group(mut self) -> Self {
         self.has_own_group = true;
         self

@@ -31,7 +31,7 @@ use crate::vault::place::BundleError;
 pub(crate) struct Order<'o> {
     pub file: &'o Path,
     pub way: &'o Way,
-    /// Reset machines that nobody made.
+    /// Reset machines that ichor did not make.
     pub reset: bool,
     pub dry_run: bool,
     pub json: bool,

@@ -259,7 +259,7 @@ async fn a_proxy_that_refuses_is_named_without_its_password() {
     assert_eq!(error.to_string(), format!("the proxy http://{proxy} answers 407"));
 }
 
-/// A server with a certificate that nobody signed.
+/// A server with a self-signed certificate.
 async fn encrypted() -> (String, Vec<u8>) {
     let pair = self_signed("bmc1", &mut OsRng, crate::now()).unwrap();
     let certificate = pair.crt.block().unwrap().1;

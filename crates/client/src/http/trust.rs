@@ -45,7 +45,7 @@ pub enum Trust {
     System,
     /// A certificate of one of these authorities.
     Authority(RootCertStore),
-    /// The certificate with this fingerprint, whoever signed it.
+    /// The certificate with this fingerprint, with any issuer.
     Pinned(Pin),
 }
 

@@ -24,12 +24,12 @@ use crate::vault;
 
 /// Take a cluster down: its virtual machines with their disks, and every way to it
 ///
-/// First everything that will be destroyed is named, and the cluster's name has to be typed. Virtual machines that were made for the
-/// cluster are deleted, with their disks and the media made for them; one that is somebody else's is never touched. Machines that
-/// nobody made are left alone, or forget what they are with --reset. The record of `ichor up` and the context in the kubeconfig are
-/// removed when nothing of the cluster is left. Its secrets are kept.
+/// The command lists everything that it will destroy, and asks for the cluster's name. It deletes the virtual machines that ichor made for
+/// the cluster, with their disks and boot media, and never touches a machine of another owner. Physical machines are left alone, or
+/// reset with --reset. When nothing of the cluster is left, the record of `ichor up` and the context in the kubeconfig are removed. The
+/// secrets are kept.
 ///
-/// What cannot be done does not keep the rest from being done: in the end everything that is left is told.
+/// A step that fails does not stop the others: the command ends with a list of everything that is left.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ichor down --dry-run\n  ichor down\n  ichor down --reset --yes --json\n\n\
@@ -38,23 +38,23 @@ use crate::vault;
 pub(crate) struct Args {
     #[command(flatten)]
     cluster: ClusterFile,
-    /// Reset machines that nobody made: their configuration and data are wiped
+    /// Reset machines that ichor did not make: wipe their configuration and data
     #[arg(long)]
     reset: bool,
-    /// Say what would be destroyed, and do nothing
+    /// Print what would be destroyed, and change nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
     events: Events,
     #[command(flatten)]
     consent: Consent,
-    /// Give up when a machine that is reset is not in maintenance mode after so long
+    /// Time limit for a reset machine to reach maintenance mode
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = time)]
     timeout: Duration,
-    /// File to take the cluster out of; otherwise the first of $KUBECONFIG, or ~/.kube/config
+    /// Kubeconfig to remove the cluster from; otherwise the first of $KUBECONFIG, or ~/.kube/config
     #[arg(long, value_name = "FILE", conflicts_with = "no_kubeconfig")]
     kubeconfig: Option<PathBuf>,
-    /// Leave kubeconfigs alone
+    /// Do not change any kubeconfig
     #[arg(long)]
     no_kubeconfig: bool,
     #[command(flatten)]
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let kubeconfig = match &args.kubeconfig {
         _ if args.no_kubeconfig => None,
         Some(path) => Some(path.clone()),
-        // Where nobody says where it is, none leads to the cluster.
+        // Without a default kubeconfig there is no context to remove.
         None => kubeconfig::usual().ok(),
     };
     let order = Order {
@@ -97,7 +97,7 @@ fn down(project: &Project, order: &Order<'_>, out: &mut dyn Write) -> anyhow::Re
     let traces = if ends(control_planes, order.reset) {
         traces(project, order)
     } else {
-        // Whoever is left still needs them.
+        // The machines that are left still need them.
         Traces::default()
     };
     let secrets = vault::place::bundle_of(project);

@@ -17,11 +17,11 @@ use crate::refused::Refused;
 use crate::reset::{Order, look, walk};
 use crate::up::Teller;
 
-/// Have nodes forget what they are, and the cluster forget them
+/// Reset nodes to maintenance mode, and remove them from the cluster
 ///
-/// First it is told what will be destroyed, and the names of the nodes have to be typed. A node is drained, leaves etcd, wipes its
-/// configuration and data, and starts again in maintenance mode, as if it were new; then Kubernetes forgets it. Nothing is done
-/// if etcd would not have a majority without it. What was not finished is finished by doing it again.
+/// The command lists what it will destroy, and asks for the names of the nodes. It drains a node, removes it from etcd, wipes its
+/// configuration and data, reboots it into maintenance mode, and deletes it from Kubernetes. It refuses to start if etcd would lose
+/// its majority. Run it again to complete an interrupted reset.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ichor reset solwk03 --dry-run\n  ichor reset solwk03\n  ichor reset solcp02 --wipe disk --yes --json\n  \
@@ -37,13 +37,13 @@ pub(crate) struct Args {
     /// What is wiped: what Talos keeps, so that the machine starts again in maintenance mode, or its whole system disk
     #[arg(long, value_enum, default_value_t)]
     wipe: What,
-    /// Switch the machine off in the place of starting it again
+    /// Power the machine off instead of rebooting it
     #[arg(long)]
     power_off: bool,
-    /// Take nodes out of etcd and Kubernetes that do not answer and never will
+    /// Remove nodes from etcd and Kubernetes that are gone for good
     #[arg(long)]
     gone: bool,
-    /// Reset the last control plane, too: the cluster ends, and everything in it is lost
+    /// Allow resetting the last control plane: the cluster and all its data are lost
     #[arg(long)]
     destroy_cluster: bool,
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub(crate) struct Args {
     events: Events,
     #[command(flatten)]
     consent: Consent,
-    /// Give up when a machine has not forgotten after so long
+    /// Time limit for a machine to reach maintenance mode
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = time)]
     timeout: Duration,
     #[command(flatten)]

@@ -18,13 +18,13 @@ use crate::{style, vault};
 
 /// Bring a cluster up, from whatever state it is in to healthy
 ///
-/// First everything is looked at, and what will be done is told. Machines that a hypervisor of the file provides are made, get their
-/// boot media and are switched on; others are waited for. A machine that waits in maintenance mode gets its configuration, if it
-/// is the node's: known by the MAC addresses of its ports, its UUID or the fingerprint of its certificate. etcd is bootstrapped, once. Then
-/// the Kubernetes API has to answer at the cluster's endpoint, a control plane checks the health of all, the kubeconfig is
-/// fetched and merged into yours, and boot media are taken out. A node that runs what the file says is left alone; nothing is ever reset.
+/// The command probes all nodes, and prints the plan. It creates the machines of hypervisors, inserts their boot media and
+/// powers them on, and waits for physical ones. A machine in maintenance mode gets its configuration if it
+/// is identified as the node: by the MAC addresses of its ports, its UUID or the fingerprint of its certificate. etcd is bootstrapped once. When
+/// the Kubernetes API answers at the cluster's endpoint and the health check of Talos passes, the kubeconfig is
+/// merged into yours, and boot media are ejected. A node that runs what the file says is left alone; nothing is ever reset.
 ///
-/// What was done is recorded beside the cluster file, in .ichor/CLUSTER/up.json: whenever it is killed, run it again and it goes on.
+/// Progress is recorded beside the cluster file, in .ichor/CLUSTER/up.json: run the command again to resume.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ichor up --dry-run\n  ichor up\n  ichor up --only solwk03\n  \
                         ichor up --node-address solcp01=10.0.232.14 --json\n\n\
@@ -39,19 +39,19 @@ pub(crate) struct Args {
     /// Bring up these nodes only
     #[arg(long, value_name = "NODE")]
     only: Vec<String>,
-    /// Change so many nodes at once
+    /// Number of nodes to change at once
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     max_parallel: usize,
-    /// Give a node up that stands still for so long
+    /// Time limit for a node without progress
     #[arg(long, value_name = "TIME", default_value = "20m", value_parser = time)]
     node_timeout: Duration,
-    /// Give up after so long
+    /// Time limit for the whole run
     #[arg(long, value_name = "TIME", default_value = "2h", value_parser = time)]
     timeout: Duration,
     /// File to merge the kubeconfig into; otherwise the first of $KUBECONFIG, or ~/.kube/config
     #[arg(long, value_name = "FILE", conflicts_with = "no_kubeconfig")]
     kubeconfig: Option<PathBuf>,
-    /// Leave kubeconfigs alone
+    /// Do not change any kubeconfig
     #[arg(long)]
     no_kubeconfig: bool,
     #[command(flatten)]

@@ -21,11 +21,11 @@ use crate::upgrade::{Order, look, walk};
 
 /// Bring nodes to the Talos release that the file says, one after the other
 ///
-/// First every node is asked what it runs, and what will be done is told. Control planes come first, one at a time, and only while
-/// etcd has a majority without them. Each gets the installer of its configuration, is drained, reboots, and has to come back with the
-/// new release before the next one begins: etcd whole again and every health check of Talos good. The first that is not stops it.
+/// The command queries what every node runs, and prints the plan. Control planes come first, one at a time, and only while etcd keeps its
+/// majority without them. Each node is upgraded with the installer of its configuration, drained and rebooted. The next one begins when it
+/// runs the new release, etcd is complete and every health check of Talos passes. The first failure stops the upgrade.
 ///
-/// Nothing is recorded but in the cluster: whenever it stops or is killed, run it again. Nodes that run the release are left alone.
+/// The cluster is the only record: run the command again after it stopped or was killed. Nodes that run the release are left alone.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Refused are steps back, jumps over a minor release, an installer for another platform, and a release that does \
@@ -45,13 +45,13 @@ pub(crate) struct Args {
     events: Events,
     #[command(flatten)]
     consent: Consent,
-    /// Let a cluster of two control planes stand still while one of them reboots
+    /// Allow an outage of the API while one of two control planes reboots
     #[arg(long)]
     outage: bool,
-    /// Give up when a node does not come back, or the cluster is not well, for so long
+    /// Time limit for a node to return and the cluster to be healthy
     #[arg(long, value_name = "TIME", default_value = "20m", value_parser = time)]
     timeout: Duration,
-    /// Give up when pods have not left a node after so long
+    /// Time limit for draining a node
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = time)]
     drain_timeout: Duration,
     #[command(flatten)]
