@@ -105,5 +105,5 @@ fn decrypt(path: &Path, text: &str, identity: Option<&Path>) -> Result<(Vec<Valu
 pub(crate) fn seal(text: &str, recipients: &Recipients) -> Result<String, SopsError> {
     let documents = document::read(text)?;
     let map = documents.first().and_then(Value::as_object).expect("what is sealed was written as a map");
-    sops::seal(map, &recipients.envelope(), &mut OsRng, ichor_client::now())
+    sops::seal(map, &recipients.envelope(), &mut OsRng, ichor_system::now())
 }

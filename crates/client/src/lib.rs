@@ -3,9 +3,6 @@
 //! [`talos`] connects to a node, verifies who answers, and makes calls; [`kubernetes`] lists, cordons and drains nodes; [`http`] is
 //! the client for all servers that speak HTTP.
 
-mod clock;
 pub mod http;
 pub mod kubernetes;
 pub mod talos;
-
-pub use clock::now;

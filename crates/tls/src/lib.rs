@@ -14,11 +14,24 @@ pub use verifier::Verifier;
 use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::PrivateKeyDer;
 use rustls::{ClientConfig, SupportedProtocolVersion};
 
 /// The cryptography of all TLS connections.
 pub fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
+}
+
+/// The private key in a PEM block with this label; none if the label is not one of a private key.
+///
+/// Talos writes `ED25519 PRIVATE KEY` over a key in PKCS #8.
+pub fn private_key(label: &str, der: Vec<u8>) -> Option<PrivateKeyDer<'static>> {
+    match label {
+        "PRIVATE KEY" | "ED25519 PRIVATE KEY" => Some(PrivateKeyDer::Pkcs8(der.into())),
+        "EC PRIVATE KEY" => Some(PrivateKeyDer::Sec1(der.into())),
+        "RSA PRIVATE KEY" => Some(PrivateKeyDer::Pkcs1(der.into())),
+        _ => None,
+    }
 }
 
 /// The configuration of a client whose server `verifier` judges, and which offers these application protocols.

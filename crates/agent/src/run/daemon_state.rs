@@ -9,9 +9,9 @@ use ichor_values::SoftwareVersion;
 use ipnet::IpNet;
 use tokio::time::Instant;
 
-use super::clock::now;
 use super::host::Rejection;
 use super::rejected::RejectedConfig;
+use ichor_system::now;
 
 /// The routing daemon, as the agent last left it.
 #[derive(Debug, Default)]

@@ -12,7 +12,6 @@
 
 mod agent;
 mod apply;
-mod clock;
 mod daemon_state;
 mod diagnosis;
 mod event;

@@ -8,10 +8,10 @@ use ichor_bgp::agent::stood::Stood;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::clock::now;
 use super::diagnosis::Processes;
 use crate::health;
 use crate::serve::tls::{TlsConfig, TlsError, TlsListener};
+use ichor_system::now;
 
 /// The status, and the tasks that serve it and that check health.
 pub(super) struct Reporting {

@@ -8,12 +8,12 @@ use ichor_bgp::agent::status::{Stage, Status, Told, changes};
 use ichor_bgp::setting::LogLevel;
 
 use super::agent::Agent;
-use super::clock::now;
 use super::diagnosis::DiagnosisContext;
 use super::host::Host;
 use super::reporting::initial_status;
 use super::state_dir::ROUTERS;
 use crate::log;
+use ichor_system::now;
 
 impl<H: Host> Agent<H> {
     /// Polls the daemon, publishes the status, and logs what changed in it.

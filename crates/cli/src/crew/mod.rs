@@ -61,7 +61,7 @@ impl<'p> Crew<'p> {
         if let Some((host, port)) = endpoint.and_then(|it| Some((it.host()?.to_owned(), it.port()))) {
             places.push(Place { host, port });
         }
-        let kubernetes = Kubernetes::new(&bundle, places, ichor_client::now())?;
+        let kubernetes = Kubernetes::new(&bundle, places, ichor_system::now())?;
         Ok((Self { project, reach, kubernetes }, bundle))
     }
 

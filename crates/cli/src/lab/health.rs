@@ -63,7 +63,7 @@ fn say_yes(stream: &mut (impl Read + Write)) -> io::Result<()> {
 }
 
 fn tls() -> io::Result<ServerConfig> {
-    let pair = self_signed("ichor lab", &mut OsRng, ichor_client::now()).map_err(io::Error::other)?;
+    let pair = self_signed("ichor lab", &mut OsRng, ichor_system::now()).map_err(io::Error::other)?;
     let certificate = CertificateDer::from_pem_slice(pair.crt.text().as_bytes()).map_err(io::Error::other)?;
     let key = PrivateKeyDer::from_pem_slice(pair.key.text().as_bytes()).map_err(io::Error::other)?;
     let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));

@@ -45,7 +45,7 @@ pub(crate) fn usual() -> Result<PathBuf, KubeconfigError> {
 
 /// Whether the file leads to the cluster behind `server`.
 pub(super) fn is_there(path: &Path, server: &str, authority: &Pem) -> Result<bool, KubeconfigError> {
-    Ok(leads_to(&read(path)?, server, authority, ichor_client::now()))
+    Ok(leads_to(&read(path)?, server, authority, ichor_system::now()))
 }
 
 /// Puts a cluster's kubeconfig into the file, in one step and for its owner alone.

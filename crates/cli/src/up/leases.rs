@@ -45,7 +45,7 @@ pub(crate) fn read(files: &[PathBuf]) -> Result<Vec<Lease>, LeasesError> {
 fn of(path: &Path) -> Result<leases::Leases, LeasesError> {
     let bytes = fs::read(path).map_err(|source| LeasesError::Read { path: path.to_owned(), source })?;
     // Names of machines are in whatever letters they like.
-    leases::read(&String::from_utf8_lossy(&bytes), ichor_client::now())
+    leases::read(&String::from_utf8_lossy(&bytes), ichor_system::now())
         .map_err(|source| LeasesError::Contents { path: path.to_owned(), source })
 }
 

@@ -65,7 +65,7 @@ impl Teller {
         match &self.way {
             Way::Json => {
                 let mut event = Map::new();
-                event.insert("time".to_owned(), json!(ichor_client::now()));
+                event.insert("time".to_owned(), json!(ichor_system::now()));
                 event.insert("elapsed".to_owned(), json!((elapsed * 1000.0).round() / 1000.0));
                 event.insert("event".to_owned(), json!(name));
                 if let Value::Object(more) = more {

@@ -63,7 +63,7 @@ pub(crate) fn secrets(project: &Project, identity: Option<&Path>) -> Result<(Bun
 
 /// Refuses an administrator's certificate that would not open the cluster, and warns of one that soon will not.
 fn judge_admin(path: &Path, admin: &Pair, bundle: &Bundle) -> Result<(), SecretsError> {
-    let now = ichor_client::now();
+    let now = ichor_system::now();
     let faults: Vec<_> = admin_faults(admin, &bundle.os, now).iter().map(ToString::to_string).collect();
     if !faults.is_empty() {
         return Err(SecretsError::BadAdmin { path: path.to_owned(), faults: faults.join(" and ") });

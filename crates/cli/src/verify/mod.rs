@@ -146,7 +146,7 @@ impl Look<'_> {
 
 async fn kube_nodes(bundle: &Bundle, at: Endpoint) -> Known<BTreeMap<String, KubeNode>> {
     let places = vec![Place { host: at.host, port: at.port }];
-    let kubernetes = Kubernetes::new(bundle, places, ichor_client::now()).map_err(ProbeError::new)?;
+    let kubernetes = Kubernetes::new(bundle, places, ichor_system::now()).map_err(ProbeError::new)?;
     let nodes = kubernetes.nodes().await.map_err(ProbeError::new)?;
     Ok(nodes.into_iter().map(|node| (node.name.clone(), node)).collect())
 }

@@ -261,7 +261,7 @@ async fn a_proxy_that_refuses_is_named_without_its_password() {
 
 /// A server with a self-signed certificate.
 async fn encrypted() -> (String, Vec<u8>) {
-    let pair = self_signed("bmc1", &mut OsRng, crate::now()).unwrap();
+    let pair = self_signed("bmc1", &mut OsRng, ichor_system::now()).unwrap();
     let certificate = pair.crt.block().unwrap().1;
     let config = ServerConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()

@@ -21,7 +21,7 @@ struct Stand {
 async fn stand(bundle: &Bundle, answers: &'static [(u16, &'static str)]) -> Stand {
     let address = "127.0.0.1".parse().unwrap();
     let server = Server { name: "kube-apiserver", names: &[], addresses: &[address] };
-    let pair = server_certificate(Some(&bundle.k8s), server, &mut OsRng, crate::now(), LIFE).unwrap();
+    let pair = server_certificate(Some(&bundle.k8s), server, &mut OsRng, ichor_system::now(), LIFE).unwrap();
     let chain = vec![CertificateDer::from(pair.crt.block().unwrap().1)];
     let key = key(&pair.key).unwrap();
     let mut roots = RootCertStore::empty();
@@ -55,11 +55,12 @@ async fn stand(bundle: &Bundle, answers: &'static [(u16, &'static str)]) -> Stan
 }
 
 fn bundle() -> Bundle {
-    Bundle::quick(&TalosVersion::parse("v1.13.9").unwrap(), &mut OsRng, crate::now()).unwrap()
+    Bundle::quick(&TalosVersion::parse("v1.13.9").unwrap(), &mut OsRng, ichor_system::now()).unwrap()
 }
 
 fn open(bundle: &Bundle, places: &[&Place]) -> Kubernetes {
-    Kubernetes::new(bundle, places.iter().map(|place| (*place).clone()).collect(), crate::now()).unwrap()
+    Kubernetes::new(bundle, places.iter().map(|place| (*place).clone()).collect(), ichor_system::now())
+        .unwrap()
 }
 
 #[tokio::test]

@@ -31,7 +31,8 @@ use ichor_talos::peer::Peer;
 
 pub use call::Stream;
 pub use error::{Kind, NodeError};
-pub use trust::{Credentials, CredentialsError, Trust, key};
+pub(crate) use trust::key;
+pub use trust::{Credentials, CredentialsError, Trust};
 pub use watch::{Change, Watch};
 
 use dial::{Dialled, Found};

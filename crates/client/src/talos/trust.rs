@@ -68,13 +68,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// Talos writes `ED25519 PRIVATE KEY` over what is PKCS #8 like any other.
-pub fn key(pem: &Pem) -> Option<PrivateKeyDer<'static>> {
-    let (label, der) = pem.block()?;
-    match label.as_str() {
-        "PRIVATE KEY" | "ED25519 PRIVATE KEY" => Some(PrivateKeyDer::Pkcs8(der.into())),
-        "EC PRIVATE KEY" => Some(PrivateKeyDer::Sec1(der.into())),
-        "RSA PRIVATE KEY" => Some(PrivateKeyDer::Pkcs1(der.into())),
-        _ => None,
-    }
+/// The private key in a PEM block.
+pub(crate) fn key(pem: &Pem) -> Option<PrivateKeyDer<'static>> {
+    pem.block().and_then(|(label, der)| ichor_tls::private_key(&label, der))
 }

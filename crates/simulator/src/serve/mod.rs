@@ -157,7 +157,7 @@ pub async fn run(fleet: Fleet, site: &Site, powered: bool, ready: impl FnOnce())
 /// Makes a node do something wrong. A machine that belongs to another cluster gets authorities that nobody else has.
 pub fn spoil(fleet: &mut Fleet, nth: usize, fault: Fault, now: Duration) -> Result<(), IssueError> {
     let strangers = if fault == Fault::OtherCa {
-        let made = || self_signed("stranger", &mut OsRng, ichor_client::now());
+        let made = || self_signed("stranger", &mut OsRng, ichor_system::now());
         Some(Authorities { os: made()?, k8s: made()? })
     } else {
         None

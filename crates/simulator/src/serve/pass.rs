@@ -13,8 +13,6 @@ use rustls::pki_types::CertificateDer;
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
-use ichor_client::talos::key;
-
 /// The name in the certificate of a machine that waits for its configuration.
 const MAINTENANCE: &str = "maintenance-service.talos.dev";
 /// How long certificates last, as Talos makes them.
@@ -116,7 +114,8 @@ impl Order {
             let judge = if self.door == Door::Kubernetes { judge.allow_unauthenticated() } else { judge };
             builder.with_client_cert_verifier(judge.build()?)
         };
-        let mut config = builder.with_single_cert(chain, key(&pair.key).ok_or(PassError::NotPem)?)?;
+        let key = pair.key.block().and_then(|(label, der)| ichor_tls::private_key(&label, der));
+        let mut config = builder.with_single_cert(chain, key.ok_or(PassError::NotPem)?)?;
         let protocol: &[u8] = if self.door == Door::Kubernetes { b"http/1.1" } else { b"h2" };
         config.alpn_protocols = vec![protocol.to_vec()];
         Ok(Arc::new(config))
@@ -124,7 +123,7 @@ impl Order {
 
     /// From when on it is valid: a node whose clock is ahead makes certificates of tomorrow.
     fn from(&self) -> Moment {
-        let now = ichor_client::now();
+        let now = ichor_system::now();
         if self.skew.is_zero() {
             // As Talos does, for clocks that differ by a little.
             return Moment::from_unix(now.unix().saturating_sub(10)).unwrap_or(now);

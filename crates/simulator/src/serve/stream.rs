@@ -267,7 +267,7 @@ pub(super) fn kubeconfig(visit: &Visit, _: Empty) -> Result<Pieces<Data>, CallEr
     let intent = intent.ok_or_else(only)?;
     let authorities = intent.authorities.as_ref().ok_or_else(only)?;
     let failed = |error: String| CallError::new(Code::Unknown, error);
-    let admin = kubernetes_admin_certificate(&authorities.k8s, &mut OsRng, ichor_client::now(), YEAR)
+    let admin = kubernetes_admin_certificate(&authorities.k8s, &mut OsRng, ichor_system::now(), YEAR)
         .map_err(|error| failed(format!("error generating Kubernetes client certificate: {error}")))?;
     let text = text_of(&intent, &authorities.k8s.crt, &admin);
     let packed = pack(text.as_bytes()).map_err(|error| failed(error.to_string()))?;

@@ -1,7 +1,7 @@
 //! gobgpd's API: calls over its socket, in the dialect of its release.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use ichor_bgp::agent::Session;
 use ichor_bgp::agent::gobgp;
@@ -97,8 +97,7 @@ impl Api {
 
     /// Its sessions.
     pub async fn sessions(&mut self) -> Result<Vec<Session>, ApiError> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let now = i64::try_from(now).unwrap_or(i64::MAX);
+        let now = i64::try_from(ichor_system::now().unix()).unwrap_or(i64::MAX);
         let dialect = self.dialect;
         Ok(self.peers().await?.iter().map(|peer| peer::session(peer, dialect, now)).collect())
     }

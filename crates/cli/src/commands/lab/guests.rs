@@ -133,7 +133,7 @@ fn keys(project: &Project) -> anyhow::Result<(Bundle, Pair)> {
         style::NOTE.render_reset()
     ));
     let _progress = Progress::start("making keys, one of them RSA with 4096 bits");
-    let now = ichor_client::now();
+    let now = ichor_system::now();
     let bundle = Bundle::new(&project.plan.cluster.contract.value, &mut OsRng, now)?;
     let admin = admin_certificate(&bundle.os, &mut OsRng, now, LIFE)
         .context("cannot make the administrator's certificate")?;

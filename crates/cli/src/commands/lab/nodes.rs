@@ -293,7 +293,7 @@ fn make(args: &Start, scenario: &Scenario, out: &mut dyn Write) -> anyhow::Resul
         );
     }
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let now = ichor_client::now();
+    let now = ichor_system::now();
     let bundle = Bundle::quick(&args.talos, &mut OsRng, now)?;
     let admin = admin_certificate(&bundle.os, &mut OsRng, now, YEAR)?;
     // They open nothing but what is simulated here, so nobody has to be able to decrypt them.
@@ -366,7 +366,7 @@ fn fleet(args: &Start, project: &Project) -> anyhow::Result<Fleet> {
     let machines =
         project.plan.nodes.iter().map(|node| machine(cluster, node)).collect::<anyhow::Result<Vec<_>>>()?;
     let delays = Delays { boot: args.boot, install: args.install, start: args.service };
-    let mut fleet = Fleet::new(machines, delays, ichor_client::now());
+    let mut fleet = Fleet::new(machines, delays, ichor_system::now());
     for (node, fault) in &args.fault {
         let nth = control::find(&fleet, node)?;
         nodes::spoil(&mut fleet, nth, fault.clone(), Duration::ZERO)?;

@@ -65,7 +65,7 @@ fn judge(file: &Path, identity: Option<&Path>) -> anyhow::Result<Verdict> {
     let mut verdict = Verdict::default();
     let read = Bundle::read(&opened.text);
     match &read {
-        Ok(bundle) => verdict.warnings = bundle.warnings(ichor_client::now()),
+        Ok(bundle) => verdict.warnings = bundle.warnings(ichor_system::now()),
         Err(problems) => verdict.problems = problems.0.iter().map(ToString::to_string).collect(),
     }
     let admin = vault::place::admin_file(file);
@@ -86,7 +86,7 @@ fn exposed(path: &Path, opened: &Opened) -> Option<Issue> {
 }
 
 fn judge_admin(path: &Path, bundle: Option<&Bundle>, identity: Option<&Path>) -> anyhow::Result<Vec<Issue>> {
-    let (name, now) = (path.display().to_string(), ichor_client::now());
+    let (name, now) = (path.display().to_string(), ichor_system::now());
     let opened = sealed::open(path, identity)?;
     let mut warnings = Vec::from_iter(exposed(path, &opened));
     let admin = match read_admin(&opened.text) {

@@ -43,7 +43,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         None => agreed(&args.from_config, identity)?,
     };
     ready.write(&bundle, out)?;
-    for warning in bundle.warnings(ichor_client::now()) {
+    for warning in bundle.warnings(ichor_system::now()) {
         let colour = style::WARNING;
         style::say(&format!("{colour}warning:{colour:#} {} {}", warning.subject, warning.message));
     }

@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let contract = contract(args.talos.as_deref(), &cluster)?;
     let ready = args.keeping.ready(args.file.as_ref(), &cluster)?;
     let progress = Progress::start("making keys, one of them RSA with 4096 bits");
-    let bundle = Bundle::new(&contract, &mut OsRng, ichor_client::now())?;
+    let bundle = Bundle::new(&contract, &mut OsRng, ichor_system::now())?;
     drop(progress);
     ready.write(&bundle, out)?;
     Ok(ExitCode::SUCCESS)

@@ -132,7 +132,7 @@ impl Keeping {
 impl Ready {
     /// Writes bundle and administrator's certificate: both, or neither.
     pub(super) fn write(&self, bundle: &Bundle, out: &mut dyn std::io::Write) -> anyhow::Result<()> {
-        let admin = admin_certificate(&bundle.os, &mut OsRng, ichor_client::now(), self.life)
+        let admin = admin_certificate(&bundle.os, &mut OsRng, ichor_system::now(), self.life)
             .context("cannot make the administrator's certificate")?;
         let (bundle, admin) = (self.closed(&bundle.write())?, self.closed(&write_admin(&admin))?);
         disk::create_private(&self.bundle, bundle.as_bytes())?;

@@ -50,7 +50,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     }
     let (bundle, recipients) = vault::place::open(&file, args.key.identity.as_deref())?;
     let roles: Vec<_> = args.roles.iter().map(String::as_str).collect();
-    let admin = client_certificate(&bundle.os, &roles, &mut OsRng, ichor_client::now(), life)
+    let admin = client_certificate(&bundle.os, &roles, &mut OsRng, ichor_system::now(), life)
         .context("cannot make the administrator's certificate")?;
     match apart {
         Some(path) => place::add_client(path, &admin, recipients.as_ref())?,

@@ -231,7 +231,7 @@ fn warn(args: &Args, input: &Input, bundle: &Bundle) {
     for loss in generate::losses(input, bundle) {
         warning(&loss);
     }
-    for found in bundle.warnings(ichor_client::now()) {
+    for found in bundle.warnings(ichor_system::now()) {
         warning(&format!("{} {}", found.subject, found.message));
     }
 }
@@ -257,7 +257,7 @@ fn bundle(args: &Args) -> anyhow::Result<Bundle> {
     let Some(path) = &args.secrets else {
         style::say("making new secrets, which are kept nowhere but in the files that are written");
         let _progress = Progress::start("making keys");
-        return Ok(Bundle::new(&args.talos_version, &mut OsRng, ichor_client::now())?);
+        return Ok(Bundle::new(&args.talos_version, &mut OsRng, ichor_system::now())?);
     };
     let opened = sealed::open(path, args.identity.as_deref())?;
     Bundle::read(&opened.text).with_context(|| format!("{} is not a whole bundle", path.display()))
@@ -270,7 +270,7 @@ fn render(args: &Args, output: Output, input: &Input, bundle: &Bundle) -> anyhow
         }
         Output::Worker => patched(args, &args.config_patch_worker, &generate::worker(input, bundle)),
         Output::Talosconfig => {
-            let admin = admin_certificate(&bundle.os, &mut OsRng, ichor_client::now(), ADMIN_LIFE)
+            let admin = admin_certificate(&bundle.os, &mut OsRng, ichor_system::now(), ADMIN_LIFE)
                 .context("cannot make the certificate of talosconfig")?;
             Ok(talosconfig(&input.cluster_name, &[], &[], &bundle.os.crt, &admin))
         }

@@ -144,7 +144,7 @@ pub(super) fn end(
     };
     let up = refused == 0 && cluster.is_none();
     if order.json {
-        let end = json!({"time": ichor_client::now(), "event": "end", "up": up, "refused": refused, "elapsed": outcome.elapsed.as_secs_f64(),
+        let end = json!({"time": ichor_system::now(), "event": "end", "up": up, "refused": refused, "elapsed": outcome.elapsed.as_secs_f64(),
             "reason": cluster.map(|blocker| blocker.issue.headline())});
         writeln!(out, "{end}")?;
         return Ok(ExitCode::from(u8::from(!up)));

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use ichor_bgp::agent::session::State;
 use ichor_bgp::agent::status::{StatusError, With};
@@ -23,7 +23,6 @@ use ichor_core::lab::View;
 use ichor_core::lab::scene::Part;
 use ichor_core::lab::view::{Carrier, Cut, Heard, Said};
 use ichor_core::probe::ProbeError;
-use ichor_values::Moment;
 use nix::sched::{CloneFlags, setns};
 
 use super::guest::HaltedError;
@@ -90,7 +89,7 @@ impl<'l> Ear<'l> {
         let heard = self.hear();
         self.looks += 1;
         let scene = self.lab.scene();
-        View::of(self.lab.place.name(), scene, &heard, cuts(self.lab), now())
+        View::of(self.lab.place.name(), scene, &heard, cuts(self.lab), ichor_system::now())
     }
 
     /// Asks every machine, some at once.
@@ -156,15 +155,12 @@ impl<'l> Ear<'l> {
             {
                 known.clone()
             }
-            _ => Known { said: speaker::ask(self.lab, nth, now().unix()).map_err(Arc::new), node },
+            _ => Known {
+                said: speaker::ask(self.lab, nth, ichor_system::now().unix()).map_err(Arc::new),
+                node,
+            },
         }
     }
-}
-
-/// The time.
-fn now() -> Moment {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    Moment::from_unix(seconds).expect("this program is not run after the year 9999")
 }
 
 /// Moves this thread into the network of a process.

@@ -82,7 +82,7 @@ impl Engine {
                 match step {
                     ClusterStep::Bootstrap(_) => {
                         if let Some(begun) = &mut self.record.bootstrap {
-                            begun.done = Some(ichor_client::now());
+                            begun.done = Some(ichor_system::now());
                         }
                     }
                     ClusterStep::Endpoint => cluster.endpoint = true,

@@ -242,7 +242,7 @@ impl Engine {
         }
         let runs = |nth: &usize| matches!(&self.seen.nodes[*nth].look, Some(Look::Ours(ours)) if ours.etcd == Etcd::Runs);
         let Some(nth) = self.wanted.control_planes().find(runs) else { return Ok(()) };
-        let (node, now) = (self.wanted.nodes[nth].name.clone(), ichor_client::now());
+        let (node, now) = (self.wanted.nodes[nth].name.clone(), ichor_system::now());
         self.record.bootstrap.get_or_insert(Begun { node, begun: now, done: None }).done = Some(now);
         self.place.write(&self.record)
     }
@@ -267,7 +267,7 @@ impl Engine {
         if let Some(ClusterStep::Bootstrap(nth)) = cluster {
             let node = self.wanted.nodes[nth].name.clone();
             news |= self.record.bootstrap.is_none();
-            self.record.bootstrap.get_or_insert(Begun { node, begun: ichor_client::now(), done: None });
+            self.record.bootstrap.get_or_insert(Begun { node, begun: ichor_system::now(), done: None });
         }
         // What must not be done twice is on the disk before it is done.
         if news {

@@ -20,7 +20,7 @@ impl Engine {
         match (step, &self.seen.nodes[nth].look) {
             (NodeStep::Apply, Some(Look::Maintenance(facts))) => {
                 let applied =
-                    Applied { config: node.config.clone(), machine: facts.clone(), at: ichor_client::now() };
+                    Applied { config: node.config.clone(), machine: facts.clone(), at: ichor_system::now() };
                 self.record.nodes.entry(node.name.clone()).or_default().applied = Some(applied);
             }
             (NodeStep::Attach, _) => self.record.nodes.entry(node.name.clone()).or_default().media = true,

@@ -110,9 +110,10 @@ async fn a_machine_of_the_cluster_under_another_address_is_not_the_one() {
 async fn a_certificate_that_the_node_does_not_take_is_told_as_such() {
     let (ours, theirs) = (bundle(), bundle());
     let server = Server::start(mutual(&ours, HERE), Say::one(&version())).await;
-    let long_ago = ichor_values::Moment::from_unix(crate::now().unix() - 7200).unwrap();
+    let long_ago = ichor_values::Moment::from_unix(ichor_system::now().unix() - 7200).unwrap();
     let expired = admin_certificate(&ours.os, &mut OsRng, long_ago, Duration::from_hours(1)).unwrap();
-    let foreign = admin_certificate(&theirs.os, &mut OsRng, crate::now(), Duration::from_hours(1)).unwrap();
+    let foreign =
+        admin_certificate(&theirs.os, &mut OsRng, ichor_system::now(), Duration::from_hours(1)).unwrap();
 
     for (pair, words) in [(expired, "expired"), (foreign, "certificate it was shown")] {
         let trust = Trust::Mutual(Arc::new(Credentials::new(&ours.os.crt, &pair).unwrap()));

@@ -137,17 +137,18 @@ async fn answer(
 
 /// Certificates of a cluster.
 pub(super) fn bundle() -> Bundle {
-    Bundle::new(&TalosVersion::parse("1.6").unwrap(), &mut OsRng, crate::now()).unwrap()
+    Bundle::new(&TalosVersion::parse("1.6").unwrap(), &mut OsRng, ichor_system::now()).unwrap()
 }
 
 pub(super) fn trust(bundle: &Bundle) -> Trust {
-    let admin = admin_certificate(&bundle.os, &mut OsRng, crate::now(), Duration::from_hours(1)).unwrap();
+    let admin =
+        admin_certificate(&bundle.os, &mut OsRng, ichor_system::now(), Duration::from_hours(1)).unwrap();
     Trust::Mutual(Arc::new(Credentials::new(&bundle.os.crt, &admin).unwrap()))
 }
 
 /// TLS of a machine without a configuration.
 pub(super) fn maintenance() -> ServerConfig {
-    let pair = self_signed("maintenance", &mut OsRng, crate::now()).unwrap();
+    let pair = self_signed("maintenance", &mut OsRng, ichor_system::now()).unwrap();
     configuration(None, &pair)
 }
 

@@ -122,7 +122,7 @@ async fn a_server_that_is_not_of_the_cluster_is_never_shown_our_certificate() {
     let here = ["127.0.0.1".parse().unwrap()];
     let foreign = agent_certificate(&theirs.os, "cp1", &here).unwrap();
     let elsewhere = agent_certificate(&ours.os, "cp1", &["10.0.0.11".parse().unwrap()]).unwrap();
-    let unsigned = self_signed("maintenance", &mut OsRng, crate::now()).unwrap();
+    let unsigned = self_signed("maintenance", &mut OsRng, ichor_system::now()).unwrap();
     let told = [
         (&foreign, false, "not one of this cluster"),
         (&unsigned, false, "not one of this cluster"),
@@ -185,7 +185,7 @@ async fn a_server_of_the_cluster_is_shown_our_certificate() {
 
 #[tokio::test]
 async fn without_secrets_nobody_is_shown_anything() {
-    let pair = self_signed("maintenance", &mut OsRng, crate::now()).unwrap();
+    let pair = self_signed("maintenance", &mut OsRng, ichor_system::now()).unwrap();
 
     for version in VERSIONS {
         let server = Stranger::start(version, &pair, &pair).await;
