@@ -57,15 +57,15 @@ pub fn replace_by(
     mode: u32,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<(), ReplaceError> {
-    written(path, mode, fill)?.place()
+    write_staged(path, mode, fill)?.place()
 }
 
 /// Creates the file at `path` as [`replace`] does, and fails where something is there already.
 pub fn create(path: &Path, mode: u32, contents: &[u8]) -> Result<(), ReplaceError> {
-    written(path, mode, |file| file.write_all(contents))?.place_new()
+    write_staged(path, mode, |file| file.write_all(contents))?.place_new()
 }
 
-fn written(
+fn write_staged(
     path: &Path,
     mode: u32,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
@@ -96,7 +96,7 @@ pub fn replace_with<T>(
 
 /// Moves `file` from the name it was written under to `path`, once its contents are on the disk: for a file that more than one process goes on
 /// with.
-pub fn place(file: &File, from: &Path, path: &Path) -> Result<(), ReplaceError> {
+pub fn place_file(file: &File, from: &Path, path: &Path) -> Result<(), ReplaceError> {
     let attempt = || {
         file.sync_all()?;
         fs::rename(from, path)

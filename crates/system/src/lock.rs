@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_has_the_number_of_its_holder_and_is_for_its_owner_alone() {
+    fn a_lock_file_is_private_and_contains_the_pid_of_its_holder() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         fs::write(&path, "123456\n").unwrap();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_given_a_lock_holds_it() {
+    fn an_inherited_lock_is_held() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         let lock = LockFile::try_take(&path).unwrap().unwrap();
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_whose_file_its_holder_removed_is_made_again() {
+    fn a_removed_lock_file_is_created_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         let old = LockFile::try_take(&path).unwrap().unwrap();

@@ -134,7 +134,7 @@ impl ProgramOutput {
 }
 
 /// What a program reads from standard input.
-enum Input {
+enum StandardInput {
     Nothing,
     Bytes(Vec<u8>),
     Ours,
@@ -148,7 +148,7 @@ pub struct ProgramRun {
     command: Command,
     program: String,
     timeout: Duration,
-    input: Input,
+    input: StandardInput,
     limit: usize,
     has_stdout: bool,
     has_stderr: bool,
@@ -163,7 +163,7 @@ impl ProgramRun {
             command,
             program,
             timeout,
-            input: Input::Nothing,
+            input: StandardInput::Nothing,
             limit: LARGEST,
             has_stdout: true,
             has_stderr: true,
@@ -173,13 +173,13 @@ impl ProgramRun {
 
     /// Gives it these bytes on standard input.
     pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.input = Input::Bytes(bytes.into());
+        self.input = StandardInput::Bytes(bytes.into());
         self
     }
 
     /// Lets it read the standard input of this process.
     pub fn inherit_input(mut self) -> Self {
-        self.input = Input::Ours;
+        self.input = StandardInput::Ours;
         self
     }
 
@@ -229,9 +229,9 @@ impl ProgramRun {
             self;
         let mut command = tokio::process::Command::from(command);
         command.stdin(match input {
-            Input::Nothing => Stdio::null(),
-            Input::Bytes(_) => Stdio::piped(),
-            Input::Ours => Stdio::inherit(),
+            StandardInput::Nothing => Stdio::null(),
+            StandardInput::Bytes(_) => Stdio::piped(),
+            StandardInput::Ours => Stdio::inherit(),
         });
         let pipe = |is_kept| if is_kept { Stdio::piped() } else { Stdio::null() };
         command.stdout(pipe(has_stdout)).stderr(pipe(has_stderr));
@@ -243,9 +243,9 @@ impl ProgramRun {
             io::ErrorKind::NotFound => ProgramError::Missing { program: program.clone(), source },
             _ => ProgramError::Run { program: program.clone(), source },
         })?;
-        let mut family = Family { first: pid_of(&child), has_own_group };
-        let bytes = if let Input::Bytes(bytes) = input { bytes } else { Vec::new() };
-        let ended = timeout(patience, converse(&mut child, &bytes, limit)).await;
+        let mut family = ProcessTree { first: pid_of(&child), has_own_group };
+        let bytes = if let StandardInput::Bytes(bytes) = input { bytes } else { Vec::new() };
+        let ended = timeout(patience, communicate(&mut child, &bytes, limit)).await;
         if let Ok(Ok(Some((status, stdout, stderr)))) = ended {
             family.first = None;
             return Ok(ProgramOutput { program, status, stdout, stderr });
@@ -261,12 +261,12 @@ impl ProgramRun {
 }
 
 /// A program and all it started: killed when this is dropped, unless it has ended.
-struct Family {
+struct ProcessTree {
     first: Option<Pid>,
     has_own_group: bool,
 }
 
-impl Drop for Family {
+impl Drop for ProcessTree {
     fn drop(&mut self) {
         let Some(first) = self.first else { return };
         let descendants = descendants(first);
@@ -310,15 +310,15 @@ fn descendants(first: Pid) -> Vec<Pid> {
     found.split_off(1)
 }
 
-type Ended = (ExitStatus, Vec<u8>, Vec<u8>);
+type ProcessResult = (ExitStatus, Vec<u8>, Vec<u8>);
 
 /// Gives a program its input and reads what it writes, until it ends; none when it writes more than `limit`.
-async fn converse(child: &mut Child, input: &[u8], limit: usize) -> io::Result<Option<Ended>> {
+async fn communicate(child: &mut Child, input: &[u8], limit: usize) -> io::Result<Option<ProcessResult>> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (mut out, mut err, mut is_too_much) = (Vec::new(), Vec::new(), false);
     let status = {
         let talk = async {
-            tokio::join!(give(stdin, input), keep_end(stderr, &mut err), async {
+            tokio::join!(write_stdin(stdin, input), keep_end(stderr, &mut err), async {
                 if let Some(stdout) = stdout {
                     let _ = stdout.take(limit as u64 + 1).read_to_end(&mut out).await;
                     is_too_much = out.len() > limit;
@@ -344,7 +344,7 @@ async fn converse(child: &mut Child, input: &[u8], limit: usize) -> io::Result<O
     Ok(status.filter(|_| !is_too_much).map(|status| (status, out, err)))
 }
 
-async fn give(stdin: Option<ChildStdin>, input: &[u8]) {
+async fn write_stdin(stdin: Option<ChildStdin>, input: &[u8]) {
     if let Some(mut stdin) = stdin {
         // A program that does not read to the end says itself why.
         let _ = stdin.write_all(input).await;

@@ -1,6 +1,6 @@
 //! Verification of TLS servers.
 //!
-//! A [`Rule`] says which certificates are accepted. A [`Verifier`] applies it during one handshake, and afterwards reports what the
+//! A [`CertificateRule`] says which certificates are accepted. A [`CertificateVerifier`] applies it during one handshake, and afterwards reports what the
 //! server showed and whether it asked for a certificate. [`client_config`] is the configuration of a client that uses it.
 //!
 //! Not here: sockets, and what a certificate says (`ichor_talos::peer`).
@@ -8,8 +8,8 @@
 mod rule;
 mod verifier;
 
-pub use rule::{Fingerprint, Rule};
-pub use verifier::Verifier;
+pub use rule::{CertificateRule, FingerprintCheck};
+pub use verifier::CertificateVerifier;
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub fn private_key(label: &str, der: Vec<u8>) -> Option<PrivateKeyDer<'static>> 
 
 /// The configuration of a client whose server `verifier` judges, and which offers these application protocols.
 pub fn client_config(
-    verifier: &Arc<Verifier>,
+    verifier: &Arc<CertificateVerifier>,
     versions: &[&'static SupportedProtocolVersion],
     protocols: &[&[u8]],
 ) -> ClientConfig {

@@ -7,17 +7,17 @@ use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
 
 /// Whether a certificate, in DER, has the expected fingerprint.
-pub type Fingerprint = dyn Fn(&[u8]) -> bool + Send + Sync;
+pub type FingerprintCheck = dyn Fn(&[u8]) -> bool + Send + Sync;
 
 /// Which certificates of a server are accepted.
 #[derive(Clone)]
-pub enum Rule {
+pub enum CertificateRule {
     /// Any certificate, without proof that the server has its key: for probes that only ask whether a server answers.
     Unproven,
     /// Any certificate: the client finds out who the server is.
     Any,
     /// A certificate with the expected fingerprint.
-    Pinned(Arc<Fingerprint>),
+    Pinned(Arc<FingerprintCheck>),
     /// A certificate of an authority, for the name that was dialled.
     Signed(Arc<WebPkiServerVerifier>),
     /// As `Signed`, but other certificates are accepted where the server asks for no certificate: the error is recorded, and the
@@ -27,7 +27,7 @@ pub enum Rule {
     Nothing,
 }
 
-impl Rule {
+impl CertificateRule {
     /// Accepts certificates of these authorities.
     pub fn signed_by(roots: RootCertStore) -> Self {
         let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), crate::provider());
@@ -36,7 +36,7 @@ impl Rule {
     }
 }
 
-impl fmt::Debug for Rule {
+impl fmt::Debug for CertificateRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unproven => "Unproven",

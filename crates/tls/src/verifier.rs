@@ -10,14 +10,14 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
-use crate::Rule;
+use crate::CertificateRule;
 
 /// Judges the certificate of a server by a rule, and records what the server showed and asked for.
 ///
-/// Under every rule but [`Rule::Unproven`] the server must prove that it has the key of its certificate.
+/// Under every rule but [`CertificateRule::Unproven`] the server must prove that it has the key of its certificate.
 #[derive(Debug)]
-pub struct Verifier {
-    rule: Rule,
+pub struct CertificateVerifier {
+    rule: CertificateRule,
     algorithms: WebPkiSupportedAlgorithms,
     shown: OnceLock<CertificateDer<'static>>,
     wrong: OnceLock<Error>,
@@ -25,9 +25,9 @@ pub struct Verifier {
     asked: AtomicBool,
 }
 
-impl Verifier {
+impl CertificateVerifier {
     /// Judges by `rule`; `client` is the certificate for servers that ask for one.
-    pub fn new(rule: Rule, client: Option<Arc<CertifiedKey>>) -> Arc<Self> {
+    pub fn new(rule: CertificateRule, client: Option<Arc<CertifiedKey>>) -> Arc<Self> {
         let algorithms = crate::provider().signature_verification_algorithms;
         let (shown, wrong) = (OnceLock::new(), OnceLock::new());
         Arc::new(Self { rule, algorithms, shown, wrong, client, asked: AtomicBool::new(false) })
@@ -38,7 +38,7 @@ impl Verifier {
         self.shown.get()
     }
 
-    /// What is wrong with a certificate that [`Rule::SignedOrAnonymous`] accepted.
+    /// What is wrong with a certificate that [`CertificateRule::SignedOrAnonymous`] accepted.
     pub fn wrong(&self) -> Option<&Error> {
         self.wrong.get()
     }
@@ -49,11 +49,11 @@ impl Verifier {
     }
 
     fn is_unproven(&self) -> bool {
-        matches!(self.rule, Rule::Unproven)
+        matches!(self.rule, CertificateRule::Unproven)
     }
 }
 
-impl ServerCertVerifier for Verifier {
+impl ServerCertVerifier for CertificateVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -64,15 +64,15 @@ impl ServerCertVerifier for Verifier {
     ) -> Result<ServerCertVerified, Error> {
         self.shown.get_or_init(|| end_entity.clone().into_owned());
         match &self.rule {
-            Rule::Unproven | Rule::Any => Ok(ServerCertVerified::assertion()),
-            Rule::Pinned(matches) if matches(end_entity) => Ok(ServerCertVerified::assertion()),
-            Rule::Pinned(_) => {
+            CertificateRule::Unproven | CertificateRule::Any => Ok(ServerCertVerified::assertion()),
+            CertificateRule::Pinned(matches) if matches(end_entity) => Ok(ServerCertVerified::assertion()),
+            CertificateRule::Pinned(_) => {
                 Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
             }
-            Rule::Signed(authority) => {
+            CertificateRule::Signed(authority) => {
                 authority.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
             }
-            Rule::SignedOrAnonymous(authority) => {
+            CertificateRule::SignedOrAnonymous(authority) => {
                 let judged =
                     authority.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
                 judged.or_else(|error| {
@@ -81,7 +81,7 @@ impl ServerCertVerifier for Verifier {
                     if self.asked() { Err(error) } else { Ok(ServerCertVerified::assertion()) }
                 })
             }
-            Rule::Nothing => Err(Error::InvalidCertificate(CertificateError::UnknownIssuer)),
+            CertificateRule::Nothing => Err(Error::InvalidCertificate(CertificateError::UnknownIssuer)),
         }
     }
 
@@ -114,7 +114,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-impl ResolvesClientCert for Verifier {
+impl ResolvesClientCert for CertificateVerifier {
     fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
         self.asked.store(true, Ordering::Release);
         // Where the server's certificate was already found to be wrong, the verifier has ended the handshake.

@@ -1,7 +1,7 @@
 //! What keeps a file from being understood.
 
 use super::issue::Issue;
-use super::source::Place;
+use super::source::Location;
 
 /// One reason why there is no plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,18 +10,18 @@ pub struct FileIssue {
     /// `nodes.solcp01.macs[1]`, and empty for the file as a whole; the help is what would have been right.
     pub issue: Issue,
     /// The place to mark.
-    pub place: Place,
+    pub place: Location,
     /// Another place the message speaks of, with a word on it.
-    pub also: Option<(Place, String)>,
+    pub also: Option<(Location, String)>,
     /// Text that must not be repeated: a secret somebody wrote into the file.
-    pub hidden: Option<Place>,
+    pub hidden: Option<Location>,
     /// Whether a file could not be read at all, rather than not understood.
     pub unreadable: bool,
 }
 
 impl FileIssue {
     /// An issue at `place`, under the key path `path`, without advice.
-    pub fn new(path: impl Into<String>, place: Place, message: impl Into<String>) -> Self {
+    pub fn new(path: impl Into<String>, place: Location, message: impl Into<String>) -> Self {
         Self { issue: Issue::error(path, message), place, also: None, hidden: None, unreadable: false }
     }
 
@@ -34,7 +34,7 @@ impl FileIssue {
 
     /// Adds a second place.
     #[must_use]
-    pub fn also(mut self, place: Place, note: impl Into<String>) -> Self {
+    pub fn also(mut self, place: Location, note: impl Into<String>) -> Self {
         self.also = Some((place, note.into()));
         self
     }
@@ -48,7 +48,7 @@ impl FileIssue {
 
     /// Keeps the text at `place` out of every excerpt.
     #[must_use]
-    pub(crate) fn hide(mut self, place: Place) -> Self {
+    pub(crate) fn hide(mut self, place: Location) -> Self {
         self.hidden = Some(place);
         self
     }

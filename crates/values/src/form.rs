@@ -1,22 +1,22 @@
 //! Values that can be written in more than one form.
 
-use crate::key::{At, Over};
+use crate::key::{MergeOver, Spanned};
 use crate::print::{Printed, is_word};
 use crate::read::{Read, Reader, Record, Scalar};
 use crate::schema::Shape;
-use crate::source::Place;
+use crate::source::Location;
 use crate::tree::{Tree, View};
 
 /// A word, or a map that says more.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Either<W, R> {
+pub enum WordOrRecord<W, R> {
     /// The word.
     Word(W),
     /// The map.
     Record(R),
 }
 
-impl<W: Scalar + Over, R: Record + Read> Read for Either<W, R> {
+impl<W: Scalar + MergeOver, R: Record + Read> Read for WordOrRecord<W, R> {
     fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
         match tree.view() {
             View::Map(_) => reader.record(tree).map(Self::Record),
@@ -35,7 +35,7 @@ impl<W: Scalar + Over, R: Record + Read> Read for Either<W, R> {
         }
     }
 
-    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Location)> {
         match self {
             Self::Word(_) => None,
             Self::Record(record) => record.lookup(steps),
@@ -43,12 +43,12 @@ impl<W: Scalar + Over, R: Record + Read> Read for Either<W, R> {
     }
 }
 
-impl<W: Clone, R: Over> Over for Either<W, R> {
+impl<W: Clone, R: MergeOver> MergeOver for WordOrRecord<W, R> {
     const MERGES: bool = true;
 
-    fn over(&self, base: &Self) -> Self {
+    fn merge_over(&self, base: &Self) -> Self {
         match (self, base) {
-            (Self::Record(record), Self::Record(below)) => Self::Record(record.over(below)),
+            (Self::Record(record), Self::Record(below)) => Self::Record(record.merge_over(below)),
             _ => self.clone(),
         }
     }
@@ -93,17 +93,17 @@ impl<R: Record + Read> Read for Toggle<R> {
         }
     }
 
-    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Location)> {
         self.on()?.lookup(steps)
     }
 }
 
-impl<R: Over> Over for Toggle<R> {
+impl<R: MergeOver> MergeOver for Toggle<R> {
     const MERGES: bool = true;
 
-    fn over(&self, base: &Self) -> Self {
+    fn merge_over(&self, base: &Self) -> Self {
         match (self, base) {
-            (Self::On(settings), Self::On(below)) => Self::On(settings.over(below)),
+            (Self::On(settings), Self::On(below)) => Self::On(settings.merge_over(below)),
             _ => self.clone(),
         }
     }
@@ -111,7 +111,7 @@ impl<R: Over> Over for Toggle<R> {
 
 /// A list of exactly two.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Pair<T>(pub At<T>, pub At<T>);
+pub struct Pair<T>(pub Spanned<T>, pub Spanned<T>);
 
 impl<T: Read> Read for Pair<T> {
     fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
@@ -135,7 +135,7 @@ impl<T: Read> Read for Pair<T> {
     }
 }
 
-impl<T: Clone> Over for Pair<T> {}
+impl<T: Clone> MergeOver for Pair<T> {}
 
 /// Something ichor passes on without reading it: a piece of a Talos document.
 #[derive(Clone, Debug, PartialEq)]
@@ -186,15 +186,15 @@ impl Read for Any {
     }
 }
 
-impl Over for Any {
+impl MergeOver for Any {
     const MERGES: bool = true;
 
-    fn over(&self, base: &Self) -> Self {
+    fn merge_over(&self, base: &Self) -> Self {
         let (Self::Map(entries), Self::Map(below)) = (self, base) else { return self.clone() };
         let mut merged = below.clone();
         for (key, value) in entries {
             match merged.iter_mut().find(|(name, _)| name == key) {
-                Some((_, old)) => *old = value.over(old),
+                Some((_, old)) => *old = value.merge_over(old),
                 None => merged.push((key.clone(), value.clone())),
             }
         }

@@ -1,23 +1,23 @@
 //! What can stand behind a key, and how the rungs of the override ladder lie over each other.
 //!
-//! [`Key`] is one key of a record: unset, cleared by `null`, or set. [`Over`] is the override ladder:
-//! maps merge key by key, [`Named`] lists by their name, [`Sum`] lists add up, everything else replaces.
+//! [`Key`] is one key of a record: unset, cleared by `null`, or set. [`MergeOver`] is the override ladder:
+//! maps merge key by key, [`NamedList`] lists by their name, [`AdditiveList`] lists add up, everything else replaces.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::source::Place;
+use super::source::Location;
 
 /// A value and where it stands. Two are equal when their values are.
 #[derive(Clone, Copy, Debug)]
-pub struct At<T> {
+pub struct Spanned<T> {
     /// The value.
     pub value: T,
     /// Where it was written.
-    pub place: Place,
+    pub place: Location,
 }
 
-impl<T: PartialEq> PartialEq for At<T> {
+impl<T: PartialEq> PartialEq for Spanned<T> {
     fn eq(&self, other: &Self) -> bool {
         self.value == other.value
     }
@@ -28,7 +28,7 @@ impl<T: PartialEq> PartialEq for At<T> {
 /// One pointer wide, and copied by counting: a node has some two hundred keys, a cluster may have a hundred thousand
 /// nodes, and next to none of their keys are set.
 #[derive(Debug)]
-pub struct Key<T>(Option<Arc<At<Option<T>>>>);
+pub struct Key<T>(Option<Arc<Spanned<Option<T>>>>);
 
 impl<T> Clone for Key<T> {
     fn clone(&self) -> Self {
@@ -50,13 +50,13 @@ impl<T: PartialEq> PartialEq for Key<T> {
 
 impl<T> Key<T> {
     /// Written.
-    pub fn set(value: T, place: Place) -> Self {
-        Self(Some(Arc::new(At { value: Some(value), place })))
+    pub fn set(value: T, place: Location) -> Self {
+        Self(Some(Arc::new(Spanned { value: Some(value), place })))
     }
 
     /// Written as `null`: what lower rungs say no longer counts.
-    pub fn cleared(place: Place) -> Self {
-        Self(Some(Arc::new(At { value: None, place })))
+    pub fn cleared(place: Location) -> Self {
+        Self(Some(Arc::new(Spanned { value: None, place })))
     }
 
     /// The value, if there is one.
@@ -65,13 +65,13 @@ impl<T> Key<T> {
     }
 
     /// Where it was set, or cleared.
-    pub fn place(&self) -> Option<Place> {
+    pub fn place(&self) -> Option<Location> {
         self.0.as_ref().map(|at| at.place)
     }
 
     /// The value with its place, if there is one.
-    pub fn at(&self) -> Option<At<&T>> {
-        Some(At { value: self.get()?, place: self.place()? })
+    pub fn at(&self) -> Option<Spanned<&T>> {
+        Some(Spanned { value: self.get()?, place: self.place()? })
     }
 
     /// Whether it was set to something.
@@ -100,24 +100,24 @@ impl<T: Copy> Key<T> {
 }
 
 /// How a higher rung lies over a lower one.
-pub trait Over: Clone {
+pub trait MergeOver: Clone {
     /// Whether something of the lower rung can shine through.
     const MERGES: bool = false;
 
     /// What counts when `self` is written above `base`.
     #[must_use]
-    fn over(&self, _base: &Self) -> Self {
+    fn merge_over(&self, _base: &Self) -> Self {
         self.clone()
     }
 }
 
-impl<T: Over> Over for Key<T> {
+impl<T: MergeOver> MergeOver for Key<T> {
     const MERGES: bool = true;
 
-    fn over(&self, base: &Self) -> Self {
+    fn merge_over(&self, base: &Self) -> Self {
         match (&self.0, self.get(), base.get()) {
             (None, _, _) => base.clone(),
-            (Some(at), Some(value), Some(below)) if T::MERGES => Self::set(value.over(below), at.place),
+            (Some(at), Some(value), Some(below)) if T::MERGES => Self::set(value.merge_over(below), at.place),
             _ => self.clone(),
         }
     }
@@ -125,7 +125,7 @@ impl<T: Over> Over for Key<T> {
 
 /// A list that replaces the one below it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct List<T>(pub Vec<At<T>>);
+pub struct List<T>(pub Vec<Spanned<T>>);
 
 impl<T> Default for List<T> {
     fn default() -> Self {
@@ -140,7 +140,7 @@ impl<T> List<T> {
     }
 }
 
-impl<T: Clone> Over for List<T> {}
+impl<T: Clone> MergeOver for List<T> {}
 
 /// Something with a name of its own.
 pub trait HasName {
@@ -150,26 +150,26 @@ pub trait HasName {
 
 /// A list whose items are merged with those of the same name below, new ones after them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Named<T>(pub Vec<At<T>>);
+pub struct NamedList<T>(pub Vec<Spanned<T>>);
 
-impl<T> Default for Named<T> {
+impl<T> Default for NamedList<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<T: Over + HasName> Over for Named<T> {
+impl<T: MergeOver + HasName> MergeOver for NamedList<T> {
     const MERGES: bool = true;
 
-    fn over(&self, base: &Self) -> Self {
+    fn merge_over(&self, base: &Self) -> Self {
         // An empty list clears, as it does everywhere.
         if self.0.is_empty() {
             return self.clone();
         }
-        let mut items: Vec<At<T>> = base.0.clone();
+        let mut items: Vec<Spanned<T>> = base.0.clone();
         for item in &self.0 {
             match items.iter_mut().find(|old| old.value.name() == item.value.name()) {
-                Some(old) => *old = At { value: item.value.over(&old.value), place: item.place },
+                Some(old) => *old = Spanned { value: item.value.merge_over(&old.value), place: item.place },
                 None => items.push(item.clone()),
             }
         }
@@ -179,24 +179,24 @@ impl<T: Over + HasName> Over for Named<T> {
 
 /// A list that adds to the one below it, unless it was written as `{only: […]}`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sum<T> {
+pub struct AdditiveList<T> {
     /// What is there, from the lowest rung up.
-    pub(crate) items: Vec<At<T>>,
+    pub(crate) items: Vec<Spanned<T>>,
     /// Whether it starts afresh.
     pub(crate) only: bool,
 }
 
-impl<T> Sum<T> {
+impl<T> AdditiveList<T> {
     /// The values without their places.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.items.iter().map(|at| &at.value)
     }
 }
 
-impl<T: Clone> Over for Sum<T> {
+impl<T: Clone> MergeOver for AdditiveList<T> {
     const MERGES: bool = true;
 
-    fn over(&self, base: &Self) -> Self {
+    fn merge_over(&self, base: &Self) -> Self {
         if self.only || self.items.is_empty() {
             return self.clone();
         }
@@ -216,12 +216,12 @@ impl<K, V> Default for Map<K, V> {
 
 impl<K: Ord, V> Map<K, V> {
     /// Names and values, without what was cleared.
-    pub fn iter(&self) -> impl Iterator<Item = (&K, At<&V>)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&K, Spanned<&V>)> {
         self.0.iter().filter_map(|(name, value)| Some((name, value.at()?)))
     }
 
     /// The value under `name`.
-    pub fn get<Q: Ord + ?Sized>(&self, name: &Q) -> Option<At<&V>>
+    pub fn get<Q: Ord + ?Sized>(&self, name: &Q) -> Option<Spanned<&V>>
     where
         K: std::borrow::Borrow<Q>,
     {
@@ -229,17 +229,17 @@ impl<K: Ord, V> Map<K, V> {
     }
 }
 
-impl<K: Ord + Clone, V: Over> Over for Map<K, V> {
+impl<K: Ord + Clone, V: MergeOver> MergeOver for Map<K, V> {
     const MERGES: bool = true;
 
-    fn over(&self, base: &Self) -> Self {
+    fn merge_over(&self, base: &Self) -> Self {
         if self.0.is_empty() {
             return self.clone();
         }
         let mut merged = base.0.clone();
         for (name, value) in &self.0 {
             let below = merged.get(name).cloned().unwrap_or_default();
-            merged.insert(name.clone(), value.over(&below));
+            merged.insert(name.clone(), value.merge_over(&below));
         }
         Self(merged)
     }
@@ -250,7 +250,7 @@ macro_rules! items {
     ($list:ident, $field:tt) => {
         impl<T> Key<$list<T>> {
             /// The items, none when it is unset.
-            pub fn items(&self) -> impl Iterator<Item = &At<T>> {
+            pub fn items(&self) -> impl Iterator<Item = &Spanned<T>> {
                 self.get().into_iter().flat_map(|list| &list.$field)
             }
 
@@ -263,12 +263,12 @@ macro_rules! items {
 }
 
 items!(List, 0);
-items!(Named, 0);
-items!(Sum, items);
+items!(NamedList, 0);
+items!(AdditiveList, items);
 
 impl<K: Ord, V> Key<Map<K, V>> {
     /// Names and values, none when it is unset.
-    pub fn entries(&self) -> impl Iterator<Item = (&K, At<&V>)> {
+    pub fn entries(&self) -> impl Iterator<Item = (&K, Spanned<&V>)> {
         self.get().into_iter().flat_map(|map| map.iter())
     }
 }

@@ -54,7 +54,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_nearer_is_passed_over(word in "[a-c_]{0,9}", known in prop::collection::vec("[a-c_]{1,9}", 1..6)) {
+        fn the_nearest_word_is_found(word in "[a-c_]{0,9}", known in prop::collection::vec("[a-c_]{1,9}", 1..6)) {
             let distance = |candidate: &str| strsim::osa_distance(&plain(&word), &plain(candidate));
             let most = |candidate: &str| length(candidate).max(length(&word)).div_ceil(3).min(length(&word).saturating_sub(1));
 

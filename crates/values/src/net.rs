@@ -7,8 +7,8 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde_json::json;
 
 use crate::ValueError;
-use crate::key::Over;
-use crate::read::{Form, Scalar};
+use crate::key::MergeOver;
+use crate::read::{Scalar, ScalarForm};
 use crate::scalar::scalar;
 
 macro_rules! address {
@@ -18,8 +18,8 @@ macro_rules! address {
                 text.parse().map_err(|_| ValueError::new(concat!("not an ", $name)))
             }
 
-            fn form() -> Form {
-                Form { name: $name, want: $want, schema: json!({"type": "string"}) }
+            fn form() -> ScalarForm {
+                ScalarForm { name: $name, want: $want, schema: json!({"type": "string"}) }
             }
 
             fn text(&self) -> String {
@@ -27,7 +27,7 @@ macro_rules! address {
             }
         }
 
-        impl Over for $ty {}
+        impl MergeOver for $ty {}
     };
 }
 

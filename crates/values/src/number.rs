@@ -5,8 +5,8 @@ use std::fmt;
 use serde_json::json;
 
 use crate::ValueError;
-use crate::key::Over;
-use crate::read::{Form, Scalar};
+use crate::key::MergeOver;
+use crate::read::{Scalar, ScalarForm};
 use crate::scalar::scalar;
 
 /// Digits only: no sign, no `0x`, no leading zero that might once have meant octal.
@@ -27,8 +27,8 @@ macro_rules! number {
                 digits(text, &<$ty>::MAX.to_string())
             }
 
-            fn form() -> Form {
-                Form { name: "number", want: $want, schema: json!({"type": "integer", "minimum": 0, "maximum": <$ty>::MAX}) }
+            fn form() -> ScalarForm {
+                ScalarForm { name: "number", want: $want, schema: json!({"type": "integer", "minimum": 0, "maximum": <$ty>::MAX}) }
             }
 
             fn text(&self) -> String {
@@ -36,7 +36,7 @@ macro_rules! number {
             }
         }
 
-        impl Over for $ty {}
+        impl MergeOver for $ty {}
     };
 }
 
@@ -53,8 +53,8 @@ impl Scalar for bool {
         }
     }
 
-    fn form() -> Form {
-        Form { name: "true / false", want: "true or false", schema: json!({"type": "boolean"}) }
+    fn form() -> ScalarForm {
+        ScalarForm { name: "true / false", want: "true or false", schema: json!({"type": "boolean"}) }
     }
 
     fn text(&self) -> String {
@@ -62,7 +62,7 @@ impl Scalar for bool {
     }
 }
 
-impl Over for bool {}
+impl MergeOver for bool {}
 
 /// The number of an autonomous system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -9,8 +9,8 @@ use std::collections::{HashMap, HashSet};
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 
 use super::file_issue::FileIssue;
-use super::source::Place;
-use super::tree::{DEEPEST, Forest, Kind};
+use super::source::Location;
+use super::tree::{DEEPEST, Forest, NodeKind};
 
 /// What aliases and merge keys may add beyond the values that stand in the file.
 const LARGEST_EXPANSION: u64 = 1_000_000;
@@ -22,13 +22,13 @@ pub(super) fn parse<'s>(
     text: &'s str,
     problems: &mut Vec<FileIssue>,
 ) -> Option<u32> {
-    Growth {
+    TreeBuilder {
         forest,
         problems,
         file,
         whole: text,
         text: text.strip_prefix('\u{feff}').unwrap_or(text),
-        lines: Lines::default(),
+        lines: LineCounter::default(),
         open: Vec::new(),
         pending: Vec::new(),
         anchors: HashMap::new(),
@@ -38,8 +38,8 @@ pub(super) fn parse<'s>(
 }
 
 /// A list or map whose end has not come yet.
-struct Open {
-    place: Place,
+struct OpenCollection {
+    place: Location,
     anchor: usize,
     is_map: bool,
     /// Where its children start among the pending ones.
@@ -49,13 +49,13 @@ struct Open {
 
 /// Where lines start, followed through a text from its beginning to its end.
 #[derive(Debug, Default)]
-struct Lines {
+struct LineCounter {
     /// Lines before the current one, and the byte it starts at.
     passed: usize,
     start: usize,
 }
 
-impl Lines {
+impl LineCounter {
     /// The byte at which `span` starts. Spans must come in their order.
     fn byte(&mut self, text: &str, span: Span) -> usize {
         while self.passed + 1 < span.start.line() {
@@ -74,15 +74,15 @@ impl Lines {
 }
 
 /// The state of one [`parse`].
-struct Growth<'a, 's> {
+struct TreeBuilder<'a, 's> {
     forest: &'a mut Forest<'s>,
     problems: &'a mut Vec<FileIssue>,
     file: u16,
     /// The text, and the same behind its byte order mark.
     whole: &'s str,
     text: &'s str,
-    lines: Lines,
-    open: Vec<Open>,
+    lines: LineCounter,
+    open: Vec<OpenCollection>,
     /// Children of what is open, the innermost last.
     pending: Vec<u32>,
     /// What each anchor names, and how many values that is.
@@ -91,7 +91,7 @@ struct Growth<'a, 's> {
     added: u64,
 }
 
-impl<'s> Growth<'_, 's> {
+impl<'s> TreeBuilder<'_, 's> {
     fn grow(mut self) -> Option<u32> {
         let mut root = None;
         let mut documents = 0;
@@ -148,13 +148,13 @@ impl<'s> Growth<'_, 's> {
                 }
             }
         }
-        let empty = Place { file: self.file, line: 1, column: 1, length: 0 };
+        let empty = Location { file: self.file, line: 1, column: 1, length: 0 };
         Some(root.unwrap_or_else(|| self.forest.map(empty, [])))
     }
 
     /// Adds a scalar by where it stands, if it stands there as it is: the parser copies every text, into far more memory
     /// than it needs.
-    fn scalar(&mut self, place: Place, span: Span, text: Cow<'s, str>, style: ScalarStyle) -> u32 {
+    fn scalar(&mut self, place: Location, span: Span, text: Cow<'s, str>, style: ScalarStyle) -> u32 {
         let plain = style == ScalarStyle::Plain;
         let quote = usize::from(matches!(style, ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted));
         let from = self.lines.byte(self.text, span) + quote;
@@ -162,24 +162,24 @@ impl<'s> Growth<'_, 's> {
             let skipped = self.whole.len() - self.text.len();
             // The parser counts blanks and a comment behind a closing quote as part of the word.
             let length = u16::try_from(text.chars().count() + 2 * quote).unwrap_or(u16::MAX);
-            let place = Place { length, ..place };
+            let place = Location { length, ..place };
             self.forest.slice_of(place, from + skipped, text.len(), plain)
         } else {
             self.forest.scalar(place, text.into_owned(), plain)
         }
     }
 
-    fn begin(&mut self, place: Place, anchor: usize, is_map: bool) -> Option<()> {
+    fn begin(&mut self, place: Location, anchor: usize, is_map: bool) -> Option<()> {
         if self.open.len() == DEEPEST {
             self.problem(place, &format!("nested deeper than {DEEPEST} levels"), "a flatter file");
             return None;
         }
-        self.open.push(Open { place, anchor, is_map, from: self.pending.len(), weight: 1 });
+        self.open.push(OpenCollection { place, anchor, is_map, from: self.pending.len(), weight: 1 });
         Some(())
     }
 
     fn end(&mut self, span: Span) -> Option<(u32, usize, u64)> {
-        let &Open { mut place, anchor, is_map, from, weight } = self.open.last()?;
+        let &OpenCollection { mut place, anchor, is_map, from, weight } = self.open.last()?;
         if span.start.line() == place.line as usize {
             let columns = span.end.col() + 1;
             place.length = u16::try_from(columns.saturating_sub(place.column as usize)).unwrap_or(u16::MAX);
@@ -189,7 +189,7 @@ impl<'s> Growth<'_, 's> {
         }
         self.open.pop();
         let (from, to) = self.forest.hang(self.pending.drain(from..));
-        let kind = if is_map { Kind::Map { from, to } } else { Kind::List { from, to } };
+        let kind = if is_map { NodeKind::Map { from, to } } else { NodeKind::List { from, to } };
         Some((self.forest.add(place, kind), anchor, weight))
     }
 
@@ -246,12 +246,12 @@ impl<'s> Growth<'_, 's> {
                 continue;
             }
             match &self.forest.values[pair[1] as usize].1 {
-                Kind::List { from, to } => sources.extend_from_slice(self.forest.slice(*from, *to)),
+                NodeKind::List { from, to } => sources.extend_from_slice(self.forest.slice(*from, *to)),
                 _ => sources.push(pair[1]),
             }
         }
         for id in sources {
-            let (place, Kind::Map { from, to }) = self.forest.values[id as usize] else {
+            let (place, NodeKind::Map { from, to }) = self.forest.values[id as usize] else {
                 let place = self.forest.values[id as usize].0;
                 self.problem(place, "`<<` takes a map", "an alias of a map, or a list of such aliases");
                 continue;
@@ -268,9 +268,13 @@ impl<'s> Growth<'_, 's> {
         Some(())
     }
 
-    fn alias(&mut self, place: Place, anchor: usize) -> Option<(u32, usize, u64)> {
+    fn alias(&mut self, place: Location, anchor: usize) -> Option<(u32, usize, u64)> {
         let Some(&(id, weight)) = self.anchors.get(&anchor) else {
-            self.problem(place, "an alias of something it stands in", "an alias of a value that is complete");
+            self.problem(
+                place,
+                "an alias of a value that contains it",
+                "an alias of a value that is complete",
+            );
             return None;
         };
         self.added = self.added.saturating_add(weight);
@@ -278,7 +282,7 @@ impl<'s> Growth<'_, 's> {
         Some((id, 0, weight))
     }
 
-    fn bounded(&mut self, place: Place) -> Option<()> {
+    fn bounded(&mut self, place: Location) -> Option<()> {
         if self.added > LARGEST_EXPANSION {
             let message = format!("aliases and merge keys add more than {LARGEST_EXPANSION} values");
             self.problem(place, &message, "values written out, or `defaults` and `groups`");
@@ -287,7 +291,7 @@ impl<'s> Growth<'_, 's> {
         Some(())
     }
 
-    fn refuse(&mut self, place: Place, tag: Option<&Tag>) {
+    fn refuse(&mut self, place: Location, tag: Option<&Tag>) {
         if let Some(tag) = tag {
             let name = if tag.is_yaml_core_schema() { format!("!!{}", tag.suffix) } else { tag.to_string() };
             self.problem(place, &format!("the tag `{name}` has no meaning here"), "the value without a tag");
@@ -296,7 +300,7 @@ impl<'s> Growth<'_, 's> {
 
     fn syntax(&mut self, error: &ScanError) {
         let mark = error.marker();
-        let place = Place {
+        let place = Location {
             file: self.file,
             line: u32::try_from(mark.line()).unwrap_or(u32::MAX),
             column: u32::try_from(mark.col() + 1).unwrap_or(u32::MAX),
@@ -309,7 +313,7 @@ impl<'s> Growth<'_, 's> {
             Some((u32::try_from(nth + 1).ok()?, u32::try_from(indent.find('\t')? + 1).ok()?))
         });
         if let Some((line, column)) = tabs.next() {
-            let place = Place { line, column, ..place };
+            let place = Location { line, column, ..place };
             self.problem(place, "a tab in the indentation", "spaces: YAML does not allow tabs here");
         } else {
             self.problem(
@@ -320,7 +324,7 @@ impl<'s> Growth<'_, 's> {
         }
     }
 
-    fn problem(&mut self, place: Place, message: &str, want: &str) {
+    fn problem(&mut self, place: Location, message: &str, want: &str) {
         self.problems.push(FileIssue::new(self.path(), place, message).want(want));
     }
 
@@ -340,9 +344,9 @@ impl<'s> Growth<'_, 's> {
         path
     }
 
-    fn place(&self, span: Span) -> Place {
+    fn place(&self, span: Span) -> Location {
         let length = if span.start.line() == span.end.line() { span.len() } else { 0 };
-        Place {
+        Location {
             file: self.file,
             line: u32::try_from(span.start.line()).unwrap_or(u32::MAX),
             column: u32::try_from(span.start.col() + 1).unwrap_or(u32::MAX),

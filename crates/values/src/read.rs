@@ -8,17 +8,17 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use super::file_issue::FileIssue;
-use super::key::{At, HasName, Key, List, Map, Named, Over, Sum};
+use super::key::{AdditiveList, HasName, Key, List, Map, MergeOver, NamedList, Spanned};
 use super::nearest::nearest;
 use super::print::Printed;
 use super::schema::{FieldShape, RecordShape, Shape};
-use super::source::Place;
+use super::source::Location;
 use super::tree::{Entries, Tree, View};
 use crate::{Secret, ValueError};
 
 /// One step of a key path.
 #[derive(Clone, Copy, Debug)]
-enum Step<'f> {
+enum PathStep<'f> {
     Key(&'f str),
     /// An item of a list, by its number and, where it has one, its name.
     Item(usize, Option<&'f str>),
@@ -27,7 +27,7 @@ enum Step<'f> {
 /// Collects problems while values are read, and knows the key path of the value being read.
 #[derive(Debug, Default)]
 pub struct Reader<'f> {
-    steps: Vec<Step<'f>>,
+    steps: Vec<PathStep<'f>>,
     /// Everything found so far.
     pub problems: Vec<FileIssue>,
 }
@@ -38,20 +38,20 @@ impl<'f> Reader<'f> {
         let mut path = String::new();
         for step in &self.steps {
             match step {
-                Step::Key(name) | Step::Item(_, Some(name)) => {
+                PathStep::Key(name) | PathStep::Item(_, Some(name)) => {
                     if !path.is_empty() {
                         path.push('.');
                     }
                     path.push_str(name);
                 }
-                Step::Item(number, None) => path += &format!("[{number}]"),
+                PathStep::Item(number, None) => path += &format!("[{number}]"),
             }
         }
         path
     }
 
     /// Reports a problem with the value being read.
-    pub(crate) fn problem(&mut self, place: Place, message: impl Display, want: impl Display) {
+    pub(crate) fn problem(&mut self, place: Location, message: impl Display, want: impl Display) {
         let want = want.to_string();
         let mut problem = FileIssue::new(self.path(), place, message.to_string());
         problem.issue.help = (!want.is_empty()).then_some(want);
@@ -66,20 +66,20 @@ impl<'f> Reader<'f> {
         T::read(tree, self).map_or_else(|| Key::cleared(tree.place()), |value| Key::set(value, tree.place()))
     }
 
-    fn item<T: Read>(&mut self, number: usize, tree: Tree<'f>) -> Option<At<T>> {
-        self.steps.push(Step::Item(number, item_name(tree)));
+    fn item<T: Read>(&mut self, number: usize, tree: Tree<'f>) -> Option<Spanned<T>> {
+        self.steps.push(PathStep::Item(number, item_name(tree)));
         let item = if tree.is_null() {
             self.problem(tree.place(), "an empty item", T::shape().want());
             None
         } else {
-            T::read(tree, self).map(|value| At { value, place: tree.place() })
+            T::read(tree, self).map(|value| Spanned { value, place: tree.place() })
         };
         self.steps.pop();
         item
     }
 
     /// Reads every item of a list.
-    pub(crate) fn items<T: Read>(&mut self, tree: Tree<'f>) -> Option<Vec<At<T>>> {
+    pub(crate) fn items<T: Read>(&mut self, tree: Tree<'f>) -> Option<Vec<Spanned<T>>> {
         let View::List(items) = tree.view() else {
             self.wrong(tree, &format!("a list of {}", T::shape().plural()));
             return None;
@@ -99,7 +99,7 @@ impl<'f> Reader<'f> {
         let mut record = R::default();
         for (key, value) in entries.iter() {
             let name = key.text();
-            self.steps.push(Step::Key(name));
+            self.steps.push(PathStep::Key(name));
             if !record.set(name, value, self) {
                 self.unknown::<R>(key, value, entries);
             }
@@ -136,12 +136,12 @@ impl<'f> Reader<'f> {
     /// Reports a value of the wrong kind.
     pub fn wrong(&mut self, tree: Tree<'f>, want: &str) {
         let found = match tree.view() {
-            View::Null => "nothing",
-            View::Scalar(_) => "a single value",
-            View::List(_) => "a list",
-            View::Map(_) => "a map",
+            View::Null => "missing value",
+            View::Scalar(_) => "unexpected single value",
+            View::List(_) => "unexpected list",
+            View::Map(_) => "unexpected map",
         };
-        self.problem(tree.place(), format!("{found} stands here"), format!("want {want}"));
+        self.problem(tree.place(), found, format!("want {want}"));
     }
 }
 
@@ -151,7 +151,7 @@ fn item_name(tree: Tree<'_>) -> Option<&str> {
 }
 
 /// Something that can stand in a cluster file.
-pub trait Read: Sized + Over + PartialEq {
+pub trait Read: Sized + MergeOver + PartialEq {
     /// Reads it, or reports why it cannot be read.
     fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self>;
     /// What it looks like.
@@ -159,11 +159,11 @@ pub trait Read: Sized + Over + PartialEq {
     /// The same value, to be written again.
     fn print(&self) -> Printed;
     /// What stands below it at a key path, and where.
-    fn lookup(&self, _steps: &[&str]) -> Option<(Printed, Place)> {
+    fn lookup(&self, _steps: &[&str]) -> Option<(Printed, Location)> {
         None
     }
     /// Adds every reference to a secret below it, which is at `path`.
-    fn secrets<'s>(&'s self, _path: &str, _place: Place, _found: &mut Vec<Reference<'s>>) {}
+    fn secrets<'s>(&'s self, _path: &str, _place: Location, _found: &mut Vec<Reference<'s>>) {}
 }
 
 /// A secret that a file refers to.
@@ -172,7 +172,7 @@ pub struct Reference<'s> {
     /// The key path it is needed at.
     pub path: String,
     /// Where it stands.
-    pub place: Place,
+    pub place: Location,
     /// Where it can be had.
     pub secret: &'s Secret,
 }
@@ -190,14 +190,14 @@ pub trait Scalar: Sized + Clone + PartialEq {
     /// Why `text` is not one, in a few words.
     fn parse(text: &str) -> Result<Self, ValueError>;
     /// Its name, what would be right, and its JSON Schema.
-    fn form() -> Form;
+    fn form() -> ScalarForm;
     /// The text it is written as.
     fn text(&self) -> String;
 }
 
 /// What a [`Scalar`] looks like.
 #[derive(Clone, Debug)]
-pub struct Form {
+pub struct ScalarForm {
     /// What to call it in the reference.
     pub name: &'static str,
     /// What would have been right.
@@ -207,7 +207,7 @@ pub struct Form {
 }
 
 /// A map with keys that ichor knows. Made by `record!`.
-pub trait Record: Default + Over + PartialEq {
+pub trait Record: Default + MergeOver + PartialEq {
     /// Its name and comment.
     fn shape_of() -> &'static RecordShape;
     /// Its keys.
@@ -218,7 +218,7 @@ pub trait Record: Default + Over + PartialEq {
     fn entries(&self) -> Vec<(String, Printed)>;
 }
 
-impl<T: Scalar + Over> Read for T {
+impl<T: Scalar + MergeOver> Read for T {
     fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
         let View::Scalar(text) = tree.view() else {
             reader.wrong(tree, T::form().want);
@@ -258,11 +258,11 @@ macro_rules! read_list {
                 print_items(&self.0)
             }
 
-            fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+            fn lookup(&self, steps: &[&str]) -> Option<(Printed, Location)> {
                 lookup_item(&self.0, steps)
             }
 
-            fn secrets<'s>(&'s self, path: &str, _: Place, found: &mut Vec<Reference<'s>>) {
+            fn secrets<'s>(&'s self, path: &str, _: Location, found: &mut Vec<Reference<'s>>) {
                 for (nth, item) in self.0.iter().enumerate() {
                     item.value.secrets(&format!("{path}[{nth}]"), item.place, found);
                 }
@@ -271,11 +271,11 @@ macro_rules! read_list {
     };
 }
 
-read_list!(List: Over);
-read_list!(Named: HasName);
+read_list!(List: MergeOver);
+read_list!(NamedList: HasName);
 
 /// The item with this number or name.
-fn lookup_item<T: Read>(items: &[At<T>], steps: &[&str]) -> Option<(Printed, Place)> {
+fn lookup_item<T: Read>(items: &[Spanned<T>], steps: &[&str]) -> Option<(Printed, Location)> {
     let (step, rest) = steps.split_first()?;
     let item = match step.parse::<usize>() {
         Ok(number) => items.get(number)?,
@@ -286,17 +286,17 @@ fn lookup_item<T: Read>(items: &[At<T>], steps: &[&str]) -> Option<(Printed, Pla
     if rest.is_empty() { Some((item.value.print(), item.place)) } else { item.value.lookup(rest) }
 }
 
-fn print_items<T: Read>(items: &[At<T>]) -> Printed {
+fn print_items<T: Read>(items: &[Spanned<T>]) -> Printed {
     Printed::List(items.iter().map(|item| item.value.print()).collect())
 }
 
-impl<T: Read> Read for Sum<T> {
+impl<T: Read> Read for AdditiveList<T> {
     fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self> {
         if let View::Map(entries) = tree.view()
             && let Some(only) = entries.get("only")
             && entries.len() == 1
         {
-            reader.steps.push(Step::Key("only"));
+            reader.steps.push(PathStep::Key("only"));
             let items = reader.items(only);
             reader.steps.pop();
             return items.map(|items| Self { items, only: true });
@@ -313,7 +313,7 @@ impl<T: Read> Read for Sum<T> {
         if self.only { Printed::Map(vec![("only".to_owned(), items)]) } else { items }
     }
 
-    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Location)> {
         lookup_item(&self.items, steps)
     }
 }
@@ -326,7 +326,7 @@ impl<K: Scalar + Ord, V: Read> Read for Map<K, V> {
         };
         let mut map = BTreeMap::new();
         for (key, value) in entries.iter() {
-            reader.steps.push(Step::Key(key.text()));
+            reader.steps.push(PathStep::Key(key.text()));
             match K::parse(key.text()) {
                 Ok(name) => {
                     map.insert(name, reader.key(value));
@@ -346,7 +346,7 @@ impl<K: Scalar + Ord, V: Read> Read for Map<K, V> {
         Printed::Map(self.0.iter().map(|(name, value)| (name.text(), value.print())).collect())
     }
 
-    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Location)> {
         // A name may hold dots: the longest run of steps that is one counts.
         (1..=steps.len()).rev().find_map(|length| {
             let name = K::parse(&steps[..length].join(".")).ok()?;
@@ -354,7 +354,7 @@ impl<K: Scalar + Ord, V: Read> Read for Map<K, V> {
         })
     }
 
-    fn secrets<'s>(&'s self, path: &str, _: Place, found: &mut Vec<Reference<'s>>) {
+    fn secrets<'s>(&'s self, path: &str, _: Location, found: &mut Vec<Reference<'s>>) {
         for (name, value) in self.iter() {
             value.value.secrets(&format!("{path}.{}", name.text()), value.place, found);
         }
@@ -375,7 +375,7 @@ impl<T: Read> Key<T> {
     }
 
     /// What stands at a key path from here, and where.
-    pub fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+    pub fn lookup(&self, steps: &[&str]) -> Option<(Printed, Location)> {
         if steps.is_empty() { Some((self.print(), self.place()?)) } else { self.get()?.lookup(steps) }
     }
 }

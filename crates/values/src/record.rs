@@ -33,13 +33,13 @@ macro_rules! record {
                pub $inner: $innerty, )?
         }
 
-        impl $crate::key::Over for $name {
+        impl $crate::key::MergeOver for $name {
             const MERGES: bool = true;
 
-            fn over(&self, base: &Self) -> Self {
+            fn merge_over(&self, base: &Self) -> Self {
                 Self {
-                    $( $field: self.$field.over(&base.$field), )*
-                    $( $inner: self.$inner.over(&base.$inner), )?
+                    $( $field: self.$field.merge_over(&base.$field), )*
+                    $( $inner: self.$inner.merge_over(&base.$inner), )?
                 }
             }
         }
@@ -111,7 +111,7 @@ macro_rules! record {
                 $crate::print::Printed::Map($crate::read::Record::entries(self))
             }
 
-            fn lookup(&self, steps: &[&str]) -> Option<($crate::print::Printed, $crate::Place)> {
+            fn lookup(&self, steps: &[&str]) -> Option<($crate::print::Printed, $crate::Location)> {
                 let (step, _rest) = steps.split_first()?;
                 $( if *step == $crate::record::key_name(stringify!($field)) {
                     return self.$field.lookup(_rest);
@@ -125,7 +125,7 @@ macro_rules! record {
             fn secrets<'s>(
                 &'s self,
                 path: &str,
-                _place: $crate::Place,
+                _place: $crate::Location,
                 found: &mut Vec<$crate::read::Reference<'s>>,
             ) {
                 let dot = if path.is_empty() { "" } else { "." };
@@ -171,8 +171,8 @@ macro_rules! choice {
                 }
             }
 
-            fn form() -> $crate::read::Form {
-                $crate::read::Form {
+            fn form() -> $crate::read::ScalarForm {
+                $crate::read::ScalarForm {
                     name: concat!($($word, " / ",)+ "").strip_suffix(" / ").unwrap_or_default(),
                     want: concat!("one of: ", $($word, ", ",)+ "").strip_suffix(", ").unwrap_or_default(),
                     schema: serde_json::json!({"enum": [$($word),+]}),
@@ -184,7 +184,7 @@ macro_rules! choice {
             }
         }
 
-        impl $crate::key::Over for $name {}
+        impl $crate::key::MergeOver for $name {}
 
         $crate::written!($name);
     };

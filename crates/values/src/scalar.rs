@@ -8,8 +8,8 @@ macro_rules! scalar {
                 Self::parse(text)
             }
 
-            fn form() -> $crate::read::Form {
-                $crate::read::Form { name: $name, want: $want, schema: serde_json::json!($schema) }
+            fn form() -> $crate::read::ScalarForm {
+                $crate::read::ScalarForm { name: $name, want: $want, schema: serde_json::json!($schema) }
             }
 
             fn text(&self) -> String {
@@ -17,7 +17,7 @@ macro_rules! scalar {
             }
         }
 
-        impl $crate::key::Over for $ty {}
+        impl $crate::key::MergeOver for $ty {}
 
         $crate::written!($ty);
     };

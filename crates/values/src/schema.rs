@@ -7,13 +7,13 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
-use super::read::Form;
+use super::read::ScalarForm;
 
 /// What can stand in one place of a cluster file.
 #[derive(Clone, Debug)]
 pub enum Shape {
     /// One word.
-    Scalar(Form),
+    Scalar(ScalarForm),
     /// A map with known keys.
     Record {
         /// Name and comment.

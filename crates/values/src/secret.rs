@@ -2,11 +2,11 @@
 
 use super::{EnvName, FilePath, Text};
 use crate::file_issue::FileIssue;
-use crate::key::{List, Over};
+use crate::key::{List, MergeOver};
 use crate::print::Printed;
 use crate::read::{Read, Reader, Reference};
 use crate::schema::Shape;
-use crate::source::Place;
+use crate::source::Location;
 use crate::tree::{Tree, View};
 
 /// Where a secret can be had when a command needs it.
@@ -79,9 +79,9 @@ impl Read for Secret {
         })
     }
 
-    fn secrets<'s>(&'s self, path: &str, place: Place, found: &mut Vec<Reference<'s>>) {
+    fn secrets<'s>(&'s self, path: &str, place: Location, found: &mut Vec<Reference<'s>>) {
         found.push(Reference { path: path.to_owned(), place, secret: self });
     }
 }
 
-impl Over for Secret {}
+impl MergeOver for Secret {}

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 /// Where a value stands: which file, which line and column, how long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct Location {
     /// Index of the file among the [`Sources`].
     pub file: u16,
     /// Line, from 1.
@@ -49,18 +49,18 @@ pub struct Sources(pub Vec<Source>);
 
 impl Sources {
     /// The text `place` is in.
-    pub fn source(&self, place: Place) -> Option<&Source> {
+    pub fn source(&self, place: Location) -> Option<&Source> {
         self.0.get(usize::from(place.file))
     }
 
     /// `file:line:column`, the way editors jump to it.
-    pub fn locate(&self, place: Place) -> String {
+    pub fn locate(&self, place: Location) -> String {
         let name = self.source(place).map_or("?", |source| source.name.as_str());
         format!("{name}:{}:{}", place.line, place.column)
     }
 
     /// The line `place` is on.
-    pub fn line(&self, place: Place) -> Option<&str> {
+    pub fn line(&self, place: Location) -> Option<&str> {
         self.source(place)?.line(place.line)
     }
 }

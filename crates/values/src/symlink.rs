@@ -4,7 +4,7 @@
 const MOST_LINKS: usize = 40;
 
 /// What lies at a path.
-pub enum Target<'t> {
+pub enum LinkTarget<'t> {
     /// Something that has others in it.
     Folder,
     /// A link, and where it leads.
@@ -15,7 +15,7 @@ pub enum Target<'t> {
 
 /// Where a path leads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Walk {
+pub struct LinkWalk {
     /// The links on the way, in the order they were met.
     pub links: Vec<String>,
     /// The path without any.
@@ -23,7 +23,7 @@ pub struct Walk {
 }
 
 /// Follows a path from the root of a tree. Nothing where it leads nowhere, goes round in circles, or through a file.
-pub fn follow<'t>(path: &str, look: impl Fn(&str) -> Option<Target<'t>>) -> Option<Walk> {
+pub fn follow<'t>(path: &str, look: impl Fn(&str) -> Option<LinkTarget<'t>>) -> Option<LinkWalk> {
     let steps = |path: &str| path.split('/').rev().map(str::to_owned).collect::<Vec<_>>();
     let (mut ahead, mut at, mut links) = (steps(path), Vec::<String>::new(), Vec::new());
     while let Some(step) = ahead.pop() {
@@ -37,8 +37,8 @@ pub fn follow<'t>(path: &str, look: impl Fn(&str) -> Option<Target<'t>>) -> Opti
         }
         let here = at.join("/");
         match look(&here)? {
-            Target::Folder => {}
-            Target::Link(target) => {
+            LinkTarget::Folder => {}
+            LinkTarget::Link(target) => {
                 links.push(here);
                 if links.len() > MOST_LINKS {
                     return None;
@@ -49,9 +49,9 @@ pub fn follow<'t>(path: &str, look: impl Fn(&str) -> Option<Target<'t>>) -> Opti
                 }
                 ahead.extend(steps(target));
             }
-            Target::Leaf if ahead.iter().all(|step| step.is_empty()) => {}
-            Target::Leaf => return None,
+            LinkTarget::Leaf if ahead.iter().all(|step| step.is_empty()) => {}
+            LinkTarget::Leaf => return None,
         }
     }
-    Some(Walk { links, target: at.join("/") })
+    Some(LinkWalk { links, target: at.join("/") })
 }

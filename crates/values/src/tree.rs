@@ -7,7 +7,7 @@
 //! Scalars stay text. What `no`, `010` or `1.10` mean is decided by the key that reads them.
 
 use super::file_issue::FileIssue;
-use super::source::Place;
+use super::source::Location;
 use crate::parse;
 
 /// Deeper nesting than any cluster file has.
@@ -19,7 +19,7 @@ pub(super) const DEEPEST: usize = 64;
 /// them: a value is 24 bytes, and texts stay where they were read.
 #[derive(Debug, Default)]
 pub struct Forest<'s> {
-    pub(super) values: Vec<(Place, Kind)>,
+    pub(super) values: Vec<(Location, NodeKind)>,
     children: Vec<u32>,
     /// The files, in the order they were parsed.
     files: Vec<&'s str>,
@@ -28,7 +28,7 @@ pub struct Forest<'s> {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum NodeKind {
     /// A part of a file.
     Slice { file: u16, plain: bool, from: u32, length: u32 },
     /// One of the texts.
@@ -111,7 +111,7 @@ impl<'f> Entries<'f> {
 
 impl<'f> Tree<'f> {
     /// Where it stands.
-    pub fn place(self) -> Place {
+    pub fn place(self) -> Location {
         self.forest.values[self.id as usize].0
     }
 
@@ -119,17 +119,17 @@ impl<'f> Tree<'f> {
     pub fn view(self) -> View<'f> {
         let forest = self.forest;
         match forest.values[self.id as usize].1 {
-            Kind::List { from, to } => View::List(Items { forest, ids: forest.slice(from, to) }),
-            Kind::Map { from, to } => View::Map(Entries { forest, ids: forest.slice(from, to) }),
-            Kind::Slice { .. } | Kind::Text { .. } if self.is_null() => View::Null,
-            Kind::Slice { .. } | Kind::Text { .. } => View::Scalar(self.text()),
+            NodeKind::List { from, to } => View::List(Items { forest, ids: forest.slice(from, to) }),
+            NodeKind::Map { from, to } => View::Map(Entries { forest, ids: forest.slice(from, to) }),
+            NodeKind::Slice { .. } | NodeKind::Text { .. } if self.is_null() => View::Null,
+            NodeKind::Slice { .. } | NodeKind::Text { .. } => View::Scalar(self.text()),
         }
     }
 
     /// Whether it is `null`, `~` or nothing at all.
     pub(crate) fn is_null(self) -> bool {
         match self.forest.values[self.id as usize].1 {
-            Kind::Slice { plain: true, length: 0 | 1 | 4, .. } | Kind::Text { plain: true, .. } => {
+            NodeKind::Slice { plain: true, length: 0 | 1 | 4, .. } | NodeKind::Text { plain: true, .. } => {
                 matches!(self.text(), "" | "~" | "null" | "Null" | "NULL")
             }
             _ => false,
@@ -139,11 +139,11 @@ impl<'f> Tree<'f> {
     /// Its text if it is a scalar, else nothing.
     pub fn text(self) -> &'f str {
         match self.forest.values[self.id as usize].1 {
-            Kind::Slice { file, from, length, .. } => {
+            NodeKind::Slice { file, from, length, .. } => {
                 &self.forest.files[usize::from(file)][from as usize..(from + length) as usize]
             }
-            Kind::Text { text, .. } => &self.forest.texts[text as usize],
-            Kind::List { .. } | Kind::Map { .. } => "",
+            NodeKind::Text { text, .. } => &self.forest.texts[text as usize],
+            NodeKind::List { .. } | NodeKind::Map { .. } => "",
         }
     }
 
@@ -151,13 +151,13 @@ impl<'f> Tree<'f> {
     pub(crate) fn is_plain(self) -> bool {
         matches!(
             self.forest.values[self.id as usize].1,
-            Kind::Slice { plain: true, .. } | Kind::Text { plain: true, .. }
+            NodeKind::Slice { plain: true, .. } | NodeKind::Text { plain: true, .. }
         )
     }
 
     /// Whether it is one word.
     pub(crate) fn is_scalar(self) -> bool {
-        matches!(self.forest.values[self.id as usize].1, Kind::Slice { .. } | Kind::Text { .. })
+        matches!(self.forest.values[self.id as usize].1, NodeKind::Slice { .. } | NodeKind::Text { .. })
     }
 }
 
@@ -166,7 +166,7 @@ impl<'s> Forest<'s> {
         &self.children[from as usize..to as usize]
     }
 
-    pub(super) fn add(&mut self, place: Place, kind: Kind) -> u32 {
+    pub(super) fn add(&mut self, place: Location, kind: NodeKind) -> u32 {
         self.values.push((place, kind));
         u32::try_from(self.values.len() - 1).expect("a file under 4 GiB has fewer values")
     }
@@ -178,30 +178,30 @@ impl<'s> Forest<'s> {
     }
 
     /// Adds a scalar that stands at `place`.
-    pub fn scalar(&mut self, place: Place, text: String, plain: bool) -> u32 {
+    pub fn scalar(&mut self, place: Location, text: String, plain: bool) -> u32 {
         self.texts.push(text);
         let text = u32::try_from(self.texts.len() - 1).expect("fewer texts than values");
-        self.add(place, Kind::Text { plain, text })
+        self.add(place, NodeKind::Text { plain, text })
     }
 
     /// Adds a scalar that stands in the newest file as it is, from byte `from` on.
-    pub(super) fn slice_of(&mut self, place: Place, from: usize, length: usize, plain: bool) -> u32 {
+    pub(super) fn slice_of(&mut self, place: Location, from: usize, length: usize, plain: bool) -> u32 {
         let file = u16::try_from(self.files.len() - 1).expect("no more files than a place can name");
         let from = u32::try_from(from).expect("a file under 4 GiB");
         let length = u32::try_from(length).expect("a file under 4 GiB");
-        self.add(place, Kind::Slice { file, plain, from, length })
+        self.add(place, NodeKind::Slice { file, plain, from, length })
     }
 
     /// Adds a list of what was added before.
-    pub fn list(&mut self, place: Place, items: impl IntoIterator<Item = u32>) -> u32 {
+    pub fn list(&mut self, place: Location, items: impl IntoIterator<Item = u32>) -> u32 {
         let (from, to) = self.hang(items);
-        self.add(place, Kind::List { from, to })
+        self.add(place, NodeKind::List { from, to })
     }
 
     /// Adds a map of what was added before: key, value, key, value.
-    pub fn map(&mut self, place: Place, entries: impl IntoIterator<Item = u32>) -> u32 {
+    pub fn map(&mut self, place: Location, entries: impl IntoIterator<Item = u32>) -> u32 {
         let (from, to) = self.hang(entries);
-        self.add(place, Kind::Map { from, to })
+        self.add(place, NodeKind::Map { from, to })
     }
 
     /// The value `id`, to be looked at.
@@ -227,7 +227,7 @@ impl<'s> Forest<'s> {
     }
 
     /// Adds the YAML of one table cell; everything in it stands at `place`.
-    pub fn parse_cell(&mut self, place: Place, text: &str, problems: &mut Vec<FileIssue>) -> Option<u32> {
+    pub fn parse_cell(&mut self, place: Location, text: &str, problems: &mut Vec<FileIssue>) -> Option<u32> {
         let mut cell = Forest::default();
         let root = cell.parse(place.file, text, problems);
         for problem in problems.iter_mut() {
@@ -237,7 +237,7 @@ impl<'s> Forest<'s> {
     }
 
     /// Copies a tree of another forest.
-    fn graft(&mut self, tree: Tree<'_>, place: Place) -> u32 {
+    fn graft(&mut self, tree: Tree<'_>, place: Location) -> u32 {
         match tree.view() {
             View::Null | View::Scalar(_) => self.scalar(place, tree.text().to_owned(), tree.is_plain()),
             View::List(items) => {
@@ -254,7 +254,7 @@ impl<'s> Forest<'s> {
 
     /// The map `root` with another value under `key`, or without it.
     pub fn replace(&mut self, root: u32, key: &str, value: Option<u32>) -> u32 {
-        let (place, Kind::Map { from, to }) = self.values[root as usize] else { return root };
+        let (place, NodeKind::Map { from, to }) = self.values[root as usize] else { return root };
         let mut entries = self.slice(from, to).to_vec();
         let Some(at) = entries.chunks_exact(2).position(|pair| self.tree(pair[0]).text() == key) else {
             return root;
@@ -264,7 +264,7 @@ impl<'s> Forest<'s> {
             None => drop(entries.drain(at * 2..at * 2 + 2)),
         }
         let (from, to) = self.hang(entries);
-        self.add(place, Kind::Map { from, to })
+        self.add(place, NodeKind::Map { from, to })
     }
 
     /// Lays `other` over `base`: maps are joined key by key, lists one after the other; a scalar in both is a problem.
@@ -272,7 +272,7 @@ impl<'s> Forest<'s> {
         let (place, there) = (self.values[base as usize].0, self.values[other as usize].0);
         let ids = |forest: &Self, from: u32, to: u32| forest.slice(from, to).to_vec();
         match (self.values[base as usize].1, self.values[other as usize].1) {
-            (Kind::Map { from, to }, Kind::Map { from: from2, to: to2 }) => {
+            (NodeKind::Map { from, to }, NodeKind::Map { from: from2, to: to2 }) => {
                 let mut entries = ids(self, from, to);
                 for pair in ids(self, from2, to2).chunks_exact(2) {
                     let key = self.tree(pair[0]).text().to_owned();
@@ -286,9 +286,9 @@ impl<'s> Forest<'s> {
                     }
                 }
                 let (from, to) = self.hang(entries);
-                self.add(place, Kind::Map { from, to })
+                self.add(place, NodeKind::Map { from, to })
             }
-            (Kind::List { from, to }, Kind::List { from: from2, to: to2 }) => {
+            (NodeKind::List { from, to }, NodeKind::List { from: from2, to: to2 }) => {
                 let items = [ids(self, from, to), ids(self, from2, to2)].concat();
                 self.list(place, items)
             }

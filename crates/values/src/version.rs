@@ -7,19 +7,19 @@ use crate::scalar::scalar;
 
 /// A dotted version with up to three numbers and an optional pre-release, such as `1.14.0-rc.1`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Dotted {
+struct DottedNumber {
     numbers: [Option<u16>; 3],
     /// Empty sorts after any pre-release, as in semantic versioning.
-    pre: Pre,
+    pre: PreRelease,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Pre {
+enum PreRelease {
     Release(Box<str>),
     Final,
 }
 
-impl Dotted {
+impl DottedNumber {
     fn parse(text: &str) -> Option<Self> {
         let text = text.strip_prefix('v').unwrap_or(text);
         let (numbers, pre) = match text.split_once('-') {
@@ -27,10 +27,10 @@ impl Dotted {
                 if !pre.is_empty()
                     && pre.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'-') =>
             {
-                (numbers, Pre::Release(pre.into()))
+                (numbers, PreRelease::Release(pre.into()))
             }
             Some(_) => return None,
-            None => (text, Pre::Final),
+            None => (text, PreRelease::Final),
         };
         let mut parsed = [None; 3];
         for (nth, part) in numbers.split('.').enumerate() {
@@ -39,18 +39,18 @@ impl Dotted {
                 && (part == "0" || !part.starts_with('0'));
             *parsed.get_mut(nth)? = Some(part.parse().ok().filter(|_| digits)?);
         }
-        if parsed[2].is_none() && pre != Pre::Final {
+        if parsed[2].is_none() && pre != PreRelease::Final {
             return None;
         }
         Some(Self { numbers: parsed, pre })
     }
 }
 
-impl fmt::Display for Dotted {
+impl fmt::Display for DottedNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let numbers: Vec<_> = self.numbers.iter().flatten().map(ToString::to_string).collect();
         write!(f, "{}", numbers.join("."))?;
-        if let Pre::Release(pre) = &self.pre {
+        if let PreRelease::Release(pre) = &self.pre {
             write!(f, "-{pre}")?;
         }
         Ok(())
@@ -61,12 +61,12 @@ macro_rules! version {
     ($(#[doc = $doc:literal])+ $ty:ident, $name:literal, $want:literal, $prefix:literal, $least:literal) => {
         $(#[doc = $doc])+
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $ty(Dotted);
+        pub struct $ty(DottedNumber);
 
         impl $ty {
             /// Reads it with or without a leading `v`.
             pub fn parse(text: &str) -> Result<Self, ValueError> {
-                Dotted::parse(text)
+                DottedNumber::parse(text)
                     .filter(|version| version.numbers[$least - 1].is_some())
                     .map(Self)
                     .ok_or_else(|| ValueError::new(concat!("not a ", $name)))
@@ -84,7 +84,7 @@ macro_rules! version {
 
             /// Whether it comes before the release of its number.
             pub fn is_pre_release(&self) -> bool {
-                self.0.pre != Pre::Final
+                self.0.pre != PreRelease::Final
             }
         }
 

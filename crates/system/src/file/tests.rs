@@ -45,7 +45,7 @@ fn a_reader_never_sees_half_a_file() {
 }
 
 #[test]
-fn a_file_has_the_mode_that_is_asked_for_and_not_the_one_it_had() {
+fn a_replaced_file_has_the_requested_mode() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
 
@@ -108,7 +108,7 @@ fn an_existing_file_is_not_created_again() {
 }
 
 #[test]
-fn an_error_is_about_the_path_that_was_asked_for() {
+fn an_error_names_the_requested_path() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("missing/file");
 
@@ -135,7 +135,7 @@ fn a_fixed_name_replaces_what_a_killed_process_left() {
 }
 
 #[test]
-fn a_file_without_a_name_is_nowhere_until_it_is_placed() {
+fn an_unnamed_file_is_invisible_until_it_is_placed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new/image");
     for text in ["first", "second"] {
@@ -154,7 +154,7 @@ fn a_file_without_a_name_is_nowhere_until_it_is_placed() {
 }
 
 #[test]
-fn a_file_that_was_gone_on_with_is_moved_to_its_place() {
+fn a_file_shared_by_processes_is_moved_to_its_path() {
     let folder = tempfile::tempdir().unwrap();
     let [part, path] = ["image.part", "image"].map(|name| folder.path().join(name));
     fs::write(&path, "old").unwrap();
@@ -162,8 +162,8 @@ fn a_file_that_was_gone_on_with_is_moved_to_its_place() {
     let mut file = OpenOptions::new().append(true).open(&part).unwrap();
     file.write_all(b"and half").unwrap();
 
-    place(&file, &part, &path).unwrap();
-    let failed = place(&file, &part, &path);
+    place_file(&file, &part, &path).unwrap();
+    let failed = place_file(&file, &part, &path);
 
     assert_eq!(names(folder.path()), ["image"]);
     assert_eq!(fs::read_to_string(&path).unwrap(), "half and half");
@@ -171,7 +171,7 @@ fn a_file_that_was_gone_on_with_is_moved_to_its_place() {
 }
 
 #[test]
-fn a_socket_takes_the_place_of_an_earlier_one() {
+fn a_socket_replaces_an_earlier_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("status.sock");
     drop(UnixListener::bind(&path).unwrap());
@@ -185,7 +185,7 @@ fn a_socket_takes_the_place_of_an_earlier_one() {
 }
 
 #[test]
-fn staged_files_are_elsewhere_until_each_is_placed() {
+fn staged_files_are_invisible_until_each_is_placed() {
     let folder = tempfile::tempdir().unwrap();
     let staging = folder.path().join(".staging");
     fs::create_dir(&staging).unwrap();
@@ -207,7 +207,7 @@ fn staged_files_are_elsewhere_until_each_is_placed() {
 }
 
 #[test]
-fn a_folder_is_swapped_as_a_whole_and_stays_when_that_fails() {
+fn a_folder_swap_is_atomic_and_undone_on_failure() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("layout");
     fs::create_dir(&path).unwrap();

@@ -36,7 +36,7 @@ fn output_and_status_are_captured() {
 }
 
 #[test]
-fn input_is_given_and_ends() {
+fn standard_input_is_passed_and_closed() {
     let input = vec![b'x'; 1 << 20];
 
     let output = shell("cat", LONG).input(input.clone()).run().unwrap();
@@ -55,7 +55,7 @@ fn a_missing_program_is_named() {
 }
 
 #[test]
-fn a_failure_shows_the_last_lines_or_else_the_status() {
+fn a_failure_shows_the_last_lines_or_the_exit_status() {
     let said = |script| shell(script, LONG).run().unwrap().succeeded().unwrap_err().to_string();
 
     assert_eq!(said("seq 100 >&2; exit 1"), "sh failed: 96; 97; 98; 99; 100");
@@ -87,7 +87,7 @@ fn a_timeout_kills_a_program_with_its_children() {
 }
 
 #[test]
-fn a_process_group_ends_with_what_was_left_behind_in_it() {
+fn a_killed_process_group_includes_orphans() {
     let folder = tempfile::tempdir().unwrap();
     let left = folder.path().join("left");
     let script = format!("(sleep 60 & echo $! > {}); exec sleep 60", left.display());
@@ -98,7 +98,7 @@ fn a_process_group_ends_with_what_was_left_behind_in_it() {
 }
 
 #[test]
-fn streams_that_a_daemon_keeps_open_are_not_waited_for() {
+fn streams_kept_open_by_a_daemon_do_not_block() {
     let folder = tempfile::tempdir().unwrap();
     let daemon = folder.path().join("daemon");
     let start = Instant::now();
@@ -129,7 +129,7 @@ fn output_is_bounded() {
 }
 
 #[test]
-fn what_may_be_secret_is_not_shown() {
+fn suppressed_streams_are_not_shown() {
     let output = shell("echo hunter2; echo hunter3 >&2; exit 1", LONG).without_stderr().run().unwrap();
 
     assert_eq!(output.stderr, b"");
@@ -139,7 +139,7 @@ fn what_may_be_secret_is_not_shown() {
 }
 
 #[test]
-fn a_run_blocks_inside_of_a_runtime_too() {
+fn a_run_can_block_inside_a_runtime() {
     let runtime = runtime::Builder::new_current_thread().build().unwrap();
 
     let output = runtime.block_on(async { shell("echo yes", LONG).run() });
@@ -148,7 +148,7 @@ fn a_run_blocks_inside_of_a_runtime_too() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_given_up_ends() {
+async fn a_dropped_run_kills_the_program() {
     let folder = tempfile::tempdir().unwrap();
     let pid = folder.path().join("pid");
     let run = shell(&format!("echo $$ > {}; sleep 60; :", pid.display()), LONG);

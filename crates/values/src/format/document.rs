@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Invalid, Read, Relation, UnknownKey, Version, read};
+use super::{DecodeOutcome, InvalidValue, Relation, UnknownKey, Version, read};
 
 /// The key with the version.
 const KEY: &str = "version";
@@ -33,19 +33,19 @@ pub enum FormatError {
         newest: Version,
     },
     /// It has unknown keys, or a value that does not fit.
-    #[error("{}", Listed(.unknown, .invalid.as_ref()))]
+    #[error("{}", ProblemList(.unknown, .invalid.as_ref()))]
     Content {
         /// Every unknown key.
         unknown: Vec<UnknownKey>,
         /// The first value that does not fit.
-        invalid: Option<Invalid>,
+        invalid: Option<InvalidValue>,
     },
 }
 
 /// What is wrong, on lines of its own where it is more than one thing.
-struct Listed<'a>(&'a [UnknownKey], Option<&'a Invalid>);
+struct ProblemList<'a>(&'a [UnknownKey], Option<&'a InvalidValue>);
 
-impl fmt::Display for Listed<'_> {
+impl fmt::Display for ProblemList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unknown = self.0.iter().map(ToString::to_string);
         let all: Vec<_> = unknown.chain(self.1.map(ToString::to_string)).collect();
@@ -56,8 +56,8 @@ impl fmt::Display for Listed<'_> {
     }
 }
 
-impl From<Invalid> for FormatError {
-    fn from(invalid: Invalid) -> Self {
+impl From<InvalidValue> for FormatError {
+    fn from(invalid: InvalidValue) -> Self {
         Self::Content { unknown: Vec::new(), invalid: Some(invalid) }
     }
 }
@@ -104,10 +104,10 @@ impl Document {
     /// are returned.
     pub fn read<'v, T: Deserialize<'v>>(&'v self) -> Result<(T, Vec<UnknownKey>), FormatError> {
         match read(&self.value) {
-            Read { value: Err(invalid), unknown } => {
+            DecodeOutcome { value: Err(invalid), unknown } => {
                 Err(FormatError::Content { unknown, invalid: Some(invalid) })
             }
-            Read { value: Ok(value), unknown } => {
+            DecodeOutcome { value: Ok(value), unknown } => {
                 let ignores = self.version.relation_to(self.newest) == Relation::NewerMinor;
                 if ignores || unknown.is_empty() {
                     Ok((value, unknown))
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_in_its_version() {
+    fn a_written_document_reads_back_in_its_version() {
         let text = serde_json::to_string(&Versioned::new(NEWEST, Note { text: "a".to_owned() })).unwrap();
 
         assert_eq!(text, r#"{"version":"2.1","text":"a"}"#);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_located() {
+    fn an_unreadable_document_is_located() {
         let wrong = |text| note(text).unwrap_err();
 
         assert_eq!(wrong("{\n  \"text\""), "line 2, column 8: not valid JSON");

@@ -14,7 +14,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use document::{Document, FormatError, Versioned};
-pub use read::{Invalid, Read, UnknownKey, read};
+pub use read::{DecodeOutcome, InvalidValue, UnknownKey, read};
 
 /// The version of a format, written `MAJOR.MINOR`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -18,9 +18,9 @@ use crate::nearest::nearest;
 
 /// What reading a value came to.
 #[derive(Debug)]
-pub struct Read<T> {
+pub struct DecodeOutcome<T> {
     /// The value, or the first thing in it that is wrong; unknown keys are not.
-    pub value: Result<T, Invalid>,
+    pub value: Result<T, InvalidValue>,
     /// Keys that the type does not know, in their order.
     pub unknown: Vec<UnknownKey>,
 }
@@ -43,12 +43,12 @@ impl fmt::Display for UnknownKey {
 
 /// A value that the type cannot hold. It is not repeated: it may be a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Invalid {
+pub struct InvalidValue {
     path: Option<String>,
     reason: String,
 }
 
-impl fmt::Display for Invalid {
+impl fmt::Display for InvalidValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.path.as_deref() {
             None | Some("") => f.write_str(&self.reason),
@@ -57,9 +57,9 @@ impl fmt::Display for Invalid {
     }
 }
 
-impl std::error::Error for Invalid {}
+impl std::error::Error for InvalidValue {}
 
-impl Invalid {
+impl InvalidValue {
     /// What is wrong with the value as a whole.
     pub fn new(reason: impl Into<String>) -> Self {
         Self { path: None, reason: reason.into() }
@@ -72,7 +72,7 @@ impl Invalid {
     }
 }
 
-impl de::Error for Invalid {
+impl de::Error for InvalidValue {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self::new(message.to_string())
     }
@@ -125,44 +125,45 @@ fn want(wanted: &dyn Expected) -> String {
 }
 
 /// Reads a value, and reports every key that the type does not know.
-pub fn read<'v, T: Deserialize<'v>>(value: &'v Value) -> Read<T> {
+pub fn read<'v, T: Deserialize<'v>>(value: &'v Value) -> DecodeOutcome<T> {
     let unknown = RefCell::new(Vec::new());
-    let value = T::deserialize(Node { value, path: String::new(), unknown: &unknown });
-    Read { value: value.map_err(|error| error.at("")), unknown: unknown.into_inner() }
+    let value = T::deserialize(JsonNode { value, path: String::new(), unknown: &unknown });
+    DecodeOutcome { value: value.map_err(|error| error.at("")), unknown: unknown.into_inner() }
 }
 
 /// A value and where it is.
-struct Node<'v, 'u> {
+struct JsonNode<'v, 'u> {
     value: &'v Value,
     path: String,
     unknown: &'u RefCell<Vec<UnknownKey>>,
 }
 
-impl<'v, 'u> Node<'v, 'u> {
+impl<'v, 'u> JsonNode<'v, 'u> {
     fn key(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
     /// The values of an object, without the keys in `skip`.
-    fn entries(&self, map: &'v Map<String, Value>, known: Option<&[&str]>) -> Entries<'v, 'u> {
+    fn entries(&self, map: &'v Map<String, Value>, known: Option<&[&str]>) -> JsonEntries<'v, 'u> {
         let is_known = |key: &str| known.is_none_or(|known| known.contains(&key));
         let entries = map.iter().filter(|(key, _)| is_known(key));
-        let nodes = entries
-            .map(|(key, value)| (key.as_str(), Node { value, path: self.key(key), unknown: self.unknown }));
+        let nodes = entries.map(|(key, value)| {
+            (key.as_str(), JsonNode { value, path: self.key(key), unknown: self.unknown })
+        });
         let mut nodes: Vec<_> = nodes.collect();
         nodes.reverse();
-        Entries { nodes, value: None }
+        JsonEntries { nodes, value: None }
     }
 
-    fn items(&self, items: &'v [Value]) -> Items<'v, 'u> {
-        let nodes = items.iter().enumerate().map(|(nth, value)| Node {
+    fn items(&self, items: &'v [Value]) -> JsonItems<'v, 'u> {
+        let nodes = items.iter().enumerate().map(|(nth, value)| JsonNode {
             value,
             path: format!("{}[{nth}]", self.path),
             unknown: self.unknown,
         });
         let mut nodes: Vec<_> = nodes.collect();
         nodes.reverse();
-        Items(nodes)
+        JsonItems(nodes)
     }
 
     fn note_unknown(&self, map: &Map<String, Value>, known: &[&'static str]) {
@@ -173,10 +174,10 @@ impl<'v, 'u> Node<'v, 'u> {
     }
 }
 
-impl<'v> Deserializer<'v> for Node<'v, '_> {
-    type Error = Invalid;
+impl<'v> Deserializer<'v> for JsonNode<'v, '_> {
+    type Error = InvalidValue;
 
-    fn deserialize_any<V: Visitor<'v>>(self, visitor: V) -> Result<V::Value, Invalid> {
+    fn deserialize_any<V: Visitor<'v>>(self, visitor: V) -> Result<V::Value, InvalidValue> {
         match self.value {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(*value),
@@ -191,7 +192,7 @@ impl<'v> Deserializer<'v> for Node<'v, '_> {
         }
     }
 
-    fn deserialize_option<V: Visitor<'v>>(self, visitor: V) -> Result<V::Value, Invalid> {
+    fn deserialize_option<V: Visitor<'v>>(self, visitor: V) -> Result<V::Value, InvalidValue> {
         if self.value.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
@@ -199,7 +200,7 @@ impl<'v> Deserializer<'v> for Node<'v, '_> {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Invalid> {
+    ) -> Result<V::Value, InvalidValue> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -208,7 +209,7 @@ impl<'v> Deserializer<'v> for Node<'v, '_> {
         _: &'static str,
         known: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Invalid> {
+    ) -> Result<V::Value, InvalidValue> {
         let Value::Object(map) = self.value else { return self.deserialize_any(visitor) };
         self.note_unknown(map, known);
         visitor.visit_map(self.entries(map, Some(known)))
@@ -219,15 +220,15 @@ impl<'v> Deserializer<'v> for Node<'v, '_> {
         _: &'static str,
         known: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Invalid> {
+    ) -> Result<V::Value, InvalidValue> {
         match self.value {
-            Value::String(word) => visitor.visit_enum(Variant { word, content: None }),
+            Value::String(word) => visitor.visit_enum(JsonVariant { word, content: None }),
             Value::Object(map) if map.len() == 1 => {
                 let mut entries = self.entries(map, None);
                 let (word, content) = entries.nodes.pop().expect("it has one entry");
-                visitor.visit_enum(Variant { word, content: Some(content) })
+                visitor.visit_enum(JsonVariant { word, content: Some(content) })
             }
-            _ => Err(<Invalid as de::Error>::unknown_variant("", known)),
+            _ => Err(<InvalidValue as de::Error>::unknown_variant("", known)),
         }
     }
 
@@ -239,82 +240,88 @@ impl<'v> Deserializer<'v> for Node<'v, '_> {
 }
 
 /// The items of a list that are left, the last one first.
-struct Items<'v, 'u>(Vec<Node<'v, 'u>>);
+struct JsonItems<'v, 'u>(Vec<JsonNode<'v, 'u>>);
 
-impl<'v> SeqAccess<'v> for Items<'v, '_> {
-    type Error = Invalid;
+impl<'v> SeqAccess<'v> for JsonItems<'v, '_> {
+    type Error = InvalidValue;
 
-    fn next_element_seed<T: DeserializeSeed<'v>>(&mut self, seed: T) -> Result<Option<T::Value>, Invalid> {
+    fn next_element_seed<T: DeserializeSeed<'v>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, InvalidValue> {
         self.0.pop().map(|node| inside(node, seed)).transpose()
     }
 }
 
 /// The entries of an object that are left, the last one first.
-struct Entries<'v, 'u> {
-    nodes: Vec<(&'v str, Node<'v, 'u>)>,
-    value: Option<Node<'v, 'u>>,
+struct JsonEntries<'v, 'u> {
+    nodes: Vec<(&'v str, JsonNode<'v, 'u>)>,
+    value: Option<JsonNode<'v, 'u>>,
 }
 
-impl<'v> MapAccess<'v> for Entries<'v, '_> {
-    type Error = Invalid;
+impl<'v> MapAccess<'v> for JsonEntries<'v, '_> {
+    type Error = InvalidValue;
 
-    fn next_key_seed<K: DeserializeSeed<'v>>(&mut self, seed: K) -> Result<Option<K::Value>, Invalid> {
+    fn next_key_seed<K: DeserializeSeed<'v>>(&mut self, seed: K) -> Result<Option<K::Value>, InvalidValue> {
         let Some((key, value)) = self.nodes.pop() else { return Ok(None) };
         self.value = Some(value);
         seed.deserialize(StrDeserializer::new(key)).map(Some)
     }
 
-    fn next_value_seed<T: DeserializeSeed<'v>>(&mut self, seed: T) -> Result<T::Value, Invalid> {
+    fn next_value_seed<T: DeserializeSeed<'v>>(&mut self, seed: T) -> Result<T::Value, InvalidValue> {
         inside(self.value.take().expect("a value follows each key"), seed)
     }
 }
 
 /// One of several forms, with what belongs to it.
-struct Variant<'v, 'u> {
+struct JsonVariant<'v, 'u> {
     word: &'v str,
-    content: Option<Node<'v, 'u>>,
+    content: Option<JsonNode<'v, 'u>>,
 }
 
-impl<'v, 'u> EnumAccess<'v> for Variant<'v, 'u> {
-    type Error = Invalid;
-    type Variant = Content<'v, 'u>;
+impl<'v, 'u> EnumAccess<'v> for JsonVariant<'v, 'u> {
+    type Error = InvalidValue;
+    type Variant = JsonContent<'v, 'u>;
 
-    fn variant_seed<T: DeserializeSeed<'v>>(self, seed: T) -> Result<(T::Value, Self::Variant), Invalid> {
+    fn variant_seed<T: DeserializeSeed<'v>>(
+        self,
+        seed: T,
+    ) -> Result<(T::Value, Self::Variant), InvalidValue> {
         let form = seed.deserialize(StrDeserializer::new(self.word))?;
-        Ok((form, Content(self.content)))
+        Ok((form, JsonContent(self.content)))
     }
 }
 
 /// What belongs to a form.
-struct Content<'v, 'u>(Option<Node<'v, 'u>>);
+struct JsonContent<'v, 'u>(Option<JsonNode<'v, 'u>>);
 
-impl<'v> VariantAccess<'v> for Content<'v, '_> {
-    type Error = Invalid;
+impl<'v> VariantAccess<'v> for JsonContent<'v, '_> {
+    type Error = InvalidValue;
 
-    fn unit_variant(self) -> Result<(), Invalid> {
-        if self.0.is_none() { Ok(()) } else { Err(Invalid::new("want this word alone")) }
+    fn unit_variant(self) -> Result<(), InvalidValue> {
+        if self.0.is_none() { Ok(()) } else { Err(InvalidValue::new("want this word alone")) }
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'v>>(self, seed: T) -> Result<T::Value, Invalid> {
-        inside(self.0.ok_or_else(|| Invalid::new("want an object with this key"))?, seed)
+    fn newtype_variant_seed<T: DeserializeSeed<'v>>(self, seed: T) -> Result<T::Value, InvalidValue> {
+        inside(self.0.ok_or_else(|| InvalidValue::new("want an object with this key"))?, seed)
     }
 
-    fn tuple_variant<V: Visitor<'v>>(self, _: usize, visitor: V) -> Result<V::Value, Invalid> {
-        self.0.ok_or_else(|| Invalid::new("want an object with this key"))?.deserialize_any(visitor)
+    fn tuple_variant<V: Visitor<'v>>(self, _: usize, visitor: V) -> Result<V::Value, InvalidValue> {
+        self.0.ok_or_else(|| InvalidValue::new("want an object with this key"))?.deserialize_any(visitor)
     }
 
     fn struct_variant<V: Visitor<'v>>(
         self,
         known: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Invalid> {
-        let node = self.0.ok_or_else(|| Invalid::new("want an object with this key"))?;
+    ) -> Result<V::Value, InvalidValue> {
+        let node = self.0.ok_or_else(|| InvalidValue::new("want an object with this key"))?;
         let path = node.path.clone();
         node.deserialize_struct("", known, visitor).map_err(|error| error.at(&path))
     }
 }
 
-fn inside<'v, T: DeserializeSeed<'v>>(node: Node<'v, '_>, seed: T) -> Result<T::Value, Invalid> {
+fn inside<'v, T: DeserializeSeed<'v>>(node: JsonNode<'v, '_>, seed: T) -> Result<T::Value, InvalidValue> {
     let path = node.path.clone();
     seed.deserialize(node).map_err(|error| error.at(&path))
 }

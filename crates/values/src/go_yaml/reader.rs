@@ -15,7 +15,7 @@ use crate::Any;
 
 use super::emit;
 use crate::go_yaml::scalar as word;
-use crate::go_yaml::scalar::Word;
+use crate::go_yaml::scalar::ScalarValue;
 
 /// The longest stream that is read.
 const LONGEST: usize = 16 << 20;
@@ -28,26 +28,26 @@ const LARGEST_EXPANSION: usize = 100_000;
 
 /// A value of a document.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Node {
+pub struct YamlNode {
     /// Its line, counted from 1; 0 where it was not read from a text.
     pub line: u32,
     /// Whether it stands for an anchor elsewhere.
     pub alias: bool,
     /// What it is.
-    pub body: Body,
+    pub body: YamlValue,
 }
 
 /// What a node is.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Body {
+pub enum YamlValue {
     /// A word whose meaning depends on how it looks.
     Plain(String),
     /// Text, whatever it looks like.
     Text(String),
     /// A list.
-    List(Vec<Node>),
+    List(Vec<YamlNode>),
     /// A map, in the order it is written.
-    Map(Vec<(Node, Node)>),
+    Map(Vec<(YamlNode, YamlNode)>),
 }
 
 /// Why a stream could not be read. The text of the stream is not repeated: it may hold secrets.
@@ -60,52 +60,52 @@ pub struct SyntaxError {
     pub reason: String,
 }
 
-impl Node {
+impl YamlNode {
     /// Whether it is null.
     pub fn is_null(&self) -> bool {
-        self.word() == Some(Word::Null)
+        self.word() == Some(ScalarValue::Null)
     }
 
     /// Its text, if it is a word.
     pub fn text(&self) -> Option<&str> {
         match &self.body {
-            Body::Plain(text) | Body::Text(text) => Some(text),
-            Body::List(_) | Body::Map(_) => None,
+            YamlValue::Plain(text) | YamlValue::Text(text) => Some(text),
+            YamlValue::List(_) | YamlValue::Map(_) => None,
         }
     }
 
     /// What it means without a type, if it is a word.
-    pub fn word(&self) -> Option<Word> {
+    pub fn word(&self) -> Option<ScalarValue> {
         match &self.body {
-            Body::Plain(text) => Some(word::read(text)),
-            Body::Text(_) => Some(Word::Text),
-            Body::List(_) | Body::Map(_) => None,
+            YamlValue::Plain(text) => Some(word::read(text)),
+            YamlValue::Text(_) => Some(ScalarValue::Text),
+            YamlValue::List(_) | YamlValue::Map(_) => None,
         }
     }
 
     /// Whether it is a key that brings in other maps.
     pub fn is_merge(&self) -> bool {
-        matches!(&self.body, Body::Plain(text) if text == "<<")
+        matches!(&self.body, YamlValue::Plain(text) if text == "<<")
     }
 
     /// The maps that a merge key brings in, if this is its value.
-    pub fn sources(&self) -> &[Node] {
+    pub fn sources(&self) -> &[YamlNode] {
         match &self.body {
-            Body::List(items) => items,
+            YamlValue::List(items) => items,
             _ => std::slice::from_ref(self),
         }
     }
 
     /// Its entries, if it is a map.
-    pub fn entries(&self) -> Option<&[(Node, Node)]> {
+    pub fn entries(&self) -> Option<&[(YamlNode, YamlNode)]> {
         match &self.body {
-            Body::Map(entries) => Some(entries),
+            YamlValue::Map(entries) => Some(entries),
             _ => None,
         }
     }
 
     /// The value of a key, if it is a map that has it.
-    pub fn get(&self, key: &str) -> Option<&Node> {
+    pub fn get(&self, key: &str) -> Option<&YamlNode> {
         self.entries()?.iter().find(|(found, _)| found.text() == Some(key)).map(|(_, value)| value)
     }
 
@@ -114,7 +114,7 @@ impl Node {
         let path = path.trim_start_matches('.');
         if let Some((nth, rest)) = path.strip_prefix('[').and_then(|path| path.split_once(']')) {
             let item = match &self.body {
-                Body::List(items) => nth.parse().ok().and_then(|nth: usize| items.get(nth)),
+                YamlValue::List(items) => nth.parse().ok().and_then(|nth: usize| items.get(nth)),
                 _ => None,
             };
             return item.map_or(self.line, |item| item.line_at(rest));
@@ -135,9 +135,9 @@ impl Node {
     /// A key that stands twice is an error to go-yaml, and one that is no word to Talos.
     pub fn check_keys(&self) -> Result<(), SyntaxError> {
         match &self.body {
-            Body::Plain(_) | Body::Text(_) => Ok(()),
-            Body::List(items) => items.iter().try_for_each(Node::check_keys),
-            Body::Map(entries) => {
+            YamlValue::Plain(_) | YamlValue::Text(_) => Ok(()),
+            YamlValue::List(items) => items.iter().try_for_each(YamlNode::check_keys),
+            YamlValue::Map(entries) => {
                 let mut lines: HashMap<&str, u32> = HashMap::new();
                 for (key, value) in entries {
                     let Some(text) = key.text() else {
@@ -159,60 +159,64 @@ impl Node {
 
     fn size(&self) -> usize {
         match &self.body {
-            Body::Plain(_) | Body::Text(_) => 1,
-            Body::List(items) => 1 + items.iter().map(Node::size).sum::<usize>(),
-            Body::Map(entries) => {
+            YamlValue::Plain(_) | YamlValue::Text(_) => 1,
+            YamlValue::List(items) => 1 + items.iter().map(YamlNode::size).sum::<usize>(),
+            YamlValue::Map(entries) => {
                 1 + entries.iter().map(|(key, value)| key.size() + value.size()).sum::<usize>()
             }
         }
     }
 }
 
-impl From<&Value> for Node {
+impl From<&Value> for YamlNode {
     fn from(value: &Value) -> Self {
         let body = match value {
-            Value::Null => Body::Plain(String::new()),
-            Value::Bool(value) => Body::Plain(value.to_string()),
-            Value::Number(number) => Body::Plain(number.to_string()),
-            Value::String(text) => Body::Text(text.clone()),
-            Value::Array(items) => Body::List(items.iter().map(Node::from).collect()),
+            Value::Null => YamlValue::Plain(String::new()),
+            Value::Bool(value) => YamlValue::Plain(value.to_string()),
+            Value::Number(number) => YamlValue::Plain(number.to_string()),
+            Value::String(text) => YamlValue::Text(text.clone()),
+            Value::Array(items) => YamlValue::List(items.iter().map(YamlNode::from).collect()),
             Value::Object(entries) => {
                 if let Some(text) = emit::octal_text(value) {
-                    return Node { line: 0, alias: false, body: Body::Plain(text) };
+                    return YamlNode { line: 0, alias: false, body: YamlValue::Plain(text) };
                 }
-                let key = |key: &str| Node { line: 0, alias: false, body: Body::Text(key.to_owned()) };
-                Body::Map(entries.iter().map(|(name, value)| (key(name), Node::from(value))).collect())
+                let key =
+                    |key: &str| YamlNode { line: 0, alias: false, body: YamlValue::Text(key.to_owned()) };
+                YamlValue::Map(
+                    entries.iter().map(|(name, value)| (key(name), YamlNode::from(value))).collect(),
+                )
             }
         };
-        Node { line: 0, alias: false, body }
+        YamlNode { line: 0, alias: false, body }
     }
 }
 
-impl From<&Any> for Node {
+impl From<&Any> for YamlNode {
     fn from(any: &Any) -> Self {
         let body = match any {
-            Any::Null => Body::Plain(String::new()),
-            Any::Scalar(text, true) => Body::Plain(text.clone()),
-            Any::Scalar(text, false) => Body::Text(text.clone()),
-            Any::List(items) => Body::List(items.iter().map(Node::from).collect()),
+            Any::Null => YamlValue::Plain(String::new()),
+            Any::Scalar(text, true) => YamlValue::Plain(text.clone()),
+            Any::Scalar(text, false) => YamlValue::Text(text.clone()),
+            Any::List(items) => YamlValue::List(items.iter().map(YamlNode::from).collect()),
             Any::Map(entries) => {
-                let key = |key: &str| Node { line: 0, alias: false, body: Body::Text(key.to_owned()) };
-                Body::Map(entries.iter().map(|(name, any)| (key(name), Node::from(any))).collect())
+                let key =
+                    |key: &str| YamlNode { line: 0, alias: false, body: YamlValue::Text(key.to_owned()) };
+                YamlValue::Map(entries.iter().map(|(name, any)| (key(name), YamlNode::from(any))).collect())
             }
         };
-        Node { line: 0, alias: false, body }
+        YamlNode { line: 0, alias: false, body }
     }
 }
 
 /// Reads a stream: one node for each document, those that are empty as well.
-pub fn parse(text: &str) -> Result<Vec<Node>, SyntaxError> {
+pub fn parse(text: &str) -> Result<Vec<YamlNode>, SyntaxError> {
     let documents = Stream::read(text, usize::MAX)?;
-    documents.iter().try_for_each(Node::check_keys)?;
+    documents.iter().try_for_each(YamlNode::check_keys)?;
     Ok(documents)
 }
 
 /// Reads the first document, whatever follows it; none where there is nothing but comments. A key may stand twice in it.
-pub fn first(text: &str) -> Result<Option<Node>, SyntaxError> {
+pub fn first(text: &str) -> Result<Option<YamlNode>, SyntaxError> {
     Ok(Stream::read(text, 1)?.pop())
 }
 
@@ -231,25 +235,25 @@ fn check_directives(text: &str) -> Result<(), SyntaxError> {
 
 #[derive(Default)]
 struct Stream {
-    documents: Vec<Node>,
-    open: Vec<Open>,
-    anchors: HashMap<usize, Node>,
+    documents: Vec<YamlNode>,
+    open: Vec<OpenNode>,
+    anchors: HashMap<usize, YamlNode>,
     added: usize,
 }
 
 /// A list or map whose end has not come yet.
-struct Open {
+struct OpenNode {
     line: u32,
     anchor: usize,
     is_map: bool,
     /// Whether it stands in brackets, where indentation means nothing.
     in_flow: bool,
-    children: Vec<Node>,
+    children: Vec<YamlNode>,
 }
 
 impl Stream {
     /// The first `count` documents.
-    fn read(text: &str, count: usize) -> Result<Vec<Node>, SyntaxError> {
+    fn read(text: &str, count: usize) -> Result<Vec<YamlNode>, SyntaxError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if text.len() > LONGEST {
             return Err(SyntaxError { line: 1, reason: format!("longer than {} MiB", LONGEST >> 20) });
@@ -277,7 +281,7 @@ impl Stream {
             match event {
                 Event::Scalar(text, style, anchor, tag) => {
                     let body = scalar(text.into_owned(), style, tag.as_deref(), line)?;
-                    stream.add(Node { line, alias: false, body }, anchor);
+                    stream.add(YamlNode { line, alias: false, body }, anchor);
                 }
                 Event::Alias(anchor) => stream.alias(anchor, line)?,
                 Event::SequenceStart(anchor, _) => stream.begin(anchor, false, in_flow, line)?,
@@ -293,7 +297,7 @@ impl Stream {
         Ok(stream.documents)
     }
 
-    fn add(&mut self, node: Node, anchor: usize) {
+    fn add(&mut self, node: YamlNode, anchor: usize) {
         if anchor != 0 {
             self.anchors.insert(anchor, node.clone());
         }
@@ -305,7 +309,7 @@ impl Stream {
 
     fn alias(&mut self, anchor: usize, line: u32) -> Result<(), SyntaxError> {
         let Some(node) = self.anchors.get(&anchor) else {
-            return Err(SyntaxError { line, reason: "an alias of something it stands in".to_owned() });
+            return Err(SyntaxError { line, reason: "an alias of a value that contains it".to_owned() });
         };
         self.added += node.size();
         if self.added > LARGEST_EXPANSION {
@@ -314,7 +318,7 @@ impl Stream {
                 reason: format!("aliases add more than {LARGEST_EXPANSION} values"),
             });
         }
-        let node = Node { line, alias: true, body: node.body.clone() };
+        let node = YamlNode { line, alias: true, body: node.body.clone() };
         self.add(node, 0);
         Ok(())
     }
@@ -323,18 +327,19 @@ impl Stream {
         if self.open.len() == DEEPEST {
             return Err(SyntaxError { line, reason: format!("nested deeper than {DEEPEST} levels") });
         }
-        self.open.push(Open { line, anchor, is_map, in_flow, children: Vec::new() });
+        self.open.push(OpenNode { line, anchor, is_map, in_flow, children: Vec::new() });
         Ok(())
     }
 
     fn end(&mut self) {
         let Some(open) = self.open.pop() else { return };
-        let body = if open.is_map { Body::Map(entries(open.children)) } else { Body::List(open.children) };
-        self.add(Node { line: open.line, alias: false, body }, open.anchor);
+        let body =
+            if open.is_map { YamlValue::Map(entries(open.children)) } else { YamlValue::List(open.children) };
+        self.add(YamlNode { line: open.line, alias: false, body }, open.anchor);
     }
 }
 
-fn entries(children: Vec<Node>) -> Vec<(Node, Node)> {
+fn entries(children: Vec<YamlNode>) -> Vec<(YamlNode, YamlNode)> {
     let mut entries = Vec::with_capacity(children.len() / 2);
     let mut children = children.into_iter();
     while let (Some(key), Some(value)) = (children.next(), children.next()) {
@@ -343,14 +348,14 @@ fn entries(children: Vec<Node>) -> Vec<(Node, Node)> {
     entries
 }
 
-fn scalar(text: String, style: ScalarStyle, tag: Option<&Tag>, line: u32) -> Result<Body, SyntaxError> {
+fn scalar(text: String, style: ScalarStyle, tag: Option<&Tag>, line: u32) -> Result<YamlValue, SyntaxError> {
     let plain = style == ScalarStyle::Plain;
     match tag.filter(|tag| tag.is_yaml_core_schema()).map(|tag| tag.suffix.as_str()) {
-        Some("str" | "binary") => Ok(Body::Text(text)),
-        Some("int" | "float" | "bool" | "null" | "timestamp" | "merge") => Ok(Body::Plain(text)),
+        Some("str" | "binary") => Ok(YamlValue::Text(text)),
+        Some("int" | "float" | "bool" | "null" | "timestamp" | "merge") => Ok(YamlValue::Plain(text)),
         Some(other) => Err(SyntaxError { line, reason: format!("the tag `!!{other}` has no meaning here") }),
-        None if plain && tag.is_none() => Ok(Body::Plain(text)),
-        None => Ok(Body::Text(text)),
+        None if plain && tag.is_none() => Ok(YamlValue::Plain(text)),
+        None => Ok(YamlValue::Text(text)),
     }
 }
 
@@ -362,7 +367,7 @@ mod tests {
     fn empty_documents_are_null_and_no_document_is_none() {
         assert_eq!(parse("# nothing\n").unwrap(), []);
         let documents = parse("a: 1\n---\n---\nb: 2\n").unwrap();
-        assert_eq!(documents.iter().map(Node::is_null).collect::<Vec<_>>(), [false, true, false]);
+        assert_eq!(documents.iter().map(YamlNode::is_null).collect::<Vec<_>>(), [false, true, false]);
     }
 
     #[test]
@@ -380,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_go_does_not_read_is_refused() {
+    fn yaml_that_go_rejects_is_rejected() {
         for text in ["a:\n \tb: 1\n", "a:\n\tb: 1\n", "%YAML 1.2\n---\na: 1\n", "%FOO\n---\na: 1\n"] {
             assert!(parse(text).is_err(), "{text:?}");
         }
@@ -392,14 +397,14 @@ mod tests {
     }
 
     #[test]
-    fn a_key_may_stand_once() {
+    fn a_repeated_key_is_rejected() {
         let error = parse("a: 1\nb: 2\na: 3\n").unwrap_err();
         assert_eq!((error.line, error.reason.contains("line 1")), (3, true));
         assert!(parse("? [a]\n: 1\n").is_err());
     }
 
     #[test]
-    fn the_first_document_stands_alone() {
+    fn the_first_document_is_read_alone() {
         let first = first("a: 1\na: 2\n---\n: [\n").unwrap().unwrap();
         assert_eq!(first.entries().unwrap().len(), 2);
         assert_eq!(super::first("# nothing\n"), Ok(None));

@@ -10,7 +10,7 @@
 
 /// A scalar without quotes, understood.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Word {
+pub enum ScalarValue {
     /// Nothing: the empty scalar, `~`, `null`.
     Null,
     /// `true` or `false`.
@@ -51,13 +51,13 @@ impl Leniency {
     }
 }
 
-impl Word {
+impl ScalarValue {
     /// What a field of a boolean takes it for: the words of YAML 1.1 count there, in quotes as well.
     pub fn flag(&self, text: &str) -> Option<bool> {
         match (self, text) {
-            (Word::Bool(value), _) => Some(*value),
-            (Word::Text, "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON") => Some(true),
-            (Word::Text, "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF") => Some(false),
+            (ScalarValue::Bool(value), _) => Some(*value),
+            (ScalarValue::Text, "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON") => Some(true),
+            (ScalarValue::Text, "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF") => Some(false),
             _ => None,
         }
     }
@@ -65,9 +65,9 @@ impl Word {
     /// What a field of a whole number takes it for, whatever its range.
     pub fn whole(&self, leniency: Leniency) -> Option<i128> {
         match *self {
-            Word::Int(number) => Some(number.into()),
-            Word::Uint(number) => Some(number.into()),
-            Word::Float(number)
+            ScalarValue::Int(number) => Some(number.into()),
+            ScalarValue::Uint(number) => Some(number.into()),
+            ScalarValue::Float(number)
                 if number.is_finite() && (leniency.fractions || number.fract().abs() == 0.0) =>
             {
                 #[expect(clippy::cast_possible_truncation, reason = "beyond 128 bits, no field takes it")]
@@ -79,38 +79,40 @@ impl Word {
 }
 
 /// Understands a scalar without quotes.
-pub fn read(text: &str) -> Word {
-    let Some(first) = text.bytes().next() else { return Word::Null };
+pub fn read(text: &str) -> ScalarValue {
+    let Some(first) = text.bytes().next() else { return ScalarValue::Null };
     match first {
         b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~' | b'<' => named(text),
         b'.' => match named(text) {
-            Word::Text => point_first(text).map_or(Word::Text, Word::Float),
+            ScalarValue::Text => point_first(text).map_or(ScalarValue::Text, ScalarValue::Float),
             word => word,
         },
         b'+' | b'-' | b'0'..=b'9' => match named(text) {
-            Word::Text => time(text).map(Word::Time).or_else(|| number(text)).unwrap_or(Word::Text),
+            ScalarValue::Text => {
+                time(text).map(ScalarValue::Time).or_else(|| number(text)).unwrap_or(ScalarValue::Text)
+            }
             word => word,
         },
-        _ => Word::Text,
+        _ => ScalarValue::Text,
     }
 }
 
-fn named(text: &str) -> Word {
+fn named(text: &str) -> ScalarValue {
     match text {
-        "true" | "True" | "TRUE" => Word::Bool(true),
-        "false" | "False" | "FALSE" => Word::Bool(false),
-        "~" | "null" | "Null" | "NULL" => Word::Null,
-        ".nan" | ".NaN" | ".NAN" => Word::Float(f64::NAN),
-        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => Word::Float(f64::INFINITY),
-        "-.inf" | "-.Inf" | "-.INF" => Word::Float(f64::NEG_INFINITY),
-        "-0" | "-0.0" => Word::Float(-0.0),
-        "<<" => Word::Merge,
-        _ => Word::Text,
+        "true" | "True" | "TRUE" => ScalarValue::Bool(true),
+        "false" | "False" | "FALSE" => ScalarValue::Bool(false),
+        "~" | "null" | "Null" | "NULL" => ScalarValue::Null,
+        ".nan" | ".NaN" | ".NAN" => ScalarValue::Float(f64::NAN),
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => ScalarValue::Float(f64::INFINITY),
+        "-.inf" | "-.Inf" | "-.INF" => ScalarValue::Float(f64::NEG_INFINITY),
+        "-0" | "-0.0" => ScalarValue::Float(-0.0),
+        "<<" => ScalarValue::Merge,
+        _ => ScalarValue::Text,
     }
 }
 
 /// A number with a digit or a sign in front. Underscores count for nothing, wherever they stand.
-fn number(text: &str) -> Option<Word> {
+fn number(text: &str) -> Option<ScalarValue> {
     let plain: String = text.chars().filter(|c| *c != '_').collect();
     let (negative, digits) = match plain.as_bytes().first()? {
         b'-' => (true, &plain[1..]),
@@ -120,17 +122,17 @@ fn number(text: &str) -> Option<Word> {
     let signed = plain.len() != digits.len();
     match whole(digits) {
         Some(number) if negative && number <= 1 << 63 => {
-            return i64::try_from(-i128::from(number)).ok().map(Word::Int);
+            return i64::try_from(-i128::from(number)).ok().map(ScalarValue::Int);
         }
         Some(number) if !negative => match i64::try_from(number) {
-            Ok(number) => return Some(Word::Int(number)),
+            Ok(number) => return Some(ScalarValue::Int(number)),
             // Go reads a sign only in front of what fits 63 bits.
-            Err(_) if !signed => return Some(Word::Uint(number)),
+            Err(_) if !signed => return Some(ScalarValue::Uint(number)),
             Err(_) => {}
         },
         _ => {}
     }
-    is_float(digits).then(|| finite(&plain)).flatten().map(Word::Float)
+    is_float(digits).then(|| finite(&plain)).flatten().map(ScalarValue::Float)
 }
 
 /// A whole number of at most 64 bits, in the base its prefix says.
@@ -185,7 +187,7 @@ fn finite(text: &str) -> Option<f64> {
 
 /// A date, or a date and a time, as Go prints it.
 fn time(text: &str) -> Option<String> {
-    let mut rest = Rest(text);
+    let mut rest = ScalarTail(text);
     let year = rest.year()?;
     let month = rest.after("-")?.number()?;
     let day = rest.after("-")?.number()?;
@@ -216,9 +218,9 @@ fn days(year: u32, month: u32) -> u32 {
 }
 
 /// What of a time is still to be read.
-struct Rest<'t>(&'t str);
+struct ScalarTail<'t>(&'t str);
 
-impl<'t> Rest<'t> {
+impl<'t> ScalarTail<'t> {
     fn take(&mut self, count: usize) -> Option<&'t str> {
         let taken = self.0.get(..count).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
         self.0 = &self.0[count..];
@@ -288,7 +290,7 @@ mod tests {
             ("1__0_", 10),
             ("-9223372036854775808", i64::MIN),
         ] {
-            assert_eq!(read(text), Word::Int(want), "{text}");
+            assert_eq!(read(text), ScalarValue::Int(want), "{text}");
         }
         for (text, want) in [
             ("08", 8.0),
@@ -300,13 +302,13 @@ mod tests {
             ("1e3", 1000.0),
             ("18446744073709551616", 18_446_744_073_709_551_616.0),
         ] {
-            assert_eq!(read(text), Word::Float(want), "{text}");
+            assert_eq!(read(text), ScalarValue::Float(want), "{text}");
         }
-        assert_eq!(read("18446744073709551615"), Word::Uint(u64::MAX));
+        assert_eq!(read("18446744073709551615"), ScalarValue::Uint(u64::MAX));
     }
 
     #[test]
-    fn what_only_looks_like_something_is_text() {
+    fn lookalikes_of_numbers_are_text() {
         for text in [
             "on",
             "yes",
@@ -339,7 +341,7 @@ mod tests {
             "Infinity",
             "1p3",
         ] {
-            assert_eq!(read(text), Word::Text, "{text}");
+            assert_eq!(read(text), ScalarValue::Text, "{text}");
         }
     }
 
@@ -353,7 +355,7 @@ mod tests {
             ("2001-12-14T1:2:3+00:00", "2001-12-14T01:02:03Z"),
             ("2001-12-14  21:59:43.1234567890", "2001-12-14T21:59:43.123456789Z"),
         ] {
-            assert_eq!(read(text), Word::Time(want.to_owned()), "{text}");
+            assert_eq!(read(text), ScalarValue::Time(want.to_owned()), "{text}");
         }
     }
 }

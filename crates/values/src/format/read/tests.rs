@@ -40,7 +40,7 @@ fn every_form_of_a_value_is_read() {
         {"asn": 3, "address": null},
     ]);
 
-    let Read { value, unknown } = read::<Vec<Peer>>(&value);
+    let DecodeOutcome { value, unknown } = read::<Vec<Peer>>(&value);
 
     let peers = value.unwrap();
     assert_eq!(peers[0].families, [Family::Ipv4, Family::Ipv6]);
@@ -58,7 +58,7 @@ fn unknown_keys_are_reported_together_with_their_paths_and_the_nearest_known_key
         {"asn": 1, "zebra": {"asn": 1}},
     ]);
 
-    let Read { value, unknown } = read::<Vec<Peer>>(&value);
+    let DecodeOutcome { value, unknown } = read::<Vec<Peer>>(&value);
 
     assert_eq!(value.unwrap().len(), 2, "the rest is read");
     let unknown: Vec<_> = unknown.iter().map(ToString::to_string).collect();

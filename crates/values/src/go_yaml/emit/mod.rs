@@ -13,7 +13,7 @@ mod style;
 
 use serde_json::{Number, Value};
 
-use style::{Style, Traits, is_break, is_printable};
+use style::{QuoteStyle, ScalarTraits, is_break, is_printable};
 
 /// How many spaces a level is indented by.
 const STEP: usize = 4;
@@ -32,21 +32,21 @@ pub fn emit_all(documents: &[Value]) -> String {
 }
 
 /// One document exactly as go-yaml writes it, even where it could not read it back: for what is hashed.
-pub fn as_go(node: &impl Node) -> String {
+pub fn as_go(node: &impl Emit) -> String {
     write(node, true)
 }
 
-fn write(node: &impl Node, exact: bool) -> String {
-    let mut page = Page { out: String::new(), line_start: 0, whitespace: true, only_indent: true, exact };
-    node.write(&mut page, Inside::Document);
+fn write(node: &impl Emit, exact: bool) -> String {
+    let mut page = Emitter { out: String::new(), line_start: 0, whitespace: true, only_indent: true, exact };
+    node.write(&mut page, EmitContext::Document);
     page.indent(0);
     page.out
 }
 
 /// What can be written.
-pub trait Node {
+pub trait Emit {
     /// Writes it at the end of the page.
-    fn write(&self, page: &mut Page, inside: Inside);
+    fn write(&self, page: &mut Emitter, inside: EmitContext);
 }
 
 /// The key of a map that stands for a number in octal, which JSON cannot tell from others.
@@ -63,8 +63,8 @@ pub(crate) fn octal_text(value: &Value) -> Option<String> {
     Some(format!("0o{number:o}"))
 }
 
-impl Node for Value {
-    fn write(&self, page: &mut Page, inside: Inside) {
+impl Emit for Value {
+    fn write(&self, page: &mut Emitter, inside: EmitContext) {
         match self {
             Value::Null => page.plain("null"),
             Value::Bool(flag) => page.plain(if *flag { "true" } else { "false" }),
@@ -108,7 +108,7 @@ pub fn float(number: f64) -> String {
 
 /// What encloses a value, which decides how far it is indented.
 #[derive(Clone, Copy, Debug)]
-pub enum Inside {
+pub enum EmitContext {
     /// Nothing: it is the document.
     Document,
     /// A list at this column.
@@ -117,20 +117,20 @@ pub enum Inside {
     Map(usize),
 }
 
-impl Inside {
+impl EmitContext {
     /// The column of a list or map in there.
     fn block(self) -> usize {
         match self {
-            Inside::Document => 0,
-            Inside::List(column) => column + 2,
-            Inside::Map(column) => (column + STEP) / STEP * STEP,
+            EmitContext::Document => 0,
+            EmitContext::List(column) => column + 2,
+            EmitContext::Map(column) => (column + STEP) / STEP * STEP,
         }
     }
 
     /// The column of the lines of a text in there.
     fn lines(self) -> usize {
         match self {
-            Inside::Document => STEP,
+            EmitContext::Document => STEP,
             inside => inside.block(),
         }
     }
@@ -138,15 +138,15 @@ impl Inside {
     /// Whether a reader finds the lines four columns from what encloses them, which is all that go-yaml ever states.
     fn is_one_step(self) -> bool {
         match self {
-            Inside::Document => true,
-            Inside::List(_) => false,
-            Inside::Map(column) => self.lines() - column == STEP,
+            EmitContext::Document => true,
+            EmitContext::List(_) => false,
+            EmitContext::Map(column) => self.lines() - column == STEP,
         }
     }
 }
 
 /// The text so far, and what go-yaml's emitter remembers of its end.
-pub struct Page {
+pub struct Emitter {
     out: String,
     line_start: usize,
     /// Whether the last thing written counts as a space.
@@ -156,7 +156,7 @@ pub struct Page {
     exact: bool,
 }
 
-impl Page {
+impl Emitter {
     /// A scalar that needs no quotes.
     pub fn plain(&mut self, text: &str) {
         if !self.whitespace && !text.is_empty() {
@@ -167,7 +167,7 @@ impl Page {
     }
 
     /// A list; its items stand under its key.
-    pub fn list<N: Node>(&mut self, items: &[N], inside: Inside) {
+    pub fn list<N: Emit>(&mut self, items: &[N], inside: EmitContext) {
         if items.is_empty() {
             return self.empty("[", "]");
         }
@@ -175,12 +175,16 @@ impl Page {
         for item in items {
             self.indent(column);
             self.sign("-", true, true);
-            item.write(self, Inside::List(column));
+            item.write(self, EmitContext::List(column));
         }
     }
 
     /// A map, in the order given.
-    pub fn map<'n, N: Node + 'n>(&mut self, entries: impl Iterator<Item = (&'n str, &'n N)>, inside: Inside) {
+    pub fn map<'n, N: Emit + 'n>(
+        &mut self,
+        entries: impl Iterator<Item = (&'n str, &'n N)>,
+        inside: EmitContext,
+    ) {
         let column = inside.block();
         let mut entries = entries.peekable();
         if entries.peek().is_none() {
@@ -189,7 +193,7 @@ impl Page {
         for (key, value) in entries {
             self.indent(column);
             self.key(key, column);
-            value.write(self, Inside::Map(column));
+            value.write(self, EmitContext::Map(column));
         }
     }
 
@@ -199,37 +203,37 @@ impl Page {
     }
 
     fn key(&mut self, key: &str, column: usize) {
-        let traits = Traits::of(key);
+        let traits = ScalarTraits::of(key);
         if traits.breaks || key.len() > LONGEST_KEY {
             self.sign("?", true, true);
-            self.styled(key, Style::of(key, &traits), Inside::Map(column));
+            self.styled(key, QuoteStyle::of(key, &traits), EmitContext::Map(column));
             self.indent(column);
             self.sign(":", true, true);
         } else {
-            self.styled(key, Style::of(key, &traits), Inside::Map(column));
+            self.styled(key, QuoteStyle::of(key, &traits), EmitContext::Map(column));
             self.sign(":", false, false);
         }
     }
 
     /// A text, with the quotes it needs.
-    pub fn text(&mut self, text: &str, inside: Inside) {
-        let style = Style::of(text, &Traits::of(text));
+    pub fn text(&mut self, text: &str, inside: EmitContext) {
+        let style = QuoteStyle::of(text, &ScalarTraits::of(text));
         self.styled(text, style, inside);
     }
 
-    fn styled(&mut self, text: &str, style: Style, inside: Inside) {
+    fn styled(&mut self, text: &str, style: QuoteStyle, inside: EmitContext) {
         let separated = text.contains(['\u{2028}', '\u{2029}']);
         match style {
             _ if separated && !self.exact => self.double(text),
-            Style::Plain => self.plain(text),
-            Style::Single => self.single(text, inside),
-            Style::Double => self.double(text),
-            Style::Literal if self.exact || is_readable(text, inside) => self.literal(text, inside),
-            Style::Literal => self.double(text),
+            QuoteStyle::Plain => self.plain(text),
+            QuoteStyle::Single => self.single(text, inside),
+            QuoteStyle::Double => self.double(text),
+            QuoteStyle::Literal if self.exact || is_readable(text, inside) => self.literal(text, inside),
+            QuoteStyle::Literal => self.double(text),
         }
     }
 
-    fn single(&mut self, text: &str, inside: Inside) {
+    fn single(&mut self, text: &str, inside: EmitContext) {
         self.sign("'", true, false);
         self.lines(text, inside, false, Some('\''));
         self.sign("'", false, false);
@@ -282,7 +286,7 @@ impl Page {
         self.out.push(letter);
     }
 
-    fn literal(&mut self, text: &str, inside: Inside) {
+    fn literal(&mut self, text: &str, inside: EmitContext) {
         self.sign("|", true, false);
         if text.starts_with(' ') {
             self.sign("4", false, false);
@@ -299,7 +303,7 @@ impl Page {
     }
 
     /// A text over several lines; `quote` is written twice. `broken`: it starts on a line of its own.
-    fn lines(&mut self, text: &str, inside: Inside, mut broken: bool, quote: Option<char>) {
+    fn lines(&mut self, text: &str, inside: EmitContext, mut broken: bool, quote: Option<char>) {
         for c in text.chars() {
             if is_break(c) {
                 self.out.push(c);
@@ -357,7 +361,7 @@ impl Page {
 }
 
 /// Whether go-yaml reads the block back that it would write.
-fn is_readable(text: &str, inside: Inside) -> bool {
+fn is_readable(text: &str, inside: EmitContext) -> bool {
     match text.trim_start_matches('\n').chars().next() {
         Some(' ') => text.starts_with(' ') && inside.is_one_step(),
         Some('\t') => false,
@@ -372,7 +376,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_stand_under_their_keys() {
+    fn lists_are_written_under_their_keys() {
         let value = json!({"a": {"list": [{"key": 10, "value": "x\ny\n"}, [1, [2]], {}, []], "empty": {}}, "b": null});
 
         let want = "a:\n    list:\n        - key: 10\n          value: |\n            x\n            y\n        - - 1\n          \
@@ -442,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hashed_keeps_the_blocks_go_cannot_read() {
+    fn hashed_text_keeps_block_scalars() {
         assert_eq!(as_go(&json!(["  a\nb\n"])), "- |4\n    a\n  b\n");
         assert_eq!(emit(&json!(["  a\nb\n"])), "- \"  a\\nb\\n\"\n");
         assert_eq!(as_go(&json!({"k": "\ta\nb\n"})), "k: |\n    \ta\n    b\n");

@@ -3,30 +3,30 @@
 //! Not here: how quotes and blocks are laid out.
 
 use crate::go_yaml::scalar as word;
-use crate::go_yaml::scalar::Word;
+use crate::go_yaml::scalar::ScalarValue;
 
 /// How a text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum QuoteStyle {
     Plain,
     Single,
     Double,
     Literal,
 }
 
-impl Style {
-    pub(super) fn of(text: &str, traits: &Traits) -> Style {
+impl QuoteStyle {
+    pub(super) fn of(text: &str, traits: &ScalarTraits) -> QuoteStyle {
         if text.contains('\n') {
             let filled = text.chars().any(|c| !c.is_whitespace());
             let block = filled && !traits.ends_in_space && !traits.space_before_break && !traits.special;
-            return if block { Style::Literal } else { Style::Double };
+            return if block { QuoteStyle::Literal } else { QuoteStyle::Double };
         }
         // The booleans of YAML 1.1, which are none to go-yaml.
-        if Word::Text.flag(text).is_some() || is_base_60(text) || text == "<<" {
-            return Style::Single;
+        if ScalarValue::Text.flag(text).is_some() || is_base_60(text) || text == "<<" {
+            return QuoteStyle::Single;
         }
-        if word::read(text) != Word::Text {
-            return Style::Double;
+        if word::read(text) != ScalarValue::Text {
+            return QuoteStyle::Double;
         }
         let fragile = traits.space_after_break || traits.space_before_break || traits.tab || traits.special;
         let plain = !fragile
@@ -35,9 +35,9 @@ impl Style {
             && !traits.starts_in_space
             && !traits.ends_in_space;
         match (plain, fragile) {
-            (true, _) => Style::Plain,
-            (false, true) => Style::Double,
-            (false, false) => Style::Single,
+            (true, _) => QuoteStyle::Plain,
+            (false, true) => QuoteStyle::Double,
+            (false, false) => QuoteStyle::Single,
         }
     }
 }
@@ -66,7 +66,7 @@ fn is_base_60(text: &str) -> bool {
 /// What a text holds that keeps it from being written without quotes or as a block.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a reason of its own")]
-pub(super) struct Traits {
+pub(super) struct ScalarTraits {
     /// Whether it has more than one line.
     pub(super) breaks: bool,
     special: bool,
@@ -78,13 +78,13 @@ pub(super) struct Traits {
     space_after_break: bool,
 }
 
-impl Traits {
-    pub(super) fn of(text: &str) -> Traits {
-        let mut traits = Traits {
+impl ScalarTraits {
+    pub(super) fn of(text: &str) -> ScalarTraits {
+        let mut traits = ScalarTraits {
             indicators: text.starts_with("---") || text.starts_with("..."),
             starts_in_space: text.starts_with(' ') || text.starts_with(is_break),
             ends_in_space: text.ends_with(' '),
-            ..Traits::default()
+            ..ScalarTraits::default()
         };
         let mut before = None;
         let mut rest = text.chars();
