@@ -46,7 +46,7 @@ impl Factory {
 
 /// What is wanted: an image of a release, for a machine.
 #[derive(Clone, Debug)]
-pub struct Order<'a> {
+pub struct AssetRequest<'a> {
     /// The schematic's id.
     pub id: &'a str,
     /// The release.
@@ -109,10 +109,10 @@ impl Asset {
     }
 }
 
-impl Order<'_> {
+impl AssetRequest<'_> {
     /// The platform and architecture, with a tail for secure boot.
     fn machine(&self) -> String {
-        let Order { platform, arch, .. } = self;
+        let AssetRequest { platform, arch, .. } = self;
         format!("{platform}-{arch}{}", self.tail())
     }
 
@@ -146,14 +146,14 @@ impl Order<'_> {
 
     /// The reference of the installer image.
     pub fn installer(&self, factory: &Factory) -> String {
-        let Order { id, talos, platform, .. } = self;
+        let AssetRequest { id, talos, platform, .. } = self;
         format!("{}/{platform}-installer{}/{id}:{talos}", factory.registry(), self.tail())
     }
 }
 
 /// What a URL of a factory, or the reference of an installer, asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct AssetSelection {
     /// The schematic's id.
     pub id: String,
     /// The release.
@@ -170,7 +170,7 @@ pub struct Wanted {
 
 /// Why an address asks for nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WantedError {
+pub enum AssetUrlError {
     /// It leads somewhere else.
     #[error(
         "not an address of an Image Factory; want one such as {FACTORY}/image/ID/v1.13.9/metal-amd64.iso"
@@ -192,9 +192,9 @@ pub enum WantedError {
 const ARCHITECTURES: [&str; 2] = ["amd64", "arm64"];
 const SECURE: &str = "-secureboot";
 
-impl Wanted {
+impl AssetSelection {
     /// Reads `…/image/ID/VERSION/NAME`, `…/pxe/ID/VERSION/MACHINE` and `HOST/PLATFORM-installer/ID:VERSION`.
-    pub fn parse(text: &str) -> Result<Self, WantedError> {
+    pub fn parse(text: &str) -> Result<Self, AssetUrlError> {
         let text = text.split(['?', '#']).next().unwrap_or_default();
         let text = text.split_once("://").map_or(text, |(_, rest)| rest);
         let parts: Vec<&str> = text.split('/').collect();
@@ -202,27 +202,27 @@ impl Wanted {
             [_, .., "image", id, talos, name] => Self::named(id, talos, name),
             [_, .., "pxe", id, talos, machine] => {
                 let found =
-                    Self::machine(machine).ok_or_else(|| WantedError::Asset((*machine).to_owned()))?;
-                Self::of(id, talos, found, None)
+                    Self::machine(machine).ok_or_else(|| AssetUrlError::Asset((*machine).to_owned()))?;
+                Self::from_path(id, talos, found, None)
             }
             [_, .., image, reference] if image.contains("installer") => {
-                let (id, talos) = reference.split_once(':').ok_or(WantedError::Other)?;
+                let (id, talos) = reference.split_once(':').ok_or(AssetUrlError::Other)?;
                 let (image, secure) =
                     image.strip_suffix(SECURE).map_or((*image, false), |image| (image, true));
                 let platform = match image.strip_suffix("-installer") {
                     Some(platform) => platform,
                     None if image == "installer" => "metal",
-                    None => return Err(WantedError::Other),
+                    None => return Err(AssetUrlError::Other),
                 };
-                Self::of(id, talos, (Some(platform), None, secure), Some(Asset::Installer))
+                Self::from_path(id, talos, (Some(platform), None, secure), Some(Asset::Installer))
             }
-            _ => Err(WantedError::Other),
+            _ => Err(AssetUrlError::Other),
         }
     }
 
-    fn named(id: &str, talos: &str, name: &str) -> Result<Self, WantedError> {
-        let (machine, asset) = Self::file(name).ok_or_else(|| WantedError::Asset(name.to_owned()))?;
-        Self::of(id, talos, machine, Some(asset))
+    fn named(id: &str, talos: &str, name: &str) -> Result<Self, AssetUrlError> {
+        let (machine, asset) = Self::file(name).ok_or_else(|| AssetUrlError::Asset(name.to_owned()))?;
+        Self::from_path(id, talos, machine, Some(asset))
     }
 
     /// A file name, as [`Order::file_name`] writes it.
@@ -260,16 +260,16 @@ impl Wanted {
         Some((Some(platform), Some(known_arch(arch)?), secure))
     }
 
-    fn of(
+    fn from_path(
         id: &str,
         talos: &str,
         (platform, arch, secure_boot): Parsed<'_>,
         asset: Option<Asset>,
-    ) -> Result<Self, WantedError> {
+    ) -> Result<Self, AssetUrlError> {
         if id.len() != 64 || !id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
-            return Err(WantedError::Id(id.to_owned()));
+            return Err(AssetUrlError::Id(id.to_owned()));
         }
-        let talos = TalosVersion::parse(talos).map_err(|_| WantedError::Talos(talos.to_owned()))?;
+        let talos = TalosVersion::parse(talos).map_err(|_| AssetUrlError::Talos(talos.to_owned()))?;
         Ok(Self { id: id.to_owned(), talos, platform: platform.map(str::to_owned), arch, secure_boot, asset })
     }
 }
@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_understood() {
+    fn a_written_url_parses() {
         let talos = TalosVersion::parse("v1.13.9").unwrap();
         let id = "376567988ad370138ad8b2698212367b8edcb69b5fd68c80be1f2ec7d603b4ba";
         let factory = Factory::new(FACTORY);
@@ -301,8 +301,8 @@ mod tests {
         for (platform, arch, secure_boot) in
             [("metal", "amd64", false), ("digital-ocean", "arm64", true), ("nocloud", "amd64", true)]
         {
-            let order = Order { id, talos: &talos, platform, arch, secure_boot };
-            let want = |arch, asset| Wanted {
+            let order = AssetRequest { id, talos: &talos, platform, arch, secure_boot };
+            let want = |arch, asset| AssetSelection {
                 id: id.to_owned(),
                 talos: talos.clone(),
                 platform: Some(platform.to_owned()),
@@ -312,17 +312,21 @@ mod tests {
             };
             for asset in &assets {
                 let url = order.url(&factory, asset);
-                assert_eq!(Wanted::parse(&url), Ok(want(Some(arch), Some(asset.clone()))), "{url}");
+                assert_eq!(AssetSelection::parse(&url), Ok(want(Some(arch), Some(asset.clone()))), "{url}");
             }
-            assert_eq!(Wanted::parse(&order.pxe(&factory)), Ok(want(Some(arch), None)));
-            assert_eq!(Wanted::parse(&order.installer(&factory)), Ok(want(None, Some(Asset::Installer))));
+            assert_eq!(AssetSelection::parse(&order.pxe(&factory)), Ok(want(Some(arch), None)));
+            assert_eq!(
+                AssetSelection::parse(&order.installer(&factory)),
+                Ok(want(None, Some(Asset::Installer)))
+            );
         }
-        let kernel = Wanted::parse(&format!("{FACTORY}/image/{id}/v1.13.9/kernel-arm64?a=b")).unwrap();
+        let kernel =
+            AssetSelection::parse(&format!("{FACTORY}/image/{id}/v1.13.9/kernel-arm64?a=b")).unwrap();
         assert_eq!((kernel.platform, kernel.asset), (None, Some(Asset::Kernel)));
     }
 
     #[test]
-    fn what_is_no_address_of_a_factory_is_told() {
+    fn a_url_of_another_server_is_reported() {
         let id = "0".repeat(64);
         for (text, said) in [
             ("https://a/b".to_owned(), "not an address"),
@@ -331,7 +335,7 @@ mod tests {
             (format!("https://a/image/{id}/v1.13.9/metal-riscv.iso"), "not what a factory makes"),
             (format!("https://a/image/{id}/v1.13.9/metal-amd64.bz2"), "not what a factory makes"),
         ] {
-            let error = Wanted::parse(&text).unwrap_err().to_string();
+            let error = AssetSelection::parse(&text).unwrap_err().to_string();
             assert!(error.contains(said), "{text}: {error}");
         }
     }
@@ -339,8 +343,9 @@ mod tests {
     #[test]
     fn paths_are_those_of_the_factory() {
         let talos = TalosVersion::parse("v1.13.9").unwrap();
-        let order = Order { id: "abc", talos: &talos, platform: "metal", arch: "amd64", secure_boot: false };
-        let secure = Order { secure_boot: true, platform: "nocloud", arch: "arm64", ..order.clone() };
+        let order =
+            AssetRequest { id: "abc", talos: &talos, platform: "metal", arch: "amd64", secure_boot: false };
+        let secure = AssetRequest { secure_boot: true, platform: "nocloud", arch: "arm64", ..order.clone() };
         let factory = Factory::new("https://factory.talos.dev/");
 
         for (order, asset, want) in [

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_unpacked_is_told_without_showing_it() {
+    fn a_value_that_cannot_be_unpacked_is_reported_without_its_text() {
         let inline = |value: &str| {
             CommandLine::parse(&format!("talos.config.early={value}")).inline("talos.config.early").unwrap()
         };
@@ -185,7 +185,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_packed_is_unpacked(text in "\\PC{0,200}") {
+        fn a_packed_value_is_unpacked(text in "\\PC{0,200}") {
             let line = CommandLine::parse(&format!("talos.config.inline={}", pack(text.as_bytes())));
 
             prop_assert_eq!(line.inline("talos.config.inline"), Some(Ok(text.into_bytes())));

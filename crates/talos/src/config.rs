@@ -8,7 +8,7 @@
 
 use serde_json::Value;
 
-use super::kind::Kind;
+use super::kind::DocumentKind;
 
 /// A configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,7 +21,7 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
     /// What it is; none for the one with `machine` and `cluster`.
-    pub kind: Option<Kind>,
+    pub kind: Option<DocumentKind>,
     /// What it says: a map.
     pub value: Value,
 }

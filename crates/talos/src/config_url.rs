@@ -14,7 +14,7 @@ pub(crate) const VARIABLES: [&str; 5] = ["uuid", "serial", "mac", "hostname", "c
 
 /// A URL with its variables in place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expanded {
+pub struct ExpandedUrl {
     /// What Talos asks for.
     pub url: String,
     /// The variables in it that have no value: Talos waits for them, then asks without.
@@ -22,13 +22,13 @@ pub struct Expanded {
 }
 
 /// What Talos makes of a URL, on a machine that has these values. A value that is empty is none.
-pub fn expand(text: &str, known: &BTreeMap<String, String>) -> Result<Expanded, &'static str> {
+pub fn expand(text: &str, known: &BTreeMap<String, String>) -> Result<ExpandedUrl, &'static str> {
     let written = url::parts(text)?;
     let mut query = Query::parse(written.query);
     let active: Vec<Variable> =
         VARIABLES.into_iter().map(Variable::new).filter(|variable| variable.is_in(&query)).collect();
     if active.is_empty() {
-        return Ok(Expanded { url: text.to_owned(), missing: Vec::new() });
+        return Ok(ExpandedUrl { url: text.to_owned(), missing: Vec::new() });
     }
     let mut missing = Vec::new();
     for variable in &active {
@@ -37,7 +37,7 @@ pub fn expand(text: &str, known: &BTreeMap<String, String>) -> Result<Expanded, 
             None => missing.push(variable.name),
         }
     }
-    Ok(Expanded { url: written.with_query(&query), missing })
+    Ok(ExpandedUrl { url: written.with_query(&query), missing })
 }
 
 struct Variable {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_stand_in_the_query_alone() {
+    fn variables_are_expanded_in_the_query_only() {
         let known = [("uuid", "u"), ("mac", "m")];
 
         assert_eq!(expanded("http://a/${uuid}", &known), "http://a/${uuid}");
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_is_refused() {
+    fn an_invalid_url_is_rejected() {
         assert!(expand("10.0.0.1:80/x?uuid=", &BTreeMap::new()).is_err());
         assert!(expand("http://a/%zz", &BTreeMap::new()).is_err());
     }

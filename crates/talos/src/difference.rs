@@ -37,13 +37,13 @@ pub fn between(is: &[Value], shall: &[Value]) -> Vec<Difference> {
             }
             None => {
                 let shall = Some(secret_value::redacted(wanted));
-                found.push(Difference { place: whole(wanted), is: None, shall });
+                found.push(Difference { place: complete_value(wanted), is: None, shall });
             }
         }
     }
     let extra = is.iter().filter(|it| !shall.iter().any(|wanted| title(wanted) == title(it)));
     found.extend(extra.map(|it| Difference {
-        place: whole(it),
+        place: complete_value(it),
         is: Some(secret_value::redacted(it)),
         shall: None,
     }));
@@ -60,7 +60,7 @@ fn title(of: &Value) -> String {
 }
 
 /// A document as a whole, by its name.
-fn whole(of: &Value) -> String {
+fn complete_value(of: &Value) -> String {
     let title = title(of);
     if title.is_empty() { "machine and cluster".to_owned() } else { title }
 }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_told_and_secrets_are_not() {
+    fn values_are_shown_and_secrets_are_not() {
         let active = WANTED
             .replace("token: abc.def", "token: xyz.uvw")
             .replace("hostname: a", "hostname: b")
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_other_lengths_are_told_as_a_whole_and_so_are_documents() {
+    fn lists_of_different_length_and_documents_are_shown_completely() {
         let active = WANTED.replace("[a, b]", "[a]").replace(
             "kind: HostnameConfig\nhostname: a\n",
             "kind: WatchdogTimerConfig\ndevice: /dev/watchdog0\n",
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_on_one_side_only_is_told() {
+    fn a_value_on_one_side_only_is_shown() {
         let found = differences(&WANTED.replace("  nodeLabels: {x: y}\n", "  sysctls: {a: b}\n"));
 
         let places: Vec<_> =

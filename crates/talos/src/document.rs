@@ -77,7 +77,7 @@ pub fn deletes(map: &Map<String, Value>) -> bool {
 }
 
 /// The value at a JSON pointer such as `/machine/network`, unless it or what is above it is deleted there.
-pub fn at<'v>(document: &'v Value, pointer: &str) -> Option<&'v Value> {
+pub fn value_at<'v>(document: &'v Value, pointer: &str) -> Option<&'v Value> {
     let mut value = document;
     for step in pointer.split('/').skip(1) {
         value = set(value)?.get(step)?;
@@ -91,7 +91,7 @@ fn set(value: &Value) -> Option<&Value> {
 
 /// The items of the list at a JSON pointer, those that are deleted left out, each with its number.
 pub fn items<'v>(document: &'v Value, pointer: &str) -> impl Iterator<Item = (usize, &'v Value)> {
-    let list = at(document, pointer).and_then(Value::as_array);
+    let list = value_at(document, pointer).and_then(Value::as_array);
     list.into_iter().flatten().enumerate().filter(|(_, item)| set(item).is_some())
 }
 
@@ -151,13 +151,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_patch_deletes_is_not_there() {
+    fn a_deleted_key_is_missing() {
         let document = json!({"machine": {"network": {"hostname": {"$patch": "delete"}, "interfaces": [
             {"interface": "eth0", "$patch": "delete"}, {"interface": "eth1"}]}}});
 
         let left: Vec<_> = items(&document, "/machine/network/interfaces").map(|(nth, _)| nth).collect();
 
-        assert_eq!(at(&document, "/machine/network/hostname"), None);
+        assert_eq!(value_at(&document, "/machine/network/hostname"), None);
         assert_eq!(left, [1]);
     }
 
@@ -245,7 +245,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(1000))]
         #[test]
-        fn what_is_written_is_read_back(value in values()) {
+        fn a_written_document_reads_back(value in values()) {
             let text = emit(&json!({"value": value}));
 
             prop_assert_eq!(read(&text), Ok(vec![json!({"value": value})]), "{}", text);

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use ichor_values::TalosVersion;
 
 use super::config::{Config, Document};
-use super::types::{self, Field, Scalar, Struct, Type, Types};
+use super::types::{self, FieldType, Scalar, Struct, TypeField, Types};
 use ichor_values::go_yaml::emit;
 
 /// The documents as a release writes them: the one with `machine` and `cluster` first.
@@ -50,27 +50,27 @@ impl Encoder {
         }
     }
 
-    fn value(&self, value: &Value, kind: &Type) -> Value {
+    fn value(&self, value: &Value, kind: &FieldType) -> Value {
         match (kind, value) {
             (_, Value::Null) => match kind {
-                Type::List(_) => Value::Array(Vec::new()),
-                Type::Map(_) | Type::Arguments => Value::Object(Map::new()),
+                FieldType::List(_) => Value::Array(Vec::new()),
+                FieldType::Map(_) | FieldType::Arguments => Value::Object(Map::new()),
                 _ => Value::Null,
             },
-            (Type::Optional(kind), value) => self.value(value, kind),
-            (Type::Scalar(Scalar::Mode), value) => emit::octal(value.as_u64().unwrap_or_default()),
-            (Type::Struct(place), Value::Object(from)) => {
+            (FieldType::Optional(kind), value) => self.value(value, kind),
+            (FieldType::Scalar(Scalar::Mode), value) => emit::octal(value.as_u64().unwrap_or_default()),
+            (FieldType::Struct(place), Value::Object(from)) => {
                 let mut map = Map::new();
                 self.fields(self.types.structure(*place), from, &mut map);
                 Value::Object(map)
             }
-            (Type::List(kind), Value::Array(items)) => {
+            (FieldType::List(kind), Value::Array(items)) => {
                 Value::Array(items.iter().map(|item| self.value(item, kind)).collect())
             }
-            (Type::Map(kind), Value::Object(entries)) => Value::Object(
+            (FieldType::Map(kind), Value::Object(entries)) => Value::Object(
                 entries.iter().map(|(key, value)| (key.clone(), self.value(value, kind))).collect(),
             ),
-            (Type::Arguments, Value::Object(entries)) => {
+            (FieldType::Arguments, Value::Object(entries)) => {
                 let word = |value: &Value| if value == "" { Value::Null } else { value.clone() };
                 Value::Object(entries.iter().map(|(key, value)| (key.clone(), word(value))).collect())
             }
@@ -78,24 +78,24 @@ impl Encoder {
         }
     }
 
-    fn zero(&self, field: &Field) -> Value {
+    fn zero(&self, field: &TypeField) -> Value {
         match &field.kind {
-            Type::Scalar(Scalar::Mode) => emit::octal(0),
-            Type::Scalar(scalar) => scalar.zero(),
-            Type::Struct(_) => self.value(&Value::Object(Map::new()), &field.kind),
-            Type::List(_) => Value::Array(Vec::new()),
-            Type::Map(_) | Type::Tree | Type::Arguments => Value::Object(Map::new()),
-            Type::Optional(_) => Value::Null,
+            FieldType::Scalar(Scalar::Mode) => emit::octal(0),
+            FieldType::Scalar(scalar) => scalar.zero(),
+            FieldType::Struct(_) => self.value(&Value::Object(Map::new()), &field.kind),
+            FieldType::List(_) => Value::Array(Vec::new()),
+            FieldType::Map(_) | FieldType::Tree | FieldType::Arguments => Value::Object(Map::new()),
+            FieldType::Optional(_) => Value::Null,
         }
     }
 }
 
 /// Whether Go leaves a field out: it counts lists and maps without entries as empty.
-fn leaves_nothing(value: &Value, kind: &Type) -> bool {
+fn leaves_nothing(value: &Value, kind: &FieldType) -> bool {
     match (kind, value) {
         (_, Value::Null) => true,
-        (Type::List(_), Value::Array(items)) => items.is_empty(),
-        (Type::Map(_) | Type::Arguments, Value::Object(entries)) => entries.is_empty(),
+        (FieldType::List(_), Value::Array(items)) => items.is_empty(),
+        (FieldType::Map(_) | FieldType::Arguments, Value::Object(entries)) => entries.is_empty(),
         _ => false,
     }
 }

@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(line.to_string(), format!("{after} a=1 a=2 b"));
     }
     #[test]
-    fn an_iso_stands_before_and_meta_behind_what_talos_has_itself() {
+    fn arguments_of_an_iso_precede_and_of_meta_follow_the_defaults() {
         let plain = || line("v1.14.0", "nocloud");
         let mut with = plain();
         with.customize(&["-slab_nomerge".into(), "talos.environment=A=B".into(), "last".into()]);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_away_is_not_added_by_an_iso() {
+    fn a_removed_argument_is_not_added_by_an_iso() {
         let mut without = line("v1.14.0", "metal");
         without.customize(&["-talos.halt_if_installed".into()]);
 

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_written_with_dots_and_brackets() {
+    fn a_key_path_has_dots_and_brackets() {
         let path = KeyPath(vec![Step::Key("a".to_owned()), Step::Item(1), Step::Key("b".to_owned())]);
 
         assert_eq!(path.to_string(), "a[1].b");

@@ -5,10 +5,10 @@
 use ichor_values::TalosVersion;
 
 use super::release;
-pub use super::types::Kind;
+pub use super::types::DocumentKind;
 use super::types::Types;
 
-impl Kind {
+impl DocumentKind {
     /// Whether a release has it.
     pub fn is_in(self, talos: &TalosVersion) -> bool {
         release::at_least(talos, self.since)
@@ -33,12 +33,12 @@ pub fn is_of_links(name: &str) -> bool {
 }
 
 /// Every kind that is known.
-pub fn all() -> impl Iterator<Item = Kind> {
+pub fn all() -> impl Iterator<Item = DocumentKind> {
     Types::get().kinds().iter().copied()
 }
 
 /// The kind of this name.
-pub fn find(name: &str) -> Option<Kind> {
+pub fn find(name: &str) -> Option<DocumentKind> {
     all().find(|kind| kind.name == name)
 }
 

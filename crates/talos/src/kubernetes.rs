@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_cordoned_a_node_is_known_by_an_annotation() {
+    fn the_annotation_says_which_program_cordoned_a_node() {
         let cordoned = json!({
             "metadata": {"name": "w", "annotations": {CORDONED: "upgrade"}},
             "spec": {"unschedulable": true},
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_network_is_told_by_whoever_makes_it_and_else_by_the_kubelet() {
+    fn a_missing_network_is_reported_by_the_cni_or_the_kubelet() {
         let network = |kind: &str, status: &str, message: &str| {
             let condition = json!({"type": kind, "status": status, "message": message});
             KubeNode::read(&json!({"metadata": {"name": "w"}, "status": {"conditions": [condition]}}))

@@ -43,7 +43,7 @@ pub enum LabelError {
         key: String,
     },
     /// A taint without an effect that Kubernetes knows.
-    #[error("{effect:?} is no effect of a taint: use one of {}{}", EFFECTS.join(", "), did_you_mean(effect))]
+    #[error("{effect:?} is not a taint effect: use one of {}{}", EFFECTS.join(", "), did_you_mean(effect))]
     Effect {
         /// What stands in its place.
         effect: String,

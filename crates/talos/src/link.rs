@@ -21,10 +21,10 @@ pub fn expected(document: &Value) -> Vec<LinkRef<'_>> {
     for (nth, interface) in document::items(document, "/machine/network/interfaces") {
         let key = format!("machine.network.interfaces[{nth}]");
         let members = ["bond", "bridge"].map(|master| (master, format!("/{master}/interfaces")));
-        if members.iter().all(|(_, pointer)| document::at(interface, pointer).is_none())
-            && document::at(interface, "/dummy") != Some(&Value::Bool(true))
+        if members.iter().all(|(_, pointer)| document::value_at(interface, pointer).is_none())
+            && document::value_at(interface, "/dummy") != Some(&Value::Bool(true))
         {
-            add(&mut refs, format!("{key}.interface"), document::at(interface, "/interface"));
+            add(&mut refs, format!("{key}.interface"), document::value_at(interface, "/interface"));
         }
         for (master, pointer) in members {
             for name in document::texts(interface, &pointer) {
@@ -80,9 +80,9 @@ pub fn made(document: &Value) -> Vec<&str> {
         ) => document::name(document),
         _ => None,
     };
-    let peer = document::at(document, "/peer/name").and_then(Value::as_str);
+    let peer = document::value_at(document, "/peer/name").and_then(Value::as_str);
     let legacy = document::items(document, "/machine/network/interfaces")
-        .filter_map(|(_, interface)| document::at(interface, "/interface")?.as_str());
+        .filter_map(|(_, interface)| document::value_at(interface, "/interface")?.as_str());
     of_kind.into_iter().chain(peer).chain(legacy).collect()
 }
 

@@ -12,12 +12,12 @@ use super::config::{Config, Document};
 use super::document::MACHINE_KEYS;
 use super::go::url;
 use super::key_path::{KeyPath, Step};
-use super::kind::{self, Kind, MAKE_LINKS};
+use super::kind::{self, DocumentKind, MAKE_LINKS};
 use super::types::scalar::{self, Form, Scalar, ScalarError};
-use super::types::{self, Struct, Type, Types};
+use super::types::{self, FieldType, Struct, Types};
 use ichor_values::go_yaml::reader as yaml;
-use ichor_values::go_yaml::reader::{Body, Node};
-use ichor_values::go_yaml::scalar::{Leniency, Word};
+use ichor_values::go_yaml::reader::{YamlNode, YamlValue};
+use ichor_values::go_yaml::scalar::{Leniency, ScalarValue};
 use ichor_values::{Issue, TalosVersion, nearest};
 
 /// The only version of documents there is.
@@ -72,7 +72,7 @@ pub fn load(text: &str, talos: &TalosVersion) -> Result<Config, LoadError> {
             lines.push(node.line);
         }
     }
-    if nodes.iter().all(Node::is_null) {
+    if nodes.iter().all(YamlNode::is_null) {
         loader.problem(1, "", "no document: a configuration has at least one");
     }
     loader.clashes(&config, &lines);
@@ -80,7 +80,7 @@ pub fn load(text: &str, talos: &TalosVersion) -> Result<Config, LoadError> {
 }
 
 /// The keys behind aliases that a release does not know and drops without a word, in documents it can read.
-pub(crate) fn lost_keys(nodes: &[Node], talos: &TalosVersion) -> Vec<LoadProblem> {
+pub(crate) fn lost_keys(nodes: &[YamlNode], talos: &TalosVersion) -> Vec<LoadProblem> {
     let mut loader = Loader::new(talos);
     loader.behind_aliases = true;
     for node in nodes.iter().filter(|node| !node.is_null()) {
@@ -96,7 +96,7 @@ pub fn load_values(values: &[Value], talos: &TalosVersion) -> Result<Config, Loa
     let mut config = Config::default();
     for value in values {
         loader.document = config.documents.len();
-        config.documents.extend(loader.document(&Node::from(value)));
+        config.documents.extend(loader.document(&YamlNode::from(value)));
     }
     let lines = vec![0; config.documents.len()];
     loader.clashes(&config, &lines);
@@ -139,7 +139,7 @@ impl Loader {
     }
 
     /// Notes that a document is refused.
-    pub(crate) fn refuse(&mut self, node: &Node, why: &str) {
+    pub(crate) fn refuse(&mut self, node: &YamlNode, why: &str) {
         self.problem(node.line, "", why);
     }
 
@@ -149,7 +149,7 @@ impl Loader {
     }
 
     /// Reads a document; none where it is empty or there are problems.
-    pub fn document(&mut self, node: &Node) -> Option<Document> {
+    pub fn document(&mut self, node: &YamlNode) -> Option<Document> {
         let Some(entries) = node.entries() else {
             if !node.is_null() {
                 self.problem(
@@ -180,9 +180,13 @@ impl Loader {
     }
 
     /// What a document is, or the key that does not tell and why.
-    fn kind(&self, node: &Node, entries: &[(Node, Node)]) -> Result<Option<Kind>, (&'static str, String)> {
+    fn kind(
+        &self,
+        node: &YamlNode,
+        entries: &[(YamlNode, YamlNode)],
+    ) -> Result<Option<DocumentKind>, (&'static str, String)> {
         let word =
-            |key| node.get(key).filter(|value| !value.is_null()).and_then(Node::text).unwrap_or_default();
+            |key| node.get(key).filter(|value| !value.is_null()).and_then(YamlNode::text).unwrap_or_default();
         let is_machine =
             entries.iter().any(|(key, _)| key.text().is_some_and(|key| MACHINE_KEYS.contains(&key)));
         let version = if is_machine { API_VERSION } else { word("apiVersion") };
@@ -205,7 +209,7 @@ impl Loader {
                 }
             },
             (version, _) => {
-                let message = format!("`{version}` is no version Talos knows: `v1alpha1` is the only one");
+                let message = format!("`{version}` is not a version that Talos knows: use `v1alpha1`");
                 Err(("apiVersion", message))
             }
         }
@@ -214,7 +218,7 @@ impl Loader {
     /// The fields of a struct that are not zero.
     fn structure(
         &mut self,
-        node: &Node,
+        node: &YamlNode,
         structure: &Struct,
         is_document: bool,
     ) -> Option<Map<String, Value>> {
@@ -247,7 +251,7 @@ impl Loader {
     }
 
     /// The entries of what has to be a map.
-    fn entries<'n>(&mut self, node: &'n Node) -> Option<&'n [(Node, Node)]> {
+    fn entries<'n>(&mut self, node: &'n YamlNode) -> Option<&'n [(YamlNode, YamlNode)]> {
         let entries = node.entries();
         if entries.is_none() {
             self.problem(node.line, "", "a word or list, where a map is wanted");
@@ -258,40 +262,37 @@ impl Loader {
     fn unknown_key(&mut self, line: u32, name: &str, structure: &Struct) {
         let near = nearest(name, structure.fields(self.minor).map(|field| field.name));
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        let lost = if self.behind_aliases {
-            ", and drops it without a word where an alias stands for it"
-        } else {
-            ""
-        };
+        let lost =
+            if self.behind_aliases { ", and silently drops it where an alias refers to it" } else { "" };
         self.problem(line, name, &format!("Talos 1.{} knows no such key{lost}{near}", self.minor));
     }
 
     /// What a node means for a type; none where it is null or wrong.
-    pub fn value(&mut self, node: &Node, kind: &Type) -> Option<Value> {
+    pub fn value(&mut self, node: &YamlNode, kind: &FieldType) -> Option<Value> {
         if node.is_null() {
             return None;
         }
         match kind {
-            Type::Optional(kind) => self.value(node, kind),
-            Type::Scalar(scalar) => match self.word(node, *scalar) {
+            FieldType::Optional(kind) => self.value(node, kind),
+            FieldType::Scalar(scalar) => match self.word(node, *scalar) {
                 Ok(value) => Some(value),
                 Err(error) => {
                     self.problem(node.line, "", &error.to_string());
                     None
                 }
             },
-            Type::Struct(place) => {
+            FieldType::Struct(place) => {
                 self.structure(node, self.types.structure(*place), false).map(Value::Object)
             }
-            Type::List(kind) => self.list(node, kind),
-            Type::Map(kind) => self.map(node, kind),
-            Type::Tree => self.tree(node),
-            Type::Arguments => self.arguments(node),
+            FieldType::List(kind) => self.list(node, kind),
+            FieldType::Map(kind) => self.map(node, kind),
+            FieldType::Tree => self.tree(node),
+            FieldType::Arguments => self.arguments(node),
         }
     }
 
     /// A word of a type, as the release reads it.
-    fn word(&self, node: &Node, scalar: Scalar) -> Result<Value, ScalarError> {
+    fn word(&self, node: &YamlNode, scalar: Scalar) -> Result<Value, ScalarError> {
         let value = scalar.read(node, self.leniency)?;
         let bare =
             || value.as_str().and_then(|text| url::parse(text).ok()).is_some_and(|url| url.has_bare_colons());
@@ -301,8 +302,8 @@ impl Loader {
         Ok(value)
     }
 
-    fn list(&mut self, node: &Node, kind: &Type) -> Option<Value> {
-        let Body::List(items) = &node.body else {
+    fn list(&mut self, node: &YamlNode, kind: &FieldType) -> Option<Value> {
+        let YamlValue::List(items) = &node.body else {
             self.problem(node.line, "", "a word or map, where a list is wanted");
             return None;
         };
@@ -311,7 +312,7 @@ impl Loader {
             self.path.0.push(Step::Item(nth));
             match self.value(item, kind) {
                 Some(value) => list.push(value),
-                None if matches!(kind, Type::Optional(_)) && item.is_null() => list.push(Value::Null),
+                None if matches!(kind, FieldType::Optional(_)) && item.is_null() => list.push(Value::Null),
                 None => {}
             }
             self.path.0.pop();
@@ -319,7 +320,7 @@ impl Loader {
         Some(Value::Array(list))
     }
 
-    fn map(&mut self, node: &Node, kind: &Type) -> Option<Value> {
+    fn map(&mut self, node: &YamlNode, kind: &FieldType) -> Option<Value> {
         let entries = self.entries(node)?;
         let mut map = Map::new();
         for (key, value) in entries {
@@ -333,7 +334,7 @@ impl Loader {
                 }
                 continue;
             }
-            if matches!(key.word(), Some(Word::Time(_))) && !self.leniency.dates {
+            if matches!(key.word(), Some(ScalarValue::Time(_))) && !self.leniency.dates {
                 self.problem(key.line, name, "a date, where text is wanted: quotes make it text");
             }
             self.path.0.push(Step::Key(name.to_owned()));
@@ -346,7 +347,7 @@ impl Loader {
         Some(Value::Object(map))
     }
 
-    fn tree(&mut self, node: &Node) -> Option<Value> {
+    fn tree(&mut self, node: &YamlNode) -> Option<Value> {
         let entries = self.entries(node)?;
         for (line, why) in stumbles(node) {
             self.problem(line, "", why);
@@ -361,15 +362,18 @@ impl Loader {
     }
 
     /// Arguments: words, or lists of words.
-    fn arguments(&mut self, node: &Node) -> Option<Value> {
-        let text = Type::Scalar(scalar::Scalar::Text);
+    fn arguments(&mut self, node: &YamlNode) -> Option<Value> {
+        let text = FieldType::Scalar(scalar::Scalar::Text);
         let entries = self.entries(node)?;
         let mut map = Map::new();
         for (key, value) in entries {
             let name = key.text().unwrap_or_default();
             self.path.0.push(Step::Key(name.to_owned()));
-            let kind =
-                if matches!(value.body, Body::List(_)) { &Type::List(Box::new(text.clone())) } else { &text };
+            let kind = if matches!(value.body, YamlValue::List(_)) {
+                &FieldType::List(Box::new(text.clone()))
+            } else {
+                &text
+            };
             let value = if value.is_null() { Some(Value::from("")) } else { self.value(value, kind) };
             if let Some(value) = value {
                 map.insert(name.to_owned(), value);
@@ -444,18 +448,20 @@ fn rivals(kind: &str) -> &'static [&'static str] {
 }
 
 /// The places in a map without types at which Talos would stumble: it cannot copy what they become.
-fn stumbles(node: &Node) -> Vec<(u32, &'static str)> {
+fn stumbles(node: &YamlNode) -> Vec<(u32, &'static str)> {
     match &node.body {
-        Body::Plain(_) | Body::Text(_) => match node.word() {
-            Some(Word::Time(_)) => vec![(node.line, "a date, on which Talos stumbles: quotes make it text")],
-            Some(Word::Float(number)) if !number.is_finite() => {
+        YamlValue::Plain(_) | YamlValue::Text(_) => match node.word() {
+            Some(ScalarValue::Time(_)) => {
+                vec![(node.line, "a date, on which Talos stumbles: quotes make it text")]
+            }
+            Some(ScalarValue::Float(number)) if !number.is_finite() => {
                 vec![(node.line, "a number without an end: quotes make it text")]
             }
             _ => Vec::new(),
         },
-        Body::List(items) => items.iter().flat_map(stumbles).collect(),
-        Body::Map(entries) => {
-            let is_text = |key: &Node| matches!(key.word(), Some(Word::Text | Word::Merge));
+        YamlValue::List(items) => items.iter().flat_map(stumbles).collect(),
+        YamlValue::Map(entries) => {
+            let is_text = |key: &YamlNode| matches!(key.word(), Some(ScalarValue::Text | ScalarValue::Merge));
             let keys = entries.iter().filter(|(key, _)| !is_text(key)).map(|(key, _)| {
                 (key.line, "a key that is not text, on which Talos stumbles: quotes make it text")
             });
@@ -465,20 +471,22 @@ fn stumbles(node: &Node) -> Vec<(u32, &'static str)> {
 }
 
 /// Whether a value is what Go starts with: it leaves no key behind.
-pub(crate) fn is_zero(kind: &Type, value: &Value) -> bool {
+pub(crate) fn is_zero(kind: &FieldType, value: &Value) -> bool {
     match kind {
-        Type::Scalar(scalar) => scalar.is_zero(value),
-        Type::Struct(_) | Type::Tree => value.as_object().is_some_and(Map::is_empty),
-        Type::Optional(_) | Type::List(_) | Type::Map(_) | Type::Arguments => value.is_null(),
+        FieldType::Scalar(scalar) => scalar.is_zero(value),
+        FieldType::Struct(_) | FieldType::Tree => value.as_object().is_some_and(Map::is_empty),
+        FieldType::Optional(_) | FieldType::List(_) | FieldType::Map(_) | FieldType::Arguments => {
+            value.is_null()
+        }
     }
 }
 
 /// What Go starts with.
-fn zero(kind: &Type) -> Value {
+fn zero(kind: &FieldType) -> Value {
     match kind {
-        Type::Scalar(scalar) => scalar.zero(),
-        Type::Struct(_) | Type::Tree => Value::Object(Map::new()),
-        Type::Optional(_) | Type::List(_) | Type::Map(_) | Type::Arguments => Value::Null,
+        FieldType::Scalar(scalar) => scalar.zero(),
+        FieldType::Struct(_) | FieldType::Tree => Value::Object(Map::new()),
+        FieldType::Optional(_) | FieldType::List(_) | FieldType::Map(_) | FieldType::Arguments => Value::Null,
     }
 }
 
@@ -487,7 +495,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_that_stands_twice_is_called_by_its_kind_and_name() {
+    fn a_repeated_document_is_reported_by_kind_and_name() {
         let talos = TalosVersion::parse("1.13").unwrap();
         for (document, said) in [
             (

@@ -14,7 +14,7 @@ pub enum ManifestError {
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
     /// A document is not an object of Kubernetes.
-    #[error("document {nth} has no `{key}`: it is no object of Kubernetes")]
+    #[error("document {nth} has no `{key}`: it is not a Kubernetes object")]
     NoObject {
         /// Which document, counted from 1.
         nth: usize,
@@ -49,10 +49,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused() {
+    fn documents_that_are_not_objects_are_rejected() {
         assert_eq!(
             read("apiVersion: v1\nkind: A\n---\nhello\n").unwrap_err().to_string(),
-            "document 2 has no `apiVersion`: it is no object of Kubernetes"
+            "document 2 has no `apiVersion`: it is not a Kubernetes object"
         );
         assert!(read("a: [\n").is_err());
     }

@@ -143,7 +143,7 @@ pub fn decode(text: &str) -> Result<Vec<Value>, MetaError> {
 fn told(error: &DecodeError) -> String {
     match error {
         DecodeError::InvalidByte(place, _) => {
-            format!("character {} cannot stand there", place.saturating_add(1))
+            format!("character {} is not allowed there", place.saturating_add(1))
         }
         DecodeError::InvalidLength(length) => format!("it stops short after {length} characters"),
         DecodeError::InvalidLastSymbol { .. } | DecodeError::InvalidPadding => {
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_with_a_semicolon_is_told_of() {
+    fn a_value_with_a_semicolon_is_reported() {
         let values = [Value { key: 10, value: "a;b".to_owned() }, Value { key: 12, value: "c".to_owned() }];
 
         assert_eq!(cut(&values).collect::<Vec<_>>(), [10]);
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_base64_is_told_by_its_place() {
+    fn invalid_base64_is_located() {
         for (text, said) in [("MHhhP.Zv", "character 6"), ("MHhhPWZvb", "base64"), ("MHhhPWZvbw=", "base64")]
         {
             let error = decode(text).unwrap_err().to_string();
@@ -241,14 +241,14 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_stands_twice_is_found() {
+    fn a_repeated_key_is_found() {
         let values = [10, 12, 10, 10].map(|key| Value { key, value: String::new() });
 
         assert_eq!(repeated(&values).into_iter().collect::<Vec<_>>(), [10]);
     }
 
     #[test]
-    fn what_never_ends_is_not_unpacked() {
+    fn a_decompression_bomb_is_not_unpacked() {
         let bomb = base64::encode(pack(&vec![b'x'; 4 << 20]));
 
         assert!(matches!(decode(&bomb), Err(MetaError::Gzip(_))));
@@ -256,7 +256,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_encoded_is_decoded(all in prop::collection::vec((any::<u8>(), "[^;]{0,200}"), 1..5), gzip: bool) {
+        fn an_encoded_value_decodes(all in prop::collection::vec((any::<u8>(), "[^;]{0,200}"), 1..5), gzip: bool) {
             let values: Vec<_> = all.into_iter().map(|(key, value)| Value { key, value }).collect();
 
             prop_assert_eq!(decode(&encode(&values, gzip)), Ok(values));

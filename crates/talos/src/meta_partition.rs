@@ -39,7 +39,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Value>, AdvError> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
     /// Zero ends the values.
-    #[error("0 is no META key; want 1 to 255")]
+    #[error("0 is not a META key; want 1 to 255")]
     Key,
     /// They are too long.
     #[error("META values of {0} bytes together are too long; want at most {ROOM}, with 8 more for each")]
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_is_refused() {
+    fn an_oversized_value_is_rejected() {
         let most = "m".repeat(ROOM - 8);
 
         assert_eq!(read(&write(&[value(10, &most)]).unwrap()), Ok(vec![value(10, &most)]));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_copy_stands_in_for_the_first() {
+    fn the_second_copy_replaces_a_corrupt_first() {
         let mut bytes = write(&[value(10, "foo")]).unwrap();
         bytes[20] ^= 1;
         assert_eq!(read(&bytes), Ok(vec![value(10, "foo")]));

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_tells_whose_it_is_and_who_signed_it() {
+    fn a_certificate_has_subject_and_issuer() {
         let (der, _) = shown();
 
         let peer = Peer::read(&der).unwrap();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_certificate_and_no_pin_is_refused() {
+    fn invalid_certificates_and_pins_are_rejected() {
         assert_eq!(Peer::read(b"hello"), None);
         for text in ["", "aGVsbG8=", "not base64 at all", "sha256//abc"] {
             assert_eq!(Pin::parse(text), None, "{text}");

@@ -52,7 +52,7 @@ pub fn accepts_kubernetes(talos: &TalosVersion, kubernetes: &KubernetesVersion) 
 }
 
 /// The oldest and newest minor release ichor writes configurations for.
-pub fn known() -> (u16, u16) {
+pub fn known_releases() -> (u16, u16) {
     (RELEASES[0].0, RELEASES[RELEASES.len() - 1].0)
 }
 

@@ -8,8 +8,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use ichor_values::go_yaml::reader::{Body, Node};
-use ichor_values::go_yaml::scalar::{Leniency, Word};
+use ichor_values::go_yaml::reader::{YamlNode, YamlValue};
+use ichor_values::go_yaml::scalar::{Leniency, ScalarValue};
 use ichor_values::nearest;
 
 /// Something that does not fit.
@@ -29,15 +29,15 @@ impl fmt::Display for Fault {
 
 /// What nodes are to Go's types, and everything that does not fit.
 #[derive(Debug)]
-pub(super) struct Typed {
+pub(super) struct SchemaReader {
     leniency: Leniency,
     faults: Vec<Fault>,
 }
 
-impl Typed {
+impl SchemaReader {
     /// A reader that takes what the go-yaml of a program takes.
     pub(super) fn new(leniency: Leniency) -> Self {
-        Typed { leniency, faults: Vec::new() }
+        SchemaReader { leniency, faults: Vec::new() }
     }
 
     /// What was read, unless something did not fit.
@@ -46,31 +46,31 @@ impl Typed {
     }
 
     /// Notes that a node does not fit.
-    pub(super) fn fault(&mut self, node: &Node, reason: impl fmt::Display) {
+    pub(super) fn fault(&mut self, node: &YamlNode, reason: impl fmt::Display) {
         self.faults.push(Fault { line: node.line, reason: reason.to_string() });
     }
 
     /// A text. None for nothing at all, which is left out of lists.
-    pub(super) fn text(&mut self, node: &Node, path: &str) -> Option<String> {
+    pub(super) fn text(&mut self, node: &YamlNode, path: &str) -> Option<String> {
         match node.word() {
-            Some(Word::Null) => None,
-            Some(Word::Time(_)) if !self.leniency.dates => {
+            Some(ScalarValue::Null) => None,
+            Some(ScalarValue::Time(_)) if !self.leniency.dates => {
                 let text = node.text().unwrap_or_default();
                 self.fault(node, format_args!("`{path}` takes text, and {text} without quotes is a date"));
                 None
             }
             Some(_) => node.text().map(str::to_owned),
             None => {
-                self.fault(node, format_args!("{} takes text, not {}", told(path), name(node)));
+                self.fault(node, format_args!("{} takes text, not {}", describe_path(path), name(node)));
                 None
             }
         }
     }
 
     /// A boolean.
-    pub(super) fn flag(&mut self, node: &Node, path: &str) -> Option<bool> {
+    pub(super) fn flag(&mut self, node: &YamlNode, path: &str) -> Option<bool> {
         let word = node.word();
-        if let Some(Word::Null | Word::Merge) = word {
+        if let Some(ScalarValue::Null | ScalarValue::Merge) = word {
             return None;
         }
         let flag = word.and_then(|word| word.flag(node.text().unwrap_or_default()));
@@ -81,9 +81,9 @@ impl Typed {
     }
 
     /// A whole number between two.
-    pub(super) fn number(&mut self, node: &Node, path: &str, range: (i128, i128)) -> Option<i128> {
+    pub(super) fn number(&mut self, node: &YamlNode, path: &str, range: (i128, i128)) -> Option<i128> {
         let word = node.word();
-        if let Some(Word::Null | Word::Merge) = word {
+        if let Some(ScalarValue::Null | ScalarValue::Merge) = word {
             return None;
         }
         let number = word.and_then(|word| word.whole(self.leniency));
@@ -95,24 +95,28 @@ impl Typed {
     }
 
     /// The items of a list; none for nothing at all.
-    pub(super) fn items<'n>(&mut self, node: &'n Node, path: &str) -> Option<&'n [Node]> {
+    pub(super) fn items<'n>(&mut self, node: &'n YamlNode, path: &str) -> Option<&'n [YamlNode]> {
         match &node.body {
-            Body::List(items) => return Some(items),
-            _ if matches!(node.word(), Some(Word::Null | Word::Merge)) => {}
-            _ => self.fault(node, format_args!("{} takes a list, not {}", told(path), name(node))),
+            YamlValue::List(items) => return Some(items),
+            _ if matches!(node.word(), Some(ScalarValue::Null | ScalarValue::Merge)) => {}
+            _ => self.fault(node, format_args!("{} takes a list, not {}", describe_path(path), name(node))),
         }
         None
     }
 
     /// The entries of a map, with what merge keys bring; none for nothing at all.
-    pub(super) fn entries<'n>(&mut self, node: &'n Node, path: &str) -> Option<Vec<(String, &'n Node)>> {
+    pub(super) fn entries<'n>(
+        &mut self,
+        node: &'n YamlNode,
+        path: &str,
+    ) -> Option<Vec<(String, &'n YamlNode)>> {
         let Some(written) = node.entries() else {
-            if !matches!(node.word(), Some(Word::Null | Word::Merge)) {
-                self.fault(node, format_args!("{} takes a map, not {}", told(path), name(node)));
+            if !matches!(node.word(), Some(ScalarValue::Null | ScalarValue::Merge)) {
+                self.fault(node, format_args!("{} takes a map, not {}", describe_path(path), name(node)));
             }
             return None;
         };
-        let mut entries: Vec<(String, &Node)> = Vec::new();
+        let mut entries: Vec<(String, &YamlNode)> = Vec::new();
         let mut names = BTreeSet::new();
         let mut merges = Vec::new();
         for (key, value) in written {
@@ -129,7 +133,7 @@ impl Typed {
         if merges.len() > 1 {
             self.fault(node, "`<<` is written twice");
         }
-        for source in merges.into_iter().flat_map(Node::sources) {
+        for source in merges.into_iter().flat_map(YamlNode::sources) {
             if source.entries().is_none() {
                 self.fault(source, "`<<` takes a map");
                 continue;
@@ -144,12 +148,12 @@ impl Typed {
     }
 
     /// The entries of a map that knows its keys; unknown ones are faults.
-    pub(super) fn known<'n>(
+    pub(super) fn known_fields<'n>(
         &mut self,
-        node: &'n Node,
+        node: &'n YamlNode,
         path: &str,
         names: &[&str],
-    ) -> Option<Vec<(String, &'n Node)>> {
+    ) -> Option<Vec<(String, &'n YamlNode)>> {
         let entries = self.entries(node, path)?;
         for (name, value) in entries.iter().filter(|(name, _)| !names.contains(&name.as_str())) {
             let near = nearest(name, names.iter().copied());
@@ -162,15 +166,15 @@ impl Typed {
 }
 
 /// The place of a path of keys, for a person.
-fn told(path: &str) -> String {
+fn describe_path(path: &str) -> String {
     if path.is_empty() { "the document".to_owned() } else { format!("`{path}`") }
 }
 
-fn name(node: &Node) -> &'static str {
+fn name(node: &YamlNode) -> &'static str {
     match node.body {
-        Body::Plain(_) | Body::Text(_) => "a word",
-        Body::List(_) => "a list",
-        Body::Map(_) => "a map",
+        YamlValue::Plain(_) | YamlValue::Text(_) => "a word",
+        YamlValue::List(_) => "a list",
+        YamlValue::Map(_) => "a map",
     }
 }
 
@@ -183,7 +187,7 @@ mod tests {
     fn older_readers_take_more() {
         let node = yaml::first("a: 2001-01-01\nb: 1.5\n").unwrap().unwrap();
         let read = |leniency| {
-            let mut typed = Typed::new(leniency);
+            let mut typed = SchemaReader::new(leniency);
             let text = typed.text(node.get("a").unwrap(), "a");
             let number = typed.number(node.get("b").unwrap(), "b", (0, 9));
             typed.finish((text, number))
@@ -195,9 +199,9 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_stands_twice_is_a_fault() {
+    fn a_repeated_key_is_an_error() {
         let node = yaml::first("a: 1\nb: {<<: {a: 1}, <<: {}}\na: 2\n").unwrap().unwrap();
-        let mut typed = Typed::new(Leniency::NONE);
+        let mut typed = SchemaReader::new(Leniency::NONE);
 
         let entries = typed.entries(&node, "").unwrap();
         typed.entries(entries[1].1, "b");

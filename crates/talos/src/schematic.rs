@@ -11,12 +11,12 @@ use std::cmp::Ordering;
 use serde_json::{Value, json};
 
 use crate::digest;
-use crate::schema_reader::Typed;
+use crate::schema_reader::SchemaReader;
 use ichor_values::go_yaml::emit;
-use ichor_values::go_yaml::emit::{Inside, Node as Emits, Page};
+use ichor_values::go_yaml::emit::{Emit as Emits, EmitContext, Emitter};
 use ichor_values::go_yaml::reader as yaml;
-use ichor_values::go_yaml::reader::{Body, Node};
-use ichor_values::go_yaml::scalar::{Leniency, Word};
+use ichor_values::go_yaml::reader::{YamlNode, YamlValue};
+use ichor_values::go_yaml::scalar::{Leniency, ScalarValue};
 
 /// What every image of the Image Factory has among its extensions; its version is the id of the schematic.
 pub const EXTENSION: &str = "schematic";
@@ -52,17 +52,17 @@ pub struct Overlay {
     /// Its name in there.
     pub name: String,
     /// What it is told, sorted the way Go sorts.
-    options: Vec<(String, Plain)>,
+    options: Vec<(String, OptionValue)>,
 }
 
 /// A value of an overlay's options.
 #[derive(Clone, Debug, PartialEq)]
-enum Plain {
+enum OptionValue {
     /// Written without quotes.
     Word(String),
     Text(String),
-    List(Vec<Plain>),
-    Map(Vec<(String, Plain)>),
+    List(Vec<OptionValue>),
+    Map(Vec<(String, OptionValue)>),
 }
 
 /// Why a schematic is none.
@@ -94,10 +94,10 @@ impl Schematic {
     /// Reads a schematic from YAML or JSON. Documents after the first do not count, as for the factory.
     pub fn read(text: &str) -> Result<Schematic, SchematicError> {
         let root = yaml::first(text)?.ok_or(SchematicError::Empty)?;
-        let mut typed = Typed::new(Leniency::NONE);
+        let mut typed = SchemaReader::new(Leniency::NONE);
         let mut schematic = Schematic::default();
         for (name, value) in
-            typed.known(&root, "", &["owner", "overlay", "customization"]).unwrap_or_default()
+            typed.known_fields(&root, "", &["owner", "overlay", "customization"]).unwrap_or_default()
         {
             match name.as_str() {
                 "owner" => refuse_owner(&mut typed, value),
@@ -111,8 +111,8 @@ impl Schematic {
             .map_err(|faults| SchematicError::Faults(faults.iter().map(ToString::to_string).collect()))
     }
 
-    fn customize(&mut self, typed: &mut Typed, node: &Node) {
-        for (name, value) in typed.known(node, "customization", &CUSTOMIZATION).unwrap_or_default() {
+    fn customize(&mut self, typed: &mut SchemaReader, node: &YamlNode) {
+        for (name, value) in typed.known_fields(node, "customization", &CUSTOMIZATION).unwrap_or_default() {
             let path = format!("customization.{name}");
             match name.as_str() {
                 "embeddedMachineConfiguration" => self.embedded_config = text(typed, value, &path),
@@ -121,7 +121,7 @@ impl Schematic {
                 "bootloader" => self.bootloader = bootloader(typed, value, &path),
                 "systemExtensions" => {
                     for (name, value) in
-                        typed.known(value, &path, &["officialExtensions"]).unwrap_or_default()
+                        typed.known_fields(value, &path, &["officialExtensions"]).unwrap_or_default()
                     {
                         if name == "officialExtensions" {
                             self.extensions = texts(typed, value, &format!("{path}.{name}"));
@@ -130,7 +130,8 @@ impl Schematic {
                 }
                 "secureboot" => self.secure(typed, value, &path),
                 "diskImage" => {
-                    for (name, value) in typed.known(value, &path, &["sectorSize"]).unwrap_or_default() {
+                    for (name, value) in typed.known_fields(value, &path, &["sectorSize"]).unwrap_or_default()
+                    {
                         if name == "sectorSize" {
                             let size = typed.number(value, &format!("{path}.{name}"), (0, u64::MAX.into()));
                             self.sector_size = size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0);
@@ -142,9 +143,9 @@ impl Schematic {
         }
     }
 
-    fn secure(&mut self, typed: &mut Typed, node: &Node, path: &str) {
+    fn secure(&mut self, typed: &mut SchemaReader, node: &YamlNode, path: &str) {
         let names = ["enrollKeys", "includeWellKnownCertificates"];
-        for (name, value) in typed.known(node, path, &names).unwrap_or_default() {
+        for (name, value) in typed.known_fields(node, path, &names).unwrap_or_default() {
             let path = format!("{path}.{name}");
             match name.as_str() {
                 "enrollKeys" => self.enroll_keys = text(typed, value, &path),
@@ -174,96 +175,102 @@ impl Schematic {
     }
 
     /// Its fields in the factory's order, empty ones left out.
-    fn tree(&self) -> Plain {
+    fn tree(&self) -> OptionValue {
         let mut root = Vec::new();
         if self.overlay != Overlay::default() {
             let Overlay { image, name, options } = &self.overlay;
-            let mut overlay =
-                vec![entry("image", Plain::Text(image.clone())), entry("name", Plain::Text(name.clone()))];
+            let mut overlay = vec![
+                entry("image", OptionValue::Text(image.clone())),
+                entry("name", OptionValue::Text(name.clone())),
+            ];
             if !options.is_empty() {
-                overlay.push(entry("options", Plain::Map(options.clone())));
+                overlay.push(entry("options", OptionValue::Map(options.clone())));
             }
-            root.push(entry("overlay", Plain::Map(overlay)));
+            root.push(entry("overlay", OptionValue::Map(overlay)));
         }
-        root.push(entry("customization", Plain::Map(self.customization())));
-        Plain::Map(root)
+        root.push(entry("customization", OptionValue::Map(self.customization())));
+        OptionValue::Map(root)
     }
 
-    fn customization(&self) -> Vec<(String, Plain)> {
+    fn customization(&self) -> Vec<(String, OptionValue)> {
         let mut secure = Vec::new();
         push_text(&mut secure, "enrollKeys", &self.enroll_keys);
         if self.well_known_certificates {
-            secure.push(entry("includeWellKnownCertificates", Plain::Word("true".to_owned())));
+            secure.push(entry("includeWellKnownCertificates", OptionValue::Word("true".to_owned())));
         }
         let meta = self.meta.iter().map(|(key, value)| {
-            Plain::Map(vec![
-                entry("key", Plain::Word(key.to_string())),
-                entry("value", Plain::Text(value.clone())),
+            OptionValue::Map(vec![
+                entry("key", OptionValue::Word(key.to_string())),
+                entry("value", OptionValue::Text(value.clone())),
             ])
         });
         let mut all = Vec::new();
         push_text(&mut all, "embeddedMachineConfiguration", &self.embedded_config);
-        push_list(&mut all, "extraKernelArgs", self.kernel_args.iter().cloned().map(Plain::Text).collect());
+        push_list(
+            &mut all,
+            "extraKernelArgs",
+            self.kernel_args.iter().cloned().map(OptionValue::Text).collect(),
+        );
         push_list(&mut all, "meta", meta.collect());
         let mut extensions = Vec::new();
         push_list(
             &mut extensions,
             "officialExtensions",
-            self.extensions.iter().cloned().map(Plain::Text).collect(),
+            self.extensions.iter().cloned().map(OptionValue::Text).collect(),
         );
         push_map(&mut all, "systemExtensions", extensions);
         push_text(&mut all, "bootloader", &self.bootloader);
         push_map(&mut all, "secureboot", secure);
         if self.sector_size != 0 {
-            let size = entry("sectorSize", Plain::Word(self.sector_size.to_string()));
-            all.push(entry("diskImage", Plain::Map(vec![size])));
+            let size = entry("sectorSize", OptionValue::Word(self.sector_size.to_string()));
+            all.push(entry("diskImage", OptionValue::Map(vec![size])));
         }
         all
     }
 }
 
 /// Owners are for the enterprise edition of the factory.
-fn refuse_owner(typed: &mut Typed, node: &Node) {
+fn refuse_owner(typed: &mut SchemaReader, node: &YamlNode) {
     if typed.text(node, "owner").is_some_and(|owner| !owner.is_empty()) {
         typed.fault(node, "`owner` is for the enterprise edition of the factory");
     }
 }
 
-fn entry(name: &str, value: Plain) -> (String, Plain) {
+fn entry(name: &str, value: OptionValue) -> (String, OptionValue) {
     (name.to_owned(), value)
 }
 
-fn push_text(entries: &mut Vec<(String, Plain)>, name: &str, text: &str) {
+fn push_text(entries: &mut Vec<(String, OptionValue)>, name: &str, text: &str) {
     if !text.is_empty() {
-        entries.push(entry(name, Plain::Text(text.to_owned())));
+        entries.push(entry(name, OptionValue::Text(text.to_owned())));
     }
 }
 
-fn push_list(entries: &mut Vec<(String, Plain)>, name: &str, items: Vec<Plain>) {
+fn push_list(entries: &mut Vec<(String, OptionValue)>, name: &str, items: Vec<OptionValue>) {
     if !items.is_empty() {
-        entries.push(entry(name, Plain::List(items)));
+        entries.push(entry(name, OptionValue::List(items)));
     }
 }
 
-fn push_map(entries: &mut Vec<(String, Plain)>, name: &str, map: Vec<(String, Plain)>) {
+fn push_map(entries: &mut Vec<(String, OptionValue)>, name: &str, map: Vec<(String, OptionValue)>) {
     if !map.is_empty() {
-        entries.push(entry(name, Plain::Map(map)));
+        entries.push(entry(name, OptionValue::Map(map)));
     }
 }
 
-fn text(typed: &mut Typed, node: &Node, path: &str) -> String {
+fn text(typed: &mut SchemaReader, node: &YamlNode, path: &str) -> String {
     typed.text(node, path).unwrap_or_default()
 }
 
-fn texts(typed: &mut Typed, node: &Node, path: &str) -> Vec<String> {
+fn texts(typed: &mut SchemaReader, node: &YamlNode, path: &str) -> Vec<String> {
     let items = typed.items(node, path).unwrap_or_default();
     items.iter().filter_map(|item| typed.text(item, path)).collect()
 }
 
-fn metas(typed: &mut Typed, node: &Node, path: &str) -> Vec<(u8, String)> {
+fn metas(typed: &mut SchemaReader, node: &YamlNode, path: &str) -> Vec<(u8, String)> {
     let mut all = Vec::new();
     for item in typed.items(node, path).unwrap_or_default() {
-        let Some(entries) = typed.known(item, path, &["key", "value"]) else { continue };
+        let Some(entries) = typed.known_fields(item, path, &["key", "value"]) else { continue };
         let mut meta = (0, String::new());
         for (name, value) in entries {
             let path = format!("{path}.{name}");
@@ -287,9 +294,11 @@ impl Overlay {
         Overlay { image: image.into(), name: name.into(), options: Vec::new() }
     }
 
-    fn read(typed: &mut Typed, node: &Node) -> Overlay {
+    fn read(typed: &mut SchemaReader, node: &YamlNode) -> Overlay {
         let mut overlay = Overlay::default();
-        for (name, value) in typed.known(node, "overlay", &["image", "name", "options"]).unwrap_or_default() {
+        for (name, value) in
+            typed.known_fields(node, "overlay", &["image", "name", "options"]).unwrap_or_default()
+        {
             match name.as_str() {
                 "image" => overlay.image = text(typed, value, "overlay.image"),
                 "name" => overlay.name = text(typed, value, "overlay.name"),
@@ -301,42 +310,44 @@ impl Overlay {
     }
 }
 
-fn sorted(typed: &mut Typed, node: &Node, path: &str) -> Vec<(String, Plain)> {
+fn sorted(typed: &mut SchemaReader, node: &YamlNode, path: &str) -> Vec<(String, OptionValue)> {
     let entries = typed.entries(node, path).unwrap_or_default();
     let mut entries: Vec<_> =
-        entries.into_iter().map(|(name, value)| (name, Plain::read(typed, value, path))).collect();
+        entries.into_iter().map(|(name, value)| (name, OptionValue::read(typed, value, path))).collect();
     entries.sort_by(|(one, _), (other, _)| order(one, other));
     entries
 }
 
-impl Plain {
-    fn read(typed: &mut Typed, node: &Node, path: &str) -> Plain {
+impl OptionValue {
+    fn read(typed: &mut SchemaReader, node: &YamlNode, path: &str) -> OptionValue {
         let text = match &node.body {
-            Body::List(items) => {
-                return Plain::List(items.iter().map(|item| Plain::read(typed, item, path)).collect());
+            YamlValue::List(items) => {
+                return OptionValue::List(
+                    items.iter().map(|item| OptionValue::read(typed, item, path)).collect(),
+                );
             }
-            Body::Map(_) => return Plain::Map(sorted(typed, node, path)),
-            Body::Plain(text) | Body::Text(text) => text,
+            YamlValue::Map(_) => return OptionValue::Map(sorted(typed, node, path)),
+            YamlValue::Plain(text) | YamlValue::Text(text) => text,
         };
-        match node.word().unwrap_or(Word::Text) {
-            Word::Null | Word::Merge => Plain::Word("null".to_owned()),
-            Word::Bool(flag) => Plain::Word(flag.to_string()),
-            Word::Int(number) => Plain::Word(number.to_string()),
-            Word::Uint(number) => Plain::Word(number.to_string()),
-            Word::Float(number) => Plain::Word(emit::float(number)),
-            Word::Time(time) => Plain::Word(time),
-            Word::Text => Plain::Text(text.clone()),
+        match node.word().unwrap_or(ScalarValue::Text) {
+            ScalarValue::Null | ScalarValue::Merge => OptionValue::Word("null".to_owned()),
+            ScalarValue::Bool(flag) => OptionValue::Word(flag.to_string()),
+            ScalarValue::Int(number) => OptionValue::Word(number.to_string()),
+            ScalarValue::Uint(number) => OptionValue::Word(number.to_string()),
+            ScalarValue::Float(number) => OptionValue::Word(emit::float(number)),
+            ScalarValue::Time(time) => OptionValue::Word(time),
+            ScalarValue::Text => OptionValue::Text(text.clone()),
         }
     }
 }
 
-impl Emits for Plain {
-    fn write(&self, page: &mut Page, inside: Inside) {
+impl Emits for OptionValue {
+    fn write(&self, page: &mut Emitter, inside: EmitContext) {
         match self {
-            Plain::Word(word) => page.plain(word),
-            Plain::Text(text) => page.text(text, inside),
-            Plain::List(items) => page.list(items, inside),
-            Plain::Map(entries) => {
+            OptionValue::Word(word) => page.plain(word),
+            OptionValue::Text(text) => page.text(text, inside),
+            OptionValue::List(items) => page.list(items, inside),
+            OptionValue::Map(entries) => {
                 page.map(entries.iter().map(|(name, value)| (name.as_str(), value)), inside);
             }
         }
@@ -346,7 +357,7 @@ impl Emits for Plain {
 /// What the factory's code takes for a boot loader. Its manual has `auto` besides, which the code refuses.
 const BOOTLOADERS: [&str; 4] = ["none", "dual-boot", "sd-boot", "grub"];
 
-fn bootloader(typed: &mut Typed, node: &Node, path: &str) -> String {
+fn bootloader(typed: &mut SchemaReader, node: &YamlNode, path: &str) -> String {
     let Some(text) = typed.text(node, path) else { return String::new() };
     let word = text.to_lowercase();
     match BOOTLOADERS.iter().find(|known| **known == word) {
@@ -354,7 +365,7 @@ fn bootloader(typed: &mut Typed, node: &Node, path: &str) -> String {
         Some(known) => (*known).to_owned(),
         None => {
             let known = BOOTLOADERS[1..].join(", ");
-            typed.fault(node, format_args!("`{path}` takes {known}; left out, the factory chooses"));
+            typed.fault(node, format_args!("`{path}` takes {known}; by default the factory chooses"));
             String::new()
         }
     }
@@ -420,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_counts_as_empty_and_words_as_text() {
+    fn null_is_empty_and_words_are_text() {
         let text = "customization: {extraKernelArgs: [1, ~, on, 1.10], bootloader: SD-Boot, meta: ~, secureboot: \
                     {includeWellKnownCertificates: on, enrollKeys: off}}";
 

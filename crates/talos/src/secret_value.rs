@@ -173,12 +173,12 @@ fn names_password(value: &str) -> bool {
 /// The keys under which a schematic holds a secret: anybody can read what a factory was given.
 pub fn in_schematic(schematic: &Value) -> Vec<String> {
     let mut keys = Vec::new();
-    let embedded = document::at(schematic, "/customization/embeddedMachineConfiguration");
+    let embedded = document::value_at(schematic, "/customization/embeddedMachineConfiguration");
     if embedded.and_then(Value::as_str).is_some_and(in_config) {
         keys.push("customization.embeddedMachineConfiguration".to_owned());
     }
     for (nth, meta) in document::items(schematic, "/customization/meta") {
-        if document::at(meta, "/value").and_then(Value::as_str).is_some_and(in_config) {
+        if document::value_at(meta, "/value").and_then(Value::as_str).is_some_and(in_config) {
             keys.push(format!("customization.meta[{nth}].value"));
         }
     }
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_secret_is_left_alone() {
+    fn values_without_secrets_stay() {
         let text = "machine: {token: '', ca: {key: '******'}, env: {TS_AUTHKEY: '${TS_AUTHKEY}'}, kubelet: {extraConfig: \
                     {automountServiceAccountToken: true}}, files: [{content: 'A=b', path: /var/x}]}\ncluster: {secret: \
                     {$patch: delete}, ca: {crt: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0t}}";
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_has_no_secret_and_keeps_the_rest() {
+    fn secrets_are_redacted_and_the_rest_is_kept() {
         let text = "machine: {type: worker, token: abcdef.0123456789abcdef, ca: {crt: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0t, key: a}, \
                     files: [{path: /var/x, content: 'a: b'}], systemDiskEncryption: {state: {keys: [{static: {passphrase: b}}]}}}\n---\n\
                     {apiVersion: v1alpha1, kind: SideroLinkConfig, apiUrl: 'https://omni.sol/?jointoken=c', other: 'http://u:p@h/'}";

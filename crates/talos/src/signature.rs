@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn each_asset_is_known_by_its_mark() {
+    fn every_asset_is_detected_by_its_signature() {
         for (asset, from, mark) in [
             (Asset::Kernel, 0x202, &b"HdrS"[..]),
             (Asset::Kernel, 0x38, b"ARM\x64"),

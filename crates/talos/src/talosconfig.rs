@@ -33,7 +33,7 @@ mod tests {
     use crate::secrets::Bundle;
 
     #[test]
-    fn it_holds_one_context() {
+    fn a_talosconfig_has_one_context() {
         let bundle = Bundle::read(include_str!("../tests/data/secrets-check/001-ok.yaml")).unwrap();
         let addresses = ["10.0.0.1".to_owned(), "fd00::1".to_owned()];
 

@@ -1,6 +1,6 @@
 //! `cluster.ClusterService`.
 
-use super::common::{Duration, Metadata};
+use super::common::{Duration, ResponseMetadata};
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct HealthCheckRequest {
@@ -22,7 +22,7 @@ pub struct ClusterInfo {
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct HealthCheckProgress {
     #[prost(message, optional, tag = "1")]
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<ResponseMetadata>,
     #[prost(string, tag = "2")]
     pub message: String,
 }

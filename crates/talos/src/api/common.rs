@@ -2,7 +2,7 @@
 
 /// Whose answer it is, where a control plane asked several nodes.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Metadata {
+pub struct ResponseMetadata {
     #[prost(string, tag = "1")]
     pub hostname: String,
     /// Why that node did not answer.
@@ -14,7 +14,7 @@ pub struct Metadata {
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Data {
     #[prost(message, optional, tag = "1")]
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<ResponseMetadata>,
     #[prost(bytes = "vec", tag = "2")]
     pub bytes: Vec<u8>,
 }

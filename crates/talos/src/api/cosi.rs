@@ -13,7 +13,7 @@ pub struct GetRequest {
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct GetResponse {
     #[prost(message, optional, tag = "1")]
-    pub resource: Option<Resource>,
+    pub resource: Option<ResourceMessage>,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
@@ -27,7 +27,7 @@ pub struct ListRequest {
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ListResponse {
     #[prost(message, optional, tag = "1")]
-    pub resource: Option<Resource>,
+    pub resource: Option<ResourceMessage>,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
@@ -55,13 +55,13 @@ pub struct WatchOptions {
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct WatchResponse {
     #[prost(message, repeated, tag = "1")]
-    pub event: Vec<Event>,
+    pub event: Vec<WatchEvent>,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Event {
+pub struct WatchEvent {
     #[prost(message, optional, tag = "1")]
-    pub resource: Option<Resource>,
+    pub resource: Option<ResourceMessage>,
     #[prost(enumeration = "EventType", tag = "2")]
     pub event_type: i32,
     #[prost(string, tag = "4")]
@@ -79,15 +79,15 @@ pub enum EventType {
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Resource {
+pub struct ResourceMessage {
     #[prost(message, optional, tag = "1")]
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<ResourceMetadata>,
     #[prost(message, optional, tag = "2")]
     pub spec: Option<Spec>,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Metadata {
+pub struct ResourceMetadata {
     #[prost(string, tag = "1")]
     pub namespace: String,
     #[prost(string, tag = "2")]

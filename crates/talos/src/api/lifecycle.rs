@@ -3,7 +3,7 @@
 use super::common::Containerd;
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct UpgradeRequest {
+pub struct LifecycleUpgradeRequest {
     #[prost(message, optional, tag = "1")]
     pub containerd: Option<Containerd>,
     #[prost(message, optional, tag = "2")]
@@ -18,19 +18,19 @@ pub struct Source {
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct UpgradeResponse {
+pub struct LifecycleUpgradeResponse {
     #[prost(message, optional, tag = "1")]
     pub progress: Option<Progress>,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Progress {
-    #[prost(oneof = "Said", tags = "1, 2")]
-    pub response: Option<Said>,
+    #[prost(oneof = "UpgradeOutput", tags = "1, 2")]
+    pub response: Option<UpgradeOutput>,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Oneof)]
-pub enum Said {
+pub enum UpgradeOutput {
     #[prost(string, tag = "1")]
     Message(String),
     /// The installer ended; anything but 0 is a failure, which is no error of the call.

@@ -1,6 +1,6 @@
 //! `machine.MachineService`.
 
-use super::common::{Any, Metadata};
+use super::common::{Any, ResponseMetadata};
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct VersionResponse {
@@ -11,7 +11,7 @@ pub struct VersionResponse {
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Version {
     #[prost(message, optional, tag = "1")]
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<ResponseMetadata>,
     #[prost(message, optional, tag = "2")]
     pub version: Option<VersionInfo>,
     #[prost(message, optional, tag = "3")]
@@ -62,7 +62,7 @@ pub struct ApplyConfigurationResponse {
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ApplyConfiguration {
     #[prost(message, optional, tag = "1")]
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<ResponseMetadata>,
     #[prost(string, repeated, tag = "2")]
     pub warnings: Vec<String>,
     #[prost(enumeration = "ApplyMode", tag = "3")]
@@ -75,13 +75,13 @@ pub struct ApplyConfiguration {
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct PlainResponse {
     #[prost(message, repeated, tag = "1")]
-    pub messages: Vec<Plain>,
+    pub messages: Vec<EmptyResponse>,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Plain {
+pub struct EmptyResponse {
     #[prost(message, optional, tag = "1")]
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<ResponseMetadata>,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
@@ -93,7 +93,7 @@ pub struct ServiceListResponse {
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ServiceList {
     #[prost(message, optional, tag = "1")]
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<ResponseMetadata>,
     #[prost(message, repeated, tag = "2")]
     pub services: Vec<ServiceInfo>,
 }
@@ -179,9 +179,9 @@ pub struct EventsRequest {
 
 /// One event; the first of a stream is empty.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Event {
+pub struct MachineEvent {
     #[prost(message, optional, tag = "1")]
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<ResponseMetadata>,
     #[prost(message, optional, tag = "2")]
     pub data: Option<Any>,
     #[prost(string, tag = "3")]
@@ -208,7 +208,7 @@ pub struct MachineStatusEvent {
     #[prost(enumeration = "Stage", tag = "1")]
     pub stage: i32,
     #[prost(message, optional, tag = "2")]
-    pub status: Option<MachineStatus>,
+    pub status: Option<MachineStatusMessage>,
 }
 
 /// What a machine is doing.
@@ -226,15 +226,15 @@ pub enum Stage {
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct MachineStatus {
+pub struct MachineStatusMessage {
     #[prost(bool, tag = "1")]
     pub ready: bool,
     #[prost(message, repeated, tag = "2")]
-    pub unmet_conditions: Vec<UnmetCondition>,
+    pub unmet_conditions: Vec<UnmetConditionMessage>,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct UnmetCondition {
+pub struct UnmetConditionMessage {
     #[prost(string, tag = "1")]
     pub name: String,
     #[prost(string, tag = "2")]
@@ -289,7 +289,7 @@ pub struct ActionResponse {
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Action {
     #[prost(message, optional, tag = "1")]
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<ResponseMetadata>,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
@@ -307,7 +307,7 @@ pub struct UpgradeResponse {
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Upgrade {
     #[prost(message, optional, tag = "1")]
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<ResponseMetadata>,
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
@@ -333,7 +333,7 @@ pub struct EtcdMemberListResponse {
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct EtcdMembers {
     #[prost(message, optional, tag = "1")]
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<ResponseMetadata>,
     #[prost(message, repeated, tag = "3")]
     pub members: Vec<EtcdMember>,
 }
@@ -357,7 +357,7 @@ pub struct EtcdStatusResponse {
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct EtcdStatus {
     #[prost(message, optional, tag = "1")]
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<ResponseMetadata>,
     #[prost(message, optional, tag = "2")]
     pub member_status: Option<EtcdMemberStatus>,
 }
@@ -389,7 +389,7 @@ pub struct EtcdForfeitLeadershipResponse {
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct EtcdForfeitLeadership {
     #[prost(message, optional, tag = "1")]
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<ResponseMetadata>,
     /// Who leads now; empty where this one did not.
     #[prost(string, tag = "2")]
     pub member: String,
@@ -404,7 +404,7 @@ pub struct EtcdAlarmListResponse {
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct EtcdAlarms {
     #[prost(message, optional, tag = "1")]
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<ResponseMetadata>,
     #[prost(message, repeated, tag = "2")]
     pub member_alarms: Vec<EtcdAlarm>,
 }

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 
 use super::environment::{field, type_named};
-use super::expression::{Expression, Kind, Loop};
+use super::expression::{Expression, ExpressionKind, Loop};
 use super::library::Signature;
 
-use super::types::{Known, Type, more_general};
+use super::types::{CelType, TypeBindings, more_general};
 use super::{CelError, Environment};
 use ichor_values::TalosVersion;
 
@@ -21,8 +21,8 @@ pub(crate) fn check(
     expression: &Expression,
     environment: Environment,
     talos: &TalosVersion,
-) -> Result<Type, CelError> {
-    let mut checker = Checker { environment, talos, known: Known::default(), locals: Vec::new() };
+) -> Result<CelType, CelError> {
+    let mut checker = Checker { environment, talos, known: TypeBindings::default(), locals: Vec::new() };
     let found = checker.check(expression)?;
     Ok(checker.known.resolve(&found))
 }
@@ -30,44 +30,48 @@ pub(crate) fn check(
 struct Checker<'e> {
     environment: Environment,
     talos: &'e TalosVersion,
-    known: Known,
-    locals: Vec<(String, Type)>,
+    known: TypeBindings,
+    locals: Vec<(String, CelType)>,
 }
 
 impl Checker<'_> {
-    fn check(&mut self, expression: &Expression) -> Result<Type, CelError> {
+    fn check(&mut self, expression: &Expression) -> Result<CelType, CelError> {
         let column = expression.column;
         match &expression.kind {
-            Kind::Null => Ok(Type::Null),
-            Kind::Bool => Ok(Type::Bool),
-            Kind::Int => Ok(Type::Int),
-            Kind::Uint => Ok(Type::Uint),
-            Kind::Double => Ok(Type::Double),
-            Kind::Text => Ok(Type::Text),
-            Kind::Bytes => Ok(Type::Bytes),
-            Kind::Name(name) => {
+            ExpressionKind::Null => Ok(CelType::Null),
+            ExpressionKind::Bool => Ok(CelType::Bool),
+            ExpressionKind::Int => Ok(CelType::Int),
+            ExpressionKind::Uint => Ok(CelType::Uint),
+            ExpressionKind::Double => Ok(CelType::Double),
+            ExpressionKind::Text => Ok(CelType::Text),
+            ExpressionKind::Bytes => Ok(CelType::Bytes),
+            ExpressionKind::Name(name) => {
                 self.name(name).ok_or_else(|| CelError::new(column, format!("`{name}` is not declared here")))
             }
-            Kind::Select { operand, field, optional } => match self.qualified(expression) {
+            ExpressionKind::Select { operand, field, optional } => match self.qualified(expression) {
                 Some(found) => Ok(found),
                 None => self.select(operand, field, *optional, column),
             },
-            Kind::Has { operand, field } => self.select(operand, field, false, column).map(|_| Type::Bool),
-            Kind::Call { function, target, arguments } => {
+            ExpressionKind::Has { operand, field } => {
+                self.select(operand, field, false, column).map(|_| CelType::Bool)
+            }
+            ExpressionKind::Call { function, target, arguments } => {
                 self.call(function, target.as_deref(), arguments, column)
             }
-            Kind::List(items) => self.list(items),
-            Kind::Map(entries) => self.map(entries),
-            Kind::Message { name, fields } => self.message(name, fields, column),
-            Kind::Loop { name, range, variable, bodies } => self.over(*name, range, variable, bodies),
+            ExpressionKind::List(items) => self.list(items),
+            ExpressionKind::Map(entries) => self.map(entries),
+            ExpressionKind::Message { name, fields } => self.message(name, fields, column),
+            ExpressionKind::Loop { name, range, variable, bodies } => {
+                self.check_loop(*name, range, variable, bodies)
+            }
         }
     }
 
-    fn local(&self, name: &str) -> Option<&Type> {
+    fn local(&self, name: &str) -> Option<&CelType> {
         self.locals.iter().rev().find(|(local, _)| local == name).map(|(_, found)| found)
     }
 
-    fn name(&self, name: &str) -> Option<Type> {
+    fn name(&self, name: &str) -> Option<CelType> {
         if let Some(found) = self.local(name) {
             return Some(found.clone());
         }
@@ -76,13 +80,13 @@ impl Checker<'_> {
             return Some(found);
         }
         if name.strip_prefix(ENUMERATIONS).is_some_and(|rest| rest.split('.').count() == 2) {
-            return Some(Type::Int);
+            return Some(CelType::Int);
         }
-        type_named(name, self.environment.has_optionals()).map(|found| Type::Kind(Box::new(found)))
+        type_named(name, self.environment.has_optionals()).map(|found| CelType::Kind(Box::new(found)))
     }
 
     /// The type of names with dots between them, where the whole is declared.
-    fn qualified(&self, expression: &Expression) -> Option<Type> {
+    fn qualified(&self, expression: &Expression) -> Option<CelType> {
         let name = dotted(expression)?;
         let first = name.split('.').next().unwrap_or_default();
         if self.local(first).is_some() { None } else { self.name(&name) }
@@ -94,21 +98,21 @@ impl Checker<'_> {
         name: &str,
         optional: bool,
         column: usize,
-    ) -> Result<Type, CelError> {
+    ) -> Result<CelType, CelError> {
         let found = self.check(operand)?;
         let (of, was_optional) = unwrap(self.known.resolve(&found));
         let result = match &of {
-            Type::Map(_, value) => (**value).clone(),
-            Type::Message(message) => field(message, name, self.talos)
+            CelType::Map(_, value) => (**value).clone(),
+            CelType::Message(message) => field(message, name, self.talos)
                 .ok_or_else(|| CelError::new(column, format!("{message} has no field `{name}`")))?,
-            Type::Unknown(_) => {
-                self.known.unify(&Type::Dyn, &of);
-                Type::Dyn
+            CelType::Unknown(_) => {
+                self.known.unify(&CelType::Dyn, &of);
+                CelType::Dyn
             }
-            Type::Dyn => Type::Dyn,
+            CelType::Dyn => CelType::Dyn,
             other => return Err(CelError::new(column, format!("a value of type {other} has no fields"))),
         };
-        Ok(if optional || was_optional { Type::optional(result) } else { result })
+        Ok(if optional || was_optional { CelType::optional(result) } else { result })
     }
 
     fn call(
@@ -117,7 +121,7 @@ impl Checker<'_> {
         target: Option<&Expression>,
         arguments: &[Expression],
         column: usize,
-    ) -> Result<Type, CelError> {
+    ) -> Result<CelType, CelError> {
         let mut types = Vec::new();
         for argument in arguments {
             types.push(self.check(argument)?);
@@ -137,19 +141,19 @@ impl Checker<'_> {
         }
         let signatures = self.environment.function(function);
         if signatures.is_empty() {
-            return Err(CelError::new(column, format!("there is no function `{function}` here")));
+            return Err(CelError::new(column, format!("unknown function `{function}`")));
         }
         self.fitting(function, &signatures, &types, target.is_some(), column)
     }
 
-    fn all_true(&mut self, parts: &[Expression], types: &[Type]) -> Result<Type, CelError> {
+    fn all_true(&mut self, parts: &[Expression], types: &[CelType]) -> Result<CelType, CelError> {
         for (part, found) in parts.iter().zip(types) {
-            self.expect(found, &Type::Bool, part.column)?;
+            self.expect(found, &CelType::Bool, part.column)?;
         }
-        Ok(Type::Bool)
+        Ok(CelType::Bool)
     }
 
-    fn expect(&mut self, found: &Type, wanted: &Type, column: usize) -> Result<(), CelError> {
+    fn expect(&mut self, found: &CelType, wanted: &CelType, column: usize) -> Result<(), CelError> {
         if self.known.unify(found, wanted) {
             return Ok(());
         }
@@ -162,23 +166,23 @@ impl Checker<'_> {
         &mut self,
         function: &str,
         signatures: &[Signature],
-        arguments: &[Type],
+        arguments: &[CelType],
         member: bool,
         column: usize,
-    ) -> Result<Type, CelError> {
-        let mut result: Option<Type> = None;
+    ) -> Result<CelType, CelError> {
+        let mut result: Option<CelType> = None;
         for signature in signatures.iter().filter(|signature| signature.member == member) {
             if signature.arguments.len() != arguments.len() {
                 continue;
             }
             let mut parameters = BTreeMap::new();
-            let wanted: Vec<Type> = signature
+            let wanted: Vec<CelType> = signature
                 .arguments
                 .iter()
                 .map(|argument| self.instantiate(argument, &mut parameters))
                 .collect();
             let gives = self.instantiate(&signature.result, &mut parameters);
-            let pairs: Vec<(&Type, &Type)> = arguments.iter().zip(&wanted).collect();
+            let pairs: Vec<(&CelType, &CelType)> = arguments.iter().zip(&wanted).collect();
             if !self.known.unify_all(&pairs) {
                 continue;
             }
@@ -186,7 +190,7 @@ impl Checker<'_> {
             result = Some(match result {
                 None => gives,
                 Some(before) if before == gives => before,
-                Some(_) => Type::Dyn,
+                Some(_) => CelType::Dyn,
             });
         }
         result.ok_or_else(|| {
@@ -198,46 +202,46 @@ impl Checker<'_> {
     }
 
     /// A type of a signature with its parameters replaced by types that are still to be found.
-    fn instantiate(&mut self, of: &Type, parameters: &mut BTreeMap<char, Type>) -> Type {
+    fn instantiate(&mut self, of: &CelType, parameters: &mut BTreeMap<char, CelType>) -> CelType {
         match of {
-            Type::Parameter(name) => parameters.entry(*name).or_insert_with(|| self.known.fresh()).clone(),
+            CelType::Parameter(name) => parameters.entry(*name).or_insert_with(|| self.known.fresh()).clone(),
             _ => of.map_parts(|part| self.instantiate(part, parameters)),
         }
     }
 
     /// The type of both; types that do not go together leave it open.
-    fn join(&mut self, before: Option<Type>, next: Type) -> Type {
+    fn join(&mut self, before: Option<CelType>, next: CelType) -> CelType {
         match before {
             None => next,
             Some(before) if self.known.unify(&before, &next) => more_general(before, next),
-            Some(_) => Type::Dyn,
+            Some(_) => CelType::Dyn,
         }
     }
 
-    fn item(&mut self, optional: bool, item: &Expression) -> Result<Type, CelError> {
+    fn item(&mut self, optional: bool, item: &Expression) -> Result<CelType, CelError> {
         let found = self.check(item)?;
         if !optional {
             return Ok(found);
         }
         match unwrap(self.known.resolve(&found)) {
             (inner, true) => Ok(inner),
-            (Type::Dyn, false) => Ok(Type::Dyn),
+            (CelType::Dyn, false) => Ok(CelType::Dyn),
             (other, false) => {
                 Err(CelError::new(item.column, format!("this is of type {other}, and an optional is wanted")))
             }
         }
     }
 
-    fn list(&mut self, items: &[(bool, Expression)]) -> Result<Type, CelError> {
+    fn list(&mut self, items: &[(bool, Expression)]) -> Result<CelType, CelError> {
         let mut of = None;
         for (optional, item) in items {
             let found = self.item(*optional, item)?;
             of = Some(self.join(of, found));
         }
-        Ok(Type::list(of.unwrap_or_else(|| self.known.fresh())))
+        Ok(CelType::list(of.unwrap_or_else(|| self.known.fresh())))
     }
 
-    fn map(&mut self, entries: &[(bool, Expression, Expression)]) -> Result<Type, CelError> {
+    fn map(&mut self, entries: &[(bool, Expression, Expression)]) -> Result<CelType, CelError> {
         let (mut keys, mut values) = (None, None);
         for (optional, key, value) in entries {
             let found = self.check(key)?;
@@ -247,7 +251,7 @@ impl Checker<'_> {
         }
         let key = keys.unwrap_or_else(|| self.known.fresh());
         let value = values.unwrap_or_else(|| self.known.fresh());
-        Ok(Type::Map(Box::new(key), Box::new(value)))
+        Ok(CelType::Map(Box::new(key), Box::new(value)))
     }
 
     fn message(
@@ -255,9 +259,9 @@ impl Checker<'_> {
         name: &str,
         fields: &[(bool, String, Expression)],
         column: usize,
-    ) -> Result<Type, CelError> {
-        let Some(Type::Message(message)) = type_named(name, false) else {
-            return Err(CelError::new(column, format!("there is no message `{name}` here")));
+    ) -> Result<CelType, CelError> {
+        let Some(CelType::Message(message)) = type_named(name, false) else {
+            return Err(CelError::new(column, format!("unknown message type `{name}`")));
         };
         for (optional, name, value) in fields {
             let found = self.item(*optional, value)?;
@@ -265,26 +269,26 @@ impl Checker<'_> {
                 .ok_or_else(|| CelError::new(value.column, format!("{message} has no field `{name}`")))?;
             self.expect(&found, &wanted, value.column)?;
         }
-        Ok(Type::Message(message))
+        Ok(CelType::Message(message))
     }
 
-    fn over(
+    fn check_loop(
         &mut self,
         name: Loop,
         range: &Expression,
         variable: &str,
         bodies: &[Expression],
-    ) -> Result<Type, CelError> {
+    ) -> Result<CelType, CelError> {
         let found = self.check(range)?;
         let resolved = self.known.resolve(&found);
         let optional = matches!(name, Loop::OptionalMap | Loop::OptionalFlatMap);
         let each = match &resolved {
-            Type::Optional(value) if optional => (**value).clone(),
-            Type::List(item) if !optional => (**item).clone(),
-            Type::Map(key, _) if !optional => (**key).clone(),
-            Type::Dyn | Type::Unknown(_) => {
-                self.known.unify(&Type::Dyn, &resolved);
-                Type::Dyn
+            CelType::Optional(value) if optional => (**value).clone(),
+            CelType::List(item) if !optional => (**item).clone(),
+            CelType::Map(key, _) if !optional => (**key).clone(),
+            CelType::Dyn | CelType::Unknown(_) => {
+                self.known.unify(&CelType::Dyn, &resolved);
+                CelType::Dyn
             }
             other => {
                 let wanted = if optional { "an optional" } else { "a list or a map" };
@@ -300,7 +304,7 @@ impl Checker<'_> {
         result
     }
 
-    fn body(&mut self, name: Loop, each: Type, bodies: &[Expression]) -> Result<Type, CelError> {
+    fn body(&mut self, name: Loop, each: CelType, bodies: &[Expression]) -> Result<CelType, CelError> {
         let mut types = Vec::new();
         for body in bodies {
             types.push(self.check(body)?);
@@ -311,14 +315,14 @@ impl Checker<'_> {
             Loop::OptionalMap | Loop::OptionalFlatMap => 0,
         };
         self.all_true(&bodies[..tests], &types[..tests])?;
-        let last = types.pop().unwrap_or(Type::Dyn);
+        let last = types.pop().unwrap_or(CelType::Dyn);
         Ok(match name {
-            Loop::Test => Type::Bool,
-            Loop::Filter => Type::list(each),
-            Loop::Map => Type::list(last),
-            Loop::OptionalMap => Type::optional(last),
+            Loop::Test => CelType::Bool,
+            Loop::Filter => CelType::list(each),
+            Loop::Map => CelType::list(last),
+            Loop::OptionalMap => CelType::optional(last),
             Loop::OptionalFlatMap => {
-                let wanted = Type::optional(self.known.fresh());
+                let wanted = CelType::optional(self.known.fresh());
                 self.expect(&last, &wanted, bodies.last().map_or(1, |body| body.column))?;
                 last
             }
@@ -329,15 +333,17 @@ impl Checker<'_> {
 /// Names with dots between them, if that is all there is.
 fn dotted(expression: &Expression) -> Option<String> {
     match &expression.kind {
-        Kind::Name(name) => Some(name.clone()),
-        Kind::Select { operand, field, optional: false } => Some(format!("{}.{field}", dotted(operand)?)),
+        ExpressionKind::Name(name) => Some(name.clone()),
+        ExpressionKind::Select { operand, field, optional: false } => {
+            Some(format!("{}.{field}", dotted(operand)?))
+        }
         _ => None,
     }
 }
 
-fn unwrap(of: Type) -> (Type, bool) {
+fn unwrap(of: CelType) -> (CelType, bool) {
     match of {
-        Type::Optional(value) => (*value, true),
+        CelType::Optional(value) => (*value, true),
         other => (other, false),
     }
 }

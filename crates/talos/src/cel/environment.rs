@@ -4,7 +4,7 @@
 
 use super::Environment;
 use super::library::{self, Signature};
-use super::types::Type;
+use super::types::CelType;
 use crate::release;
 use ichor_values::TalosVersion;
 
@@ -115,8 +115,8 @@ const fn network(name: &'static str, fields: &'static [(u16, &'static str)]) -> 
 
 impl Environment {
     /// The type an expression has to have.
-    pub(super) fn answer(self) -> Type {
-        if self == Environment::OomRanking { Type::Double } else { Type::Bool }
+    pub(super) fn answer(self) -> CelType {
+        if self == Environment::OomRanking { CelType::Double } else { CelType::Bool }
     }
 
     /// Whether values that may be missing can be written, as in `a.?b`.
@@ -143,33 +143,33 @@ impl Environment {
     }
 
     /// The type of a variable or constant.
-    pub(super) fn name(self, name: &str) -> Option<Type> {
+    pub(super) fn name(self, name: &str) -> Option<CelType> {
         if self != Environment::Link && UNITS.contains(&name) {
-            return Some(Type::Uint);
+            return Some(CelType::Uint);
         }
         if self.has_optionals() && CLASSES.contains(&name) {
-            return Some(Type::Int);
+            return Some(CelType::Int);
         }
         match (self, name) {
-            (Environment::Disk | Environment::Volume, "disk") => Some(Type::Message("DiskSpec")),
-            (Environment::Disk, "system_disk") => Some(Type::Bool),
-            (Environment::Volume, "volume") => Some(Type::Message("DiscoveredVolumeSpec")),
-            (Environment::Link, "link") => Some(Type::Message("LinkStatusSpec")),
+            (Environment::Disk | Environment::Volume, "disk") => Some(CelType::Message("DiskSpec")),
+            (Environment::Disk, "system_disk") => Some(CelType::Bool),
+            (Environment::Volume, "volume") => Some(CelType::Message("DiscoveredVolumeSpec")),
+            (Environment::Link, "link") => Some(CelType::Message("LinkStatusSpec")),
             (Environment::OomTrigger, _) => trigger(name),
             (Environment::OomRanking, "memory_max" | "memory_current" | "memory_peak") => {
-                Some(Type::optional(Type::Uint))
+                Some(CelType::optional(CelType::Uint))
             }
-            (Environment::OomRanking, "path") => Some(Type::Text),
-            (Environment::OomRanking, "class") => Some(Type::Int),
+            (Environment::OomRanking, "path") => Some(CelType::Text),
+            (Environment::OomRanking, "class") => Some(CelType::Int),
             _ => None,
         }
     }
 }
 
 /// The metrics of the OOM trigger: of the whole machine or per class of pods, with `d_` the change since the last look.
-fn trigger(name: &str) -> Option<Type> {
+fn trigger(name: &str) -> Option<CelType> {
     if name == "time_since_trigger" {
-        return Some(Type::Duration);
+        return Some(CelType::Duration);
     }
     let metric = name.strip_prefix("d_").unwrap_or(name);
     let pressure = |name: &str| {
@@ -179,40 +179,40 @@ fn trigger(name: &str) -> Option<Type> {
     };
     match metric.strip_prefix("qos_") {
         Some(of) if pressure(of) || ["memory_current", "memory_peak", "memory_max"].contains(&of) => {
-            Some(Type::Map(Box::new(Type::Int), Box::new(Type::Double)))
+            Some(CelType::Map(Box::new(CelType::Int), Box::new(CelType::Double)))
         }
         Some(_) => None,
-        None => pressure(metric).then_some(Type::Double),
+        None => pressure(metric).then_some(CelType::Double),
     }
 }
 
 /// The type that a name stands for as a value, such as `uint` in `type(a) == uint`.
-pub(crate) fn type_named(name: &str, optionals: bool) -> Option<Type> {
+pub(crate) fn type_named(name: &str, optionals: bool) -> Option<CelType> {
     Some(match name {
-        "bool" => Type::Bool,
-        "bytes" => Type::Bytes,
-        "double" => Type::Double,
-        "int" => Type::Int,
-        "uint" => Type::Uint,
-        "string" => Type::Text,
-        "list" => Type::list(Type::Dyn),
-        "map" => Type::Map(Box::new(Type::Dyn), Box::new(Type::Dyn)),
-        "null_type" => Type::Null,
-        "type" => Type::Kind(Box::new(Type::Dyn)),
-        "google.protobuf.Duration" => Type::Duration,
-        "google.protobuf.Timestamp" => Type::Timestamp,
-        "optional_type" if optionals => Type::optional(Type::Dyn),
+        "bool" => CelType::Bool,
+        "bytes" => CelType::Bytes,
+        "double" => CelType::Double,
+        "int" => CelType::Int,
+        "uint" => CelType::Uint,
+        "string" => CelType::Text,
+        "list" => CelType::list(CelType::Dyn),
+        "map" => CelType::Map(Box::new(CelType::Dyn), Box::new(CelType::Dyn)),
+        "null_type" => CelType::Null,
+        "type" => CelType::Kind(Box::new(CelType::Dyn)),
+        "google.protobuf.Duration" => CelType::Duration,
+        "google.protobuf.Timestamp" => CelType::Timestamp,
+        "optional_type" if optionals => CelType::optional(CelType::Dyn),
         _ => {
             let (package, last) = name.rsplit_once('.')?;
             let message =
                 MESSAGES.iter().find(|message| message.name == last && message.package == package)?;
-            Type::Message(message.name)
+            CelType::Message(message.name)
         }
     })
 }
 
 /// The type of a field of a message.
-pub(crate) fn field(message: &str, field: &str, talos: &TalosVersion) -> Option<Type> {
+pub(crate) fn field(message: &str, field: &str, talos: &TalosVersion) -> Option<CelType> {
     let message = MESSAGES.iter().find(|known| known.name == message)?;
     let fields = message.fields.iter().filter(|(since, _)| release::at_least(talos, *since));
     fields.flat_map(|(_, fields)| fields.split(", ")).find_map(|line| {
@@ -236,10 +236,10 @@ mod tests {
         {
             let (name, _) = line.split_once(' ').unwrap();
             let mut found = field(message, name, &newest).unwrap();
-            if let Type::List(item) = found {
+            if let CelType::List(item) = found {
                 found = *item;
             }
-            if let Type::Message(of) = found {
+            if let CelType::Message(of) = found {
                 assert!(MESSAGES.iter().any(|known| known.name == of), "{message}.{name}: {of}");
             }
         }

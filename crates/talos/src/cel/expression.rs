@@ -10,7 +10,7 @@ const HEIGHT: usize = 250;
 #[derive(Debug)]
 pub(crate) struct Expression {
     /// What it is.
-    pub kind: Kind,
+    pub kind: ExpressionKind,
     /// Where it is, counted from 1.
     pub column: usize,
     height: usize,
@@ -18,7 +18,7 @@ pub(crate) struct Expression {
 
 /// What a piece of an expression is.
 #[derive(Debug)]
-pub enum Kind {
+pub enum ExpressionKind {
     /// `null`.
     Null,
     /// `true`, `false`.
@@ -67,7 +67,7 @@ pub(crate) enum Loop {
 }
 
 /// A piece at a place, unless it makes the tree too high.
-pub fn node(column: usize, kind: Kind) -> Result<Expression, CelError> {
+pub fn node(column: usize, kind: ExpressionKind) -> Result<Expression, CelError> {
     let height = 1 + tallest(&kind);
     if height > HEIGHT {
         return Err(CelError::new(column, format!("nested deeper than {HEIGHT} levels")));
@@ -75,17 +75,19 @@ pub fn node(column: usize, kind: Kind) -> Result<Expression, CelError> {
     Ok(Expression { kind, column, height })
 }
 
-fn tallest(kind: &Kind) -> usize {
+fn tallest(kind: &ExpressionKind) -> usize {
     let over = |expressions: &mut dyn Iterator<Item = &Expression>| {
         expressions.map(|expression| expression.height).max().unwrap_or_default()
     };
     match kind {
-        Kind::Select { operand, .. } | Kind::Has { operand, .. } => operand.height,
-        Kind::Call { target, arguments, .. } => over(&mut arguments.iter().chain(target.as_deref())),
-        Kind::List(items) => over(&mut items.iter().map(|(_, item)| item)),
-        Kind::Map(entries) => over(&mut entries.iter().flat_map(|(_, key, value)| [key, value])),
-        Kind::Message { fields, .. } => over(&mut fields.iter().map(|(.., value)| value)),
-        Kind::Loop { range, bodies, .. } => over(&mut bodies.iter().chain([&**range])),
+        ExpressionKind::Select { operand, .. } | ExpressionKind::Has { operand, .. } => operand.height,
+        ExpressionKind::Call { target, arguments, .. } => {
+            over(&mut arguments.iter().chain(target.as_deref()))
+        }
+        ExpressionKind::List(items) => over(&mut items.iter().map(|(_, item)| item)),
+        ExpressionKind::Map(entries) => over(&mut entries.iter().flat_map(|(_, key, value)| [key, value])),
+        ExpressionKind::Message { fields, .. } => over(&mut fields.iter().map(|(.., value)| value)),
+        ExpressionKind::Loop { range, bodies, .. } => over(&mut bodies.iter().chain([&**range])),
         _ => 0,
     }
 }

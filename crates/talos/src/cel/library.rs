@@ -3,7 +3,7 @@
 //! A line of a table is a name, its arguments and its result; a dot in front makes the first argument the one before the
 //! dot of a call, and a single capital letter stands for any type. Operators have underscores for their operands.
 
-use super::types::Type;
+use super::types::CelType;
 
 /// Google's standard functions, without comparisons of numbers of different types: Talos does not switch those on.
 const STANDARD: &str = "
@@ -113,15 +113,15 @@ matches(string, string) bool
 ";
 
 /// What `_<_` and its kin compare.
-const ORDERED: [Type; 8] = [
-    Type::Bool,
-    Type::Int,
-    Type::Uint,
-    Type::Double,
-    Type::Text,
-    Type::Bytes,
-    Type::Timestamp,
-    Type::Duration,
+const ORDERED: [CelType; 8] = [
+    CelType::Bool,
+    CelType::Int,
+    CelType::Uint,
+    CelType::Double,
+    CelType::Text,
+    CelType::Bytes,
+    CelType::Timestamp,
+    CelType::Duration,
 ];
 
 /// The functions of optional values.
@@ -151,16 +151,16 @@ pub(crate) struct Signature {
     /// Whether it is called on a value, its first argument.
     pub member: bool,
     /// What it takes.
-    pub arguments: Vec<Type>,
+    pub arguments: Vec<CelType>,
     /// What it gives.
-    pub(crate) result: Type,
+    pub(crate) result: CelType,
 }
 
 /// The ways to call a function that `table` and the standard have.
 pub(crate) fn find(function: &str, table: &'static str) -> Vec<Signature> {
     if ["_<_", "_<=_", "_>_", "_>=_"].contains(&function) {
         let same =
-            |of: Type| Signature { member: false, arguments: vec![of.clone(), of], result: Type::Bool };
+            |of: CelType| Signature { member: false, arguments: vec![of.clone(), of], result: CelType::Bool };
         return ORDERED.into_iter().map(same).collect();
     }
     let mut found = find_in(function, STANDARD);
@@ -187,7 +187,7 @@ fn signature(line: &'static str, function: &str) -> Option<Signature> {
 }
 
 /// Reads a type off the front of a line of a table.
-pub(crate) fn read_type(text: &'static str) -> (Type, &'static str) {
+pub(crate) fn read_type(text: &'static str) -> (CelType, &'static str) {
     let end = text.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
     let boxed = |rest: &'static str| {
@@ -195,31 +195,31 @@ pub(crate) fn read_type(text: &'static str) -> (Type, &'static str) {
         (Box::new(part), rest)
     };
     let simple = match name {
-        "bool" => Type::Bool,
-        "int" => Type::Int,
-        "uint" => Type::Uint,
-        "double" => Type::Double,
-        "string" => Type::Text,
-        "bytes" => Type::Bytes,
-        "duration" => Type::Duration,
-        "timestamp" => Type::Timestamp,
-        "dyn" => Type::Dyn,
+        "bool" => CelType::Bool,
+        "int" => CelType::Int,
+        "uint" => CelType::Uint,
+        "double" => CelType::Double,
+        "string" => CelType::Text,
+        "bytes" => CelType::Bytes,
+        "duration" => CelType::Duration,
+        "timestamp" => CelType::Timestamp,
+        "dyn" => CelType::Dyn,
         "list" | "optional" | "type" => {
             let (part, rest) = boxed(rest);
             let whole = match name {
-                "list" => Type::List(part),
-                "optional" => Type::Optional(part),
-                _ => Type::Kind(part),
+                "list" => CelType::List(part),
+                "optional" => CelType::Optional(part),
+                _ => CelType::Kind(part),
             };
             return (whole, &rest[1..]);
         }
         "map" => {
             let (key, rest) = boxed(rest);
             let (value, rest) = boxed(rest);
-            return (Type::Map(key, value), &rest[1..]);
+            return (CelType::Map(key, value), &rest[1..]);
         }
-        _ if name.len() == 1 => Type::Parameter(name.chars().next().expect("one letter")),
-        message => Type::Message(message),
+        _ if name.len() == 1 => CelType::Parameter(name.chars().next().expect("one letter")),
+        message => CelType::Message(message),
     };
     (simple, rest)
 }

@@ -101,12 +101,12 @@ mod tests {
         "google.protobuf.",
     ];
 
-    fn at(release: &str, environment: Environment, text: &str) -> Result<(), CelError> {
+    fn check_for_release(release: &str, environment: Environment, text: &str) -> Result<(), CelError> {
         check(text, environment, &TalosVersion::parse(release).unwrap())
     }
 
     #[test]
-    fn what_talos_documents_is_taken() {
+    fn documented_expressions_are_accepted() {
         use Environment::{Disk, Link, OomRanking, OomTrigger, Volume};
         let taken = [
             (Disk, "disk.size > 120u * GB && disk.size < 1u * TB"),
@@ -146,12 +146,12 @@ mod tests {
         ];
 
         for (environment, text) in taken {
-            assert_eq!(at("v1.14.0", environment, text), Ok(()), "{text}");
+            assert_eq!(check_for_release("v1.14.0", environment, text), Ok(()), "{text}");
         }
     }
 
     #[test]
-    fn what_talos_refuses_is_refused_with_its_place() {
+    fn expressions_that_talos_rejects_are_rejected_with_their_location() {
         use Environment::{Disk, Link, OomRanking, OomTrigger, Volume};
         let refused = [
             (Disk, "disk.size > 120 * GB", 17),
@@ -192,7 +192,7 @@ mod tests {
         ];
 
         for (environment, text, column) in refused {
-            let error = at("v1.14.0", environment, text).expect_err(text);
+            let error = check_for_release("v1.14.0", environment, text).expect_err(text);
             assert_eq!(error.column, column, "{text}: {error}");
         }
     }
@@ -207,8 +207,8 @@ mod tests {
         ];
 
         for (environment, text, older, newer) in cases {
-            assert!(at(older, environment, text).is_err(), "{text}");
-            assert_eq!(at(newer, environment, text), Ok(()), "{text}");
+            assert!(check_for_release(older, environment, text).is_err(), "{text}");
+            assert_eq!(check_for_release(newer, environment, text), Ok(()), "{text}");
         }
     }
 
@@ -216,7 +216,7 @@ mod tests {
         #[test]
         fn no_text_makes_it_panic(words in prop::collection::vec(prop::sample::select(WORDS.to_vec()), 0..20)) {
             for environment in [Environment::Disk, Environment::Link, Environment::OomTrigger] {
-                let _ = at("v1.14.0", environment, &words.concat());
+                let _ = check_for_release("v1.14.0", environment, &words.concat());
             }
         }
     }
@@ -229,10 +229,10 @@ mod tests {
         let nested = format!("{}true{}", "(".repeat(99), ")".repeat(99));
         let sum = format!("{}1 == 1", "1 + ".repeat(240));
 
-        assert_eq!(at("v1.14.0", Environment::Disk, &nested), Ok(()));
-        assert_eq!(at("v1.14.0", Environment::Disk, &sum), Ok(()));
-        assert!(at("v1.14.0", Environment::Disk, &deep).is_err());
-        assert!(at("v1.14.0", Environment::Disk, &long).is_err());
-        assert_eq!(at("v1.14.0", Environment::Disk, &wide), Ok(()));
+        assert_eq!(check_for_release("v1.14.0", Environment::Disk, &nested), Ok(()));
+        assert_eq!(check_for_release("v1.14.0", Environment::Disk, &sum), Ok(()));
+        assert!(check_for_release("v1.14.0", Environment::Disk, &deep).is_err());
+        assert!(check_for_release("v1.14.0", Environment::Disk, &long).is_err());
+        assert_eq!(check_for_release("v1.14.0", Environment::Disk, &wide), Ok(()));
     }
 }

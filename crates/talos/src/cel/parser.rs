@@ -1,8 +1,8 @@
 //! From words to a tree.
 
 use super::CelError;
-use super::expression::{Expression, Kind, Loop, node};
-use super::token::{self, Kind as Word, Token};
+use super::expression::{Expression, ExpressionKind, Loop, node};
+use super::token::{self, Token, TokenKind as Word};
 
 /// How deep brackets may nest. Talos stops at 250; this fits into the stack of any thread.
 const NESTING: usize = 100;
@@ -83,14 +83,14 @@ impl Parser {
         matches!(self.peek(), Word::Sign(found) if *found == sign)
     }
 
-    fn take(&mut self, sign: &str) -> bool {
+    fn accept(&mut self, sign: &str) -> bool {
         let found = self.is(sign);
         self.next += usize::from(found);
         found
     }
 
     fn expect(&mut self, sign: &str) -> Result<(), CelError> {
-        if self.take(sign) { Ok(()) } else { Err(self.unexpected(&format!("`{sign}`"))) }
+        if self.accept(sign) { Ok(()) } else { Err(self.unexpected(&format!("`{sign}`"))) }
     }
 
     /// The operator that is next, if it is one of these.
@@ -109,7 +109,7 @@ impl Parser {
         }
         let condition = self.any()?;
         let column = self.column();
-        let found = if self.take("?") {
+        let found = if self.accept("?") {
             let yes = self.any()?;
             self.expect(":")?;
             let no = self.expression()?;
@@ -139,7 +139,7 @@ impl Parser {
         let first = part(self)?;
         let column = self.column();
         let mut parts = vec![first];
-        while self.take(sign) {
+        while self.accept(sign) {
             parts.push(part(self)?);
         }
         if parts.len() == 1 { Ok(parts.remove(0)) } else { call(column, function, parts) }
@@ -180,10 +180,10 @@ impl Parser {
             {
                 break;
             }
-            if self.take(sign) {
+            if self.accept(sign) {
                 // An even number of signs is none.
                 let mut odd = true;
-                while self.take(sign) {
+                while self.accept(sign) {
                     odd = !odd;
                 }
                 let operand = self.member()?;
@@ -197,9 +197,9 @@ impl Parser {
         let mut operand = self.primary()?;
         loop {
             let column = self.column();
-            if self.take(".") {
+            if self.accept(".") {
                 operand = self.field_or_call(operand, column)?;
-            } else if self.take("[") {
+            } else if self.accept("[") {
                 let optional = self.optional()?;
                 let index = self.expression()?;
                 self.expect("]")?;
@@ -213,13 +213,19 @@ impl Parser {
     fn field_or_call(&mut self, operand: Expression, column: usize) -> Result<Expression, CelError> {
         let optional = self.optional()?;
         let name = self.name()?;
-        if optional || !self.take("(") {
-            return node(column, Kind::Select { operand: Box::new(operand), field: name, optional });
+        if optional || !self.accept("(") {
+            return node(
+                column,
+                ExpressionKind::Select { operand: Box::new(operand), field: name, optional },
+            );
         }
         let arguments = self.arguments()?;
         match self.loop_name(&name, arguments.len()) {
             Some(kind) => expand(column, kind, operand, arguments),
-            None => node(column, Kind::Call { function: name, target: Some(Box::new(operand)), arguments }),
+            None => node(
+                column,
+                ExpressionKind::Call { function: name, target: Some(Box::new(operand)), arguments },
+            ),
         }
     }
 
@@ -239,7 +245,7 @@ impl Parser {
         if self.is("?") && !self.optionals {
             return Err(CelError::new(self.column(), "`?` has no meaning here"));
         }
-        Ok(self.take("?"))
+        Ok(self.accept("?"))
     }
 
     fn name(&mut self) -> Result<String, CelError> {
@@ -256,12 +262,12 @@ impl Parser {
 
     fn arguments(&mut self) -> Result<Vec<Expression>, CelError> {
         let mut arguments = Vec::new();
-        if self.take(")") {
+        if self.accept(")") {
             return Ok(arguments);
         }
         loop {
             arguments.push(self.expression()?);
-            if !self.take(",") {
+            if !self.accept(",") {
                 self.expect(")")?;
                 return Ok(arguments);
             }
@@ -270,22 +276,22 @@ impl Parser {
 
     fn primary(&mut self) -> Result<Expression, CelError> {
         let column = self.column();
-        if self.take("(") {
+        if self.accept("(") {
             let inner = self.expression()?;
             self.expect(")")?;
             return Ok(inner);
         }
-        if self.take("[") {
+        if self.accept("[") {
             let items = self.items("]", |parser| Ok((parser.optional()?, parser.expression()?)))?;
-            return node(column, Kind::List(items));
+            return node(column, ExpressionKind::List(items));
         }
-        if self.take("{") {
+        if self.accept("{") {
             let entries = self.items("}", |parser| {
                 let (optional, key) = (parser.optional()?, parser.expression()?);
                 parser.expect(":")?;
                 Ok((optional, key, parser.expression()?))
             })?;
-            return node(column, Kind::Map(entries));
+            return node(column, ExpressionKind::Map(entries));
         }
         match self.literal()? {
             Some(kind) => node(column, kind),
@@ -300,13 +306,13 @@ impl Parser {
         item: impl Fn(&mut Self) -> Result<T, CelError>,
     ) -> Result<Vec<T>, CelError> {
         let mut items = Vec::new();
-        if self.take(",") {
+        if self.accept(",") {
             self.expect(end)?;
             return Ok(items);
         }
-        while !self.take(end) {
+        while !self.accept(end) {
             items.push(item(self)?);
-            if !self.take(",") {
+            if !self.accept(",") {
                 self.expect(end)?;
                 break;
             }
@@ -314,16 +320,16 @@ impl Parser {
         Ok(items)
     }
 
-    fn literal(&mut self) -> Result<Option<Kind>, CelError> {
+    fn literal(&mut self) -> Result<Option<ExpressionKind>, CelError> {
         let column = self.column();
         let negative = self.is("-");
         let kind = match &self.token(usize::from(negative)).kind {
             Word::Int { digits, hexadecimal } => {
                 check_int(digits, *hexadecimal, negative, column)?;
-                Kind::Int
+                ExpressionKind::Int
             }
             Word::Double(digits) => match digits.parse::<f64>() {
-                Ok(number) if number.is_finite() => Kind::Double,
+                Ok(number) if number.is_finite() => ExpressionKind::Double,
                 _ => return Err(CelError::new(column, "a number that is too big")),
             },
             _ if negative => return Ok(None),
@@ -331,12 +337,12 @@ impl Parser {
                 if u64::from_str_radix(digits, if *hexadecimal { 16 } else { 10 }).is_err() {
                     return Err(CelError::new(column, "a number that is too big"));
                 }
-                Kind::Uint
+                ExpressionKind::Uint
             }
-            Word::Text(_) => Kind::Text,
-            Word::Bytes => Kind::Bytes,
-            Word::Name(name) if name == "true" || name == "false" => Kind::Bool,
-            Word::Name(name) if name == "null" => Kind::Null,
+            Word::Text(_) => ExpressionKind::Text,
+            Word::Bytes => ExpressionKind::Bytes,
+            Word::Name(name) if name == "true" || name == "false" => ExpressionKind::Bool,
+            Word::Name(name) if name == "null" => ExpressionKind::Null,
             _ => return Ok(None),
         };
         self.next += 1 + usize::from(negative);
@@ -345,7 +351,7 @@ impl Parser {
 
     fn name_or_call(&mut self) -> Result<Expression, CelError> {
         let column = self.column();
-        let dot = if self.take(".") { "." } else { "" };
+        let dot = if self.accept(".") { "." } else { "" };
         if self.is_message() {
             return self.message(column);
         }
@@ -354,20 +360,20 @@ impl Parser {
             return Err(CelError::new(column, format!("`{name}` is a reserved word")));
         }
         let open = self.column();
-        if !self.take("(") {
-            return node(column, Kind::Name(format!("{dot}{name}")));
+        if !self.accept("(") {
+            return node(column, ExpressionKind::Name(format!("{dot}{name}")));
         }
         let mut arguments = self.arguments()?;
         if name == "has" && dot.is_empty() && arguments.len() == 1 {
             let argument = arguments.remove(0);
             return match argument.kind {
-                Kind::Select { operand, field, optional: false } => {
-                    node(column, Kind::Has { operand, field })
+                ExpressionKind::Select { operand, field, optional: false } => {
+                    node(column, ExpressionKind::Has { operand, field })
                 }
                 _ => Err(CelError::new(argument.column, "`has` wants a field, such as has(a.b)")),
             };
         }
-        node(open, Kind::Call { function: name, target: None, arguments })
+        node(open, ExpressionKind::Call { function: name, target: None, arguments })
     }
 
     /// Whether names with dots between them and a brace follow.
@@ -387,7 +393,7 @@ impl Parser {
 
     fn message(&mut self, column: usize) -> Result<Expression, CelError> {
         let mut name = self.name()?;
-        while self.take(".") {
+        while self.accept(".") {
             name = format!("{name}.{}", self.name()?);
         }
         self.expect("{")?;
@@ -396,7 +402,7 @@ impl Parser {
             parser.expect(":")?;
             Ok((optional, field, parser.expression()?))
         })?;
-        node(column, Kind::Message { name, fields })
+        node(column, ExpressionKind::Message { name, fields })
     }
 }
 
@@ -416,13 +422,13 @@ fn expand(
 ) -> Result<Expression, CelError> {
     let first = arguments.remove(0);
     match first.kind {
-        Kind::Name(variable) if variable != "__result__" => {
-            node(column, Kind::Loop { name, range: Box::new(range), variable, bodies: arguments })
+        ExpressionKind::Name(variable) if variable != "__result__" => {
+            node(column, ExpressionKind::Loop { name, range: Box::new(range), variable, bodies: arguments })
         }
         _ => Err(CelError::new(first.column, "the name of a variable is wanted")),
     }
 }
 
 fn call(column: usize, function: &str, arguments: Vec<Expression>) -> Result<Expression, CelError> {
-    node(column, Kind::Call { function: function.to_owned(), target: None, arguments })
+    node(column, ExpressionKind::Call { function: function.to_owned(), target: None, arguments })
 }

@@ -6,14 +6,14 @@ use super::CelError;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Token {
     /// What it is.
-    pub kind: Kind,
+    pub kind: TokenKind,
     /// Where it starts, counted from 1.
     pub column: usize,
 }
 
 /// What a word is.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub enum TokenKind {
     /// A name, reserved or not.
     Name(String),
     /// A number without sign; the digits of a hexadecimal one are marked.
@@ -40,13 +40,13 @@ const SIGNS: [&str; 24] = [
 
 /// Splits a text into words.
 pub(crate) fn split(text: &str) -> Result<Vec<Token>, CelError> {
-    let mut reader = Reader { text: text.chars().collect(), next: 0 };
+    let mut reader = Tokenizer { text: text.chars().collect(), next: 0 };
     let mut tokens = Vec::new();
     loop {
         reader.skip_blanks();
         let column = reader.next + 1;
         let kind = reader.token()?;
-        let end = kind == Kind::End;
+        let end = kind == TokenKind::End;
         tokens.push(Token { kind, column });
         if end {
             return Ok(tokens);
@@ -54,12 +54,12 @@ pub(crate) fn split(text: &str) -> Result<Vec<Token>, CelError> {
     }
 }
 
-struct Reader {
+struct Tokenizer {
     text: Vec<char>,
     next: usize,
 }
 
-impl Reader {
+impl Tokenizer {
     fn peek(&self, ahead: usize) -> Option<char> {
         self.text.get(self.next + ahead).copied()
     }
@@ -86,13 +86,13 @@ impl Reader {
         }
     }
 
-    fn token(&mut self) -> Result<Kind, CelError> {
-        let Some(first) = self.peek(0) else { return Ok(Kind::End) };
+    fn token(&mut self) -> Result<TokenKind, CelError> {
+        let Some(first) = self.peek(0) else { return Ok(TokenKind::End) };
         if let Some(text) = self.quoted()? {
             return Ok(text);
         }
         if first.is_ascii_alphabetic() || first == '_' {
-            return Ok(Kind::Name(self.take_while(|c| c.is_ascii_alphanumeric() || c == '_')));
+            return Ok(TokenKind::Name(self.take_while(|c| c.is_ascii_alphanumeric() || c == '_')));
         }
         if first.is_ascii_digit() || (first == '.' && self.peek(1).is_some_and(|c| c.is_ascii_digit())) {
             return Ok(self.number());
@@ -100,13 +100,13 @@ impl Reader {
         match SIGNS.into_iter().find(|sign| self.starts_with(sign)) {
             Some(sign) => {
                 self.next += sign.len();
-                Ok(Kind::Sign(sign))
+                Ok(TokenKind::Sign(sign))
             }
             None => Err(CelError::new(self.next + 1, format!("`{first}` has no meaning here"))),
         }
     }
 
-    fn number(&mut self) -> Kind {
+    fn number(&mut self) -> TokenKind {
         let hexadecimal = self.starts_with("0x") && self.peek(2).is_some_and(|c| c.is_ascii_hexdigit());
         if hexadecimal {
             self.next += 2;
@@ -116,9 +116,9 @@ impl Reader {
         let fraction = !hexadecimal && self.fraction(&mut digits);
         if !fraction && matches!(self.peek(0), Some('u' | 'U')) {
             self.next += 1;
-            return Kind::Uint { digits, hexadecimal };
+            return TokenKind::Uint { digits, hexadecimal };
         }
-        if fraction { Kind::Double(digits) } else { Kind::Int { digits, hexadecimal } }
+        if fraction { TokenKind::Double(digits) } else { TokenKind::Int { digits, hexadecimal } }
     }
 
     /// What follows the whole digits of a number with a point or an exponent, if it has one.
@@ -143,7 +143,7 @@ impl Reader {
     }
 
     /// Text or bytes, if the next word is one: an optional `b`, an optional `r`, and quotes.
-    fn quoted(&mut self) -> Result<Option<Kind>, CelError> {
+    fn quoted(&mut self) -> Result<Option<TokenKind>, CelError> {
         let start = self.next;
         let bytes = matches!(self.peek(0), Some('b' | 'B'));
         let raw = matches!(self.peek(usize::from(bytes)), Some('r' | 'R'));
@@ -168,7 +168,7 @@ impl Reader {
             }
         }
         self.next += quotes;
-        Ok(Some(if bytes { Kind::Bytes } else { Kind::Text(text) }))
+        Ok(Some(if bytes { TokenKind::Bytes } else { TokenKind::Text(text) }))
     }
 
     fn escape(&mut self, start: usize) -> Result<char, CelError> {
@@ -214,23 +214,24 @@ mod tests {
 
     #[test]
     fn numbers_and_texts_come_in_many_forms() {
-        let kinds =
-            |text: &str| -> Vec<Kind> { split(text).unwrap().into_iter().map(|token| token.kind).collect() };
-        let int = |digits: &str| Kind::Int { digits: digits.to_owned(), hexadecimal: false };
+        let kinds = |text: &str| -> Vec<TokenKind> {
+            split(text).unwrap().into_iter().map(|token| token.kind).collect()
+        };
+        let int = |digits: &str| TokenKind::Int { digits: digits.to_owned(), hexadecimal: false };
 
         assert_eq!(
             kinds("1.5e-3 .5 2e9")[..3],
-            ["1.5e-3", ".5", "2e9"].map(|text| Kind::Double(text.to_owned()))
+            ["1.5e-3", ".5", "2e9"].map(|text| TokenKind::Double(text.to_owned()))
         );
-        assert_eq!(kinds("1.a")[..2], [int("1"), Kind::Sign(".")]);
-        assert_eq!(kinds("0xfFu")[0], Kind::Uint { digits: "fF".to_owned(), hexadecimal: true });
+        assert_eq!(kinds("1.a")[..2], [int("1"), TokenKind::Sign(".")]);
+        assert_eq!(kinds("0xfFu")[0], TokenKind::Uint { digits: "fF".to_owned(), hexadecimal: true });
         assert_eq!(
             kinds(r#"r'\d' """a"b""" b'\xff' '\u00e9\101'"#)[..4],
             [
-                Kind::Text("\\d".to_owned()),
-                Kind::Text("a\"b".to_owned()),
-                Kind::Bytes,
-                Kind::Text("éA".to_owned()),
+                TokenKind::Text("\\d".to_owned()),
+                TokenKind::Text("a\"b".to_owned()),
+                TokenKind::Bytes,
+                TokenKind::Text("éA".to_owned()),
             ]
         );
     }

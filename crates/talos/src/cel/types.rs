@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A type.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Type {
+pub(crate) enum CelType {
     /// Known only when the expression runs.
     Dyn,
     /// `null`.
@@ -28,90 +28,97 @@ pub(crate) enum Type {
     /// A message with fields, by name.
     Message(&'static str),
     /// A list.
-    List(Box<Type>),
+    List(Box<CelType>),
     /// A map.
-    Map(Box<Type>, Box<Type>),
+    Map(Box<CelType>, Box<CelType>),
     /// A value or none.
-    Optional(Box<Type>),
+    Optional(Box<CelType>),
     /// A type as a value.
-    Kind(Box<Type>),
+    Kind(Box<CelType>),
     /// A parameter of a signature.
     Parameter(char),
     /// A type that is still to be found.
     Unknown(usize),
 }
 
-impl fmt::Display for Type {
+impl fmt::Display for CelType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Type::Dyn | Type::Unknown(_) => f.write_str("dyn"),
-            Type::Null => f.write_str("null"),
-            Type::Bool => f.write_str("bool"),
-            Type::Int => f.write_str("int"),
-            Type::Uint => f.write_str("uint"),
-            Type::Double => f.write_str("double"),
-            Type::Text => f.write_str("string"),
-            Type::Bytes => f.write_str("bytes"),
-            Type::Duration => f.write_str("duration"),
-            Type::Timestamp => f.write_str("timestamp"),
-            Type::Message(name) => f.write_str(name),
-            Type::List(item) => write!(f, "list({item})"),
-            Type::Map(key, value) => write!(f, "map({key}, {value})"),
-            Type::Optional(value) => write!(f, "optional({value})"),
-            Type::Kind(of) => write!(f, "type({of})"),
-            Type::Parameter(name) => write!(f, "{name}"),
+            CelType::Dyn | CelType::Unknown(_) => f.write_str("dyn"),
+            CelType::Null => f.write_str("null"),
+            CelType::Bool => f.write_str("bool"),
+            CelType::Int => f.write_str("int"),
+            CelType::Uint => f.write_str("uint"),
+            CelType::Double => f.write_str("double"),
+            CelType::Text => f.write_str("string"),
+            CelType::Bytes => f.write_str("bytes"),
+            CelType::Duration => f.write_str("duration"),
+            CelType::Timestamp => f.write_str("timestamp"),
+            CelType::Message(name) => f.write_str(name),
+            CelType::List(item) => write!(f, "list({item})"),
+            CelType::Map(key, value) => write!(f, "map({key}, {value})"),
+            CelType::Optional(value) => write!(f, "optional({value})"),
+            CelType::Kind(of) => write!(f, "type({of})"),
+            CelType::Parameter(name) => write!(f, "{name}"),
         }
     }
 }
 
-impl Type {
+impl CelType {
     /// A list of it.
-    pub fn list(item: Type) -> Self {
-        Type::List(Box::new(item))
+    pub fn list(item: CelType) -> Self {
+        CelType::List(Box::new(item))
     }
 
     /// It, or none.
-    pub(crate) fn optional(value: Type) -> Self {
-        Type::Optional(Box::new(value))
+    pub(crate) fn optional(value: CelType) -> Self {
+        CelType::Optional(Box::new(value))
     }
 
-    fn parts(&self) -> Vec<&Type> {
+    fn parts(&self) -> Vec<&CelType> {
         match self {
-            Type::List(one) | Type::Optional(one) | Type::Kind(one) => vec![one],
-            Type::Map(one, other) => vec![one, other],
+            CelType::List(one) | CelType::Optional(one) | CelType::Kind(one) => vec![one],
+            CelType::Map(one, other) => vec![one, other],
             _ => Vec::new(),
         }
     }
 
     /// The same type with each of its parts replaced.
-    pub(crate) fn map_parts(&self, mut replace: impl FnMut(&Type) -> Type) -> Type {
+    pub(crate) fn map_parts(&self, mut replace: impl FnMut(&CelType) -> CelType) -> CelType {
         match self {
-            Type::List(one) => Type::list(replace(one)),
-            Type::Optional(one) => Type::optional(replace(one)),
-            Type::Kind(one) => Type::Kind(Box::new(replace(one))),
-            Type::Map(one, other) => Type::Map(Box::new(replace(one)), Box::new(replace(other))),
+            CelType::List(one) => CelType::list(replace(one)),
+            CelType::Optional(one) => CelType::optional(replace(one)),
+            CelType::Kind(one) => CelType::Kind(Box::new(replace(one))),
+            CelType::Map(one, other) => CelType::Map(Box::new(replace(one)), Box::new(replace(other))),
             whole => whole.clone(),
         }
     }
 
     fn is_nullable(&self) -> bool {
-        matches!(self, Type::Null | Type::Optional(_) | Type::Message(_) | Type::Duration | Type::Timestamp)
+        matches!(
+            self,
+            CelType::Null
+                | CelType::Optional(_)
+                | CelType::Message(_)
+                | CelType::Duration
+                | CelType::Timestamp
+        )
     }
 
     fn is_open(&self) -> bool {
-        matches!(self, Type::Dyn | Type::Unknown(_))
+        matches!(self, CelType::Dyn | CelType::Unknown(_))
     }
 
     /// Whether it says as much about a value as `other` or less.
-    fn is_as_general_as(&self, other: &Type) -> bool {
+    fn is_as_general_as(&self, other: &CelType) -> bool {
         if self.is_open() || other.is_open() {
             return self.is_open();
         }
         match (self, other) {
-            (Type::Kind(_), Type::Kind(_)) => true,
-            (Type::List(_), Type::List(_))
-            | (Type::Map(..), Type::Map(..))
-            | (Type::Optional(_), Type::Optional(_)) => {
+            (CelType::Kind(_), CelType::Kind(_)) => true,
+            (CelType::List(_), CelType::List(_))
+            | (CelType::Map(..), CelType::Map(..))
+            | (CelType::Optional(_), CelType::Optional(_)) => {
                 self.parts().into_iter().zip(other.parts()).all(|(one, other)| one.is_as_general_as(other))
             }
             _ => self == other,
@@ -120,29 +127,29 @@ impl Type {
 }
 
 /// The type of two that says less.
-pub(crate) fn more_general(one: Type, other: Type) -> Type {
+pub(crate) fn more_general(one: CelType, other: CelType) -> CelType {
     if one.is_as_general_as(&other) { one } else { other }
 }
 
 /// What is known of the types that were still to be found.
 #[derive(Debug, Default)]
-pub struct Known {
-    found: Vec<Option<Type>>,
+pub struct TypeBindings {
+    found: Vec<Option<CelType>>,
     /// What the attempt under way has changed, to take it back when it fails.
-    changed: Vec<(usize, Option<Type>)>,
+    changed: Vec<(usize, Option<CelType>)>,
 }
 
-impl Known {
+impl TypeBindings {
     /// A type that is still to be found.
-    pub(crate) fn fresh(&mut self) -> Type {
+    pub(crate) fn fresh(&mut self) -> CelType {
         self.found.push(None);
-        Type::Unknown(self.found.len() - 1)
+        CelType::Unknown(self.found.len() - 1)
     }
 
     /// A type with everything that is known put in.
-    pub(crate) fn resolve(&self, of: &Type) -> Type {
+    pub(crate) fn resolve(&self, of: &CelType) -> CelType {
         match of {
-            Type::Unknown(number) => match &self.found[*number] {
+            CelType::Unknown(number) => match &self.found[*number] {
                 Some(found) => self.resolve(found),
                 None => of.clone(),
             },
@@ -151,7 +158,7 @@ impl Known {
     }
 
     /// Whether values of the types can stand for each other, one by one; if so, what follows from it is known from now on.
-    pub(crate) fn unify_all(&mut self, pairs: &[(&Type, &Type)]) -> bool {
+    pub(crate) fn unify_all(&mut self, pairs: &[(&CelType, &CelType)]) -> bool {
         self.changed.clear();
         let fits = pairs.iter().all(|(one, other)| self.fit(one, other));
         while let Some((number, before)) = self.changed.pop().filter(|_| !fits) {
@@ -161,27 +168,27 @@ impl Known {
     }
 
     /// The same for two types.
-    pub(crate) fn unify(&mut self, one: &Type, other: &Type) -> bool {
+    pub(crate) fn unify(&mut self, one: &CelType, other: &CelType) -> bool {
         self.unify_all(&[(one, other)])
     }
 
-    fn fit(&mut self, one: &Type, other: &Type) -> bool {
+    fn fit(&mut self, one: &CelType, other: &CelType) -> bool {
         match (one, other) {
-            (_, Type::Unknown(number)) => self.fit_unknown(one, *number, other),
-            (Type::Unknown(number), _) => self.fit_unknown(other, *number, one),
-            (Type::Dyn, _) | (_, Type::Dyn) => true,
-            (Type::Null, nullable) | (nullable, Type::Null) => nullable.is_nullable(),
-            (Type::Kind(_), Type::Kind(_)) => true,
-            (Type::List(_), Type::List(_))
-            | (Type::Map(..), Type::Map(..))
-            | (Type::Optional(_), Type::Optional(_)) => {
+            (_, CelType::Unknown(number)) => self.fit_unknown(one, *number, other),
+            (CelType::Unknown(number), _) => self.fit_unknown(other, *number, one),
+            (CelType::Dyn, _) | (_, CelType::Dyn) => true,
+            (CelType::Null, nullable) | (nullable, CelType::Null) => nullable.is_nullable(),
+            (CelType::Kind(_), CelType::Kind(_)) => true,
+            (CelType::List(_), CelType::List(_))
+            | (CelType::Map(..), CelType::Map(..))
+            | (CelType::Optional(_), CelType::Optional(_)) => {
                 one.parts().into_iter().zip(other.parts()).all(|(one, other)| self.fit(one, other))
             }
             _ => one == other,
         }
     }
 
-    fn fit_unknown(&mut self, one: &Type, number: usize, unknown: &Type) -> bool {
+    fn fit_unknown(&mut self, one: &CelType, number: usize, unknown: &CelType) -> bool {
         if one == unknown {
             return true;
         }
@@ -205,14 +212,14 @@ impl Known {
         fits
     }
 
-    fn learn(&mut self, number: usize, found: Type) {
+    fn learn(&mut self, number: usize, found: CelType) {
         let before = self.found[number].replace(found);
         self.changed.push((number, before));
     }
 
-    fn mentions(&self, within: &Type, number: usize) -> bool {
+    fn mentions(&self, within: &CelType, number: usize) -> bool {
         match within {
-            Type::Unknown(other) => {
+            CelType::Unknown(other) => {
                 *other == number
                     || self.found[*other].as_ref().is_some_and(|found| self.mentions(found, number))
             }

@@ -1,7 +1,7 @@
 //! What a service definition may say although it cannot be meant so: Talos takes it, and the service does not run or not as it
 //! should.
 
-use super::service::Service;
+use super::service::ServiceDefinition;
 use super::tree::ending;
 use crate::release;
 use ichor_values::{Issue, TalosVersion, nearest};
@@ -28,16 +28,15 @@ const PROPAGATION: [&str; 8] =
     ["private", "rprivate", "slave", "rslave", "shared", "rshared", "unbindable", "runbindable"];
 
 /// Everything of that kind.
-pub(super) fn warnings(service: &Service, talos: &TalosVersion) -> Vec<Issue> {
+pub(super) fn warnings(service: &ServiceDefinition, talos: &TalosVersion) -> Vec<Issue> {
     let mut warnings = Vec::new();
     if let Some(rest) = service.name.strip_prefix("ext-") {
-        let message =
-            format!("Talos puts `ext-` in front by itself, and the service is called `ext-{}`", service.name);
+        let message = format!("Talos adds the prefix `ext-`: the service is called `ext-{}`", service.name);
         warnings.push(Issue::warning("name", message).with_help(format!("write `name: {rest}`")));
     }
     let propagation = service.rootfs_propagation.as_str();
     if !propagation.is_empty() && !PROPAGATION.contains(&propagation) {
-        let message = format!("`{propagation}` is none that the container is started with");
+        let message = format!("`{propagation}` is not a propagation mode that containerd supports");
         let fix = format!("write one of {}", PROPAGATION.join(", "));
         warnings.push(Issue::warning("container.security.rootfsPropagation", message).with_help(fix));
     }
@@ -52,7 +51,7 @@ pub(super) fn warnings(service: &Service, talos: &TalosVersion) -> Vec<Issue> {
     warnings
 }
 
-fn environment(service: &Service, warnings: &mut Vec<Issue>) {
+fn environment(service: &ServiceDefinition, warnings: &mut Vec<Issue>) {
     for (nth, variable) in service.environment.iter().enumerate() {
         let path = format!("container.environment[{nth}]");
         match variable.split_once('=') {
@@ -68,7 +67,7 @@ fn environment(service: &Service, warnings: &mut Vec<Issue>) {
     }
 }
 
-fn mounts(service: &Service, warnings: &mut Vec<Issue>) {
+fn mounts(service: &ServiceDefinition, warnings: &mut Vec<Issue>) {
     for mount in &service.mounts {
         let mut warn = |key: &str, message: &str, fix: &str| {
             warnings.push(Issue::warning(format!("{}.{key}", mount.key), message).with_help(fix));
@@ -88,7 +87,7 @@ fn mounts(service: &Service, warnings: &mut Vec<Issue>) {
             warn(
                 "source",
                 message,
-                "name a folder of the node, also for a tmpfs, which does not use it: `/tmp`",
+                "name a folder of the node; a tmpfs needs one although it does not use it: `/tmp`",
             );
         } else if !mount.source.starts_with('/') {
             let message =
@@ -96,7 +95,7 @@ fn mounts(service: &Service, warnings: &mut Vec<Issue>) {
             warn(
                 "source",
                 message,
-                "name a folder of the node, also for a tmpfs, which does not use it: `/tmp`",
+                "name a folder of the node; a tmpfs needs one although it does not use it: `/tmp`",
             );
         } else if ending(&mount.source) == "sock" && !service.depends.iter().any(|it| it.path == mount.source)
         {
@@ -106,7 +105,7 @@ fn mounts(service: &Service, warnings: &mut Vec<Issue>) {
     }
 }
 
-fn dependencies(service: &Service, talos: &TalosVersion, warnings: &mut Vec<Issue>) {
+fn dependencies(service: &ServiceDefinition, talos: &TalosVersion, warnings: &mut Vec<Issue>) {
     for dependency in service.depends.iter().filter(|dependency| !dependency.service.is_empty()) {
         let (path, wanted) = (format!("{}.service", dependency.key), dependency.service.as_str());
         if wanted.strip_prefix("ext-") == Some(&service.name) {
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_so_is_told() {
+    fn unlikely_settings_are_reported() {
         for (container, path) in [
             ("environment: [PATH]", "container.environment[0]"),
             ("environment: ['A=1', 'PATH=$PATH:/x']", "container.environment[1]"),
@@ -165,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_meant_so_is_not() {
+    fn plausible_settings_are_not_reported() {
         let text = "container:\n  entrypoint: /x\n  environment: [A=]\n  environmentFile: /var/x\n  \
                     mounts: [{source: /run/x.sock, destination: /x}]\n  security: {rootfsPropagation: rslave}\n\
                     depends: [{path: /run/x.sock}, {service: ext-other}, {service: cri}]";

@@ -1,6 +1,6 @@
 //! What may lie where in the root file system of an extension.
 
-use super::tree::{Entry, Kind, ROOT, Tree};
+use super::tree::{FileEntry, FileKind, ROOT, Tree};
 use super::verdict::{Remark, Verdict};
 use crate::release;
 use ichor_values::TalosVersion;
@@ -8,36 +8,36 @@ use ichor_values::TalosVersion;
 /// Where files may begin, with the minor release of Talos that first takes them there.
 ///
 /// Talos compares the beginning of the path alone: `/usr/local-old` is as good as `/usr/local`.
-const ALLOWED: [(&str, u16, Shape); 19] = [
-    ("/etc/cri/conf.d", 11, Shape::Folder),
-    ("/usr/lib/firmware", 11, Shape::Folder),
-    ("/usr/lib/modules", 11, Shape::Folder),
-    ("/usr/lib/ld-linux-x86-64.so.2", 11, Shape::File),
-    ("/usr/lib/ld-linux-aarch64.so.1", 12, Shape::File),
-    ("/usr/bin/ldconfig", 11, Shape::File),
-    ("/etc/ld.so.conf", 13, Shape::File),
-    ("/etc/ld.so.cache", 13, Shape::File),
-    ("/usr/bin/nvidia-modprobe", 13, Shape::File),
-    ("/usr/bin/nvidia-pcc", 13, Shape::File),
-    ("/usr/bin/nvidia-smi", 13, Shape::File),
-    ("/usr/bin/nvidia-ctk", 13, Shape::File),
-    ("/usr/bin/nvidia-cdi-hook", 13, Shape::File),
-    ("/usr/bin/nvme", 13, Shape::File),
-    ("/usr/lib/udev/rules.d", 11, Shape::Folder),
-    ("/usr/local", 11, Shape::Folder),
-    ("/usr/share/glvnd", 11, Shape::Folder),
-    ("/usr/share/egl", 11, Shape::Folder),
-    ("/etc/vulkan", 11, Shape::Folder),
+const ALLOWED: [(&str, u16, ExpectedKind); 19] = [
+    ("/etc/cri/conf.d", 11, ExpectedKind::Folder),
+    ("/usr/lib/firmware", 11, ExpectedKind::Folder),
+    ("/usr/lib/modules", 11, ExpectedKind::Folder),
+    ("/usr/lib/ld-linux-x86-64.so.2", 11, ExpectedKind::File),
+    ("/usr/lib/ld-linux-aarch64.so.1", 12, ExpectedKind::File),
+    ("/usr/bin/ldconfig", 11, ExpectedKind::File),
+    ("/etc/ld.so.conf", 13, ExpectedKind::File),
+    ("/etc/ld.so.cache", 13, ExpectedKind::File),
+    ("/usr/bin/nvidia-modprobe", 13, ExpectedKind::File),
+    ("/usr/bin/nvidia-pcc", 13, ExpectedKind::File),
+    ("/usr/bin/nvidia-smi", 13, ExpectedKind::File),
+    ("/usr/bin/nvidia-ctk", 13, ExpectedKind::File),
+    ("/usr/bin/nvidia-cdi-hook", 13, ExpectedKind::File),
+    ("/usr/bin/nvme", 13, ExpectedKind::File),
+    ("/usr/lib/udev/rules.d", 11, ExpectedKind::Folder),
+    ("/usr/local", 11, ExpectedKind::Folder),
+    ("/usr/share/glvnd", 11, ExpectedKind::Folder),
+    ("/usr/share/egl", 11, ExpectedKind::Folder),
+    ("/etc/vulkan", 11, ExpectedKind::Folder),
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum ExpectedKind {
     Folder,
     File,
 }
 
 /// Judges every entry of the root file system.
-pub(super) fn judge(tree: &Tree, talos: &TalosVersion, verdict: &mut Verdict) {
+pub(super) fn check_contents(tree: &Tree, talos: &TalosVersion, verdict: &mut Verdict) {
     let mut has_modules = false;
     for (path, entry) in tree.below(ROOT) {
         let on_node = match &path[ROOT.len()..] {
@@ -61,14 +61,14 @@ pub(super) fn judge(tree: &Tree, talos: &TalosVersion, verdict: &mut Verdict) {
     }
 }
 
-fn refusal(path: &str, on_node: &str, entry: &Entry, talos: &TalosVersion) -> Option<Remark> {
+fn refusal(path: &str, on_node: &str, entry: &FileEntry, talos: &TalosVersion) -> Option<Remark> {
     match entry.kind {
-        Kind::Folder => return None,
-        Kind::Special(name) => {
+        FileKind::Folder => return None,
+        FileKind::Special(name) => {
             let message = format!("a {name}: an extension has files, folders and links");
             return Some(Remark::of(path, message, "take it away; services find the node's devices in /dev"));
         }
-        Kind::File | Kind::Link(_) => {}
+        FileKind::File | FileKind::Link(_) => {}
     }
     let fitting = || ALLOWED.iter().filter(|(start, ..)| on_node.starts_with(start));
     if fitting().any(|(_, since, _)| release::at_least(talos, *since)) {
@@ -87,16 +87,16 @@ fn refusal(path: &str, on_node: &str, entry: &Entry, talos: &TalosVersion) -> Op
     Some(Remark::of(path, message, fix))
 }
 
-fn warnings(path: &str, on_node: &str, entry: &Entry) -> Vec<Remark> {
-    if entry.kind == Kind::Folder {
+fn warnings(path: &str, on_node: &str, entry: &FileEntry) -> Vec<Remark> {
+    if entry.kind == FileKind::Folder {
         return Vec::new();
     }
     let mut warnings = Vec::new();
     let mut warn = |message: &str, fix: &str| warnings.push(Remark::of(path, message, fix));
-    if entry.kind == Kind::File && entry.mode & 0o002 != 0 {
+    if entry.kind == FileKind::File && entry.mode & 0o002 != 0 {
         warn("everybody may write it: Talos means to refuse that, and looks at the wrong bits", "chmod o-w");
     }
-    if entry.kind == Kind::File && entry.mode & 0o6000 != 0 {
+    if entry.kind == FileKind::File && entry.mode & 0o6000 != 0 {
         warn("its set-user or set-group bit does nothing: services may not gain privileges", "chmod ug-s");
     }
     let inside = |start: &str| {
@@ -104,7 +104,7 @@ fn warnings(path: &str, on_node: &str, entry: &Entry) -> Vec<Remark> {
     };
     let starts = ALLOWED.iter().filter(|(start, ..)| on_node.starts_with(start));
     let mut folders =
-        starts.filter(|(_, _, shape)| *shape == Shape::Folder).map(|(start, ..)| *start).peekable();
+        starts.filter(|(_, _, shape)| *shape == ExpectedKind::Folder).map(|(start, ..)| *start).peekable();
     if let Some(start) = folders.peek().copied()
         && !folders.any(inside)
     {
@@ -129,17 +129,17 @@ fn warnings(path: &str, on_node: &str, entry: &Entry) -> Vec<Remark> {
 mod tests {
     use super::*;
 
-    fn judged(path: &str, entry: Entry, talos: &str) -> Verdict {
+    fn judged(path: &str, entry: FileEntry, talos: &str) -> Verdict {
         let mut tree = Tree::default();
-        tree.add(ROOT, Entry { kind: Kind::Folder, mode: 0o755 });
+        tree.add(ROOT, FileEntry { kind: FileKind::Folder, mode: 0o755 });
         tree.add(format!("rootfs{path}"), entry);
         let mut verdict = Verdict::default();
-        judge(&tree, &TalosVersion::parse(talos).unwrap(), &mut verdict);
+        check_contents(&tree, &TalosVersion::parse(talos).unwrap(), &mut verdict);
         verdict
     }
 
-    fn file(mode: u32) -> Entry {
-        Entry { kind: Kind::File, mode }
+    fn file(mode: u32) -> FileEntry {
+        FileEntry { kind: FileKind::File, mode }
     }
 
     #[test]
@@ -158,21 +158,21 @@ mod tests {
 
     #[test]
     fn links_are_judged_by_where_they_lie_and_folders_not_at_all() {
-        let link = Entry { kind: Kind::Link("/usr/local/x".to_owned()), mode: 0o777 };
+        let link = FileEntry { kind: FileKind::Link("/usr/local/x".to_owned()), mode: 0o777 };
         assert!(!judged("/bin", link.clone(), "1.12").is_valid());
         assert_eq!(judged("/usr/local/y", link, "1.12"), Verdict::default());
         assert_eq!(
-            judged("/var/lib", Entry { kind: Kind::Folder, mode: 0o1777 }, "1.12"),
+            judged("/var/lib", FileEntry { kind: FileKind::Folder, mode: 0o1777 }, "1.12"),
             Verdict::default()
         );
         for name in ["device", "pipe", "socket"] {
-            let special = Entry { kind: Kind::Special(name), mode: 0o644 };
+            let special = FileEntry { kind: FileKind::Special(name), mode: 0o644 };
             assert!(judged("/usr/local/x", special, "1.12").problems[0].issue.message.contains(name));
         }
     }
 
     #[test]
-    fn what_passes_by_chance_or_for_nothing_is_told() {
+    fn files_without_effect_are_reported() {
         for (path, mode, said) in [
             ("/usr/localx", 0o644, "begins like /usr/local"),
             ("/usr/lib/modules-old/x", 0o644, "begins like /usr/lib/modules"),

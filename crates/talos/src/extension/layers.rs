@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::metadata::Metadata;
-use super::reader::{self, Reader};
+use super::metadata::ExtensionMetadata;
+use super::reader::{self, ManifestReader};
 use super::verdict::Remark;
 use crate::release;
 use ichor_values::TalosVersion;
@@ -18,16 +18,16 @@ pub struct Layer {
     /// The file with its file system.
     pub image: String,
     /// What it says of itself.
-    pub metadata: Metadata,
+    pub metadata: ExtensionMetadata,
 }
 
 impl Layer {
     /// The layers of a list, the lowest first; or why Talos cannot read it, and does not boot.
     pub fn read(bytes: &[u8]) -> Result<Vec<Self>, Remark> {
-        let (_, newest) = release::known();
+        let (_, newest) = release::known_releases();
         let talos = TalosVersion::parse(&format!("1.{newest}")).expect("a release ichor knows is a version");
         let root = reader::document(LAYERS, bytes, &talos)?;
-        let mut reader = Reader::new(LAYERS, &talos);
+        let mut reader = ManifestReader::new(LAYERS, &talos);
         let mut layers = Vec::new();
         for (_, path, value) in reader.fields(&root, "", &["layers"]) {
             for (path, item) in reader.items(value, &path) {
@@ -35,7 +35,7 @@ impl Layer {
                 for (name, path, value) in reader.fields(item, &path, &["image", "metadata"]) {
                     match name {
                         "image" => layer.image = reader.text(value, &path),
-                        _ => layer.metadata = Metadata::read(&mut reader, value, &path),
+                        _ => layer.metadata = ExtensionMetadata::read(&mut reader, value, &path),
                     }
                 }
                 layers.push(layer);
@@ -53,7 +53,7 @@ impl Layer {
 }
 
 /// The text of the manifest of an extension.
-pub fn manifest(metadata: &Metadata) -> String {
+pub fn manifest(metadata: &ExtensionMetadata) -> String {
     emit(&json!({"version": "v1alpha1", "metadata": metadata.value()}))
 }
 
@@ -61,8 +61,8 @@ pub fn manifest(metadata: &Metadata) -> String {
 mod tests {
     use super::*;
 
-    fn frr() -> Metadata {
-        Metadata {
+    fn frr() -> ExtensionMetadata {
+        ExtensionMetadata {
             name: "frr".to_owned(),
             version: "10.3".to_owned(),
             author: "ichor".to_owned(),
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_list_is_written_as_talos_writes_it_and_read_back() {
-        let dep = Metadata { name: "modules.dep".to_owned(), ..Metadata::default() };
+        let dep = ExtensionMetadata { name: "modules.dep".to_owned(), ..ExtensionMetadata::default() };
         let layers = [
             Layer { image: "0.sqsh".to_owned(), metadata: frr() },
             Layer { image: "modules.dep.sqsh".to_owned(), metadata: dep },
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_talos_passes_over_is_passed_over_and_what_it_refuses_is_not() {
+    fn entries_that_talos_ignores_are_ignored_and_others_rejected() {
         let layers =
             Layer::read(b"layers: [{image: a, more: x, metadata: {name: b, extraInfo: c}}, null]\nelse: 1\n");
         assert_eq!(layers.unwrap()[0].metadata.extra, "c");

@@ -1,12 +1,12 @@
 //! `manifest.yaml`: what an extension is called, and which releases it is for.
 
 use super::compatibility;
-use super::metadata::Metadata;
-use super::reader::{self, Reader};
-use super::tree::{Kind, MANIFEST, Tree};
+use super::metadata::ExtensionMetadata;
+use super::reader::{self, ManifestReader};
+use super::tree::{FileKind, MANIFEST, Tree};
 use super::verdict::{Remark, Verdict};
 use ichor_values::TalosVersion;
-use ichor_values::go_yaml::reader::Node;
+use ichor_values::go_yaml::reader::YamlNode;
 
 /// The version of the format, of which there is one.
 const VERSION: &str = "v1alpha1";
@@ -14,21 +14,21 @@ const VERSION: &str = "v1alpha1";
 #[derive(Default)]
 struct Manifest {
     version: String,
-    metadata: Metadata,
+    metadata: ExtensionMetadata,
 }
 
 /// What the extension in a tree says that it is; none where its manifest cannot be read.
-pub(super) fn metadata(tree: &Tree, talos: &TalosVersion) -> Option<Metadata> {
+pub(super) fn metadata(tree: &Tree, talos: &TalosVersion) -> Option<ExtensionMetadata> {
     let bytes = tree.resolve("", MANIFEST).and_then(|target| tree.text(&target))?;
     let root = reader::document(MANIFEST, bytes, talos).ok()?;
     Manifest::read(&root, talos).ok().map(|(manifest, _)| manifest.metadata)
 }
 
 /// Judges the manifest that lies at the top.
-pub(super) fn judge(tree: &Tree, talos: &TalosVersion, verdict: &mut Verdict) {
+pub(super) fn check_manifest(tree: &Tree, talos: &TalosVersion, verdict: &mut Verdict) {
     let target = tree.resolve("", MANIFEST);
     let Some(bytes) = target.as_deref().and_then(|target| tree.text(target)) else {
-        let is_link = matches!(tree.get(MANIFEST).map(|entry| &entry.kind), Some(Kind::Link(_)));
+        let is_link = matches!(tree.get(MANIFEST).map(|entry| &entry.kind), Some(FileKind::Link(_)));
         let message = if is_link { "a link to no file of the extension" } else { "not a file" };
         return verdict.problem(Remark::of(MANIFEST, message, "put the manifest itself there"));
     };
@@ -46,7 +46,7 @@ pub(super) fn judge(tree: &Tree, talos: &TalosVersion, verdict: &mut Verdict) {
     if manifest.version != VERSION {
         let message = match manifest.version.as_str() {
             "" => "missing: Talos reads a manifest by its version".to_owned(),
-            other => format!("`{other}` is no version of manifests that Talos knows"),
+            other => format!("`{other}` is not a manifest version that Talos knows"),
         };
         verdict.problem(at("version", &message, "write `version: v1alpha1`"));
     }
@@ -68,13 +68,13 @@ pub(super) fn judge(tree: &Tree, talos: &TalosVersion, verdict: &mut Verdict) {
 }
 
 impl Manifest {
-    fn read(root: &Node, talos: &TalosVersion) -> Result<(Manifest, Vec<Remark>), Vec<Remark>> {
-        let mut reader = Reader::new(MANIFEST, talos);
+    fn read(root: &YamlNode, talos: &TalosVersion) -> Result<(Manifest, Vec<Remark>), Vec<Remark>> {
+        let mut reader = ManifestReader::new(MANIFEST, talos);
         let mut manifest = Manifest::default();
         for (name, path, value) in reader.fields(root, "", &["version", "metadata"]) {
             match name {
                 "version" => manifest.version = reader.text(value, &path),
-                _ => manifest.metadata = Metadata::read(&mut reader, value, &path),
+                _ => manifest.metadata = ExtensionMetadata::read(&mut reader, value, &path),
             }
         }
         reader.finish(manifest)
@@ -83,15 +83,15 @@ impl Manifest {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tree::Entry;
+    use super::super::tree::FileEntry;
     use super::*;
 
     fn judged(text: &str, talos: &str) -> Verdict {
         let mut tree = Tree::default();
-        tree.add(MANIFEST, Entry { kind: Kind::File, mode: 0o644 });
+        tree.add(MANIFEST, FileEntry { kind: FileKind::File, mode: 0o644 });
         tree.fill(MANIFEST, text.as_bytes().to_vec());
         let mut verdict = Verdict::default();
-        judge(&tree, &TalosVersion::parse(talos).unwrap(), &mut verdict);
+        check_manifest(&tree, &TalosVersion::parse(talos).unwrap(), &mut verdict);
         verdict
     }
 
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_talos_refuses_is_a_problem() {
+    fn manifests_that_talos_rejects_are_problems() {
         for (text, said) in [
             (String::new(), "empty"),
             ("---\n".to_owned(), "missing"),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_talos_passes_over_is_a_warning() {
+    fn ignored_manifest_keys_are_warnings() {
         for (text, path) in [
             (GOOD.replace("author", "Author"), "metadata.Author"),
             (GOOD.replace("compatibility", "compat"), "metadata.compatibility.talos.version"),

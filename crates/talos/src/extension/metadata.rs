@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::reader::Reader;
-use ichor_values::go_yaml::reader::Node;
+use super::reader::ManifestReader;
+use ichor_values::go_yaml::reader::YamlNode;
 
 const KEYS: [&str; 6] = ["name", "version", "author", "description", "compatibility", "extraInfo"];
 
 /// What an extension says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Metadata {
+pub struct ExtensionMetadata {
     /// What it is called.
     pub name: String,
     /// Its version.
@@ -24,14 +24,14 @@ pub struct Metadata {
     pub extra: String,
 }
 
-impl Metadata {
+impl ExtensionMetadata {
     /// The four texts that every extension should have, by their names.
     pub(super) fn texts(&self) -> [(&'static str, &str); 4] {
         let texts = [&self.name, &self.version, &self.author, &self.description];
         [0, 1, 2, 3].map(|nth| (KEYS[nth], texts[nth].as_str()))
     }
 
-    pub(super) fn read(reader: &mut Reader<'_>, node: &Node, path: &str) -> Self {
+    pub(super) fn read(reader: &mut ManifestReader<'_>, node: &YamlNode, path: &str) -> Self {
         let mut metadata = Self::default();
         for (name, path, value) in reader.fields(node, path, &KEYS) {
             let text = match name {

@@ -22,14 +22,14 @@ mod tree;
 mod verdict;
 
 pub use layers::{LAYERS, Layer, manifest};
-pub use metadata::Metadata;
-pub use tree::{Entry, Kind, Tree};
+pub use metadata::ExtensionMetadata;
+pub use tree::{FileEntry, FileKind, Tree};
 pub use verdict::{Remark, Verdict};
 
 use ichor_values::TalosVersion;
 
 /// Judges an unpacked extension as a release does.
-pub fn judge(tree: &Tree, talos: &TalosVersion) -> Verdict {
+pub fn check_extension(tree: &Tree, talos: &TalosVersion) -> Verdict {
     let mut verdict = Verdict::default();
     let (mut has_manifest, mut has_root) = (false, false);
     for path in tree.top() {
@@ -40,14 +40,14 @@ pub fn judge(tree: &Tree, talos: &TalosVersion) -> Verdict {
         }
     }
     if has_manifest {
-        manifest::judge(tree, talos, &mut verdict);
+        manifest::check_manifest(tree, talos, &mut verdict);
     } else {
         let fix = "write one with `version: v1alpha1` and `metadata`";
         verdict.problem(Remark::of(tree::MANIFEST, "missing: every extension says what it is", fix));
     }
     if has_root {
-        contents::judge(tree, talos, &mut verdict);
-        services::judge(tree, talos, &mut verdict);
+        contents::check_contents(tree, talos, &mut verdict);
+        services::check_services(tree, talos, &mut verdict);
     } else {
         let fix = "put the files of the extension into it, at the paths they have on the node";
         verdict.problem(Remark::of(tree::ROOT, "missing: there is nothing to add to the node", fix));
@@ -56,7 +56,7 @@ pub fn judge(tree: &Tree, talos: &TalosVersion) -> Verdict {
 }
 
 /// What an unpacked extension says that it is; none where its manifest cannot be read.
-pub fn metadata(tree: &Tree, talos: &TalosVersion) -> Option<Metadata> {
+pub fn metadata(tree: &Tree, talos: &TalosVersion) -> Option<ExtensionMetadata> {
     manifest::metadata(tree, talos)
 }
 
@@ -93,6 +93,6 @@ pub fn judge_service(file: &str, bytes: &[u8], talos: &TalosVersion) -> Verdict 
 }
 
 fn unexpected(path: &str) -> Remark {
-    let message = "unexpected: an extension has manifest.yaml and rootfs at its top, and nothing else";
+    let message = "unexpected: an extension has only manifest.yaml and rootfs at its top";
     Remark::of(path, message, "take it away; what is for the node goes below rootfs/")
 }

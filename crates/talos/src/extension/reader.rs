@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 
 use super::verdict::Remark;
 use crate::release;
-use crate::schema_reader::{Fault, Typed};
+use crate::schema_reader::{Fault, SchemaReader};
 use crate::types;
 use ichor_values::TalosVersion;
 use ichor_values::go_yaml::reader as yaml;
-use ichor_values::go_yaml::reader::Node;
+use ichor_values::go_yaml::reader::YamlNode;
 use ichor_values::go_yaml::scalar::Leniency;
 use ichor_values::nearest;
 
 /// A reader that keeps what Talos passes over.
-pub(super) struct Reader<'f> {
+pub(super) struct ManifestReader<'f> {
     file: &'f str,
-    typed: Typed,
+    typed: SchemaReader,
     passed_over: Vec<Remark>,
 }
 
 /// The first document of a text, or why Talos cannot read it.
-pub(super) fn document(file: &str, bytes: &[u8], talos: &TalosVersion) -> Result<Node, Remark> {
+pub(super) fn document(file: &str, bytes: &[u8], talos: &TalosVersion) -> Result<YamlNode, Remark> {
     let fix = "write it as YAML";
     let Ok(text) = std::str::from_utf8(bytes) else {
         return Err(Remark::of(file, "not UTF-8: Talos reads text", fix));
@@ -51,12 +51,16 @@ pub(super) fn further_documents(file: &str, bytes: &[u8]) -> Option<Remark> {
     let documents = yaml::parse(std::str::from_utf8(bytes).ok()?).ok()?;
     let second = documents.get(1)?;
     let fix = "one document in one file; a service has a file of its own";
-    Some(Remark::of(file, "Talos reads the first document and passes over this one", fix).at(second.line, ""))
+    Some(Remark::of(file, "Talos reads the first document and ignores this one", fix).at(second.line, ""))
 }
 
-impl<'f> Reader<'f> {
+impl<'f> ManifestReader<'f> {
     pub(super) fn new(file: &'f str, talos: &TalosVersion) -> Self {
-        Reader { file, typed: Typed::new(Leniency::of(types::minor(talos))), passed_over: Vec::new() }
+        ManifestReader {
+            file,
+            typed: SchemaReader::new(Leniency::of(types::minor(talos))),
+            passed_over: Vec::new(),
+        }
     }
 
     /// What was read and what was passed over, or everything that does not fit.
@@ -71,17 +75,17 @@ impl<'f> Reader<'f> {
     }
 
     /// Notes that a node does not fit.
-    pub(super) fn fault(&mut self, node: &Node, reason: impl std::fmt::Display) {
+    pub(super) fn fault(&mut self, node: &YamlNode, reason: impl std::fmt::Display) {
         self.typed.fault(node, reason);
     }
 
     /// The fields of a record that Talos knows, each with its path.
     pub(super) fn fields<'n>(
         &mut self,
-        node: &'n Node,
+        node: &'n YamlNode,
         path: &str,
         names: &[&'static str],
-    ) -> Vec<(&'static str, String, &'n Node)> {
+    ) -> Vec<(&'static str, String, &'n YamlNode)> {
         let mut fields = Vec::new();
         let keys = node.entries().into_iter().flatten().filter_map(|(key, _)| Some((key.text()?, key.line)));
         let lines: BTreeMap<&str, u32> = keys.collect();
@@ -103,29 +107,29 @@ impl<'f> Reader<'f> {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("Talos knows {} here", names.join(", ")),
         };
-        let message = "a key that Talos does not know, and passes over without a word";
+        let message = "unknown key, which Talos silently ignores";
         self.passed_over.push(Remark::of(self.file, message, fix).at(line, path));
     }
 
-    pub(super) fn text(&mut self, node: &Node, path: &str) -> String {
+    pub(super) fn text(&mut self, node: &YamlNode, path: &str) -> String {
         self.typed.text(node, path).unwrap_or_default()
     }
 
-    pub(super) fn texts(&mut self, node: &Node, path: &str) -> Vec<String> {
+    pub(super) fn texts(&mut self, node: &YamlNode, path: &str) -> Vec<String> {
         self.items(node, path).into_iter().filter_map(|(path, item)| self.typed.text(item, &path)).collect()
     }
 
-    pub(super) fn flag(&mut self, node: &Node, path: &str) -> bool {
+    pub(super) fn flag(&mut self, node: &YamlNode, path: &str) -> bool {
         self.typed.flag(node, path).unwrap_or(false)
     }
 
     /// A number of 32 bits, whatever it is.
-    pub(super) fn number(&mut self, node: &Node, path: &str) {
+    pub(super) fn number(&mut self, node: &YamlNode, path: &str) {
         self.typed.number(node, path, (0, u32::MAX.into()));
     }
 
     /// The items of a list, each with its path. Nothing at all is no item.
-    pub(super) fn items<'n>(&mut self, node: &'n Node, path: &str) -> Vec<(String, &'n Node)> {
+    pub(super) fn items<'n>(&mut self, node: &'n YamlNode, path: &str) -> Vec<(String, &'n YamlNode)> {
         let items = self.typed.items(node, path).unwrap_or_default().iter().enumerate();
         items
             .filter(|(_, item)| !item.is_null())

@@ -4,9 +4,9 @@
 //! in [`caution`].
 
 use super::caution;
-use super::reader::{self, Reader};
+use super::reader::{self, ManifestReader};
 use super::verdict::{MOST, Remark};
-use ichor_values::go_yaml::reader::Node;
+use ichor_values::go_yaml::reader::YamlNode;
 use ichor_values::{Issue, TalosVersion, nearest};
 
 const SPEC: [&str; 5] = ["name", "container", "depends", "restart", "logToConsole"];
@@ -23,7 +23,7 @@ const NETWORK: [&str; 4] = ["addresses", "connectivity", "hostname", "etcfiles"]
 
 /// What the node runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Service {
+pub(super) struct ServiceDefinition {
     pub name: String,
     pub(crate) entrypoint: String,
     pub(crate) environment: Vec<String>,
@@ -55,9 +55,9 @@ pub(super) struct Dependency {
 
 /// A definition, judged.
 pub(super) struct Definition {
-    root: Option<Node>,
+    root: Option<YamlNode>,
     /// What it says, unless it could not be read.
-    pub service: Option<Service>,
+    pub service: Option<ServiceDefinition>,
     /// What Talos refuses.
     pub problems: Vec<Remark>,
     /// What Talos lets pass.
@@ -73,8 +73,8 @@ impl Definition {
             Ok(root) => root,
             Err(problem) => return refused(vec![problem]),
         };
-        let mut reader = Reader::new(file, talos);
-        let service = Service::read(&mut reader, &root);
+        let mut reader = ManifestReader::new(file, talos);
+        let service = ServiceDefinition::read(&mut reader, &root);
         let (service, mut warnings) = match reader.finish(service) {
             Ok(read) => read,
             Err(problems) => return refused(problems),
@@ -99,9 +99,9 @@ impl Definition {
     }
 }
 
-impl Service {
-    fn read(reader: &mut Reader<'_>, root: &Node) -> Service {
-        let mut service = Service::default();
+impl ServiceDefinition {
+    fn read(reader: &mut ManifestReader<'_>, root: &YamlNode) -> ServiceDefinition {
+        let mut service = ServiceDefinition::default();
         for (name, path, value) in reader.fields(root, "", &SPEC) {
             match name {
                 "name" => service.name = reader.text(value, &path),
@@ -118,7 +118,7 @@ impl Service {
         service
     }
 
-    fn read_container(&mut self, reader: &mut Reader<'_>, node: &Node, path: &str) {
+    fn read_container(&mut self, reader: &mut ManifestReader<'_>, node: &YamlNode, path: &str) {
         for (name, path, value) in reader.fields(node, path, &CONTAINER) {
             match name {
                 "entrypoint" => self.entrypoint = reader.text(value, &path),
@@ -135,7 +135,7 @@ impl Service {
         }
     }
 
-    fn read_security(&mut self, reader: &mut Reader<'_>, node: &Node, path: &str) {
+    fn read_security(&mut self, reader: &mut ManifestReader<'_>, node: &YamlNode, path: &str) {
         for (name, path, value) in reader.fields(node, path, &SECURITY) {
             match name {
                 "maskedPaths" | "readonlyPaths" => drop(reader.texts(value, &path)),
@@ -155,7 +155,7 @@ impl Service {
         if self.name.is_empty() {
             refuse("name", "missing: the service has no name".to_owned(), "give it one, such as `name: frr`");
         } else if !self.name.bytes().all(is_letter) {
-            let message = format!("`{}` is no name of a service", self.name);
+            let message = format!("`{}` is not a service name", self.name);
             refuse("name", message, "use lower case letters, digits, `-` and `_` alone");
         }
         if !self.restarts {
@@ -173,7 +173,7 @@ impl Service {
 }
 
 impl Mount {
-    fn read(reader: &mut Reader<'_>, node: &Node, key: String) -> Mount {
+    fn read(reader: &mut ManifestReader<'_>, node: &YamlNode, key: String) -> Mount {
         let mut mount = Mount::default();
         for (name, path, value) in reader.fields(node, &key, &MOUNT) {
             match name {
@@ -195,7 +195,7 @@ impl Mount {
 }
 
 impl Dependency {
-    fn read(reader: &mut Reader<'_>, node: &Node, key: String) -> Dependency {
+    fn read(reader: &mut ManifestReader<'_>, node: &YamlNode, key: String) -> Dependency {
         let mut dependency = Dependency::default();
         for (name, path, value) in reader.fields(node, &key, &DEPENDENCY) {
             match name {
@@ -216,7 +216,7 @@ impl Dependency {
     fn issues(&self) -> Vec<Issue> {
         let mut issues = Vec::new();
         if !self.path.is_empty() && !self.path.starts_with('/') {
-            let message = format!("`{}` is no absolute path", self.path);
+            let message = format!("`{}` is not an absolute path", self.path);
             issues
                 .push(Issue::error(format!("{}.path", self.key), message).with_help("begin it with a slash"));
         }
@@ -243,7 +243,7 @@ impl Dependency {
 }
 
 /// Whether a node is one of some words, in any case; other words are faults, and nothing at all is none.
-fn word(reader: &mut Reader<'_>, node: &Node, path: &str, words: &[&str]) -> bool {
+fn word(reader: &mut ManifestReader<'_>, node: &YamlNode, path: &str, words: &[&str]) -> bool {
     if node.is_null() {
         return false;
     }
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn every_problem_is_told_at_its_line() {
+    fn every_problem_has_its_line() {
         let text = "name: F R R\ncontainer: {}\ndepends:\n  - path: a\n    service: b\nrestart: ~\n";
 
         let problems = problems(text);
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_passed_over_is_a_warning() {
+    fn ignored_keys_of_a_definition_are_warnings() {
         let text = format!(
             "{}depend: []\n",
             GOOD.replace("/x}", "/x, security: {writableRootfs: true}, mounts: [{source: /a, destination: /a, uidMappings: []}]}")
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_yaml_is_a_problem() {
+    fn invalid_yaml_is_a_problem() {
         for (bytes, said) in [
             (&b"name: \xff"[..], "UTF-8"),
             (b"name: [", "not YAML"),

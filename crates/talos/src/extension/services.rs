@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::service::{Definition, Service};
-use super::tree::{DEFINITIONS, Kind, ROOT, Tree, ending};
+use super::service::{Definition, ServiceDefinition};
+use super::tree::{DEFINITIONS, FileKind, ROOT, Tree, ending};
 use super::verdict::{Remark, Verdict};
 use ichor_values::TalosVersion;
 
@@ -13,7 +13,7 @@ use ichor_values::TalosVersion;
 const CONTAINERS: &str = "rootfs/usr/local/lib/containers";
 
 /// Judges all services.
-pub(super) fn judge(tree: &Tree, talos: &TalosVersion, verdict: &mut Verdict) {
+pub(super) fn check_services(tree: &Tree, talos: &TalosVersion, verdict: &mut Verdict) {
     let mut names: BTreeMap<String, &str> = BTreeMap::new();
     let mut started = BTreeSet::new();
     for path in tree.definitions() {
@@ -62,7 +62,7 @@ pub(super) fn names(tree: &Tree, talos: &TalosVersion) -> Vec<(String, String)> 
 }
 
 /// A file whose name is not that of its service.
-pub(super) fn name_warning(path: &str, file: &str, service: &Service) -> Option<Remark> {
+pub(super) fn name_warning(path: &str, file: &str, service: &ServiceDefinition) -> Option<Remark> {
     let wanted = format!("{}.yaml", service.name);
     let is_named = service.name.is_empty() || file == wanted;
     (!is_named).then(|| {
@@ -75,16 +75,16 @@ pub(super) fn name_warning(path: &str, file: &str, service: &Service) -> Option<
 }
 
 /// Whether there is a container, and a program to start in it.
-fn container(tree: &Tree, path: &str, service: &Service) -> Option<Remark> {
+fn container(tree: &Tree, path: &str, service: &ServiceDefinition) -> Option<Remark> {
     // A name that is none leads to no folder, and is a problem of its own.
     if service.name.is_empty() || service.name.contains('/') {
         return None;
     }
     let folder = format!("{CONTAINERS}/{}", service.name);
     let root = tree.resolve(ROOT, folder.strip_prefix("rootfs/")?);
-    let is_folder = |path: &String| tree.get(path).is_some_and(|entry| entry.kind == Kind::Folder);
+    let is_folder = |path: &String| tree.get(path).is_some_and(|entry| entry.kind == FileKind::Folder);
     let Some(root) = root.filter(is_folder) else {
-        let message = format!("its container has no root file system: there is no folder {folder}");
+        let message = format!("its container has no root file system: folder {folder} is missing");
         return Some(Remark::of(path, message, "put the files of the container there"));
     };
     // A name without slashes is looked for in the PATH of the container.
@@ -93,8 +93,8 @@ fn container(tree: &Tree, path: &str, service: &Service) -> Option<Remark> {
     }
     let entry = tree.resolve(&root, &service.entrypoint).and_then(|program| tree.get(&program));
     let (message, fix) = match entry {
-        Some(entry) if entry.kind == Kind::File && entry.mode & 0o111 != 0 => return None,
-        Some(entry) if entry.kind == Kind::File => ("may not be executed", "chmod +x"),
+        Some(entry) if entry.kind == FileKind::File && entry.mode & 0o111 != 0 => return None,
+        Some(entry) if entry.kind == FileKind::File => ("may not be executed", "chmod +x"),
         Some(_) => ("is not a file", "name the program that is to be started"),
         None => ("is not in its container", "put the program there, or name another one"),
     };
@@ -107,7 +107,7 @@ fn slashed(path: &str) -> String {
 }
 
 /// Mounts of what only an extension could bring.
-fn mounts(tree: &Tree, path: &str, service: &Service) -> Vec<Remark> {
+fn mounts(tree: &Tree, path: &str, service: &ServiceDefinition) -> Vec<Remark> {
     let missing = service.mounts.iter().filter(|mount| {
         mount.source.starts_with("/usr/local/") && tree.resolve(ROOT, &mount.source).is_none()
     });
@@ -124,7 +124,7 @@ fn mounts(tree: &Tree, path: &str, service: &Service) -> Vec<Remark> {
 fn strays(tree: &Tree, verdict: &mut Verdict) {
     let is_yaml = |name: &str| ["yaml", "yml"].contains(&ending(name).to_lowercase().as_str());
     let fix = format!("call it NAME.yaml and put it into {DEFINITIONS}");
-    for (path, _) in tree.below(ROOT).filter(|(_, entry)| entry.kind != Kind::Folder) {
+    for (path, _) in tree.below(ROOT).filter(|(_, entry)| entry.kind != FileKind::Folder) {
         let Some((folder, name)) = path.rsplit_once('/') else { continue };
         let in_container = folder.strip_prefix(CONTAINERS).is_some_and(|rest| rest.starts_with('/'));
         let is_near = folder.ends_with("/containers") || folder.ends_with("/container");
@@ -132,7 +132,7 @@ fn strays(tree: &Tree, verdict: &mut Verdict) {
             if ending(name) == "yaml" {
                 continue;
             }
-            "the node reads the files here that end in .yaml, and passes over this one"
+            "Talos reads only files here that end in .yaml and ignores this one"
         } else if !in_container && is_yaml(name) && (is_near || folder.starts_with(DEFINITIONS)) {
             "the node does not look for service definitions here"
         } else {
@@ -145,7 +145,7 @@ fn strays(tree: &Tree, verdict: &mut Verdict) {
 /// Containers that nothing starts.
 fn orphans(tree: &Tree, started: &BTreeSet<String>, verdict: &mut Verdict) {
     for (name, path) in tree.children(CONTAINERS) {
-        let is_folder = tree.get(path).is_some_and(|entry| entry.kind == Kind::Folder);
+        let is_folder = tree.get(path).is_some_and(|entry| entry.kind == FileKind::Folder);
         if is_folder && !started.contains(name) {
             let fix = format!("put a definition with `name: {name}` into {DEFINITIONS}");
             verdict.warn(Remark::of(path, "a container that no service definition starts", fix));
@@ -155,7 +155,7 @@ fn orphans(tree: &Tree, started: &BTreeSet<String>, verdict: &mut Verdict) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tree::Entry;
+    use super::super::tree::FileEntry;
     use super::*;
 
     const DEFINITION: &str = "name: frr\ncontainer: {entrypoint: /bin/x}\nrestart: always\n";
@@ -167,13 +167,13 @@ mod tests {
             let path = format!("rootfs/{path}");
             let folders = path.match_indices('/').map(|(at, _)| path[..at].to_owned()).collect::<Vec<_>>();
             for folder in folders {
-                tree.add(folder, Entry { kind: Kind::Folder, mode: 0o755 });
+                tree.add(folder, FileEntry { kind: FileKind::Folder, mode: 0o755 });
             }
-            tree.add(path.clone(), Entry { kind: Kind::File, mode: *mode });
+            tree.add(path.clone(), FileEntry { kind: FileKind::File, mode: *mode });
             tree.fill(path, text.as_bytes().to_vec());
         }
         let mut verdict = Verdict::default();
-        judge(&tree, &TalosVersion::parse("1.13").unwrap(), &mut verdict);
+        check_services(&tree, &TalosVersion::parse("1.13").unwrap(), &mut verdict);
         assert!(verdict.is_valid(), "the validator does not look at services");
         verdict.warnings.into_iter().map(|it| format!("{}: {}", it.file, it.issue.message)).collect()
     }
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_definition_starts_has_to_be_there() {
+    fn the_program_of_a_service_definition_must_exist() {
         let good = (AT, 0o644, DEFINITION);
         assert_one(&[good], AT, "no root file system");
         assert_one(&[good, (PROGRAM.0, 0o644, "")], AT, "may not be executed");
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_node_does_not_start_is_told() {
+    fn services_that_talos_does_not_start_are_reported() {
         let good = (AT, 0o644, DEFINITION);
         assert_one(
             &[(AT, 0o644, "x"), good, PROGRAM][..1],

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ichor_values::symlink::{self, Target};
+use ichor_values::symlink::{self, LinkTarget};
 
 /// The manifest, at the top.
 pub(super) const MANIFEST: &str = "manifest.yaml";
@@ -16,22 +16,22 @@ pub(super) const DEFINITIONS: &str = "rootfs/usr/local/etc/containers";
 /// An unpacked image. Paths are relative to its top, parted by slashes.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, FileEntry>,
     texts: BTreeMap<String, Vec<u8>>,
 }
 
 /// Something in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct FileEntry {
     /// What it is.
-    pub kind: Kind,
+    pub kind: FileKind,
     /// Its permissions.
     pub mode: u32,
 }
 
 /// What an entry is; links are not followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// A folder.
     Folder,
     /// A file with contents.
@@ -44,7 +44,7 @@ pub enum Kind {
 
 impl Tree {
     /// Adds what lies at a path.
-    pub fn add(&mut self, path: impl Into<String>, entry: Entry) {
+    pub fn add(&mut self, path: impl Into<String>, entry: FileEntry) {
         self.entries.insert(path.into(), entry);
     }
 
@@ -59,11 +59,11 @@ impl Tree {
     }
 
     /// The files whose contents are needed, once all entries are there.
-    pub fn wanted(&self) -> Vec<String> {
+    pub fn required_files(&self) -> Vec<String> {
         let manifest = self.resolve("", MANIFEST);
         let definitions = self.definitions().filter_map(|path| self.definition_file(path));
         let mut wanted: Vec<_> = manifest.into_iter().chain(definitions).collect();
-        wanted.retain(|path| self.get(path).is_some_and(|entry| entry.kind == Kind::File));
+        wanted.retain(|path| self.get(path).is_some_and(|entry| entry.kind == FileKind::File));
         wanted.sort();
         wanted.dedup();
         wanted
@@ -75,7 +75,7 @@ impl Tree {
     }
 
     /// What lies at a path.
-    pub(super) fn get(&self, path: &str) -> Option<&Entry> {
+    pub(super) fn get(&self, path: &str) -> Option<&FileEntry> {
         self.entries.get(path)
     }
 
@@ -85,7 +85,7 @@ impl Tree {
     }
 
     /// A folder or file and everything below it.
-    pub(super) fn below<'t>(&'t self, path: &'t str) -> impl Iterator<Item = (&'t str, &'t Entry)> {
+    pub(super) fn below<'t>(&'t self, path: &'t str) -> impl Iterator<Item = (&'t str, &'t FileEntry)> {
         let all = self.entries.range(path.to_owned()..).take_while(move |(it, _)| it.starts_with(path));
         let inside = |it: &str| it.len() == path.len() || it.as_bytes().get(path.len()) == Some(&b'/');
         all.filter(move |(it, _)| inside(it)).map(|(it, entry)| (it.as_str(), entry))
@@ -122,11 +122,11 @@ impl Tree {
             (root, path) => format!("{root}/{path}"),
         };
         let look = |path: &str| match &self.get(&join(path))?.kind {
-            Kind::Folder => Some(Target::Folder),
+            FileKind::Folder => Some(LinkTarget::Folder),
             // Nothing outside of the image is looked at: there, an absolute link leads nowhere.
-            Kind::Link(target) if root.is_empty() && target.starts_with('/') => None,
-            Kind::Link(target) => Some(Target::Link(target)),
-            Kind::File | Kind::Special(_) => Some(Target::Leaf),
+            FileKind::Link(target) if root.is_empty() && target.starts_with('/') => None,
+            FileKind::Link(target) => Some(LinkTarget::Link(target)),
+            FileKind::File | FileKind::Special(_) => Some(LinkTarget::Leaf),
         };
         symlink::follow(path, look).map(|walk| join(&walk.target))
     }
@@ -141,22 +141,22 @@ pub(super) fn ending(name: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn tree(entries: &[(&str, Kind)]) -> Tree {
+    fn tree(entries: &[(&str, FileKind)]) -> Tree {
         let mut tree = Tree::default();
         for (path, kind) in entries {
-            tree.add(*path, Entry { kind: kind.clone(), mode: 0o755 });
+            tree.add(*path, FileEntry { kind: kind.clone(), mode: 0o755 });
         }
         tree
     }
 
     #[test]
     fn links_are_followed_inside_their_root() {
-        let link = |to: &str| Kind::Link(to.to_owned());
+        let link = |to: &str| FileKind::Link(to.to_owned());
         let tree = tree(&[
-            ("r", Kind::Folder),
-            ("r/usr", Kind::Folder),
-            ("r/usr/bin", Kind::Folder),
-            ("r/usr/bin/x", Kind::File),
+            ("r", FileKind::Folder),
+            ("r/usr", FileKind::Folder),
+            ("r/usr/bin", FileKind::Folder),
+            ("r/usr/bin/x", FileKind::File),
             ("r/bin", link("usr/bin")),
             ("r/sbin", link("/usr/bin")),
             ("r/usr/absolute", link("/usr/bin/x")),
@@ -175,9 +175,13 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_told_from_one_whose_name_begins_the_same() {
-        let tree =
-            tree(&[("a", Kind::Folder), ("a-b", Kind::File), ("a/b", Kind::Folder), ("a/b/c", Kind::File)]);
+    fn a_folder_is_distinct_from_one_with_the_same_prefix() {
+        let tree = tree(&[
+            ("a", FileKind::Folder),
+            ("a-b", FileKind::File),
+            ("a/b", FileKind::Folder),
+            ("a/b/c", FileKind::File),
+        ]);
 
         let below: Vec<_> = tree.below("a").map(|(path, _)| path).collect();
         let children: Vec<_> = tree.children("a").collect();

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_much_is_counted() {
+    fn issues_beyond_the_limit_are_counted() {
         let mut verdict = Verdict::default();
 
         (0..MOST + 5).for_each(|nth| verdict.problem(Remark::of(&nth.to_string(), "wrong", "right")));

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::contract::Trait;
 use super::kubernetes::{API_SERVER, CONTROLLER_MANAGER, PROXY, SCHEDULER, audit_policy, pod_security};
-use super::{Cni, Draft};
+use super::{Cni, ConfigBuilder};
 
-impl Draft<'_> {
+impl ConfigBuilder<'_> {
     pub(super) fn cluster(self) -> Value {
         match (self.has(Trait::KubernetesDocuments), self.is_control_plane()) {
             (true, _) => json!({"token": self.bootstrap_token(), "etcd": self.etcd()}),

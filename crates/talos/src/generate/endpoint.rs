@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_host_is_told_from_port_brackets_and_path() {
+    fn the_host_is_split_from_port_brackets_and_path() {
         for (text, host) in [
             ("https://10.0.0.20:6443", "10.0.0.20"),
             ("https://[fd00:101::fffe]:6443", "fd00:101::fffe"),
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_host_and_no_port_is_refused() {
+    fn invalid_hosts_and_ports_are_rejected() {
         for text in [
             "https://base:0",
             "https://base:65536",

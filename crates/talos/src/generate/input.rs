@@ -11,7 +11,7 @@ use ichor_values::KubernetesVersion;
 
 /// Everything `talosctl gen config` and the library behind it can be told.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is on or off by itself, as in Talos")]
+#[expect(clippy::struct_excessive_bools, reason = "each is enabled separately, as in Talos")]
 pub struct Input {
     /// The name of the cluster.
     pub cluster_name: String,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::contract::{Contract, Trait};
-use super::{Draft, document};
+use super::{ConfigBuilder, document};
 use ichor_values::TalosVersion;
 
 /// The schematic without any customization.
@@ -20,7 +20,7 @@ pub fn installer_image(talos: &TalosVersion) -> String {
     }
 }
 
-impl Draft<'_> {
+impl ConfigBuilder<'_> {
     /// `machine.install`, of the contracts that have it.
     pub(super) fn legacy_install(self) -> Option<Value> {
         let input = self.input;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::contract::Trait;
-use super::{Cni, Draft, document};
+use super::{Cni, ConfigBuilder, document};
 use crate::secrets::{Hidden, Pair};
 
 pub(super) const KUBELET: &str = "ghcr.io/siderolabs/kubelet";
@@ -38,7 +38,7 @@ pub(super) fn audit_policy() -> Value {
     json!({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata"}]})
 }
 
-impl Draft<'_> {
+impl ConfigBuilder<'_> {
     pub(super) fn kubernetes_documents(self) -> Vec<Value> {
         if self.input.skip_kubernetes || !self.has(Trait::KubernetesDocuments) {
             return Vec::new();

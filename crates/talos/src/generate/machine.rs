@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 
 use super::contract::Trait;
 use super::kubernetes::{EXCLUDE_FROM_LOAD_BALANCERS, KUBELET, KUBEPRISM_PORT};
-use super::{Draft, Role};
+use super::{ConfigBuilder, MachineRole};
 use crate::secrets::Pem;
 
-impl Draft<'_> {
+impl ConfigBuilder<'_> {
     pub(super) fn machine(self) -> Value {
         let input = self.input;
         let sysctls = !input.sysctls.is_empty() && !self.has(Trait::SysctlDocument);
         json!({
             "type": match self.role {
-                Role::ControlPlane => "controlplane",
-                Role::Worker => "worker",
+                MachineRole::ControlPlane => "controlplane",
+                MachineRole::Worker => "worker",
             },
             "token": self.bundle.trustd_token.as_str(),
             "ca": self.authority(&self.bundle.os),

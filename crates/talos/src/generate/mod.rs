@@ -30,19 +30,19 @@ use contract::Trait;
 
 /// What a machine is in its cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+enum MachineRole {
     ControlPlane,
     Worker,
 }
 
 /// The configuration of a control plane, as documents.
 pub fn control_plane(input: &Input, bundle: &Bundle) -> Vec<Value> {
-    Draft { role: Role::ControlPlane, input, bundle }.documents()
+    ConfigBuilder { role: MachineRole::ControlPlane, input, bundle }.documents()
 }
 
 /// The configuration of a worker, as documents. It holds no private key.
 pub fn worker(input: &Input, bundle: &Bundle) -> Vec<Value> {
-    Draft { role: Role::Worker, input, bundle }.documents()
+    ConfigBuilder { role: MachineRole::Worker, input, bundle }.documents()
 }
 
 /// What is lost without a word when Talos writes this bundle for this contract, each in a sentence.
@@ -74,13 +74,13 @@ pub fn losses(input: &Input, bundle: &Bundle) -> Vec<String> {
 
 /// One configuration being written.
 #[derive(Clone, Copy)]
-struct Draft<'a> {
-    role: Role,
+struct ConfigBuilder<'a> {
+    role: MachineRole,
     input: &'a Input,
     bundle: &'a Bundle,
 }
 
-impl Draft<'_> {
+impl ConfigBuilder<'_> {
     fn documents(self) -> Vec<Value> {
         let mut documents = vec![self.machine_config()];
         documents.extend(self.discovery_documents());
@@ -109,7 +109,7 @@ impl Draft<'_> {
     }
 
     fn is_control_plane(self) -> bool {
-        self.role == Role::ControlPlane
+        self.role == MachineRole::ControlPlane
     }
 
     /// An image of Kubernetes.
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cni_is_flannel_somebody_elses_or_none() {
+    fn the_cni_is_flannel_custom_or_none() {
         let with = |contract, cni| control_plane(&Input { cni, ..input(contract) }, &bundle());
         let custom = || Cni::Custom("https://example.com/cni.yaml".to_owned());
         let name = |documents: &[Value]| documents[0].pointer("/cluster/network/cni/name").cloned();
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_talos_would_lose_is_said() {
+    fn values_that_talos_would_drop_are_reported() {
         let said = |contract, bundle: &Bundle| losses(&input(contract), bundle).len();
         let args = Input { install_kernel_args: vec!["a=b".to_owned()], ..input("1.14") };
 

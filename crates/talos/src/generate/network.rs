@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::contract::Trait;
-use super::{Draft, document};
+use super::{ConfigBuilder, document};
 
 /// The discovery service that Sidero Labs runs.
 const DISCOVERY_SERVICE: &str = "https://discovery.talos.dev/";
 
-impl Draft<'_> {
+impl ConfigBuilder<'_> {
     /// `machine.network`, which the contracts that have it write even when it is empty.
     pub(super) fn legacy_network(self) -> Option<Value> {
         let kubespan = self.input.kubespan.map(|enabled| json!({"enabled": enabled}));

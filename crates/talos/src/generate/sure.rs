@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_read_is_a_guess() {
+    fn an_unread_default_is_a_guess() {
         let sure = |text| is_default_kubernetes_sure(&TalosVersion::parse(text).unwrap());
 
         for read in ["v1.11.6", "v1.12.0", "v1.12.11", "v1.13.9", "1.13", "v1.14.0-rc.1"] {

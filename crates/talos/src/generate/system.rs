@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::contract::Trait;
-use super::{Draft, document};
+use super::{ConfigBuilder, document};
 
-impl Draft<'_> {
+impl ConfigBuilder<'_> {
     pub(super) fn system_documents(self) -> Vec<Value> {
         let mut documents = Vec::new();
         if !self.input.sysctls.is_empty() && self.has(Trait::SysctlDocument) {

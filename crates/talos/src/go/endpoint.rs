@@ -9,7 +9,7 @@ use super::{hostport, url};
 pub(crate) fn check(text: &str) -> Result<(), &'static str> {
     let url = url::parse(text)?;
     if url.host.matches(':').count() > 2 && !(url.host.contains('[') && url.host.contains(']')) {
-        return Err("an IPv6 address has to stand in square brackets");
+        return Err("an IPv6 address must be in square brackets");
     }
     if url.hostname().is_empty() {
         return Err("it has no host: want a URL such as https://10.0.0.10:6443");

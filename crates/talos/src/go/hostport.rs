@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_with_colons_stands_in_brackets() {
+    fn a_host_with_colons_is_in_brackets() {
         for text in ["10.0.0.1:51820", "[fd00::1]:51820", "host:port", ":1", "host:", "[fe80::1%eth0]:1"] {
             assert!(has_port(text), "{text}");
         }

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_go_reads_it_writes_in_short() {
+    fn an_address_is_written_in_its_short_form() {
         assert_eq!(print_address("FD00::0:1").as_deref(), Some("fd00::1"));
         assert_eq!(print_address("fe80::1%eth0").as_deref(), Some("fe80::1%eth0"));
         assert_eq!(print_address("::ffff:10.0.0.1").as_deref(), Some("::ffff:10.0.0.1"));

@@ -54,7 +54,7 @@ pub(crate) enum RangeError {
         part: String,
     },
     /// A version that is not one.
-    #[error("`{version}` in `{part}` is no version: {reason}")]
+    #[error("`{version}` in `{part}` is not a version: {reason}")]
     Version {
         /// The version.
         version: String,
@@ -72,7 +72,7 @@ pub(crate) enum SemverError {
     #[error("want three numbers, such as 1.12.0")]
     Parts,
     /// A part is not a number.
-    #[error("`{0}` is no number")]
+    #[error("`{0}` is not a number")]
     NoNumber(String),
     /// A number starts with a zero.
     #[error("`{0}` has a zero in front")]
@@ -114,7 +114,7 @@ impl Range {
             if group.is_empty() {
                 return None;
             }
-            if group.iter().all(|comparison| comparison.holds(version)) {
+            if group.iter().all(|comparison| comparison.matches(version)) {
                 return Some(true);
             }
         }
@@ -142,7 +142,7 @@ impl Comparison {
         Ok(Comparison { sign, numbers, is_pre_release })
     }
 
-    fn holds(&self, version: Core) -> bool {
+    fn matches(&self, version: Core) -> bool {
         let order = match version.cmp(&self.numbers) {
             Ordering::Equal if self.is_pre_release => Ordering::Greater,
             order => order,
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_is_refused_with_its_part() {
+    fn an_invalid_range_is_rejected_with_its_part() {
         for (range, part) in [
             ("^1.11", "`^`"),
             (">=1.11", "three numbers"),

@@ -164,7 +164,7 @@ fn escapes(text: &str) -> Result<(), &'static str> {
 
 /// A URL in the pieces it is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parts<'u> {
+pub struct UrlParts<'u> {
     before: &'u str,
     /// What stands between `?` and `#`.
     pub(crate) query: &'u str,
@@ -172,14 +172,14 @@ pub struct Parts<'u> {
 }
 
 /// Takes a URL apart that `url.Parse` takes.
-pub fn parts(text: &str) -> Result<Parts<'_>, &'static str> {
+pub fn parts(text: &str) -> Result<UrlParts<'_>, &'static str> {
     parse(text)?;
     let (text, fragment) = text.split_once('#').unwrap_or((text, ""));
     let (before, query) = text.split_once('?').unwrap_or((text, ""));
-    Ok(Parts { before, query, fragment })
+    Ok(UrlParts { before, query, fragment })
 }
 
-impl Parts<'_> {
+impl UrlParts<'_> {
     /// The URL with another query, as `URL.String` writes it.
     pub(crate) fn with_query(&self, query: &Query) -> String {
         let mut text = self.rewritten();
@@ -188,7 +188,7 @@ impl Parts<'_> {
             text = format!("{text}?{query}");
         }
         if !self.fragment.is_empty() {
-            text = format!("{text}#{}", Place::Fragment.written(self.fragment));
+            text = format!("{text}#{}", UrlPart::Fragment.written(self.fragment));
         }
         text
     }
@@ -203,7 +203,7 @@ impl Parts<'_> {
         }
         let has_host = !scheme.is_empty() || !rest.starts_with("///");
         let Some(rest) = rest.strip_prefix("//").filter(|_| has_host) else {
-            let path = Place::Path.written(rest);
+            let path = UrlPart::Path.written(rest);
             // Without this, what stands before the colon would be a scheme (RFC 3986, section 4.2).
             let is_ambiguous =
                 scheme.is_empty() && path.split('/').next().is_some_and(|first| first.contains(':'));
@@ -214,12 +214,12 @@ impl Parts<'_> {
             Some((user, host)) => (user_info(user), host),
             None => (String::new(), authority),
         };
-        format!("{scheme}//{user}{}{}", Place::Host.written(host), Place::Path.written(path))
+        format!("{scheme}//{user}{}{}", UrlPart::Host.written(host), UrlPart::Path.written(path))
     }
 }
 
 fn user_info(written: &str) -> String {
-    let escaped = |text: &str| escape(&unescape(text, false).unwrap_or_default(), Place::User);
+    let escaped = |text: &str| escape(&unescape(text, false).unwrap_or_default(), UrlPart::User);
     match written.split_once(':') {
         Some((user, password)) => format!("{}:{}@", escaped(user), escaped(password)),
         None => format!("{}@", escaped(written)),
@@ -246,7 +246,7 @@ impl Query {
 
     /// Writes it as `Values.Encode` does.
     pub(crate) fn encode(&self) -> String {
-        let escaped = |text: &str| escape(text.as_bytes(), Place::Query);
+        let escaped = |text: &str| escape(text.as_bytes(), UrlPart::Query);
         let pairs = self.0.iter().flat_map(|(key, values)| {
             values.iter().map(move |value| format!("{}={}", escaped(key), escaped(value)))
         });
@@ -256,7 +256,7 @@ impl Query {
 
 /// Where in a URL a text stands, which decides what is escaped there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum UrlPart {
     User,
     Host,
     Path,
@@ -264,19 +264,19 @@ enum Place {
     Fragment,
 }
 
-impl Place {
+impl UrlPart {
     fn escapes(self, byte: u8) -> bool {
         match byte {
             b'-' | b'_' | b'.' | b'~' => false,
             _ if byte.is_ascii_alphanumeric() => false,
-            b'!' | b'(' | b')' | b'*' => !matches!(self, Place::Host | Place::Fragment),
-            b'\'' | b'[' | b']' | b'<' | b'>' | b'"' => self != Place::Host,
+            b'!' | b'(' | b')' | b'*' => !matches!(self, UrlPart::Host | UrlPart::Fragment),
+            b'\'' | b'[' | b']' | b'<' | b'>' | b'"' => self != UrlPart::Host,
             b'$' | b'&' | b'+' | b',' | b'/' | b':' | b';' | b'=' | b'?' | b'@' => match self {
-                Place::User => b"@/?:".contains(&byte),
-                Place::Path => byte == b'?',
-                Place::Query => true,
-                Place::Host => b"/?@".contains(&byte),
-                Place::Fragment => false,
+                UrlPart::User => b"@/?:".contains(&byte),
+                UrlPart::Path => byte == b'?',
+                UrlPart::Query => true,
+                UrlPart::Host => b"/?@".contains(&byte),
+                UrlPart::Fragment => false,
             },
             _ => true,
         }
@@ -292,11 +292,11 @@ impl Place {
     }
 }
 
-fn escape(bytes: &[u8], place: Place) -> String {
+fn escape(bytes: &[u8], place: UrlPart) -> String {
     let mut text = String::new();
     for &byte in bytes {
         match byte {
-            b' ' if place == Place::Query => text.push('+'),
+            b' ' if place == UrlPart::Query => text.push('+'),
             _ if place.escapes(byte) => text += &format!("%{byte:02X}"),
             _ => text.push(char::from(byte)),
         }
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_is_refused() {
+    fn an_invalid_url_is_rejected() {
         for wrong in [
             "10.0.0.11:6443",
             "://x",

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::NetworkError;
+use super::NocloudNetworkError;
 use crate::release;
 use ichor_values::TalosVersion;
 
@@ -24,7 +24,7 @@ pub(super) struct Options {
 
 impl Options {
     /// The bond itself, with the defaults that Talos fills in.
-    pub(super) fn master(&self, name: &str, talos: &TalosVersion) -> Result<Value, NetworkError> {
+    pub(super) fn master(&self, name: &str, talos: &TalosVersion) -> Result<Value, NocloudNetworkError> {
         let of = |what: &str| format!("{what} of {name}");
         let mode = known(&self.mode, MODES, || of("the mode"), "a mode that Talos knows, such as 802.3ad")?;
         let policy = known(
@@ -65,10 +65,10 @@ fn known<'w>(
     words: &[&'w str],
     what: impl FnOnce() -> String,
     want: &'static str,
-) -> Result<&'w str, NetworkError> {
+) -> Result<&'w str, NocloudNetworkError> {
     if text.is_empty() {
         return Ok(words[0]);
     }
     let found = words.iter().find(|word| **word == text);
-    found.copied().ok_or_else(|| NetworkError::Value { what: what(), value: text.to_owned(), want })
+    found.copied().ok_or_else(|| NocloudNetworkError::Value { what: what(), value: text.to_owned(), want })
 }

@@ -2,29 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use super::NetworkError;
+use super::NocloudNetworkError;
 use super::bond::Options;
 use crate::release;
-use crate::schema_reader::{Fault, Typed};
+use crate::schema_reader::{Fault, SchemaReader};
 use crate::types;
 use ichor_values::TalosVersion;
 use ichor_values::go_yaml::reader as yaml;
-use ichor_values::go_yaml::reader::{Body, Node};
+use ichor_values::go_yaml::reader::{YamlNode, YamlValue};
 use ichor_values::go_yaml::scalar::Leniency;
 
 /// The whole of it, in either version.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Config {
+pub(super) struct NetworkConfig {
     pub version: i64,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<NetworkEntry>,
     pub(crate) ethernets: BTreeMap<String, Ethernet>,
-    pub(crate) bonds: BTreeMap<String, Bond>,
-    pub(crate) vlans: BTreeMap<String, Vlan>,
+    pub(crate) bonds: BTreeMap<String, NocloudBond>,
+    pub(crate) vlans: BTreeMap<String, NocloudVlan>,
 }
 
 /// An entry of version 1.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Entry {
+pub(super) struct NetworkEntry {
     pub kind: String,
     pub name: String,
     pub mac: String,
@@ -72,7 +72,7 @@ pub(super) struct EthernetRoute {
 
 /// A bond of version 2.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Bond {
+pub(super) struct NocloudBond {
     pub(crate) ethernet: Ethernet,
     pub(crate) interfaces: Vec<String>,
     pub options: Options,
@@ -80,18 +80,18 @@ pub(super) struct Bond {
 
 /// A VLAN of version 2.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Vlan {
+pub(super) struct NocloudVlan {
     pub(crate) ethernet: Ethernet,
     pub id: u16,
     pub link: String,
 }
 
-impl Config {
+impl NetworkConfig {
     /// Decodes it, inside of `network` or by itself.
-    pub(super) fn read(text: &str, talos: &TalosVersion) -> Result<Self, NetworkError> {
-        let root = yaml::first(text)?.unwrap_or_else(|| Node::from(&serde_json::Value::Null));
+    pub(super) fn read(text: &str, talos: &TalosVersion) -> Result<Self, NocloudNetworkError> {
+        let root = yaml::first(text)?.unwrap_or_else(|| YamlNode::from(&serde_json::Value::Null));
         root.check_keys()?;
-        let mut decoder = Decoder { typed: Typed::new(Leniency::of(types::minor(talos))), talos };
+        let mut decoder = Decoder { typed: SchemaReader::new(Leniency::of(types::minor(talos))), talos };
         decoder.check_merges(&root);
         let top = decoder.map(&root, "");
         let config = match (top.find("network"), top.find("version")) {
@@ -99,21 +99,22 @@ impl Config {
             (None, Some(_)) => Some(decoder.config(&root, "")),
             (None, None) => None,
         };
-        let told =
-            |faults: Vec<Fault>| NetworkError::Faults(faults.iter().map(ToString::to_string).collect());
+        let told = |faults: Vec<Fault>| {
+            NocloudNetworkError::Faults(faults.iter().map(ToString::to_string).collect())
+        };
         let config = decoder.typed.finish(config).map_err(told)?;
-        config.ok_or_else(|| NetworkError::NoVersion(top.names()))
+        config.ok_or_else(|| NocloudNetworkError::NoVersion(top.names()))
     }
 }
 
 /// The entries of a map, and where it stands.
 struct Entries<'n> {
     path: String,
-    entries: Vec<(String, &'n Node)>,
+    entries: Vec<(String, &'n YamlNode)>,
 }
 
 impl<'n> Entries<'n> {
-    fn find(&self, key: &str) -> Option<&'n Node> {
+    fn find(&self, key: &str) -> Option<&'n YamlNode> {
         self.entries.iter().find(|(name, _)| name == key).map(|(_, node)| *node)
     }
 
@@ -127,17 +128,17 @@ impl<'n> Entries<'n> {
 }
 
 struct Decoder<'t> {
-    typed: Typed,
+    typed: SchemaReader,
     talos: &'t TalosVersion,
 }
 
 impl Decoder<'_> {
     /// Talos first decodes it without types, so that a `<<` has to be right also where nothing is read.
-    fn check_merges(&mut self, node: &Node) {
+    fn check_merges(&mut self, node: &YamlNode) {
         match &node.body {
-            Body::Plain(_) | Body::Text(_) => {}
-            Body::List(items) => items.iter().for_each(|item| self.check_merges(item)),
-            Body::Map(entries) => {
+            YamlValue::Plain(_) | YamlValue::Text(_) => {}
+            YamlValue::List(items) => items.iter().for_each(|item| self.check_merges(item)),
+            YamlValue::Map(entries) => {
                 for (key, value) in entries {
                     let brings =
                         key.is_merge() && value.sources().iter().any(|source| source.entries().is_none());
@@ -150,7 +151,7 @@ impl Decoder<'_> {
         }
     }
 
-    fn map<'n>(&mut self, node: &'n Node, path: &str) -> Entries<'n> {
+    fn map<'n>(&mut self, node: &'n YamlNode, path: &str) -> Entries<'n> {
         Entries { path: path.to_owned(), entries: self.typed.entries(node, path).unwrap_or_default() }
     }
 
@@ -179,7 +180,7 @@ impl Decoder<'_> {
         &mut self,
         of: &Entries<'n>,
         key: &str,
-        mut item: impl FnMut(&mut Self, &'n Node, &str) -> Option<T>,
+        mut item: impl FnMut(&mut Self, &'n YamlNode, &str) -> Option<T>,
     ) -> Vec<T> {
         let path = of.at(key);
         let items = of.find(key).and_then(|node| self.typed.items(node, &path)).unwrap_or_default();
@@ -211,12 +212,12 @@ impl Decoder<'_> {
         named
     }
 
-    fn config(&mut self, node: &Node, path: &str) -> Config {
+    fn config(&mut self, node: &YamlNode, path: &str) -> NetworkConfig {
         let of = self.map(node, path);
         let version = of
             .find("version")
             .and_then(|node| self.typed.number(node, &of.at("version"), (i64::MIN.into(), i64::MAX.into())));
-        Config {
+        NetworkConfig {
             version: version.and_then(|version| i64::try_from(version).ok()).unwrap_or_default(),
             entries: self.list(&of, "config", |this, node, path| Some(this.entry(node, path))),
             ethernets: self.named(&of, "ethernets", Self::ethernet),
@@ -225,10 +226,10 @@ impl Decoder<'_> {
         }
     }
 
-    fn entry(&mut self, node: &Node, path: &str) -> Entry {
+    fn entry(&mut self, node: &YamlNode, path: &str) -> NetworkEntry {
         let of = self.map(node, path);
         let params = self.inner(&of, "params");
-        Entry {
+        NetworkEntry {
             kind: self.text(&of, "type"),
             name: self.text(&of, "name"),
             mac: self.text(&of, "mac_address"),
@@ -249,7 +250,7 @@ impl Decoder<'_> {
         }
     }
 
-    fn subnet(&mut self, node: &Node, path: &str) -> Subnet {
+    fn subnet(&mut self, node: &YamlNode, path: &str) -> Subnet {
         let of = self.map(node, path);
         Subnet {
             kind: self.text(&of, "type"),
@@ -289,7 +290,7 @@ impl Decoder<'_> {
         });
     }
 
-    fn route(&mut self, node: &Node, path: &str) -> EthernetRoute {
+    fn route(&mut self, node: &YamlNode, path: &str) -> EthernetRoute {
         let of = self.map(node, path);
         EthernetRoute {
             to: self.text(&of, "to"),
@@ -300,9 +301,9 @@ impl Decoder<'_> {
         }
     }
 
-    fn bond(&mut self, of: &Entries<'_>) -> Bond {
+    fn bond(&mut self, of: &Entries<'_>) -> NocloudBond {
         let parameters = self.inner(of, "parameters");
-        Bond {
+        NocloudBond {
             ethernet: self.ethernet(of),
             interfaces: self.texts(of, "interfaces"),
             options: Options {
@@ -316,8 +317,8 @@ impl Decoder<'_> {
         }
     }
 
-    fn vlan(&mut self, of: &Entries<'_>) -> Vlan {
-        Vlan {
+    fn vlan(&mut self, of: &Entries<'_>) -> NocloudVlan {
+        NocloudVlan {
             ethernet: self.ethernet(of),
             id: self.number(of, "id", u16::MAX.into()),
             link: self.text(of, "link"),

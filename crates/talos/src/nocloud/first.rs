@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::config::{Config, Entry, Subnet};
-use super::spec::{self, Address, METRIC, Prefix, Route};
-use super::{Draft, NetworkError};
+use super::config::{NetworkConfig, NetworkEntry, Subnet};
+use super::spec::{self, Address, METRIC, Prefix, RouteSpec};
+use super::{NetworkBuilder, NocloudNetworkError};
 
-pub(super) fn apply(config: &Config, draft: &mut Draft<'_>) -> Result<(), NetworkError> {
+pub(super) fn apply(
+    config: &NetworkConfig,
+    draft: &mut NetworkBuilder<'_>,
+) -> Result<(), NocloudNetworkError> {
     let mut physical: BTreeMap<&str, String> = BTreeMap::new();
     let mut enslaved: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
     for entry in &config.entries {
@@ -53,7 +56,11 @@ pub(super) fn apply(config: &Config, draft: &mut Draft<'_>) -> Result<(), Networ
     Ok(())
 }
 
-fn subnets(entry: &Entry, link: &str, draft: &mut Draft<'_>) -> Result<(), NetworkError> {
+fn subnets(
+    entry: &NetworkEntry,
+    link: &str,
+    draft: &mut NetworkBuilder<'_>,
+) -> Result<(), NocloudNetworkError> {
     for subnet in &entry.subnets {
         match subnet.kind.as_str() {
             "dhcp" | "dhcp4" => draft.put("operators", spec::dhcp(link, "dhcp4", METRIC)),
@@ -71,8 +78,8 @@ fn fixed(
     subnet: &Subnet,
     link: &str,
     family: &'static str,
-    draft: &mut Draft<'_>,
-) -> Result<(), NetworkError> {
+    draft: &mut NetworkBuilder<'_>,
+) -> Result<(), NocloudNetworkError> {
     let prefix = match Prefix::find(&subnet.address) {
         Some(prefix) => prefix,
         None => {
@@ -84,7 +91,7 @@ fn fixed(
     draft.put("addresses", spec::address(link, &prefix, family));
     if !subnet.gateway.is_empty() {
         let gateway = Address::parse(&subnet.gateway, || format!("the gateway of {link}"))?;
-        draft.put("routes", Route::default(link, family, gateway).normal());
+        draft.put("routes", RouteSpec::default(link, family, gateway).normal());
     }
     Ok(())
 }

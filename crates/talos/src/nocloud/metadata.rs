@@ -3,16 +3,16 @@
 use serde_json::{Value, json};
 
 use super::Files;
-use crate::schema_reader::Typed;
+use crate::schema_reader::SchemaReader;
 use crate::types;
 use ichor_values::TalosVersion;
 use ichor_values::go_yaml::reader as yaml;
-use ichor_values::go_yaml::reader::Node;
+use ichor_values::go_yaml::reader::YamlNode;
 use ichor_values::go_yaml::scalar::Leniency;
 
 /// What Talos takes from `meta-data`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Metadata {
+pub(super) struct NocloudMetadata {
     hostname: String,
     local_hostname: String,
     public_hostname: String,
@@ -23,14 +23,14 @@ pub(super) struct Metadata {
     zone: String,
 }
 
-impl Metadata {
+impl NocloudMetadata {
     pub(super) fn of(files: Files<'_>, talos: &TalosVersion) -> Self {
         let mut metadata = files.meta_data.map_or_else(Self::default, |bytes| Self::read(bytes, talos));
         // Proxmox writes the name of a machine into `user-data` alone.
         if metadata.name().is_empty()
             && let Some(bytes) = files.user_data
         {
-            let Metadata { hostname, local_hostname, .. } = Self::read(bytes, talos);
+            let NocloudMetadata { hostname, local_hostname, .. } = Self::read(bytes, talos);
             metadata.hostname = hostname;
             metadata.local_hostname = local_hostname;
         }
@@ -41,13 +41,13 @@ impl Metadata {
     fn read(bytes: &[u8], talos: &TalosVersion) -> Self {
         let root = std::str::from_utf8(bytes).ok().and_then(|text| yaml::first(text).ok().flatten());
         let Some(root) = root.filter(|root| !has_double_key(root)) else { return Self::default() };
-        let mut typed = Typed::new(Leniency::of(types::minor(talos)));
+        let mut typed = SchemaReader::new(Leniency::of(types::minor(talos)));
         let entries = typed.entries(&root, "").unwrap_or_default();
         let mut text = |key: &str| {
             let written = entries.iter().find(|(name, _)| name == key);
             written.and_then(|(_, node)| typed.text(node, key)).unwrap_or_default()
         };
-        Metadata {
+        NocloudMetadata {
             hostname: text("hostname"),
             local_hostname: text("local-hostname"),
             public_hostname: text("public-hostname"),
@@ -80,7 +80,7 @@ impl Metadata {
 }
 
 /// go-yaml leaves a map alone in which a key stands twice.
-fn has_double_key(root: &Node) -> bool {
+fn has_double_key(root: &YamlNode) -> bool {
     let keys: Vec<_> = root.entries().unwrap_or_default().iter().filter_map(|(key, _)| key.text()).collect();
     let mut sorted = keys.clone();
     sorted.sort_unstable();

@@ -21,8 +21,8 @@ mod user_data;
 
 use serde_json::{Map, Value, json};
 
-use self::config::Config;
-use self::metadata::Metadata;
+use self::config::NetworkConfig;
+use self::metadata::NocloudMetadata;
 pub use self::passed_over::passed_over;
 pub use self::user_data::{IncludeError, UserData};
 use super::platform_network;
@@ -63,7 +63,7 @@ pub struct Network {
 
 /// Why Talos has no network from the files.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NetworkError {
+pub enum NocloudNetworkError {
     /// It is not text.
     #[error("network-config is not UTF-8 text")]
     NotText,
@@ -110,37 +110,37 @@ pub fn network(
     files: Files<'_>,
     links: &[Link],
     talos: &TalosVersion,
-) -> Result<Option<Network>, NetworkError> {
+) -> Result<Option<Network>, NocloudNetworkError> {
     let Some(config) = files.network_config else { return Ok(None) };
-    let text = std::str::from_utf8(config).map_err(|_| NetworkError::NotText)?;
-    let config = Config::read(text, talos)?;
-    let metadata = Metadata::of(files, talos);
-    let mut draft = Draft::new(links, talos);
+    let text = std::str::from_utf8(config).map_err(|_| NocloudNetworkError::NotText)?;
+    let config = NetworkConfig::read(text, talos)?;
+    let metadata = NocloudMetadata::of(files, talos);
+    let mut draft = NetworkBuilder::new(links, talos);
     if !metadata.name().is_empty() {
         draft.put("hostnames", spec::hostname(metadata.name())?);
     }
     match config.version {
         1 => first::apply(&config, &mut draft)?,
         2 => second::apply(&config, &mut draft)?,
-        other => return Err(NetworkError::Version(other)),
+        other => return Err(NocloudNetworkError::Version(other)),
     }
     Ok(Some(draft.finish(&metadata)))
 }
 
 /// A network that is being made.
-struct Draft<'d> {
+struct NetworkBuilder<'d> {
     links: Vec<&'d Link>,
     talos: &'d TalosVersion,
     lists: Map<String, Value>,
     needs_reconcile: bool,
 }
 
-impl<'d> Draft<'d> {
+impl<'d> NetworkBuilder<'d> {
     fn new(links: &'d [Link], talos: &'d TalosVersion) -> Self {
         let mut links: Vec<&Link> = links.iter().collect();
         // Talos goes through them in the order of their names.
         links.sort_by(|a, b| a.name.cmp(&b.name));
-        Draft { links, talos, lists: Map::new(), needs_reconcile: false }
+        NetworkBuilder { links, talos, lists: Map::new(), needs_reconcile: false }
     }
 
     fn put(&mut self, list: &str, item: Value) {
@@ -175,7 +175,7 @@ impl<'d> Draft<'d> {
         self.put("resolvers", json!({"dnsServers": servers, "nameServers": described, "layer": spec::LAYER}));
     }
 
-    fn finish(mut self, metadata: &Metadata) -> Network {
+    fn finish(mut self, metadata: &NocloudMetadata) -> Network {
         self.lists.insert("metadata".to_owned(), metadata.value());
         Network {
             config: platform_network::shaped(&self.lists, self.talos),

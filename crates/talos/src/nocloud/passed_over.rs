@@ -1,7 +1,7 @@
 //! What Talos passes over in a `network-config` that it reads.
 
 use ichor_values::go_yaml::reader as yaml;
-use ichor_values::go_yaml::reader::Node;
+use ichor_values::go_yaml::reader::YamlNode;
 
 const TOP: &[&str] = &["version", "config", "ethernets", "bonds", "vlans", "renderer"];
 const TYPES: &[&str] = &["physical", "bond", "vlan", "nameserver"];
@@ -16,7 +16,7 @@ pub fn passed_over(text: &str) -> Vec<String> {
     let root = root.get("network").unwrap_or(&root);
     let mut found = Vec::new();
     others(root, "", &[TOP], &mut found);
-    match root.get("version").and_then(Node::text) {
+    match root.get("version").and_then(YamlNode::text) {
         Some("1") => first(root, &mut found),
         _ => second(root, &mut found),
     }
@@ -24,22 +24,23 @@ pub fn passed_over(text: &str) -> Vec<String> {
 }
 
 /// The keys of a map that are in none of these lists.
-fn others(node: &Node, path: &str, known: &[&[&str]], found: &mut Vec<String>) {
+fn others(node: &YamlNode, path: &str, known: &[&[&str]], found: &mut Vec<String>) {
     let keys = node.entries().unwrap_or_default().iter().filter(|(key, _)| !key.is_merge());
     let unknown =
         keys.filter_map(|(key, _)| key.text()).filter(|key| !known.iter().any(|list| list.contains(key)));
     found.extend(unknown.map(|key| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }));
 }
 
-fn first(root: &Node, found: &mut Vec<String>) {
-    for (nth, entry) in root.get("config").map(Node::sources).unwrap_or_default().iter().enumerate() {
-        let kind = entry.get("type").and_then(Node::text).unwrap_or_default();
+fn first(root: &YamlNode, found: &mut Vec<String>) {
+    for (nth, entry) in root.get("config").map(YamlNode::sources).unwrap_or_default().iter().enumerate() {
+        let kind = entry.get("type").and_then(YamlNode::text).unwrap_or_default();
         if !TYPES.contains(&kind) {
             found.push(format!("config[{nth}] of type {kind}"));
             continue;
         }
-        for (at, subnet) in entry.get("subnets").map(Node::sources).unwrap_or_default().iter().enumerate() {
-            let kind = subnet.get("type").and_then(Node::text).unwrap_or_default();
+        for (at, subnet) in entry.get("subnets").map(YamlNode::sources).unwrap_or_default().iter().enumerate()
+        {
+            let kind = subnet.get("type").and_then(YamlNode::text).unwrap_or_default();
             if !SUBNETS.contains(&kind) {
                 found.push(format!("config[{nth}].subnets[{at}] of type {kind}"));
             }
@@ -53,15 +54,16 @@ fn first(root: &Node, found: &mut Vec<String>) {
     }
 }
 
-fn second(root: &Node, found: &mut Vec<String>) {
+fn second(root: &YamlNode, found: &mut Vec<String>) {
     let sections: [(&str, &[&str]); 3] =
         [("ethernets", &[]), ("bonds", &["interfaces", "parameters"]), ("vlans", &["id", "link"])];
     for (section, more) in sections {
-        for (name, link) in root.get(section).and_then(Node::entries).unwrap_or_default() {
+        for (name, link) in root.get(section).and_then(YamlNode::entries).unwrap_or_default() {
             let path = format!("{section}.{}", name.text().unwrap_or_default());
             others(link, &path, &[ETHERNET, more], found);
-            let inner =
-                |key: &str| link.get(key).cloned().unwrap_or_else(|| Node::from(&serde_json::Value::Null));
+            let inner = |key: &str| {
+                link.get(key).cloned().unwrap_or_else(|| YamlNode::from(&serde_json::Value::Null))
+            };
             // Only ethernets are looked for by their address.
             let matching: &[&str] = if section == "ethernets" { &["macaddress"] } else { &[] };
             others(&inner("match"), &format!("{path}.match"), &[matching], found);
@@ -78,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_nothing_is_found_with_its_place() {
+    fn keys_without_effect_are_located() {
         let second = "version: 2\ndummy-devices: {}\nethernets: {a: {match: {name: 'e*'}, set-name: b, nameservers: {search: [x]}}}\n";
         let first = "version: 1\nconfig: [{type: loopback}, {type: physical, subnets: [{type: dhcp6}]}]\n";
 

@@ -1,11 +1,14 @@
 //! Version 2 of `network-config`: ethernets, bonds and VLANs by their names.
 
-use super::config::{Config, Ethernet, EthernetRoute};
-use super::spec::{self, Address, METRIC, Prefix, Route};
-use super::{Draft, NetworkError};
+use super::config::{Ethernet, EthernetRoute, NetworkConfig};
+use super::spec::{self, Address, METRIC, Prefix, RouteSpec};
+use super::{NetworkBuilder, NocloudNetworkError};
 use crate::release;
 
-pub(super) fn apply(config: &Config, draft: &mut Draft<'_>) -> Result<(), NetworkError> {
+pub(super) fn apply(
+    config: &NetworkConfig,
+    draft: &mut NetworkBuilder<'_>,
+) -> Result<(), NocloudNetworkError> {
     let mut servers = Vec::new();
     for (written, ethernet) in &config.ethernets {
         let name = draft.name_of(&ethernet.mac, written);
@@ -37,9 +40,9 @@ pub(super) fn apply(config: &Config, draft: &mut Draft<'_>) -> Result<(), Networ
 fn addressing(
     link: &str,
     ethernet: &Ethernet,
-    draft: &mut Draft<'_>,
+    draft: &mut NetworkBuilder<'_>,
     servers: &mut Vec<String>,
-) -> Result<(), NetworkError> {
+) -> Result<(), NocloudNetworkError> {
     if ethernet.dhcp4 {
         draft.put("operators", spec::dhcp(link, "dhcp4", METRIC));
     }
@@ -53,7 +56,7 @@ fn addressing(
     for (text, family) in [(&ethernet.gateway4, "inet4"), (&ethernet.gateway6, "inet6")] {
         if !text.is_empty() {
             let gateway = Address::parse(text, || format!("the gateway of {link}"))?;
-            draft.put("routes", Route::default(link, family, gateway).normal());
+            draft.put("routes", RouteSpec::default(link, family, gateway).normal());
         }
     }
     for text in &ethernet.nameservers {
@@ -66,8 +69,8 @@ fn route(
     link: &str,
     ethernet: &Ethernet,
     route: &EthernetRoute,
-    draft: &mut Draft<'_>,
-) -> Result<(), NetworkError> {
+    draft: &mut NetworkBuilder<'_>,
+) -> Result<(), NocloudNetworkError> {
     let gateway = Address::parse(&route.via, || format!("`via` of a route of {link}"))?;
     let to = match (route.to.as_str(), gateway.ip.is_ipv4()) {
         ("default", true) => "0.0.0.0/0",
@@ -80,7 +83,7 @@ fn route(
     let family = gateway.family();
     // A metric of 1024 is taken for none, also where it is written.
     let priority = if family == "inet6" && metric == METRIC { 2 * METRIC } else { metric };
-    let made = Route {
+    let made = RouteSpec {
         link,
         family,
         destination: Some(destination),
@@ -98,10 +101,10 @@ fn route(
     let source = match ethernet.addresses.first() {
         _ if !with_source => String::new(),
         Some(first) => Prefix::parse(first, || format!("the address of {link}"))?.address().to_owned(),
-        None => return Err(NetworkError::NoSource(link.to_owned())),
+        None => return Err(NocloudNetworkError::NoSource(link.to_owned())),
     };
     let destination = Some(gateway.alone());
-    let way = Route { link, family, destination, gateway: None, source, table, priority: metric };
+    let way = RouteSpec { link, family, destination, gateway: None, source, table, priority: metric };
     draft.put("routes", way.with_scope("link"));
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
-use super::NetworkError;
+use super::NocloudNetworkError;
 use crate::go::netip;
 use crate::release;
 use ichor_values::TalosVersion;
@@ -23,12 +23,13 @@ pub(super) struct Address {
 }
 
 impl Address {
-    pub(super) fn parse(text: &str, what: impl FnOnce() -> String) -> Result<Self, NetworkError> {
+    pub(super) fn parse(text: &str, what: impl FnOnce() -> String) -> Result<Self, NocloudNetworkError> {
         let address = netip::print_address(text).and_then(|printed| {
             let ip = printed.split('%').next()?.parse().ok()?;
             Some(Address { printed, ip })
         });
-        let wrong = || NetworkError::Value { what: what(), value: text.to_owned(), want: "an address" };
+        let wrong =
+            || NocloudNetworkError::Value { what: what(), value: text.to_owned(), want: "an address" };
         address.ok_or_else(wrong)
     }
 
@@ -65,9 +66,9 @@ impl Prefix {
         Some(Prefix { printed, ip })
     }
 
-    pub(super) fn parse(text: &str, what: impl FnOnce() -> String) -> Result<Self, NetworkError> {
+    pub(super) fn parse(text: &str, what: impl FnOnce() -> String) -> Result<Self, NocloudNetworkError> {
         let want = "an address with its prefix length, such as 10.0.0.11/24";
-        let wrong = || NetworkError::Value { what: what(), value: text.to_owned(), want };
+        let wrong = || NocloudNetworkError::Value { what: what(), value: text.to_owned(), want };
         Self::find(text).ok_or_else(wrong)
     }
 
@@ -97,7 +98,7 @@ pub(super) fn address(link: &str, prefix: &Prefix, family: &str) -> Value {
 
 /// A route of the platform; what is empty is left out.
 #[derive(Clone, Debug)]
-pub(super) struct Route<'r> {
+pub(super) struct RouteSpec<'r> {
     pub link: &'r str,
     pub family: &'r str,
     pub(crate) destination: Option<Prefix>,
@@ -107,11 +108,11 @@ pub(super) struct Route<'r> {
     pub(crate) priority: u32,
 }
 
-impl<'r> Route<'r> {
+impl<'r> RouteSpec<'r> {
     pub(super) fn default(link: &'r str, family: &'r str, gateway: Address) -> Self {
         let priority = if family == "inet6" { 2 * METRIC } else { METRIC };
         let (destination, source) = (None, String::new());
-        Route {
+        RouteSpec {
             link,
             family,
             destination,
@@ -206,11 +207,11 @@ pub(super) fn enslave(link: &mut Value, master: &str, nth: usize) {
 }
 
 /// A hostname with its domain.
-pub(super) fn hostname(full: &str) -> Result<Value, NetworkError> {
+pub(super) fn hostname(full: &str) -> Result<Value, NocloudNetworkError> {
     let (host, domain) = full.split_once('.').unwrap_or((full, ""));
     let length = if domain.is_empty() { host.len() } else { full.len() };
     if host.is_empty() || host.len() > 63 || length > 253 {
-        return Err(NetworkError::Hostname(full.to_owned()));
+        return Err(NocloudNetworkError::Hostname(full.to_owned()));
     }
     Ok(json!({"hostname": host, "domainname": domain, "layer": LAYER}))
 }

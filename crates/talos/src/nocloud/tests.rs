@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn read(files: [Option<&str>; 3], talos: &str) -> Result<Option<Network>, NetworkError> {
+fn read(files: [Option<&str>; 3], talos: &str) -> Result<Option<Network>, NocloudNetworkError> {
     let [network_config, meta_data, user_data] = files.map(|file| file.map(str::as_bytes));
     let links = ["52:54:00:00:01:0b", "52:54:00:00:02:0b"];
     let links: Vec<_> = links
@@ -23,7 +23,7 @@ fn without_a_network_config_there_is_nothing() {
 }
 
 #[test]
-fn the_hostname_may_stand_in_user_data() {
+fn user_data_may_have_the_hostname() {
     let hostname = |meta, user| {
         let network = read([Some("version: 2"), meta, user], "v1.13.9").unwrap().unwrap();
         network.config["hostnames"].to_string()
@@ -45,7 +45,7 @@ fn a_hostname_has_a_length() {
 
     assert!(result(&"a".repeat(63)).is_ok());
     for wrong in ["a".repeat(64), ".a".to_owned(), format!("a.{}", "b".repeat(252))] {
-        assert_eq!(result(&wrong), Err(NetworkError::Hostname(wrong)));
+        assert_eq!(result(&wrong), Err(NocloudNetworkError::Hostname(wrong)));
     }
 }
 
@@ -77,7 +77,10 @@ fn the_way_to_a_gateway_differs_between_releases() {
 fn an_on_link_route_needs_an_address_before_1_13() {
     let text = "version: 2\nethernets: {eth0: {routes: [{to: default, via: 10.1.1.1, on-link: true}]}}";
 
-    assert_eq!(read([Some(text), None, None], "v1.12.4"), Err(NetworkError::NoSource("eth0".to_owned())));
+    assert_eq!(
+        read([Some(text), None, None], "v1.12.4"),
+        Err(NocloudNetworkError::NoSource("eth0".to_owned()))
+    );
     assert!(read([Some(text), None, None], "v1.13.9").is_ok());
 }
 
@@ -94,7 +97,7 @@ fn bonds_have_the_defaults_of_their_release() {
 }
 
 #[test]
-fn name_servers_are_told_twice_from_1_14_on() {
+fn name_servers_appear_twice_from_1_14_on() {
     let text = "network: {version: 2, ethernets: {eth0: {nameservers: {addresses: [1.1.1.1]}}}}";
 
     assert_eq!(config(text, "v1.13.9")["resolvers"][0].get("nameServers"), None);
@@ -105,7 +108,7 @@ fn name_servers_are_told_twice_from_1_14_on() {
 }
 
 #[test]
-fn a_netmask_may_stand_beside_the_address() {
+fn an_address_may_have_a_netmask() {
     let address = |netmask: &str| {
         let text = format!(
             "version: 1\nconfig: [{{type: physical, name: a, subnets: [{{type: static, address: 10.0.0.1, netmask: '{netmask}'}}]}}]"
@@ -129,7 +132,7 @@ fn a_table_has_the_name_its_release_gives_it() {
 }
 
 #[test]
-fn what_is_not_decoded_is_refused() {
+fn undecodable_files_are_rejected() {
     for text in [
         "version: 2\nethernets: {a: {mtu: '1500'}}",
         "version: 2\nethernets: {a: {mtu: 1}, a: {mtu: 2}}",

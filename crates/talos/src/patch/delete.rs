@@ -11,9 +11,9 @@ use crate::key_path::{KeyPath, Step};
 use crate::kind;
 use crate::types;
 use crate::types::scalar::Scalar;
-use crate::types::{Type, Types};
+use crate::types::{FieldType, Types};
 use ichor_values::TalosVersion;
-use ichor_values::go_yaml::reader::{Body, Node, SyntaxError};
+use ichor_values::go_yaml::reader::{SyntaxError, YamlNode, YamlValue};
 
 /// Something to delete.
 #[derive(Clone, Debug)]
@@ -34,11 +34,11 @@ impl fmt::Display for Selector {
 }
 
 /// Takes what is to be deleted out of a document of a patch, and says whether anything is left to merge.
-pub(crate) fn take(document: &mut Node) -> Result<(Vec<Selector>, bool), SyntaxError> {
+pub(crate) fn take(document: &mut YamlNode) -> Result<(Vec<Selector>, bool), SyntaxError> {
     if document.is_null() || document.entries().is_none() {
         return Ok((Vec::new(), true));
     }
-    let word = |key| document.get(key).and_then(Node::text).unwrap_or_default().to_owned();
+    let word = |key| document.get(key).and_then(YamlNode::text).unwrap_or_default().to_owned();
     let mut finder = Finder {
         api_version: word("apiVersion"),
         kind: word("kind"),
@@ -52,7 +52,7 @@ pub(crate) fn take(document: &mut Node) -> Result<(Vec<Selector>, bool), SyntaxE
 }
 
 /// Whether only its kind and name are left.
-fn says_nothing(document: &Node) -> bool {
+fn says_nothing(document: &YamlNode) -> bool {
     document.entries().is_some_and(|entries| {
         entries.iter().all(|(key, value)| {
             value.text().is_some() && key.text().is_some_and(|key| ["version", "kind", "name"].contains(&key))
@@ -70,10 +70,10 @@ struct Finder {
 
 impl Finder {
     /// Finds deletions in a node, and says whether nothing of it is left.
-    fn find(&mut self, node: &mut Node, in_list: bool) -> Result<bool, SyntaxError> {
+    fn find(&mut self, node: &mut YamlNode, in_list: bool) -> Result<bool, SyntaxError> {
         let line = node.line;
         match &mut node.body {
-            Body::Map(entries) => {
+            YamlValue::Map(entries) => {
                 let mut nth = 0;
                 while nth < entries.len() {
                     let (key, value) = &mut entries[nth];
@@ -96,7 +96,7 @@ impl Finder {
                     }
                 }
             }
-            Body::List(items) => {
+            YamlValue::List(items) => {
                 let mut nth = 0;
                 while nth < items.len() {
                     self.path.0.push(Step::Item(nth));
@@ -112,7 +112,7 @@ impl Finder {
                     }
                 }
             }
-            Body::Plain(_) | Body::Text(_) => {}
+            YamlValue::Plain(_) | YamlValue::Text(_) => {}
         }
         Ok(false)
     }
@@ -139,7 +139,7 @@ impl Finder {
 }
 
 /// The first key and value of an item beside `$patch`.
-fn item(entries: &[(Node, Node)], line: u32) -> Result<(String, String), SyntaxError> {
+fn item(entries: &[(YamlNode, YamlNode)], line: u32) -> Result<(String, String), SyntaxError> {
     let mut others = entries.iter().filter(|(key, _)| key.text() != Some("$patch"));
     match others.next() {
         Some((key, value)) => {
@@ -169,7 +169,7 @@ impl Selector {
     pub(crate) fn apply(&self, document: &mut Document, talos: &TalosVersion) -> Result<(), DeletionError> {
         let types = Types::get();
         let minor = types::minor(talos);
-        let kind = Type::Struct(types.of_document(document.kind));
+        let kind = FieldType::Struct(types.of_document(document.kind));
         let deletion = Deletion { types, minor, item: self.item.as_ref() };
         deletion.delete(&mut document.value, &kind, &self.path.0)
     }
@@ -205,11 +205,11 @@ pub enum DeletionError {
 }
 
 impl Deletion<'_> {
-    fn delete(&self, value: &mut Value, kind: &Type, path: &[Step]) -> Result<(), DeletionError> {
+    fn delete(&self, value: &mut Value, kind: &FieldType, path: &[Step]) -> Result<(), DeletionError> {
         match (kind, value, path) {
-            (Type::Optional(_), Value::Null, _) => Err(DeletionError::Nothing),
-            (Type::Optional(kind), value, path) => self.delete(value, kind, path),
-            (Type::Struct(place), Value::Object(map), [Step::Key(key), rest @ ..]) => {
+            (FieldType::Optional(_), Value::Null, _) => Err(DeletionError::Nothing),
+            (FieldType::Optional(kind), value, path) => self.delete(value, kind, path),
+            (FieldType::Struct(place), Value::Object(map), [Step::Key(key), rest @ ..]) => {
                 let structure = self.types.structure(*place);
                 // Talos does not find the parts of a certificate.
                 let Some(field) = structure.field(key, self.minor).filter(|field| !field.always) else {
@@ -222,14 +222,15 @@ impl Deletion<'_> {
                     map.remove(key);
                     return Ok(());
                 }
-                let none = matches!(field.kind, Type::Optional(_) | Type::List(_) | Type::Map(_));
+                let none =
+                    matches!(field.kind, FieldType::Optional(_) | FieldType::List(_) | FieldType::Map(_));
                 match map.get_mut(key) {
                     Some(value) => self.delete(value, &field.kind, rest),
                     None if none => Err(DeletionError::Nothing),
                     None => self.delete(&mut Value::Object(Map::new()), &field.kind, rest),
                 }
             }
-            (Type::Map(kind), Value::Object(map), [Step::Key(key), rest @ ..]) => {
+            (FieldType::Map(kind), Value::Object(map), [Step::Key(key), rest @ ..]) => {
                 match (map.get_mut(key), rest.is_empty()) {
                     (None, _) => Err(DeletionError::Nothing),
                     (Some(_), true) => {
@@ -239,36 +240,36 @@ impl Deletion<'_> {
                     (Some(value), false) => self.delete(value, kind, rest),
                 }
             }
-            (Type::Arguments, Value::Object(map), [Step::Key(key)]) => {
+            (FieldType::Arguments, Value::Object(map), [Step::Key(key)]) => {
                 map.remove(key).map(|_| ()).ok_or(DeletionError::Nothing)
             }
-            (Type::Tree, _, _) if self.minor < 14 => Err(DeletionError::Tree),
-            (Type::Tree, value, path) => delete_any(value, path),
-            (Type::List(kind), Value::Array(items), [Step::Item(_)]) => self.delete_item(items, kind),
+            (FieldType::Tree, _, _) if self.minor < 14 => Err(DeletionError::Tree),
+            (FieldType::Tree, value, path) => delete_any(value, path),
+            (FieldType::List(kind), Value::Array(items), [Step::Item(_)]) => self.delete_item(items, kind),
             _ => Err(DeletionError::Nothing),
         }
     }
 
-    fn delete_item(&self, items: &mut Vec<Value>, kind: &Type) -> Result<(), DeletionError> {
+    fn delete_item(&self, items: &mut Vec<Value>, kind: &FieldType) -> Result<(), DeletionError> {
         let (key, value) = self.item.ok_or(DeletionError::Nothing)?;
         let kind = match kind {
-            Type::Optional(kind) => kind,
+            FieldType::Optional(kind) => kind,
             kind => kind,
         };
-        let Type::Struct(place) = kind else {
+        let FieldType::Struct(place) = kind else {
             return Err(DeletionError::Words);
         };
         let Some(field) = self.types.structure(*place).field(key, self.minor) else {
             return Err(DeletionError::Nothing);
         };
         let kind = match &field.kind {
-            Type::Optional(kind) if self.minor >= 14 => kind,
+            FieldType::Optional(kind) if self.minor >= 14 => kind,
             kind => kind,
         };
         let compares = match kind {
             _ if field.always => false,
-            Type::Scalar(Scalar::Text) => true,
-            Type::Scalar(
+            FieldType::Scalar(Scalar::Text) => true,
+            FieldType::Scalar(
                 Scalar::Mode | Scalar::Form(_) | Scalar::Word(_) | Scalar::Choice(_) | Scalar::RoutingTable,
             ) => self.minor >= 14,
             _ => false,

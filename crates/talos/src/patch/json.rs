@@ -81,7 +81,7 @@ pub enum OperationError {
     #[error("the value there is another one")]
     OtherValue,
     /// A step into a list is not a number.
-    #[error("`{step}` is no place in a list")]
+    #[error("`{step}` is not a list index")]
     NoIndex {
         /// The step.
         step: String,

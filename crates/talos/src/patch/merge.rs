@@ -9,7 +9,7 @@ use crate::go::url;
 use crate::load::is_zero;
 use crate::types;
 use crate::types::scalar::{Form, Scalar};
-use crate::types::{Field, Struct, Type, Types};
+use crate::types::{FieldType, Struct, TypeField, Types};
 use ichor_values::TalosVersion;
 
 /// Why Talos would not merge a document, or would lose a value of it.
@@ -20,7 +20,7 @@ pub enum MergeError {
     RoutingRule,
     /// A value would be dropped.
     #[error(
-        "{path}: the patch {how}, and Talos would drop the value that is there without a word: repeat it in the patch, or \
+        "{path}: the patch {how}, and Talos would silently drop the existing value: repeat it in the patch, or \
          delete it with `$patch: delete`"
     )]
     Lost {
@@ -76,7 +76,7 @@ impl Merger {
         &mut self,
         left: &mut Map<String, Value>,
         right: Option<&Value>,
-        field: &Field,
+        field: &TypeField,
     ) -> Result<(), MergeError> {
         let Some(right) = right else { return self.without(left, field) };
         match left.get_mut(field.name).filter(|old| !old.is_null()) {
@@ -96,15 +96,17 @@ impl Merger {
 
     /// The patch does not speak of the field. Talos still looks into structs that are not optional, and loses what does not
     /// tell nothing from none.
-    fn without(&mut self, left: &mut Map<String, Value>, field: &Field) -> Result<(), MergeError> {
+    fn without(&mut self, left: &mut Map<String, Value>, field: &TypeField) -> Result<(), MergeError> {
         let Some(old) = left.get_mut(field.name) else { return Ok(()) };
         match &field.kind {
-            Type::Scalar(Scalar::Form(Form::Expression | Form::Bytes)) => Err(self.lost("leaves it out")),
-            Type::Scalar(Scalar::Bool) => {
+            FieldType::Scalar(Scalar::Form(Form::Expression | Form::Bytes)) => {
+                Err(self.lost("leaves it out"))
+            }
+            FieldType::Scalar(Scalar::Bool) => {
                 left.remove(field.name);
                 Ok(())
             }
-            Type::Struct(place) => match old {
+            FieldType::Struct(place) => match old {
                 Value::Object(old) => self.fields(old, &Map::new(), self.types.structure(*place)),
                 _ => Ok(()),
             },
@@ -116,12 +118,12 @@ impl Merger {
         &mut self,
         left: &mut Value,
         right: &Value,
-        kind: &Type,
-        field: &Field,
+        kind: &FieldType,
+        field: &TypeField,
     ) -> Result<(), MergeError> {
         match kind {
-            Type::Optional(kind) => match &**kind {
-                Type::Scalar(scalar) if *scalar != Scalar::Form(Form::Url) => {
+            FieldType::Optional(kind) => match &**kind {
+                FieldType::Scalar(scalar) if *scalar != Scalar::Form(Form::Url) => {
                     // Talos 1.11 takes a zero for nothing here too.
                     if self.minor >= 12 || *scalar == Scalar::Bool || !scalar.is_zero(right) {
                         *left = right.clone();
@@ -130,21 +132,21 @@ impl Merger {
                 }
                 kind => self.value(left, right, kind, field),
             },
-            Type::Scalar(scalar) => self.scalar(left, right, *scalar),
-            Type::Struct(place) => match (left, right) {
+            FieldType::Scalar(scalar) => self.scalar(left, right, *scalar),
+            FieldType::Struct(place) => match (left, right) {
                 (Value::Object(left), Value::Object(right)) => {
                     self.fields(left, right, self.types.structure(*place))
                 }
                 _ => Ok(()),
             },
-            Type::List(kind) => self.list(left, right, kind, field),
-            Type::Map(_) | Type::Tree | Type::Arguments if field.replace => {
+            FieldType::List(kind) => self.list(left, right, kind, field),
+            FieldType::Map(_) | FieldType::Tree | FieldType::Arguments if field.replace => {
                 *left = right.clone();
                 Ok(())
             }
-            Type::Map(kind) => self.map(left, right, kind, field),
-            Type::Tree => self.tree(left, right),
-            Type::Arguments => {
+            FieldType::Map(kind) => self.map(left, right, kind, field),
+            FieldType::Tree => self.tree(left, right),
+            FieldType::Arguments => {
                 if let (Value::Object(left), Value::Object(right)) = (left, right) {
                     left.extend(right.clone());
                 }
@@ -171,8 +173,8 @@ impl Merger {
         &mut self,
         left: &mut Value,
         right: &Value,
-        kind: &Type,
-        field: &Field,
+        kind: &FieldType,
+        field: &TypeField,
     ) -> Result<(), MergeError> {
         let (Value::Array(old), Value::Array(new)) = (&mut *left, right) else { return Ok(()) };
         if field.by.is_empty() {
@@ -198,7 +200,13 @@ impl Merger {
         Ok(())
     }
 
-    fn map(&mut self, left: &mut Value, right: &Value, kind: &Type, field: &Field) -> Result<(), MergeError> {
+    fn map(
+        &mut self,
+        left: &mut Value,
+        right: &Value,
+        kind: &FieldType,
+        field: &TypeField,
+    ) -> Result<(), MergeError> {
         let (Value::Object(left), Value::Object(right)) = (left, right) else { return Ok(()) };
         for (key, new) in right {
             match left.get_mut(key).filter(|old| !old.is_null()) {
@@ -238,7 +246,7 @@ impl Merger {
                 return Err(MergeError::OtherType { path: self.key_path() });
             }
             (left, right) => {
-                if right.is_boolean() || !is_zero(&Type::Scalar(Scalar::Text), right) {
+                if right.is_boolean() || !is_zero(&FieldType::Scalar(Scalar::Text), right) {
                     *left = right.clone();
                 }
             }

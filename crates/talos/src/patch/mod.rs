@@ -15,7 +15,7 @@ use super::load::{self, LoadError, LoadProblem, Loader};
 use super::types::{self, scalar};
 use super::{document, encode};
 use ichor_values::go_yaml::reader as yaml;
-use ichor_values::go_yaml::reader::Node;
+use ichor_values::go_yaml::reader::YamlNode;
 use ichor_values::{Any, TalosVersion};
 
 use delete::Selector;
@@ -78,7 +78,7 @@ pub enum PatchFailure {
         reason: delete::DeletionError,
     },
     /// A document to delete is missing.
-    #[error("{selector}: there is no such document; Talos stumbles over it before 1.14")]
+    #[error("{selector}: no such document; Talos before 1.14 fails on it")]
     NoDocument {
         /// What was to be deleted.
         selector: String,
@@ -130,7 +130,7 @@ impl Patch {
                 json::from_value(document::from_any(any)).map_err(|error| PatchError::new(name, error))?;
             return Ok(Patch::new(name, Change::Json(operations)));
         }
-        let edits = edits(vec![Node::from(any)], talos).map_err(|error| PatchError::new(name, error))?;
+        let edits = edits(vec![YamlNode::from(any)], talos).map_err(|error| PatchError::new(name, error))?;
         Ok(Patch::new(name, Change::Strategic(edits)))
     }
 
@@ -222,13 +222,13 @@ fn load_whole(text: &str, talos: &TalosVersion) -> Result<Config, LoadError> {
     Ok(config)
 }
 
-fn nothing_lost(nodes: &[Node], talos: &TalosVersion) -> Result<(), LoadError> {
+fn nothing_lost(nodes: &[YamlNode], talos: &TalosVersion) -> Result<(), LoadError> {
     let problems = load::lost_keys(nodes, talos);
     if problems.is_empty() { Ok(()) } else { Err(LoadError { problems }) }
 }
 
 /// What a release does not understand in a patch of documents to merge.
-pub fn faults(documents: &[Node], talos: &TalosVersion) -> Vec<LoadProblem> {
+pub fn faults(documents: &[YamlNode], talos: &TalosVersion) -> Vec<LoadProblem> {
     edits(documents.to_vec(), talos).err().map_or_else(Vec::new, |error| error.problems)
 }
 
@@ -236,7 +236,7 @@ fn read_edits(text: &str, talos: &TalosVersion) -> Result<Vec<Edit>, LoadError> 
     edits(yaml::parse(text)?, talos)
 }
 
-fn edits(documents: Vec<Node>, talos: &TalosVersion) -> Result<Vec<Edit>, LoadError> {
+fn edits(documents: Vec<YamlNode>, talos: &TalosVersion) -> Result<Vec<Edit>, LoadError> {
     let mut edits = Vec::new();
     let mut loader = Loader::new(talos);
     let mut identities = Vec::new();
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_alias_hides_is_not_lost() {
+    fn a_value_hidden_by_an_alias_is_kept() {
         let hidden = "machine: {sysctls: &args {typo: b}, kubelet: *args}\n";
 
         for (base, patch) in [(ONE, hidden), (hidden, ONE)] {

@@ -4,7 +4,7 @@ use super::words::{self, Words};
 
 /// One field of a record.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Field {
+pub(super) struct RecordField {
     pub name: &'static str,
     pub of: Of,
     /// Whether it is left out where it is empty.
@@ -29,7 +29,7 @@ pub(super) enum Of {
     Address,
     Prefix,
     Mac,
-    Record(&'static [Field]),
+    Record(&'static [RecordField]),
     List(&'static Of),
     /// Texts by names of their own.
     Texts,
@@ -41,7 +41,7 @@ impl Of {
     /// What it takes, for a person.
     pub(super) fn name(self) -> String {
         match self {
-            Of::Word(set) => format!("one of {}", known(set)),
+            Of::Word(set) => format!("one of {}", list_words(set)),
             Of::FailOverMac => "one of none, active, follow".to_owned(),
             Of::Table => {
                 "a routing table: main, default, local, or from Talos 1.12 on a number up to 252".to_owned()
@@ -56,32 +56,32 @@ impl Of {
     }
 }
 
-fn known(set: &Words) -> String {
+fn list_words(set: &Words) -> String {
     set.names.iter().map(|(_, name)| *name).take(24).collect::<Vec<_>>().join(", ")
 }
 
 /// A field that is always printed, in every release.
-const fn field(name: &'static str, of: Of) -> Field {
-    Field { name, of, omit: false, since: 0 }
+const fn field(name: &'static str, of: Of) -> RecordField {
+    RecordField { name, of, omit: false, since: 0 }
 }
 
 /// A field that is left out where it is empty.
-const fn omit(name: &'static str, of: Of) -> Field {
-    Field { name, of, omit: true, since: 0 }
+const fn omit(name: &'static str, of: Of) -> RecordField {
+    RecordField { name, of, omit: true, since: 0 }
 }
 
-const fn since(minor: u16, field: Field) -> Field {
-    Field { since: minor, ..field }
+const fn since(minor: u16, field: RecordField) -> RecordField {
+    RecordField { since: minor, ..field }
 }
 
 const U8: Of = Of::Number(0, 0xff);
 const U16: Of = Of::Number(0, 0xffff);
 const U32: Of = Of::Number(0, 0xffff_ffff);
 const INT: Of = Of::Number(i64::MIN as i128, i64::MAX as i128);
-const LAYER: Field = field("layer", Of::Word(&words::LAYER));
+const LAYER: RecordField = field("layer", Of::Word(&words::LAYER));
 
 /// The whole of it.
-pub(super) const NETWORK: &[Field] = &[
+pub(super) const NETWORK: &[RecordField] = &[
     field("addresses", Of::List(&Of::Record(ADDRESS))),
     field("links", Of::List(&Of::Record(LINK))),
     field("routes", Of::List(&Of::Record(ROUTE))),
@@ -94,7 +94,7 @@ pub(super) const NETWORK: &[Field] = &[
     omit("metadata", Of::Pointer(&Of::Record(METADATA))),
 ];
 
-const ADDRESS: &[Field] = &[
+const ADDRESS: &[RecordField] = &[
     field("address", Of::Prefix),
     field("linkName", Of::Text),
     field("family", Of::Word(&words::FAMILY)),
@@ -105,7 +105,7 @@ const ADDRESS: &[Field] = &[
     LAYER,
 ];
 
-const LINK: &[Field] = &[
+const LINK: &[RecordField] = &[
     field("name", Of::Text),
     field("logical", Of::Flag),
     field("up", Of::Flag),
@@ -128,7 +128,7 @@ const LINK: &[Field] = &[
     since(12, omit("multicast", Of::Pointer(&Of::Flag))),
 ];
 
-const BOND: &[Field] = &[
+const BOND: &[RecordField] = &[
     field("mode", Of::Word(&words::BOND_MODE)),
     field("xmitHashPolicy", Of::Word(&words::HASH_POLICY)),
     field("lacpRate", Of::Word(&words::LACP_RATE)),
@@ -159,12 +159,12 @@ const BOND: &[Field] = &[
     since(12, omit("missedMax", U8)),
 ];
 
-const BRIDGE: &[Field] = &[
+const BRIDGE: &[RecordField] = &[
     omit("stp", Of::Record(&[field("enabled", Of::Flag)])),
     omit("vlan", Of::Record(&[field("filteringEnabled", Of::Flag)])),
 ];
 
-const WIREGUARD: &[Field] = &[
+const WIREGUARD: &[RecordField] = &[
     omit("privateKey", Of::Text),
     omit("publicKey", Of::Text),
     field("listenPort", INT),
@@ -172,7 +172,7 @@ const WIREGUARD: &[Field] = &[
     field("peers", Of::List(&Of::Record(PEER))),
 ];
 
-const PEER: &[Field] = &[
+const PEER: &[RecordField] = &[
     field("publicKey", Of::Text),
     field("presharedKey", Of::Text),
     field("endpoint", Of::Text),
@@ -180,7 +180,7 @@ const PEER: &[Field] = &[
     field("allowedIPs", Of::List(&Of::Prefix)),
 ];
 
-const ROUTE: &[Field] = &[
+const ROUTE: &[RecordField] = &[
     field("family", Of::Word(&words::FAMILY)),
     field("dst", Of::Prefix),
     field("src", Of::Address),
@@ -197,12 +197,12 @@ const ROUTE: &[Field] = &[
     since(14, omit("nextHops", Of::List(&Of::Record(NEXT_HOP)))),
 ];
 
-const NEXT_HOP: &[Field] =
+const NEXT_HOP: &[RecordField] =
     &[field("gateway", Of::Address), omit("outLinkName", Of::Text), omit("weight", U32)];
 
-const HOSTNAME: &[Field] = &[field("hostname", Of::Text), field("domainname", Of::Text), LAYER];
+const HOSTNAME: &[RecordField] = &[field("hostname", Of::Text), field("domainname", Of::Text), LAYER];
 
-const RESOLVER: &[Field] = &[
+const RESOLVER: &[RecordField] = &[
     field("dnsServers", Of::List(&Of::Address)),
     since(14, omit("nameServers", Of::List(&Of::Record(NAME_SERVER)))),
     LAYER,
@@ -210,16 +210,16 @@ const RESOLVER: &[Field] = &[
     since(14, omit("searchDomainsOverridden", Of::Flag)),
 ];
 
-const NAME_SERVER: &[Field] = &[
+const NAME_SERVER: &[RecordField] = &[
     field("addr", Of::Address),
     field("protocol", Of::Word(&words::DNS_PROTOCOL)),
     field("tlsServerName", Of::Text),
 ];
 
-const TIME_SERVER: &[Field] =
+const TIME_SERVER: &[RecordField] =
     &[field("timeServers", Of::List(&Of::Text)), LAYER, since(14, omit("useNTS", Of::Flag))];
 
-const OPERATOR: &[Field] = &[
+const OPERATOR: &[RecordField] = &[
     field("operator", Of::Word(&words::OPERATOR)),
     field("linkName", Of::Text),
     field("requireUp", Of::Flag),
@@ -229,7 +229,7 @@ const OPERATOR: &[Field] = &[
     LAYER,
 ];
 
-const CLIENT_ID: Field = since(
+const CLIENT_ID: RecordField = since(
     12,
     omit(
         "clientIdentifier",
@@ -237,16 +237,16 @@ const CLIENT_ID: Field = since(
     ),
 );
 
-const DHCP4: &[Field] = &[
+const DHCP4: &[RecordField] = &[
     field("routeMetric", U32),
     omit("skipHostnameRequest", Of::Flag),
     CLIENT_ID,
     since(14, omit("skipRoutes", Of::Flag)),
 ];
 
-const DHCP6: &[Field] = &[field("routeMetric", U32), omit("skipHostnameRequest", Of::Flag), CLIENT_ID];
+const DHCP6: &[RecordField] = &[field("routeMetric", U32), omit("skipHostnameRequest", Of::Flag), CLIENT_ID];
 
-const VIP: &[Field] = &[
+const VIP: &[RecordField] = &[
     field("ip", Of::Address),
     field("gratuitousARP", Of::Flag),
     omit(
@@ -259,14 +259,14 @@ const VIP: &[Field] = &[
     ),
 ];
 
-const PROBE: &[Field] = &[
+const PROBE: &[RecordField] = &[
     field("interval", Of::Duration),
     field("failureThreshold", INT),
     omit("tcp", Of::Record(&[field("endpoint", Of::Text), field("timeout", Of::Duration)])),
     LAYER,
 ];
 
-const METADATA: &[Field] = &[
+const METADATA: &[RecordField] = &[
     omit("platform", Of::Text),
     omit("hostname", Of::Text),
     omit("region", Of::Text),

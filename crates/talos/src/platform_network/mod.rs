@@ -12,14 +12,14 @@ mod words;
 
 use serde_json::{Map, Value, json};
 
-use self::field::{Field, Of};
-use self::shape::Shape;
+use self::field::{Of, RecordField};
+use self::shape::ReleaseFormat;
 use super::go::{duration, netip};
 use super::types::{self, scalar};
-use crate::schema_reader::{Fault, Typed};
+use crate::schema_reader::{Fault, SchemaReader};
 use ichor_values::TalosVersion;
 use ichor_values::go_yaml::reader as yaml;
-use ichor_values::go_yaml::reader::{Node, SyntaxError};
+use ichor_values::go_yaml::reader::{SyntaxError, YamlNode};
 use ichor_values::go_yaml::scalar::Leniency;
 
 /// Why a release of Talos cannot read a network configuration.
@@ -35,8 +35,8 @@ pub enum NetworkError {
 
 /// What a release on metal makes of META key 10: its fields, as the release prints them.
 pub fn read(text: &str, talos: &TalosVersion) -> Result<Value, NetworkError> {
-    let shape = Shape { talos };
-    let mut reader = Reader { typed: Typed::new(Leniency::of(types::minor(talos))), shape };
+    let shape = ReleaseFormat { talos };
+    let mut reader = NetworkReader { typed: SchemaReader::new(Leniency::of(types::minor(talos))), shape };
     let mut network = match yaml::first(text)? {
         Some(root) => reader.record(&root, "", field::NETWORK).unwrap_or_else(|| shape.empty(field::NETWORK)),
         None => shape.empty(field::NETWORK),
@@ -49,17 +49,17 @@ pub fn read(text: &str, talos: &TalosVersion) -> Result<Value, NetworkError> {
 
 /// A configuration of values that are printed already, with everything else that a release prints around them.
 pub(super) fn shaped(given: &Map<String, Value>, talos: &TalosVersion) -> Value {
-    Value::Object(Shape { talos }.fill(given, field::NETWORK))
+    Value::Object(ReleaseFormat { talos }.fill(given, field::NETWORK))
 }
 
-struct Reader<'t> {
-    typed: Typed,
-    shape: Shape<'t>,
+struct NetworkReader<'t> {
+    typed: SchemaReader,
+    shape: ReleaseFormat<'t>,
 }
 
-impl Reader<'_> {
+impl NetworkReader<'_> {
     /// The fields of a record in their order; those that are empty and may be left out are.
-    fn record(&mut self, node: &Node, path: &str, fields: &[Field]) -> Option<Map<String, Value>> {
+    fn record(&mut self, node: &YamlNode, path: &str, fields: &[RecordField]) -> Option<Map<String, Value>> {
         let entries = self.typed.entries(node, path)?;
         let mut record = Map::new();
         for field in fields {
@@ -69,12 +69,12 @@ impl Reader<'_> {
             let path = if path.is_empty() { field.name.to_owned() } else { format!("{path}.{}", field.name) };
             let written = entries.iter().find(|(name, _)| name == field.name);
             let value = written.and_then(|(_, node)| self.value(node, &path, field.of));
-            self.shape.put(&mut record, field, value);
+            self.shape.insert_field(&mut record, field, value);
         }
         Some(record)
     }
 
-    fn value(&mut self, node: &Node, path: &str, of: Of) -> Option<Value> {
+    fn value(&mut self, node: &YamlNode, path: &str, of: Of) -> Option<Value> {
         match of {
             Of::Text => self.typed.text(node, path).map(Value::from),
             Of::Flag => self.typed.flag(node, path).map(Value::from),
@@ -90,7 +90,7 @@ impl Reader<'_> {
             Of::Texts => {
                 let entries = self.typed.entries(node, path)?;
                 let mut text =
-                    |(name, node): (String, &Node)| Some((name, self.typed.text(node, path)?.into()));
+                    |(name, node): (String, &YamlNode)| Some((name, self.typed.text(node, path)?.into()));
                 Some(Value::Object(entries.into_iter().filter_map(&mut text).collect()))
             }
             Of::Pointer(of) => self.value(node, path, *of),
@@ -103,7 +103,7 @@ impl Reader<'_> {
     }
 
     /// A text that has to have a form.
-    fn word(&mut self, node: &Node, path: &str, of: Of) -> Option<Value> {
+    fn word(&mut self, node: &YamlNode, path: &str, of: Of) -> Option<Value> {
         let text = self.typed.text(node, path)?;
         let may_be_empty = |text: &str, print: fn(&str) -> Option<String>| {
             if text.is_empty() { Some(String::new()) } else { print(text) }

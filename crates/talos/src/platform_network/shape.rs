@@ -2,35 +2,39 @@
 
 use serde_json::{Map, Value, json};
 
-use super::field::{Field, Of};
+use super::field::{Of, RecordField};
 use crate::release;
 use ichor_values::TalosVersion;
 
 /// What a release prints.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape<'t> {
+pub(super) struct ReleaseFormat<'t> {
     pub talos: &'t TalosVersion,
 }
 
-impl Shape<'_> {
+impl ReleaseFormat<'_> {
     pub(super) fn at_least(self, minor: u16) -> bool {
         release::at_least(self.talos, minor)
     }
 
-    pub(super) fn has(self, field: &Field) -> bool {
+    pub(super) fn has(self, field: &RecordField) -> bool {
         self.at_least(field.since)
     }
 
     /// A record with nothing written in it.
-    pub(super) fn empty(self, fields: &[Field]) -> Map<String, Value> {
+    pub(super) fn empty(self, fields: &[RecordField]) -> Map<String, Value> {
         self.fill(&Map::new(), fields)
     }
 
     /// A record with these values, which are printed already.
-    pub(super) fn fill(self, given: &Map<String, Value>, fields: &[Field]) -> Map<String, Value> {
+    pub(super) fn fill(self, given: &Map<String, Value>, fields: &[RecordField]) -> Map<String, Value> {
         let mut record = Map::new();
         for field in fields.iter().filter(|field| self.has(field)) {
-            self.put(&mut record, field, given.get(field.name).map(|value| self.shaped(value, field.of)));
+            self.insert_field(
+                &mut record,
+                field,
+                given.get(field.name).map(|value| self.shaped(value, field.of)),
+            );
         }
         record
     }
@@ -45,7 +49,12 @@ impl Shape<'_> {
     }
 
     /// Puts a field into its record, unless it is empty and may be left out.
-    pub(super) fn put(self, record: &mut Map<String, Value>, field: &Field, value: Option<Value>) {
+    pub(super) fn insert_field(
+        self,
+        record: &mut Map<String, Value>,
+        field: &RecordField,
+        value: Option<Value>,
+    ) {
         let given = value.is_some();
         let value = value.unwrap_or_else(|| self.zero(field.of));
         let keep = match field.of {

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::Kind;
+use super::ResourceKind;
 
 /// What Kubernetes thinks of this machine; named as Kubernetes names it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -14,7 +14,7 @@ pub struct NodeStatus {
     pub unschedulable: bool,
 }
 
-impl Kind for NodeStatus {
+impl ResourceKind for NodeStatus {
     const TYPE: &'static str = "NodeStatuses.kubernetes.talos.dev";
     const NAMESPACE: &'static str = "k8s";
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::Kind;
+use super::ResourceKind;
 
 /// A disk; named as the kernel names it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -24,7 +24,7 @@ pub struct Disk {
     pub transport: String,
 }
 
-impl Kind for Disk {
+impl ResourceKind for Disk {
     const TYPE: &'static str = "Disks.block.talos.dev";
     const NAMESPACE: &'static str = "runtime";
 }
@@ -49,7 +49,7 @@ impl SystemInformation {
     pub const ID: &str = "systeminformation";
 }
 
-impl Kind for SystemInformation {
+impl ResourceKind for SystemInformation {
     const TYPE: &'static str = "SystemInformations.hardware.talos.dev";
     const NAMESPACE: &'static str = "hardware";
 }

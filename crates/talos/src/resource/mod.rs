@@ -24,7 +24,7 @@ pub use hardware::{Disk, SystemInformation};
 pub use network::{AddressStatus, BgpPeerStatus, HostnameStatus, LinkStatus, RouteStatus};
 pub use runtime::{
     Diagnostic, ExtensionMetadata, ExtensionServiceConfigStatus, ExtensionStatus, KernelCmdline,
-    MachineStatus, MachineStatusStatus, MetaKey, PlatformMetadata, Service, UnmetCondition,
+    MachineStatus, MachineStatusStatus, MetaKey, PlatformMetadata, ServiceResource, UnmetCondition,
 };
 
 /// Where the configuration of a machine is, and by which names.
@@ -40,7 +40,7 @@ pub mod machine_config {
 }
 
 /// A type of resource that can be read.
-pub trait Kind: DeserializeOwned {
+pub trait ResourceKind: DeserializeOwned {
     /// Its name, with the group.
     const TYPE: &'static str;
     /// Where Talos keeps it.
@@ -75,7 +75,7 @@ pub struct ReadError {
 
 impl Resource {
     /// Out of a message.
-    pub fn of(message: cosi::Resource) -> Result<Self, ReadError> {
+    pub fn from_message(message: cosi::ResourceMessage) -> Result<Self, ReadError> {
         let metadata = message.metadata.unwrap_or_default();
         let spec = message.spec.unwrap_or_default();
         let what = format!("{}/{}", metadata.r#type, metadata.id);
@@ -83,12 +83,12 @@ impl Resource {
         let read = || document::read(&spec.yaml_spec).map(|documents| documents.into_iter().next());
         let spec = if configuration.is_some() { Ok(None) } else { read() };
         let spec = spec.map_err(|error| ReadError { what, reason: error.to_string() })?.unwrap_or_default();
-        let cosi::Metadata { namespace, r#type, id, version, .. } = metadata;
+        let cosi::ResourceMetadata { namespace, r#type, id, version, .. } = metadata;
         Ok(Self { namespace, r#type, id, version, spec, configuration })
     }
 
     /// What stands in it, as that type has it.
-    pub fn read<K: Kind>(&self) -> Result<K, ReadError> {
+    pub fn read<K: ResourceKind>(&self) -> Result<K, ReadError> {
         let mut spec = self.spec.clone();
         drop_nulls(&mut spec);
         serde_json::from_value(spec).map_err(|error| ReadError {
@@ -147,17 +147,21 @@ mod tests {
     use super::*;
 
     fn resource(r#type: &str, yaml: &str) -> Resource {
-        let metadata = cosi::Metadata { r#type: r#type.into(), id: "it".into(), ..cosi::Metadata::default() };
+        let metadata = cosi::ResourceMetadata {
+            r#type: r#type.into(),
+            id: "it".into(),
+            ..cosi::ResourceMetadata::default()
+        };
         let spec = cosi::Spec { yaml_spec: yaml.into(), ..cosi::Spec::default() };
-        Resource::of(cosi::Resource { metadata: Some(metadata), spec: Some(spec) }).unwrap()
+        Resource::from_message(cosi::ResourceMessage { metadata: Some(metadata), spec: Some(spec) }).unwrap()
     }
 
-    fn read<K: Kind>(yaml: &str) -> K {
+    fn read<K: ResourceKind>(yaml: &str) -> K {
         resource(K::TYPE, yaml).read().unwrap()
     }
 
     #[test]
-    fn a_machine_tells_its_stage_and_what_it_lacks() {
+    fn a_machine_status_has_stage_and_unmet_conditions() {
         let status: MachineStatus = read(
             "stage: booting\nstatus:\n    ready: false\n    unmetConditions:\n        - name: services\n          \
              reason: ext-frr not running\n",
@@ -171,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_told_from_what_borrows_its_address() {
+    fn a_physical_port_differs_from_links_with_its_address() {
         let port: LinkStatus = read(
             "index: 4\ntype: ether\nhardwareAddr: 02:00:00:00:00:09\npermanentAddr: 02:00:00:00:00:01\nmtu: 9000\n\
              operationalState: up\nkind: \"\"\nslaveKind: bond\ndriver: virtio_net\nlinkState: true\n",
@@ -213,7 +217,10 @@ mod tests {
     fn a_configuration_is_found_in_every_form() {
         let text = "machine: {}\n---\nkind: X\n";
         let proto = config::MachineConfigSpec { yaml_marshalled: text.into() }.encode_to_vec();
-        let metadata = cosi::Metadata { r#type: machine_config::TYPE.into(), ..cosi::Metadata::default() };
+        let metadata = cosi::ResourceMetadata {
+            r#type: machine_config::TYPE.into(),
+            ..cosi::ResourceMetadata::default()
+        };
         let forms = [
             cosi::Spec { proto_spec: proto, yaml_spec: "other".into() },
             cosi::Spec {
@@ -224,8 +231,8 @@ mod tests {
         ];
 
         for spec in forms {
-            let message = cosi::Resource { metadata: Some(metadata.clone()), spec: Some(spec) };
-            let config = Resource::of(message).unwrap();
+            let message = cosi::ResourceMessage { metadata: Some(metadata.clone()), spec: Some(spec) };
+            let config = Resource::from_message(message).unwrap();
             assert_eq!(config.machine_config(), Some(text));
             assert!(!format!("{config:?}").contains("kind: X"));
         }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::Kind;
+use super::ResourceKind;
 
 /// A link; named as the kernel names it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -45,7 +45,7 @@ impl LinkStatus {
     }
 }
 
-impl Kind for LinkStatus {
+impl ResourceKind for LinkStatus {
     const TYPE: &'static str = "LinkStatuses.net.talos.dev";
     const NAMESPACE: &'static str = "network";
 }
@@ -62,7 +62,7 @@ pub struct AddressStatus {
     pub scope: String,
 }
 
-impl Kind for AddressStatus {
+impl ResourceKind for AddressStatus {
     const TYPE: &'static str = "AddressStatuses.net.talos.dev";
     const NAMESPACE: &'static str = "network";
 }
@@ -80,7 +80,7 @@ impl HostnameStatus {
     pub const ID: &str = "hostname";
 }
 
-impl Kind for HostnameStatus {
+impl ResourceKind for HostnameStatus {
     const TYPE: &'static str = "HostnameStatuses.net.talos.dev";
     const NAMESPACE: &'static str = "network";
 }
@@ -95,7 +95,7 @@ pub struct RouteStatus {
     pub protocol: String,
 }
 
-impl Kind for RouteStatus {
+impl ResourceKind for RouteStatus {
     const TYPE: &'static str = "RouteStatuses.net.talos.dev";
     const NAMESPACE: &'static str = "network";
 }
@@ -123,7 +123,7 @@ impl BgpPeerStatus {
     }
 }
 
-impl Kind for BgpPeerStatus {
+impl ResourceKind for BgpPeerStatus {
     const TYPE: &'static str = "BGPPeerStatuses.net.talos.dev";
     const NAMESPACE: &'static str = "network";
 }

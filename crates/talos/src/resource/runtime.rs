@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::Kind;
+use super::ResourceKind;
 
 /// The machine as a whole; the one is named `machine`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -21,7 +21,7 @@ impl MachineStatus {
     pub const ID: &str = "machine";
 }
 
-impl Kind for MachineStatus {
+impl ResourceKind for MachineStatus {
     const TYPE: &'static str = "MachineStatuses.runtime.talos.dev";
     const NAMESPACE: &'static str = "runtime";
 }
@@ -55,7 +55,7 @@ impl fmt::Display for UnmetCondition {
 /// A service; named as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct Service {
+pub struct ServiceResource {
     /// Whether it runs.
     pub running: bool,
     /// Whether it says it is well.
@@ -64,7 +64,7 @@ pub struct Service {
     pub unknown: bool,
 }
 
-impl Kind for Service {
+impl ResourceKind for ServiceResource {
     const TYPE: &'static str = "Services.v1alpha1.talos.dev";
     const NAMESPACE: &'static str = "runtime";
 }
@@ -79,7 +79,7 @@ pub struct ExtensionStatus {
     pub metadata: ExtensionMetadata,
 }
 
-impl Kind for ExtensionStatus {
+impl ResourceKind for ExtensionStatus {
     const TYPE: &'static str = "ExtensionStatuses.runtime.talos.dev";
     const NAMESPACE: &'static str = "runtime";
 }
@@ -107,7 +107,7 @@ impl KernelCmdline {
     pub const ID: &str = "cmdline";
 }
 
-impl Kind for KernelCmdline {
+impl ResourceKind for KernelCmdline {
     const TYPE: &'static str = "KernelCmdlines.runtime.talos.dev";
     const NAMESPACE: &'static str = "runtime";
 }
@@ -129,7 +129,7 @@ impl PlatformMetadata {
     pub const ID: &str = "platformmetadata";
 }
 
-impl Kind for PlatformMetadata {
+impl ResourceKind for PlatformMetadata {
     const TYPE: &'static str = "PlatformMetadatas.talos.dev";
     const NAMESPACE: &'static str = "runtime";
 }
@@ -138,7 +138,7 @@ impl Kind for PlatformMetadata {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct MetaKey {}
 
-impl Kind for MetaKey {
+impl ResourceKind for MetaKey {
     const TYPE: &'static str = "MetaKeys.runtime.talos.dev";
     const NAMESPACE: &'static str = "runtime";
 }
@@ -147,7 +147,7 @@ impl Kind for MetaKey {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct ExtensionServiceConfigStatus {}
 
-impl Kind for ExtensionServiceConfigStatus {
+impl ResourceKind for ExtensionServiceConfigStatus {
     const TYPE: &'static str = "ExtensionServiceConfigStatuses.runtime.talos.dev";
     const NAMESPACE: &'static str = "runtime";
 }
@@ -162,7 +162,7 @@ pub struct Diagnostic {
     pub details: Vec<String>,
 }
 
-impl Kind for Diagnostic {
+impl ResourceKind for Diagnostic {
     const TYPE: &'static str = "Diagnostics.runtime.talos.dev";
     const NAMESPACE: &'static str = "runtime";
 }

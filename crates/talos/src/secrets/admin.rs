@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::bundle::{BundleErrors, Pair, Sieve};
 use super::certificate::Certificate;
-use super::file::Entry;
+use super::file::CertificateEntry;
 use super::key::PrivateKey;
 use ichor_values::Moment;
 use ichor_values::go_yaml::emit;
@@ -80,7 +80,7 @@ pub fn admin_cautions(admin: &Pair, now: Moment) -> Vec<AdminCaution> {
 /// Reads the administrator's certificate and key.
 pub fn read_admin(text: &str) -> Result<Pair, BundleErrors> {
     let mut sieve = Sieve::default();
-    let pair = sieve.pair("admin", Entry::read_admin(text)?);
+    let pair = sieve.pair("admin", CertificateEntry::read_admin(text)?);
     pair.ok_or(BundleErrors(sieve.problems))
 }
 
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_written_pair_reads_back() {
         let pair = Bundle::read(include_str!("../../tests/data/secrets-check/001-ok.yaml")).unwrap().os;
 
         assert_eq!(read_admin(&write_admin(&pair)), Ok(pair));

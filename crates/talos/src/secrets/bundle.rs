@@ -10,7 +10,7 @@ use std::fmt;
 use serde_json::{Map, Value, json};
 
 use super::certificate::{Certificate, CertificateError};
-use super::file::{Entry, File};
+use super::file::{CertificateEntry, File};
 use super::key::{KeyError, PrivateKey};
 use super::pem::Pem;
 use ichor_values::go_yaml::emit;
@@ -245,7 +245,7 @@ impl Sieve {
         self.some(name, text.filter(|text| !text.is_empty())).map(Hidden)
     }
 
-    pub(super) fn pair(&mut self, name: &'static str, entry: Option<Entry>) -> Option<Pair> {
+    pub(super) fn pair(&mut self, name: &'static str, entry: Option<CertificateEntry>) -> Option<Pair> {
         let entry = self.some(name, entry)?;
         let (crt, key) = (self.certificate(&format!("{name}.crt"), entry.crt), self.key(name, entry.key));
         Some(Pair { crt: crt?, key: key? })
@@ -291,7 +291,7 @@ mod tests {
     const GOOD: &str = include_str!("../../tests/data/secrets-check/001-ok.yaml");
 
     #[test]
-    fn what_is_read_is_written_the_same() {
+    fn a_bundle_is_written_as_it_was_read() {
         let bundle = Bundle::read(GOOD).unwrap();
 
         let written = bundle.write();
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_missing_is_said_at_once() {
+    fn all_missing_secrets_are_reported_at_once() {
         let text = "cluster: {id: a}\nsecrets: {bootstraptoken: b}\ncerts: {os: {crt: '!', key: '******'}}\n";
 
         let problems = Bundle::read(text).unwrap_err();
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_secret_is_shown() {
+    fn a_bundle_is_redacted() {
         let shown = format!("{:?}", Bundle::read(GOOD).unwrap());
 
         assert!(!shown.contains("8Fc2IcXa8o"), "{shown}");

@@ -17,7 +17,7 @@ const SHORTEST_RSA: usize = 2048;
 impl Bundle {
     /// Everything that Talos takes and that will not work, or not for long; the subject is a key path of the bundle.
     pub fn warnings(&self, now: Moment) -> Vec<Issue> {
-        let mut found = Found(Vec::new());
+        let mut found = SecretIssues(Vec::new());
         found.base64("cluster.id", self.cluster_id.as_str());
         found.base64("cluster.secret", self.cluster_secret.as_str());
         found.token("secrets.bootstraptoken", self.bootstrap_token.as_str());
@@ -40,14 +40,14 @@ impl Bundle {
 
 /// What is wrong with a certificate and its key, the administrator's for one.
 pub fn pair_warnings(path: &str, pair: &Pair, now: Moment) -> Vec<Issue> {
-    let mut found = Found(Vec::new());
+    let mut found = SecretIssues(Vec::new());
     found.certificate(path, pair, now);
     found.0
 }
 
-struct Found(Vec<Issue>);
+struct SecretIssues(Vec<Issue>);
 
-impl Found {
+impl SecretIssues {
     fn add(&mut self, path: &str, text: impl Into<String>) {
         self.0.push(Issue::warning(path, text));
     }
@@ -117,7 +117,7 @@ impl Found {
         for (nth, (name, pair)) in pairs.iter().enumerate() {
             if let Some((other, _)) = pairs[..nth].iter().find(|(_, other)| other.crt == pair.crt) {
                 let text =
-                    format!("is the same as certs.{other}.crt: whoever has one is trusted as the other");
+                    format!("is the same as certs.{other}.crt: a holder of one is trusted as the other");
                 self.add(&format!("certs.{name}.crt"), text);
             }
         }

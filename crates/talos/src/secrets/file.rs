@@ -6,9 +6,9 @@
 //! Not here: what has to be there and whether it is right ([`Bundle`](super::Bundle)).
 
 use super::bundle::{BundleError, BundleErrors};
-use crate::schema_reader::Typed;
+use crate::schema_reader::SchemaReader;
 use ichor_values::go_yaml::reader as yaml;
-use ichor_values::go_yaml::reader::Node;
+use ichor_values::go_yaml::reader::YamlNode;
 use ichor_values::go_yaml::scalar::Leniency;
 
 /// A bundle.
@@ -40,16 +40,16 @@ pub(super) struct Trustd {
 
 #[derive(Default)]
 pub(super) struct Certs {
-    pub(super) etcd: Option<Entry>,
-    pub(super) k8s: Option<Entry>,
-    pub(super) k8saggregator: Option<Entry>,
-    pub(super) k8sserviceaccount: Option<Entry>,
-    pub(super) os: Option<Entry>,
+    pub(super) etcd: Option<CertificateEntry>,
+    pub(super) k8s: Option<CertificateEntry>,
+    pub(super) k8saggregator: Option<CertificateEntry>,
+    pub(super) k8sserviceaccount: Option<CertificateEntry>,
+    pub(super) os: Option<CertificateEntry>,
 }
 
 /// A certificate and its key, each in base64.
 #[derive(Default)]
-pub(super) struct Entry {
+pub(super) struct CertificateEntry {
     pub(super) crt: Option<String>,
     pub(super) key: Option<String>,
 }
@@ -81,7 +81,7 @@ impl File {
     }
 }
 
-impl Entry {
+impl CertificateEntry {
     /// Reads the one thing in the administrator's file.
     pub(super) fn read_admin(text: &str) -> Result<Option<Self>, BundleErrors> {
         read(text, |root, typed| root.entry(typed, "admin"))
@@ -89,15 +89,15 @@ impl Entry {
 }
 
 /// Reads the first document, which is all that Talos looks at.
-fn read<T>(text: &str, take: impl FnOnce(&Section, &mut Typed) -> T) -> Result<T, BundleErrors> {
+fn read<T>(text: &str, take: impl FnOnce(&Section, &mut SchemaReader) -> T) -> Result<T, BundleErrors> {
     let shape =
         |line: u32, reason: String| BundleError::Shape { line: (line > 0).then_some(line.into()), reason };
     let root = yaml::first(text)
         .map_err(|error| BundleErrors(vec![shape(error.line, error.reason)]))?
         .ok_or_else(|| BundleErrors(vec![shape(0, "the file is empty".to_owned())]))?;
     // Any release may have written the file, and may read it.
-    let mut typed = Typed::new(Leniency::FULL);
-    let root = Section::of(&mut typed, &root, String::new());
+    let mut typed = SchemaReader::new(Leniency::FULL);
+    let root = Section::from_node(&mut typed, &root, String::new());
     let taken = take(&root.unwrap_or_default(), &mut typed);
     typed
         .finish(taken)
@@ -108,33 +108,33 @@ fn read<T>(text: &str, take: impl FnOnce(&Section, &mut Typed) -> T) -> Result<T
 #[derive(Default)]
 struct Section<'n> {
     path: String,
-    entries: Vec<(String, &'n Node)>,
+    entries: Vec<(String, &'n YamlNode)>,
 }
 
 impl<'n> Section<'n> {
-    fn of(typed: &mut Typed, node: &'n Node, path: String) -> Option<Self> {
+    fn from_node(typed: &mut SchemaReader, node: &'n YamlNode, path: String) -> Option<Self> {
         let entries = typed.entries(node, &path)?;
         Some(Section { path, entries })
     }
 
-    fn get(&self, key: &str) -> Option<(&'n Node, String)> {
+    fn get(&self, key: &str) -> Option<(&'n YamlNode, String)> {
         let (_, node) = self.entries.iter().find(|(name, _)| name == key)?;
         Some((node, if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }))
     }
 
-    fn section(&self, typed: &mut Typed, key: &str) -> Option<Section<'n>> {
+    fn section(&self, typed: &mut SchemaReader, key: &str) -> Option<Section<'n>> {
         let (node, path) = self.get(key)?;
-        Section::of(typed, node, path)
+        Section::from_node(typed, node, path)
     }
 
-    fn text(&self, typed: &mut Typed, key: &str) -> Option<String> {
+    fn text(&self, typed: &mut SchemaReader, key: &str) -> Option<String> {
         let (node, path) = self.get(key)?;
         typed.text(node, &path)
     }
 
-    fn entry(&self, typed: &mut Typed, key: &str) -> Option<Entry> {
+    fn entry(&self, typed: &mut SchemaReader, key: &str) -> Option<CertificateEntry> {
         let entry = self.section(typed, key)?;
-        Some(Entry { crt: entry.text(typed, "crt"), key: entry.text(typed, "key") })
+        Some(CertificateEntry { crt: entry.text(typed, "crt"), key: entry.text(typed, "key") })
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_in_the_wrong_place_is_named() {
+    fn every_misplaced_key_is_named() {
         let Err(problems) = File::read("cluster: hunter2\nsecrets: {bootstraptoken: [hunter2]}\n") else {
             panic!("it was read");
         };

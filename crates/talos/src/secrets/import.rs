@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::bundle::{Bundle, BundleErrors};
-use super::file::{Certs, Cluster, Entry, File, Secrets, Trustd};
+use super::file::{CertificateEntry, Certs, Cluster, File, Secrets, Trustd};
 use super::pem::Pem;
 use crate::document;
 use ichor_values::go_yaml::reader::SyntaxError;
@@ -33,23 +33,23 @@ pub fn from_config(text: &str) -> Result<Bundle, ImportError> {
     let documents = document::read(text)?;
     let main = documents.iter().find(|it| document::kind(it).is_none() && document::is_machine_config(it));
     let main = main.ok_or(ImportError::NotConfig)?;
-    let machine = document::at(main, "/machine/type").and_then(Value::as_str).unwrap_or("worker");
+    let machine = document::value_at(main, "/machine/type").and_then(Value::as_str).unwrap_or("worker");
     if !["controlplane", "init"].contains(&machine) {
         return Err(ImportError::Worker);
     }
-    Config { main, documents: &documents }.file().try_into().map_err(ImportError::Incomplete)
+    SecretSource { main, documents: &documents }.file().try_into().map_err(ImportError::Incomplete)
 }
 
 /// A configuration, looked at as the place of secrets.
-struct Config<'d> {
+struct SecretSource<'d> {
     main: &'d Value,
     documents: &'d [Value],
 }
 
-impl Config<'_> {
+impl SecretSource<'_> {
     /// What is there, in the form of a bundle. Where old field and new document both exist, Talos decides which counts.
     fn file(&self) -> File {
-        let identity = |key| self.of("DiscoveryIdentityConfig", key);
+        let identity = |key| self.secret_at("DiscoveryIdentityConfig", key);
         let cluster = Cluster {
             id: self.field("/cluster/id").or_else(|| identity("/clusterID")),
             secret: self.field("/cluster/secret").or_else(|| identity("/clusterSecret")),
@@ -80,27 +80,27 @@ impl Config<'_> {
     }
 
     /// A text of the first document of a kind.
-    fn of(&self, kind: &str, pointer: &str) -> Option<String> {
+    fn secret_at(&self, kind: &str, pointer: &str) -> Option<String> {
         let document = self.documents.iter().find(|it| document::kind(it) == Some(kind))?;
         text(document, pointer)
     }
 
     /// Certificate and key in the main document, where they are in base64 already.
-    fn old_pair(&self, pointer: &str) -> Option<Entry> {
+    fn old_pair(&self, pointer: &str) -> Option<CertificateEntry> {
         let (crt, key) = (self.field(&format!("{pointer}/crt")), self.field(&format!("{pointer}/key")));
-        (crt.is_some() || key.is_some()).then_some(Entry { crt, key })
+        (crt.is_some() || key.is_some()).then_some(CertificateEntry { crt, key })
     }
 
     /// Certificate and key in a document of their own, where they are PEM.
-    fn pair(&self, kind: &str) -> Option<Entry> {
-        let packed = |pointer| self.of(kind, pointer).map(|pem| Pem::from_bytes(pem).base64());
+    fn pair(&self, kind: &str) -> Option<CertificateEntry> {
+        let packed = |pointer| self.secret_at(kind, pointer).map(|pem| Pem::from_bytes(pem).base64());
         let (crt, key) = (packed("/issuingCA/cert"), packed("/issuingCA/key"));
-        (crt.is_some() || key.is_some()).then_some(Entry { crt, key })
+        (crt.is_some() || key.is_some()).then_some(CertificateEntry { crt, key })
     }
 
-    fn service_account(&self) -> Option<Entry> {
-        let key = self.of("KubeServiceAccountConfig", "/issuer/privateKey")?;
-        Some(Entry { crt: None, key: Some(Pem::from_bytes(key).base64()) })
+    fn service_account(&self) -> Option<CertificateEntry> {
+        let key = self.secret_at("KubeServiceAccountConfig", "/issuer/privateKey")?;
+        Some(CertificateEntry { crt: None, key: Some(Pem::from_bytes(key).base64()) })
     }
 
     /// The first key of the block that encrypts Kubernetes' secrets, if its first provider is a secretbox.
@@ -115,7 +115,7 @@ impl Config<'_> {
 }
 
 fn text(document: &Value, pointer: &str) -> Option<String> {
-    document::at(document, pointer)?.as_str().map(str::to_owned)
+    document::value_at(document, pointer)?.as_str().map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_secrets_are_named() {
         let (config, _) = case!("v1.12");
         let config = config.replace("aggregatorCA:", "aggregatorCAs:");
 

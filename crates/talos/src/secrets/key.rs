@@ -45,7 +45,7 @@ pub enum KeyError {
     NotPem,
     /// The block says to hold something else.
     #[error(
-        "is no private key but `{0}`; want RSA PRIVATE KEY, EC PRIVATE KEY, ED25519 PRIVATE KEY or PRIVATE KEY"
+        "is not a private key but `{0}`; want RSA PRIVATE KEY, EC PRIVATE KEY, ED25519 PRIVATE KEY or PRIVATE KEY"
     )]
     Label(String),
     /// The block does not hold what it says.

@@ -24,7 +24,7 @@ impl Bundle {
         rng: &mut impl CryptoRngCore,
         now: Moment,
     ) -> Result<Self, IssueError> {
-        Self::with(service_account(contract), contract, rng, now)
+        Self::generate_with(service_account(contract), contract, rng, now)
     }
 
     /// Makes all secrets of a cluster that is only tried: without an RSA key, which Talos does not need, at once.
@@ -33,10 +33,10 @@ impl Bundle {
         rng: &mut impl CryptoRngCore,
         now: Moment,
     ) -> Result<Self, IssueError> {
-        Self::with(KeyKind::P256, contract, rng, now)
+        Self::generate_with(KeyKind::P256, contract, rng, now)
     }
 
-    fn with(
+    fn generate_with(
         service_account: KeyKind,
         contract: &TalosVersion,
         rng: &mut impl CryptoRngCore,
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_encrypts_etcd_and_how_the_id_is_written_follows_the_contract() {
+    fn the_etcd_encryption_key_and_the_id_follow_the_contract() {
         let old = made("v1.2.0");
 
         assert!(old.secretbox.is_none() && old.aescbc.is_some());
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn roles_stand_once_each_and_in_order() {
+    fn roles_are_unique_and_sorted() {
         let os = made("v1.6").os;
         let now = Moment::parse("2026-01-01T00:00:00Z").unwrap();
         let roles = ["os:reader", "os:admin", "os:reader"];

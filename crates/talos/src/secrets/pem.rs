@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_pem_reads_back() {
         let pem = Pem::new("X", &[7; 100]);
 
         assert_eq!(pem.block(), Some(("X".to_owned(), vec![7; 100])));
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn it_does_not_show_itself() {
+    fn a_pem_key_is_redacted() {
         assert_eq!(format!("{:?}", Pem::from_bytes("secret")), "***");
     }
 }

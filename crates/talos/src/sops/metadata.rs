@@ -27,7 +27,7 @@ const RULES: [&str; 6] = [
 
 /// What a file says about itself.
 #[derive(Clone, Debug)]
-pub(super) struct Metadata {
+pub(super) struct SopsMetadata {
     /// Who can open it: one group opens the data key, of several each opens a part.
     pub(crate) groups: Vec<Group>,
     /// How many parts it takes.
@@ -48,7 +48,7 @@ pub(super) struct Group {
     pub(crate) others: Vec<&'static str>,
 }
 
-impl Metadata {
+impl SopsMetadata {
     pub(super) fn read(section: &Value) -> Result<Self, SopsError> {
         let section = section.as_object().ok_or(SopsError::NotSealed)?;
         let several = section.get("key_groups").and_then(Value::as_array).filter(|groups| !groups.is_empty());
@@ -96,7 +96,7 @@ fn rule(section: &Map<String, Value>) -> Result<Rule, SopsError> {
     let (key, text) = match set.as_slice() {
         [] => return Ok(Rule::default()),
         [one] => *one,
-        [_, (second, _), ..] => return Err(wrong(second, "stands beside another rule; a file has one")),
+        [_, (second, _), ..] => return Err(wrong(second, "is a second rule; a file has one")),
     };
     let regex = || Regex::new(text).map_err(|_| wrong(key, "is not a regular expression"));
     Ok(match key {

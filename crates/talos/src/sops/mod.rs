@@ -17,11 +17,11 @@ mod seal;
 mod shamir;
 mod write;
 
-pub use open::{Sealed, is_sealed};
-pub use seal::{Envelope, seal};
+pub use open::{SopsDocument, is_sealed};
+pub use seal::{EncryptedDataKey, seal};
 
 /// The identities at hand.
-pub trait Ring {
+pub trait KeyProvider {
     /// Opens an armored age file with whichever identity fits; none where none does.
     fn open(&self, armored: &str) -> Option<Vec<u8>>;
 
@@ -57,7 +57,7 @@ pub enum SopsError {
     #[error("it is encrypted for {0} only, and ichor opens age; add an age recipient with sops")]
     NoAge(String),
     /// No keys at all.
-    #[error("it is encrypted for nobody: the section `sops` names no key")]
+    #[error("no recipients: the section `sops` names no key")]
     Nobody,
     /// An age file that is none, or not the one that was written.
     #[error("the data key for {0} in sops.age is damaged, or was put there from elsewhere")]

@@ -3,24 +3,24 @@
 use serde_json::Value;
 
 use super::mac::Mac;
-use super::metadata::{Group, Metadata};
+use super::metadata::{Group, SopsMetadata};
 use super::scalar::{self, DataKey};
-use super::{Ring, SopsError, shamir};
+use super::{KeyProvider, SopsError, shamir};
 use crate::document;
 
 /// An encrypted file, taken apart.
 #[derive(Clone, Debug)]
-pub struct Sealed {
+pub struct SopsDocument {
     documents: Vec<Value>,
-    metadata: Metadata,
+    metadata: SopsMetadata,
 }
 
 /// Whether a text is a file of this format, or meant to be one.
 pub fn is_sealed(text: &str) -> bool {
-    !matches!(Sealed::read(text), Err(SopsError::NotSealed | SopsError::NotYaml(_)))
+    !matches!(SopsDocument::read(text), Err(SopsError::NotSealed | SopsError::NotYaml(_)))
 }
 
-impl Sealed {
+impl SopsDocument {
     /// Takes a YAML or JSON file apart.
     pub fn read(text: &str) -> Result<Self, SopsError> {
         let mut documents = document::read(text)?;
@@ -30,7 +30,7 @@ impl Sealed {
             let encrypted = documents.iter().any(holds_encrypted);
             return Err(if encrypted { SopsError::NoSection } else { SopsError::NotSealed });
         };
-        let metadata = Metadata::read(section)?;
+        let metadata = SopsMetadata::read(section)?;
         Ok(Self { documents, metadata })
     }
 
@@ -40,10 +40,11 @@ impl Sealed {
     }
 
     /// Decrypts and verifies it: all documents, or nothing.
-    pub fn open(&self, ring: &dyn Ring) -> Result<Vec<Value>, SopsError> {
+    pub fn open(&self, ring: &dyn KeyProvider) -> Result<Vec<Value>, SopsError> {
         let key = self.data_key(ring)?;
         let mac = Mac::new(self.metadata.mac_only_encrypted);
-        let mut walk = Walk { metadata: &self.metadata, key: &key, mac, path: Vec::new(), shown: Vec::new() };
+        let mut walk =
+            Decryption { metadata: &self.metadata, key: &key, mac, path: Vec::new(), shown: Vec::new() };
         let opened =
             self.documents.iter().map(|document| walk.value(document)).collect::<Result<Vec<_>, _>>()?;
         let (written, moment) = (&self.metadata.mac, &self.metadata.last_modified);
@@ -51,7 +52,7 @@ impl Sealed {
         if written == walk.mac.finish() { Ok(opened) } else { Err(SopsError::WrongMac) }
     }
 
-    fn data_key(&self, ring: &dyn Ring) -> Result<DataKey, SopsError> {
+    fn data_key(&self, ring: &dyn KeyProvider) -> Result<DataKey, SopsError> {
         let groups = &self.metadata.groups;
         if groups.iter().all(|group| group.age.is_empty()) {
             let others: Vec<_> = groups.iter().flat_map(|group| group.others.clone()).collect();
@@ -96,13 +97,13 @@ fn holds_encrypted(value: &Value) -> bool {
     }
 }
 
-fn part(group: &Group, ring: &dyn Ring) -> Option<Vec<u8>> {
+fn part(group: &Group, ring: &dyn KeyProvider) -> Option<Vec<u8>> {
     group.age.iter().find_map(|(_, armored)| ring.open(armored))
 }
 
 /// The way through a tree, in the order of the file.
-struct Walk<'m> {
-    metadata: &'m Metadata,
+struct Decryption<'m> {
+    metadata: &'m SopsMetadata,
     key: &'m DataKey,
     mac: Mac,
     /// Keys alone: places in lists do not count in what a value is bound to.
@@ -111,7 +112,7 @@ struct Walk<'m> {
     shown: Vec<String>,
 }
 
-impl Walk<'_> {
+impl Decryption<'_> {
     fn value(&mut self, value: &Value) -> Result<Value, SopsError> {
         match value {
             Value::Object(entries) => {
@@ -168,7 +169,7 @@ mod tests {
     /// Opens `mine`, whatever it is, to the key.
     struct Mine(Vec<(&'static str, Vec<u8>)>);
 
-    impl Ring for Mine {
+    impl KeyProvider for Mine {
         fn open(&self, armored: &str) -> Option<Vec<u8>> {
             self.0.iter().find(|(text, _)| *text == armored).map(|(_, key)| key.clone())
         }
@@ -188,7 +189,7 @@ mod tests {
             "version": "3.9.0",
         });
         section["mac_only_encrypted"] = json!(only_encrypted);
-        let metadata = Metadata::read(&section).unwrap();
+        let metadata = SopsMetadata::read(&section).unwrap();
         let mut mac = Mac::new(only_encrypted);
         let mut sealed = Map::new();
         for (key, value) in entries.as_object().unwrap() {
@@ -207,7 +208,7 @@ mod tests {
     }
 
     fn open(file: &Value, ring: &Mine) -> Result<Value, SopsError> {
-        Sealed::read(&file.to_string())?.open(ring).map(|mut documents| documents.remove(0))
+        SopsDocument::read(&file.to_string())?.open(ring).map(|mut documents| documents.remove(0))
     }
 
     const RULES: [(&str, &str); 6] = [
@@ -301,6 +302,6 @@ mod tests {
 
         let said = open(&file, &mine()).unwrap_err().to_string();
 
-        assert_eq!(said, "sops.encrypted_regex stands beside another rule; a file has one");
+        assert_eq!(said, "sops.encrypted_regex is a second rule; a file has one");
     }
 }

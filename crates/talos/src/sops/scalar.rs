@@ -60,19 +60,19 @@ pub(super) fn open(text: &str, key: &DataKey, path: &str, shown: &str) -> Result
     if !is_encrypted(text) {
         return Err(SopsError::InTheClear(shown.to_owned()));
     }
-    let parts = Parts::read(text).ok_or_else(|| SopsError::Malformed(shown.to_owned()))?;
+    let parts = EncryptedScalar::read(text).ok_or_else(|| SopsError::Malformed(shown.to_owned()))?;
     let plain = parts.decrypt(key, path).ok_or_else(|| SopsError::Tampered(shown.to_owned()))?;
     typed(&parts.kind, plain).ok_or_else(|| SopsError::WrongType(shown.to_owned(), parts.kind))
 }
 
-struct Parts {
+struct EncryptedScalar {
     data: Vec<u8>,
     iv: Vec<u8>,
     tag: [u8; 16],
     kind: String,
 }
 
-impl Parts {
+impl EncryptedScalar {
     fn read(text: &str) -> Option<Self> {
         let inner = text.strip_prefix("ENC[AES256_GCM,data:")?.strip_suffix(']')?;
         let (data, rest) = inner.split_once(",iv:")?;

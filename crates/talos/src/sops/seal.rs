@@ -15,7 +15,7 @@ const VERSION: &str = "3.9.0";
 
 /// A data key with what it looks like to each recipient.
 #[derive(Clone)]
-pub struct Envelope {
+pub struct EncryptedDataKey {
     /// The key, drawn by whoever encrypted it for the recipients.
     pub data_key: DataKey,
     /// Recipients, each with the data key as an armored age file.
@@ -25,11 +25,11 @@ pub struct Envelope {
 /// Encrypts a map as a YAML file; every value but empty texts.
 pub fn seal(
     document: &Map<String, Value>,
-    envelope: &Envelope,
+    envelope: &EncryptedDataKey,
     rng: &mut impl CryptoRngCore,
     now: Moment,
 ) -> Result<String, SopsError> {
-    let mut walk = Walk { key: &envelope.data_key, mac: Mac::new(false), path: Vec::new(), rng };
+    let mut walk = Encryption { key: &envelope.data_key, mac: Mac::new(false), path: Vec::new(), rng };
     let mut sealed = walk.map(document)?;
     let mac = walk.mac.finish();
     let mut nonce = [0; 32];
@@ -41,7 +41,7 @@ pub fn seal(
 }
 
 /// What the file says about itself.
-fn section(envelope: &Envelope, moment: &str, mac: &str) -> Value {
+fn section(envelope: &EncryptedDataKey, moment: &str, mac: &str) -> Value {
     let age = envelope.recipients.iter().map(|(recipient, enc)| json!({"recipient": recipient, "enc": enc}));
     json!({
         "age": age.collect::<Vec<_>>(),
@@ -53,14 +53,14 @@ fn section(envelope: &Envelope, moment: &str, mac: &str) -> Value {
 }
 
 /// The way through a tree, in its order.
-struct Walk<'w, R> {
+struct Encryption<'w, R> {
     key: &'w DataKey,
     mac: Mac,
     path: Vec<String>,
     rng: &'w mut R,
 }
 
-impl<R: CryptoRngCore> Walk<'_, R> {
+impl<R: CryptoRngCore> Encryption<'_, R> {
     fn map(&mut self, entries: &Map<String, Value>) -> Result<Map<String, Value>, SopsError> {
         let entries = entries.iter().map(|(key, value)| {
             if key.ends_with(DEFAULT_SUFFIX) || (self.path.is_empty() && key == "sops") {
@@ -96,23 +96,23 @@ mod tests {
     use rand_chacha::ChaCha20Rng;
     use rand_core::SeedableRng as _;
 
-    use super::super::{Ring, Sealed};
+    use super::super::{KeyProvider, SopsDocument};
     use super::*;
 
     /// Opens what is sealed for it, and nothing else.
-    struct Key(&'static str, DataKey);
+    struct FixedKey(&'static str, DataKey);
 
-    impl Ring for Key {
+    impl KeyProvider for FixedKey {
         fn open(&self, armored: &str) -> Option<Vec<u8>> {
             (armored == self.0).then(|| self.1.to_vec())
         }
     }
 
-    const MINE: Key = Key("sealed\nfor me\n", [9; 32]);
+    const MINE: FixedKey = FixedKey("sealed\nfor me\n", [9; 32]);
 
     fn sealed(document: &Value) -> String {
         let recipients = vec![("age1me".to_owned(), MINE.0.to_owned())];
-        let envelope = Envelope { data_key: MINE.1, recipients };
+        let envelope = EncryptedDataKey { data_key: MINE.1, recipients };
         let now = Moment::parse("2026-01-01T00:00:00Z").unwrap();
         seal(document.as_object().unwrap(), &envelope, &mut ChaCha20Rng::seed_from_u64(1), now).unwrap()
     }
@@ -126,10 +126,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sealed_opens_as_it_was() {
+    fn an_encrypted_file_decrypts_to_its_contents() {
         let text = sealed(&document());
 
-        assert_eq!(Sealed::read(&text).unwrap().open(&MINE), Ok(vec![document()]));
+        assert_eq!(SopsDocument::read(&text).unwrap().open(&MINE), Ok(vec![document()]));
         assert!(!text.contains("uncovered"), "{text}");
     }
 
@@ -138,17 +138,21 @@ mod tests {
         let yaml = sealed(&document());
         let json = crate::document::read(&yaml).unwrap()[0].to_string();
 
-        assert_eq!(Sealed::read(&json).unwrap().open(&MINE), Ok(vec![document()]));
+        assert_eq!(SopsDocument::read(&json).unwrap().open(&MINE), Ok(vec![document()]));
     }
 
     #[test]
-    fn a_wrong_key_is_told_from_a_tampered_file() {
+    fn a_wrong_key_and_a_tampered_file_are_distinguished() {
         let text = sealed(&document());
-        let open =
-            |text: &str, ring: &Key| Sealed::read(text).and_then(|sealed| sealed.open(ring)).unwrap_err();
+        let open = |text: &str, ring: &FixedKey| {
+            SopsDocument::read(text).and_then(|sealed| sealed.open(ring)).unwrap_err()
+        };
 
-        assert_eq!(open(&text, &Key("another", [9; 32])), SopsError::WrongKey(vec!["age1me".to_owned()]));
-        assert_eq!(open(&text, &Key(MINE.0, [8; 32])), SopsError::Tampered("a.text".to_owned()));
+        assert_eq!(
+            open(&text, &FixedKey("another", [9; 32])),
+            SopsError::WrongKey(vec!["age1me".to_owned()])
+        );
+        assert_eq!(open(&text, &FixedKey(MINE.0, [8; 32])), SopsError::Tampered("a.text".to_owned()));
         let moved = text.replace("    text:", "    test:");
         assert_eq!(open(&moved, &MINE), SopsError::Tampered("a.test".to_owned()));
         let later = text.replace("2026-01-01", "2026-01-02");
@@ -162,29 +166,32 @@ mod tests {
         let text = sealed(&document());
         let gone: Vec<_> = text.lines().filter(|line| !line.starts_with("    lines:")).collect();
 
-        let opened = Sealed::read(&gone.join("\n")).unwrap().open(&MINE);
+        let opened = SopsDocument::read(&gone.join("\n")).unwrap().open(&MINE);
 
         assert_eq!(opened, Err(SopsError::WrongMac));
     }
 
     #[test]
-    fn what_the_file_does_not_say_about_itself_is_named() {
+    fn missing_sops_metadata_is_named() {
         let text = sealed(&document());
         let without = |key: &str| {
             let left: Vec<_> = text.lines().filter(|line| !line.trim_start().starts_with(key)).collect();
-            Sealed::read(&left.join("\n")).and_then(|sealed| sealed.open(&MINE)).unwrap_err().to_string()
+            SopsDocument::read(&left.join("\n"))
+                .and_then(|sealed| sealed.open(&MINE))
+                .unwrap_err()
+                .to_string()
         };
 
         assert_eq!(without("mac:"), "sops.mac is missing");
         assert_eq!(without("lastmodified:"), "sops.lastmodified is missing");
-        assert_eq!(Sealed::read("a: b\n").unwrap_err(), SopsError::NotSealed);
+        assert_eq!(SopsDocument::read("a: b\n").unwrap_err(), SopsError::NotSealed);
     }
 
     #[test]
     fn keys_that_mean_something_to_sops_are_refused() {
         let now = Moment::parse("2026-01-01T00:00:00Z").unwrap();
         for document in [json!({"sops": 1}), json!({"a": {"b_unencrypted": 1}})] {
-            let envelope = Envelope { data_key: [0; 32], recipients: Vec::new() };
+            let envelope = EncryptedDataKey { data_key: [0; 32], recipients: Vec::new() };
             let refused =
                 seal(document.as_object().unwrap(), &envelope, &mut ChaCha20Rng::seed_from_u64(1), now)
                     .unwrap_err();

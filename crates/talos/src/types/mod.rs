@@ -42,17 +42,17 @@ const ROOT: &str = "Root";
 
 /// What a value may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Type {
+pub(crate) enum FieldType {
     /// A word or number.
     Scalar(Scalar),
     /// A struct, by its place in the table.
     Struct(usize),
     /// A value that may be left out, and is not left out when it is empty.
-    Optional(Box<Type>),
+    Optional(Box<FieldType>),
     /// A list.
-    List(Box<Type>),
+    List(Box<FieldType>),
     /// A map with any keys.
-    Map(Box<Type>),
+    Map(Box<FieldType>),
     /// A map in which everything goes.
     Tree,
     /// Arguments of a command: a map of words or lists of words.
@@ -62,11 +62,11 @@ pub(crate) enum Type {
 /// A field of a struct.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a word of the notation")]
-pub(crate) struct Field {
+pub(crate) struct TypeField {
     /// Its key.
     pub name: &'static str,
     /// What it holds.
-    pub kind: Type,
+    pub kind: FieldType,
     /// Whether it is written even when it is empty.
     pub(crate) keep: bool,
     /// Whether a patch takes the place of what was there.
@@ -84,24 +84,24 @@ pub(crate) struct Field {
 /// The fields of a map, in the order Talos writes them.
 #[derive(Debug, Default)]
 pub(crate) struct Struct {
-    fields: Vec<Field>,
+    fields: Vec<TypeField>,
 }
 
 impl Struct {
     /// The fields that a release has.
-    pub(crate) fn fields(&self, minor: u16) -> impl Iterator<Item = &Field> {
+    pub(crate) fn fields(&self, minor: u16) -> impl Iterator<Item = &TypeField> {
         self.fields.iter().filter(move |field| (field.since..=field.until).contains(&minor))
     }
 
     /// The field of this name in a release.
-    pub(crate) fn field(&self, name: &str, minor: u16) -> Option<&Field> {
+    pub(crate) fn field(&self, name: &str, minor: u16) -> Option<&TypeField> {
         self.fields(minor).find(|field| field.name == name)
     }
 }
 
 /// A kind of document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kind {
+pub struct DocumentKind {
     /// Its name.
     pub name: &'static str,
     /// The minor release of Talos that first has it, or 11: no older ones are told apart.
@@ -117,7 +117,7 @@ pub struct Kind {
 #[derive(Debug)]
 pub(crate) struct Types {
     structs: Vec<Struct>,
-    kinds: Vec<Kind>,
+    kinds: Vec<DocumentKind>,
     root: usize,
 }
 
@@ -130,12 +130,12 @@ impl Types {
     }
 
     /// The kinds of documents.
-    pub(crate) fn kinds(&self) -> &[Kind] {
+    pub(crate) fn kinds(&self) -> &[DocumentKind] {
         &self.kinds
     }
 
     /// The fields of a document; those with `machine` and `cluster` where it has no kind.
-    pub(crate) fn of_document(&self, kind: Option<Kind>) -> usize {
+    pub(crate) fn of_document(&self, kind: Option<DocumentKind>) -> usize {
         kind.map_or(self.root, |kind| kind.structure)
     }
 
@@ -176,15 +176,15 @@ impl Types {
         }
         for (place, from) in inlined {
             let fields = types.structs[from].fields.clone();
-            let fields = fields.into_iter().map(|field| Field { inlined: true, ..field });
+            let fields = fields.into_iter().map(|field| TypeField { inlined: true, ..field });
             types.structs[place].fields.extend(fields);
         }
         types
     }
 }
 
-fn kind<'a>(name: &'static str, structure: usize, words: impl Iterator<Item = &'a str>) -> Kind {
-    let mut kind = Kind { name, since: 11, named: false, control_plane: false, structure };
+fn kind<'a>(name: &'static str, structure: usize, words: impl Iterator<Item = &'a str>) -> DocumentKind {
+    let mut kind = DocumentKind { name, since: 11, named: false, control_plane: false, structure };
     for word in words {
         match word {
             "named" => kind.named = true,
@@ -195,8 +195,8 @@ fn kind<'a>(name: &'static str, structure: usize, words: impl Iterator<Item = &'
     kind
 }
 
-fn field(name: &'static str, kind: Type, words: impl Iterator<Item = &'static str>) -> Field {
-    let mut field = Field {
+fn field(name: &'static str, kind: FieldType, words: impl Iterator<Item = &'static str>) -> TypeField {
+    let mut field = TypeField {
         name,
         kind,
         keep: false,
@@ -229,21 +229,21 @@ fn bound(word: &str, sign: &str) -> Option<u16> {
     word.strip_prefix(sign)?.parse().ok()
 }
 
-fn kind_of(word: &'static str, places: &HashMap<&str, usize>) -> Type {
+fn kind_of(word: &'static str, places: &HashMap<&str, usize>) -> FieldType {
     let inner = |word| Box::new(kind_of(word, places));
     if let Some(word) = word.strip_prefix('*') {
-        Type::Optional(inner(word))
+        FieldType::Optional(inner(word))
     } else if let Some(word) = word.strip_prefix("[]") {
-        Type::List(inner(word))
+        FieldType::List(inner(word))
     } else if let Some(word) = word.strip_prefix("{}") {
-        Type::Map(inner(word))
+        FieldType::Map(inner(word))
     } else if let Some(&place) = places.get(word) {
-        Type::Struct(place)
+        FieldType::Struct(place)
     } else {
         match word {
-            "tree" => Type::Tree,
-            "args" => Type::Arguments,
-            _ => Type::Scalar(Scalar::named(word).unwrap_or_else(|| panic!("`{word}` is a type"))),
+            "tree" => FieldType::Tree,
+            "args" => FieldType::Arguments,
+            _ => FieldType::Scalar(Scalar::named(word).unwrap_or_else(|| panic!("`{word}` is a type"))),
         }
     }
 }
@@ -274,18 +274,20 @@ mod tests {
     #[test]
     fn a_field_may_change_its_type() {
         let types = Types::get();
-        let Type::Optional(machine) = &types.structure(types.root).field("machine", 12).unwrap().kind else {
+        let FieldType::Optional(machine) = &types.structure(types.root).field("machine", 12).unwrap().kind
+        else {
             panic!()
         };
-        let Type::Struct(machine) = **machine else { panic!() };
-        let Type::Optional(kubelet) = &types.structure(machine).field("kubelet", 12).unwrap().kind else {
+        let FieldType::Struct(machine) = **machine else { panic!() };
+        let FieldType::Optional(kubelet) = &types.structure(machine).field("kubelet", 12).unwrap().kind
+        else {
             panic!()
         };
-        let Type::Struct(kubelet) = **kubelet else { panic!() };
+        let FieldType::Struct(kubelet) = **kubelet else { panic!() };
 
         let of = |minor| types.structure(kubelet).field("extraArgs", minor).unwrap().kind.clone();
 
-        assert!(matches!(of(12), Type::Map(_)));
-        assert_eq!(of(13), Type::Arguments);
+        assert!(matches!(of(12), FieldType::Map(_)));
+        assert_eq!(of(13), FieldType::Arguments);
     }
 }

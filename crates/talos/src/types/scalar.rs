@@ -5,9 +5,9 @@
 use serde_json::Value;
 
 use crate::go::{base64, duration, humanize, netip, url};
-use ichor_values::go_yaml::reader::{Body, Node};
+use ichor_values::go_yaml::reader::{YamlNode, YamlValue};
 use ichor_values::go_yaml::scalar as word;
-use ichor_values::go_yaml::scalar::{Leniency, Word};
+use ichor_values::go_yaml::scalar::{Leniency, ScalarValue};
 
 /// Why a word, list or map is not a value of its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum ScalarError {
         wanted: String,
     },
     /// A URL in which colons end the host too early.
-    #[error("an IPv6 address in a URL has to stand in square brackets")]
+    #[error("an IPv6 address in a URL must be in square brackets")]
     BareAddress,
     /// A merge key of something else than a map.
     #[error("`<<` with something that is not a map")]
@@ -176,14 +176,14 @@ impl Scalar {
     }
 
     /// What a word means for this type, or what would have been right. The word is not null.
-    pub fn read(self, node: &Node, leniency: Leniency) -> Result<Value, ScalarError> {
+    pub fn read(self, node: &YamlNode, leniency: Leniency) -> Result<Value, ScalarError> {
         if self == Scalar::Any {
             return any(node);
         }
-        let text = node.text().ok_or_else(|| ScalarError::Collection { wanted: self.wanted() })?;
-        let word = node.word().unwrap_or(Word::Text);
+        let text = node.text().ok_or_else(|| ScalarError::Collection { wanted: self.expectation() })?;
+        let word = node.word().unwrap_or(ScalarValue::Text);
         let read = match self {
-            Scalar::Text if matches!(word, Word::Time(_)) && !leniency.dates => {
+            Scalar::Text if matches!(word, ScalarValue::Time(_)) && !leniency.dates => {
                 return Err(ScalarError::Date);
             }
             Scalar::Text => Some(Value::from(text)),
@@ -200,7 +200,7 @@ impl Scalar {
                 .map(|bytes| humanize::print_bytes(bytes).map_or(Value::from(bytes), Value::from)),
             Scalar::Any => None,
         };
-        read.ok_or_else(|| ScalarError::Mismatch { wanted: self.wanted() })
+        read.ok_or_else(|| ScalarError::Mismatch { wanted: self.expectation() })
     }
 
     /// Whether a value is what Go starts with.
@@ -232,14 +232,14 @@ impl Scalar {
         }
     }
 
-    fn wanted(self) -> String {
+    fn expectation(self) -> String {
         match self {
             Scalar::Text => "text".to_owned(),
             Scalar::Bool => "`true` or `false`".to_owned(),
             Scalar::Int(i64::MIN, _) => "a whole number".to_owned(),
             Scalar::Int(least, most) => format!("a whole number from {least} to {most}"),
             Scalar::Mode => "the mode of a file such as `0o644`".to_owned(),
-            Scalar::Form(form) => form.wanted().to_owned(),
+            Scalar::Form(form) => form.expectation().to_owned(),
             Scalar::Word(words) | Scalar::Choice(Choice { words, .. }) => {
                 format!("one of `{}`", words.join("`, `"))
             }
@@ -274,7 +274,7 @@ impl Form {
         }
     }
 
-    fn wanted(self) -> &'static str {
+    fn expectation(self) -> &'static str {
         match self {
             Form::Duration => "a duration such as `90s` or `1h30m`",
             Form::Address => "an IP address",
@@ -293,29 +293,31 @@ impl Form {
 }
 
 /// What any node is without a type.
-pub(crate) fn any(node: &Node) -> Result<Value, ScalarError> {
+pub(crate) fn any(node: &YamlNode) -> Result<Value, ScalarError> {
     Ok(match &node.body {
-        Body::Text(text) => Value::from(text.as_str()),
-        Body::Plain(word) => plain(word),
-        Body::List(items) => Value::Array(items.iter().map(any).collect::<Result<_, _>>()?),
-        Body::Map(entries) => Value::Object(tree(entries)?),
+        YamlValue::Text(text) => Value::from(text.as_str()),
+        YamlValue::Plain(word) => plain(word),
+        YamlValue::List(items) => Value::Array(items.iter().map(any).collect::<Result<_, _>>()?),
+        YamlValue::Map(entries) => Value::Object(tree(entries)?),
     })
 }
 
 /// What a plain word is without a type. Numbers without an end and dates, which JSON does not have, are text.
 pub fn plain(word: &str) -> Value {
     match word::read(word) {
-        Word::Null => Value::Null,
-        Word::Bool(value) => Value::from(value),
-        Word::Int(number) => Value::from(number),
-        Word::Uint(number) => Value::from(number),
-        Word::Float(number) => serde_json::Number::from_f64(number).map_or(Value::from(word), Value::Number),
-        Word::Text | Word::Time(_) | Word::Merge => Value::from(word),
+        ScalarValue::Null => Value::Null,
+        ScalarValue::Bool(value) => Value::from(value),
+        ScalarValue::Int(number) => Value::from(number),
+        ScalarValue::Uint(number) => Value::from(number),
+        ScalarValue::Float(number) => {
+            serde_json::Number::from_f64(number).map_or(Value::from(word), Value::Number)
+        }
+        ScalarValue::Text | ScalarValue::Time(_) | ScalarValue::Merge => Value::from(word),
     }
 }
 
 /// A map without types, its merge keys put in their place.
-pub fn tree(entries: &[(Node, Node)]) -> Result<serde_json::Map<String, Value>, ScalarError> {
+pub fn tree(entries: &[(YamlNode, YamlNode)]) -> Result<serde_json::Map<String, Value>, ScalarError> {
     let mut map = serde_json::Map::new();
     let mut merged = Vec::new();
     for (key, value) in entries {
@@ -325,7 +327,7 @@ pub fn tree(entries: &[(Node, Node)]) -> Result<serde_json::Map<String, Value>, 
         }
         map.insert(key.text().unwrap_or_default().to_owned(), any(value)?);
     }
-    for source in merged.into_iter().flat_map(Node::sources) {
+    for source in merged.into_iter().flat_map(YamlNode::sources) {
         let entries = source.entries().ok_or(ScalarError::MergeKey)?;
         for (key, value) in tree(entries)? {
             map.entry(key).or_insert(value);
@@ -334,7 +336,7 @@ pub fn tree(entries: &[(Node, Node)]) -> Result<serde_json::Map<String, Value>, 
     Ok(map)
 }
 
-fn int(word: &Word, least: i64, most: u64, leniency: Leniency) -> Option<Value> {
+fn int(word: &ScalarValue, least: i64, most: u64, leniency: Leniency) -> Option<Value> {
     let fits = |number: &i128| i128::from(least) <= *number && *number <= i128::from(most);
     let number = word.whole(leniency).filter(fits)?;
     i64::try_from(number).map(Value::from).or_else(|_| u64::try_from(number).map(Value::from)).ok()
@@ -352,7 +354,7 @@ pub(crate) fn routing_table(text: &str) -> Option<String> {
     one_of(&names, text).map(str::to_owned).or_else(|| number.map(|number| number.to_string()))
 }
 
-fn port_range(word: &Word, text: &str, leniency: Leniency) -> Option<Value> {
+fn port_range(word: &ScalarValue, text: &str, leniency: Leniency) -> Option<Value> {
     if let Some(port) = int(word, 0, u16::MAX.into(), leniency) {
         return Some(port);
     }
@@ -439,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn an_unfit_scalar_is_rejected() {
         for (kind, text) in [
             ("bool", "1"),
             ("bool", "\"true\""),

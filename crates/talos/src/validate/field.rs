@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_zero() {
+    fn a_missing_field_is_zero() {
         let value = json!({"a": null, "b": {}});
         let root = Field::root(&value);
 

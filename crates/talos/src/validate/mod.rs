@@ -19,7 +19,7 @@ mod together;
 #[cfg(test)]
 mod trial;
 
-pub use report::{Entry, Report};
+pub use report::{Report, ReportEntry};
 
 use ichor_values::{Issue, Severity, TalosVersion};
 

@@ -3,7 +3,7 @@
 use super::{DocumentIssue, Mode, Setting, is_refused, validate};
 use crate::load;
 use ichor_values::go_yaml::reader as yaml;
-use ichor_values::go_yaml::reader::Node;
+use ichor_values::go_yaml::reader::YamlNode;
 use ichor_values::{Issue, Severity, TalosVersion};
 
 /// What a release says.
@@ -12,14 +12,14 @@ pub struct Report {
     /// Whether it could not even be read.
     pub load_error: bool,
     /// What is wrong, in the order of the text.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ReportEntry>,
     /// Whether the release takes it.
     pub valid: bool,
 }
 
 /// Something wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ReportEntry {
     /// Its line, counted from 1.
     pub line: u32,
     /// What is wrong. The subject is the keys that lead to it.
@@ -30,7 +30,7 @@ impl Report {
     /// What every release says of bytes that are no text from `line` on.
     pub fn of_no_text(line: u32) -> Self {
         let message = "not UTF-8: Talos reads text";
-        let entry = Entry { line, issue: Issue::error("", message) };
+        let entry = ReportEntry { line, issue: Issue::error("", message) };
         Report { load_error: true, entries: vec![entry], valid: false }
     }
 
@@ -41,21 +41,21 @@ impl Report {
                 let entries = error
                     .problems
                     .into_iter()
-                    .map(|problem| Entry { line: problem.line, issue: problem.issue });
+                    .map(|problem| ReportEntry { line: problem.line, issue: problem.issue });
                 Report { load_error: true, entries: entries.collect(), valid: false }
             }
             Ok(config) => {
                 let nodes = yaml::parse(text).unwrap_or_default();
-                let lost = load::lost_keys(&nodes, talos).into_iter().map(|problem| Entry {
+                let lost = load::lost_keys(&nodes, talos).into_iter().map(|problem| ReportEntry {
                     line: problem.line,
                     issue: Issue { severity: Severity::Note, ..problem.issue },
                 });
-                let nodes: Vec<&Node> = nodes.iter().filter(|node| !node.is_null()).collect();
+                let nodes: Vec<&YamlNode> = nodes.iter().filter(|node| !node.is_null()).collect();
                 let issues = validate(&config, Setting { talos, mode });
                 let valid = !is_refused(&config, &issues, strict);
                 let mut entries: Vec<_> = issues
                     .into_iter()
-                    .map(|DocumentIssue { document, issue }| Entry {
+                    .map(|DocumentIssue { document, issue }| ReportEntry {
                         line: nodes.get(document).map_or(0, |node| node.line_at(&issue.subject)),
                         issue,
                     })
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_that_an_alias_hides_is_told_but_not_held_against_it() {
+    fn a_key_hidden_by_an_alias_is_reported_but_no_error() {
         let text = "\
 machine:
   type: worker

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_the_specification_is_taken() {
+    fn specifications_that_match_are_accepted() {
         let overrides = json!({"process": {"rlimits": [{"type": "RLIMIT_NOFILE", "hard": 1024, "Soft": 1024.0}]},
             "annotations": {"a": "b"}, "unknown": [1], "linux": null});
 
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_told_with_its_path() {
+    fn a_mismatch_is_reported_with_its_path() {
         let overrides = json!({"process": {"rlimits": [{"hard": "1024"}, {"soft": -1}], "args": "sh"}, "hostname": 1,
             "linux": {"resources": {"blockIO": {"weight": 65536}}}});
 

@@ -6,7 +6,7 @@
 use std::fmt::Debug;
 
 use ichor_talos::api::cluster::{ClusterInfo, HealthCheckProgress, HealthCheckRequest};
-use ichor_talos::api::common::{Any, Containerd, Data, Duration, Metadata};
+use ichor_talos::api::common::{Any, Containerd, Data, Duration, ResponseMetadata};
 use ichor_talos::api::{config, cosi, image, lifecycle, machine};
 use prost::Message;
 
@@ -31,8 +31,8 @@ fn is_wire<M: Message + Debug + Default + PartialEq>(message: &M, fields: &[Vec<
     assert_eq!(&M::decode(&wire[..]).unwrap(), message);
 }
 
-fn metadata() -> Metadata {
-    Metadata { hostname: "h".into(), error: "e".into() }
+fn metadata() -> ResponseMetadata {
+    ResponseMetadata { hostname: "h".into(), error: "e".into() }
 }
 
 fn metadata_wire() -> Vec<u8> {
@@ -87,7 +87,7 @@ fn apply() {
 
 #[test]
 fn answers_without_content() {
-    let one = machine::Plain { metadata: Some(metadata()) };
+    let one = machine::EmptyResponse { metadata: Some(metadata()) };
     is_wire(&machine::PlainResponse { messages: vec![one] }, &[held(1, metadata_wire())]);
 }
 
@@ -129,7 +129,7 @@ fn logs_and_files() {
 #[test]
 fn events() {
     is_wire(&machine::EventsRequest { tail_events: 1 }, &[count(1, 1)]);
-    let event = machine::Event {
+    let event = machine::MachineEvent {
         metadata: Some(metadata()),
         data: Some(Any { type_url: "t".into(), value: vec![] }),
         id: "i".into(),
@@ -139,8 +139,8 @@ fn events() {
     let sequence = machine::SequenceEvent { sequence: "s".into(), action: 2 };
     is_wire(&sequence, &[held(1, "s"), count(2, 2)]);
 
-    let unmet = machine::UnmetCondition { name: "n".into(), reason: "r".into() };
-    let status = machine::MachineStatus { ready: true, unmet_conditions: vec![unmet] };
+    let unmet = machine::UnmetConditionMessage { name: "n".into(), reason: "r".into() };
+    let status = machine::MachineStatusMessage { ready: true, unmet_conditions: vec![unmet] };
     let event = machine::MachineStatusEvent { stage: 8, status: Some(status) };
     let unmet = [held(1, "n"), held(2, "r")].concat();
     is_wire(&event, &[count(1, 8), held(2, [count(1, 1), held(2, unmet)].concat())]);
@@ -178,13 +178,13 @@ fn upgrade() {
     let containerd = Containerd { driver: 1, namespace: 1 };
     let containerd_wire = held(1, [count(1, 1), count(2, 1)].concat());
     let source = lifecycle::Source { image_name: "n".into() };
-    let request = lifecycle::UpgradeRequest { containerd: Some(containerd), source: Some(source) };
+    let request = lifecycle::LifecycleUpgradeRequest { containerd: Some(containerd), source: Some(source) };
     is_wire(&request, &[containerd_wire.clone(), held(2, held(1, "n"))]);
-    let said = |response| lifecycle::UpgradeResponse {
+    let said = |response| lifecycle::LifecycleUpgradeResponse {
         progress: Some(lifecycle::Progress { response: Some(response) }),
     };
-    is_wire(&said(lifecycle::Said::Message("m".into())), &[held(1, held(1, "m"))]);
-    is_wire(&said(lifecycle::Said::ExitCode(3)), &[held(1, count(2, 3))]);
+    is_wire(&said(lifecycle::UpgradeOutput::Message("m".into())), &[held(1, held(1, "m"))]);
+    is_wire(&said(lifecycle::UpgradeOutput::ExitCode(3)), &[held(1, count(2, 3))]);
 
     let request = image::PullRequest { containerd: Some(containerd), image_ref: "r".into() };
     is_wire(&request, &[containerd_wire.clone(), held(3, "r")]);
@@ -242,14 +242,18 @@ fn health() {
     is_wire(&progress, &[metadata_wire(), held(2, "m")]);
 }
 
-fn resource() -> (cosi::Resource, Vec<u8>) {
-    let metadata =
-        cosi::Metadata { namespace: "n".into(), r#type: "t".into(), id: "i".into(), version: "v".into() };
+fn resource() -> (cosi::ResourceMessage, Vec<u8>) {
+    let metadata = cosi::ResourceMetadata {
+        namespace: "n".into(),
+        r#type: "t".into(),
+        id: "i".into(),
+        version: "v".into(),
+    };
     let spec = cosi::Spec { proto_spec: b"p".into(), yaml_spec: "y".into() };
     let metadata_wire = [held(1, "n"), held(2, "t"), held(3, "i"), held(4, "v")];
     let spec_wire = [held(1, "p"), held(2, "y")];
     let wire = [held(1, metadata_wire.concat()), held(2, spec_wire.concat())].concat();
-    (cosi::Resource { metadata: Some(metadata), spec: Some(spec) }, wire)
+    (cosi::ResourceMessage { metadata: Some(metadata), spec: Some(spec) }, wire)
 }
 
 #[test]
@@ -273,9 +277,11 @@ fn resources() {
     };
     let options = count(1, 1);
     is_wire(&request, &[held(1, "n"), held(2, "t"), held(3, "i"), held(4, options), count(5, 1)]);
-    let event = cosi::Event { resource: Some(resource), event_type: 1, error: "e".into() };
+    let event = cosi::WatchEvent { resource: Some(resource), event_type: 1, error: "e".into() };
     is_wire(&event, &[held(1, &wire), count(2, 1), held(4, "e")]);
-    let answer = cosi::WatchResponse { event: vec![cosi::Event { event_type: 5, ..cosi::Event::default() }] };
+    let answer = cosi::WatchResponse {
+        event: vec![cosi::WatchEvent { event_type: 5, ..cosi::WatchEvent::default() }],
+    };
     is_wire(&answer, &[held(1, count(2, 5))]);
     is_wire(&config::MachineConfigSpec { yaml_marshalled: b"y".into() }, &[held(1, "y")]);
 }

@@ -75,7 +75,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_reads_the_same(
+    fn a_written_configuration_reads_the_same(
         nth in any::<prop::sample::Index>(),
         changes in prop::collection::vec((any::<usize>(), any::<usize>()), 0..4),
         minor in 11..=14_u16,

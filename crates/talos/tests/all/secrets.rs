@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use ichor_talos::secrets::{Bundle, Hidden, from_config};
-use ichor_talos::sops::{Envelope, Ring, Sealed, seal};
+use ichor_talos::sops::{EncryptedDataKey, KeyProvider, SopsDocument, seal};
 use ichor_values::Moment;
 use proptest::prelude::*;
 use rand_chacha::ChaCha20Rng;
@@ -36,7 +36,7 @@ fn warned(case: &str, now: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_talos_lets_pass_is_warned_of() {
+fn values_that_talos_accepts_silently_are_warnings() {
     let now = "2026-06-01T00:00:00Z";
 
     assert_eq!(warned("001-ok.yaml", now), [""; 0]);
@@ -56,7 +56,7 @@ fn what_talos_lets_pass_is_warned_of() {
     );
     assert_eq!(
         warned("015-os-is-ecdsa-of-k8s.yaml", now),
-        ["certs.os.crt is the same as certs.k8s.crt: whoever has one is trusted as the other"]
+        ["certs.os.crt is the same as certs.k8s.crt: a holder of one is trusted as the other"]
     );
 }
 
@@ -82,7 +82,7 @@ fn the_end_of_certificates_is_announced() {
 /// Opens everything, to a key that fits nothing but the file below.
 struct Any;
 
-impl Ring for Any {
+impl KeyProvider for Any {
     fn open(&self, _: &str) -> Option<Vec<u8>> {
         Some(vec![7; 32])
     }
@@ -92,7 +92,7 @@ impl Ring for Any {
 fn sealed() -> String {
     let document = serde_json::json!({"a": {"b": "text", "list": [1, 2.5, true, ""]}, "c": null});
     let recipients = vec![("age1me".to_owned(), "armored\n".to_owned())];
-    let envelope = Envelope { data_key: [7; 32], recipients };
+    let envelope = EncryptedDataKey { data_key: [7; 32], recipients };
     let now = Moment::parse("2026-01-01T00:00:00Z").unwrap();
     seal(document.as_object().unwrap(), &envelope, &mut ChaCha20Rng::seed_from_u64(1), now).unwrap()
 }
@@ -141,9 +141,9 @@ proptest! {
 
     #[test]
     fn a_changed_sops_file_gives_what_was_sealed_or_nothing(text in changed(sealed())) {
-        let was = Sealed::read(&sealed()).unwrap().open(&Any).unwrap();
+        let was = SopsDocument::read(&sealed()).unwrap().open(&Any).unwrap();
 
-        if let Ok(opened) = Sealed::read(&text).and_then(|file| file.open(&Any)) {
+        if let Ok(opened) = SopsDocument::read(&text).and_then(|file| file.open(&Any)) {
             // Keys above null and the names of empty texts are not in the MAC; SOPS has it so.
             prop_assert_eq!(leaves(&opened), leaves(&was));
         }
@@ -151,7 +151,7 @@ proptest! {
 
     #[test]
     fn any_text_is_a_sops_file_or_an_error(text in ".{0,200}") {
-        if let Ok(file) = Sealed::read(&text) {
+        if let Ok(file) = SopsDocument::read(&text) {
             let _ = file.open(&Any);
         }
     }

@@ -12,7 +12,7 @@ pub(crate) fn validate(document: &Field<'_>, setting: Setting<'_>, issues: &mut 
         && setting.at_least(13)
         && name.text().split_once('%').is_some_and(|(prefix, suffix)| prefix.is_empty() || suffix != "d")
     {
-        issues.error(&name, format!("{:?} is no pattern of names: want one such as net%d", name.text()));
+        issues.error(&name, format!("{:?} is not a name pattern: want one such as net%d", name.text()));
     }
     selector(&document.at(["selector", "match"]), Environment::Link, setting, issues);
 }

@@ -18,7 +18,7 @@ pub(crate) fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     }
     let router = document.get("routerID");
     if router.text().contains(':') {
-        issues.error(&router, format!("a router ID is an IPv4 address, and {} is none", router.text()));
+        issues.error(&router, format!("{} is not an IPv4 address, which a router ID must be", router.text()));
     }
     neighbors(document, issues);
     imports(&document.get("importRoutes"), name.text(), issues);
@@ -27,7 +27,7 @@ pub(crate) fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
 fn neighbors(document: &Field<'_>, issues: &mut DocumentIssues) {
     let neighbors = document.get("neighbors");
     if neighbors.is_empty() {
-        issues.warning(&neighbors, "a BGP instance without neighbors speaks to nobody");
+        issues.warning(&neighbors, "a BGP instance without neighbors has no sessions");
     }
     let mut seen = BTreeSet::new();
     for neighbor in neighbors.items() {

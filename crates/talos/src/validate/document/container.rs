@@ -38,7 +38,7 @@ fn name(name: &Field<'_>, issues: &mut DocumentIssues) {
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     if name.text().len() > LONGEST_NAME || !name.text().bytes().all(allowed) {
         let want = format!("want at most {LONGEST_NAME} lower case letters, digits and '-'");
-        issues.error(name, format!("{:?} is no name of a container: {want}", name.text()));
+        issues.error(name, format!("{:?} is not a container name: {want}", name.text()));
     }
 }
 
@@ -47,7 +47,7 @@ fn reference(field: &Field<'_>, issues: &mut DocumentIssues) {
         return;
     }
     match image::parse(field.text()) {
-        None => issues.error(field, format!("{:?} is no reference to an image", field.text())),
+        None => issues.error(field, format!("{:?} is not an image reference", field.text())),
         Some(Image::Tag) => {
             issues.warning(field, "the image has no digest: what runs may change with a restart");
         }
@@ -82,7 +82,7 @@ fn capability(field: &Field<'_>, issues: &mut DocumentIssues) {
     if !written || name.starts_with("CAP_") {
         issues.error(
             field,
-            format!("{name:?} is no capability: want upper case without CAP_, such as NET_ADMIN"),
+            format!("{name:?} is not a capability: want upper case without CAP_, such as NET_ADMIN"),
         );
     }
 }
@@ -90,13 +90,13 @@ fn capability(field: &Field<'_>, issues: &mut DocumentIssues) {
 fn limits(limits: &Field<'_>, issues: &mut DocumentIssues) {
     let (memory, cpu) = (limits.get("memory"), limits.get("cpu"));
     if !memory.is_empty() && humanize::parse_bytes(memory.text()).is_none() {
-        issues.error(&memory, format!("{:?} is no size, such as 512MiB", memory.text()));
+        issues.error(&memory, format!("{:?} is not a size, such as 512MiB", memory.text()));
     }
     let millicores = cpu.text().strip_suffix('m').filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
     if !cpu.is_empty()
         && millicores.and_then(|digits| digits.parse::<u64>().ok()).is_none_or(|number| number == 0)
     {
-        issues.error(&cpu, format!("{:?} is no number of millicores, such as 1500m", cpu.text()));
+        issues.error(&cpu, format!("{:?} is not a number of millicores, such as 1500m", cpu.text()));
     }
 }
 

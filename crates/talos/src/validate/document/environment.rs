@@ -8,7 +8,7 @@ pub(crate) fn variables(document: &Field<'_>, issues: &mut DocumentIssues) {
     for (name, field) in document.get("variables").entries() {
         let inside = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         if !inside || name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
-            issues.error(&field, format!("{name:?} is no name of a variable: want letters, digits and '_'"));
+            issues.error(&field, format!("{name:?} is not a variable name: want letters, digits and '_'"));
         }
     }
 }

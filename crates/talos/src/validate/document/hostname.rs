@@ -31,7 +31,7 @@ fn lengths(name: &Field<'_>, issues: &mut DocumentIssues) {
         issues.error(name, "a name with its domain has at most 253 bytes");
     }
     if first.is_empty() || first.len() > 63 {
-        issues.error(name, format!("{first:?} is no host name: want 1 to 63 bytes before the first dot"));
+        issues.error(name, format!("{first:?} is not a host name: want 1 to 63 bytes before the first dot"));
     }
 }
 
@@ -39,7 +39,10 @@ fn lengths(name: &Field<'_>, issues: &mut DocumentIssues) {
 pub(crate) fn static_host(document: &Field<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
     if required(&name, issues) && !netip::is_address(name.text()) {
-        issues.error(&name, format!("the name is the machine's address, and {:?} is none", name.text()));
+        issues.error(
+            &name,
+            format!("{:?} is not an IP address: the name is the machine's address", name.text()),
+        );
     }
     required(&document.get("hostnames"), issues);
 }

@@ -15,8 +15,10 @@ pub(crate) fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     }
     for filter in document.at(["filters", "endpoints"]).items() {
         if !netip::is_subnet_or_address(filter.text().strip_prefix('!').unwrap_or(filter.text())) {
-            issues
-                .error(&filter, format!("{:?} is no address or prefix, with or without `!`", filter.text()));
+            issues.error(
+                &filter,
+                format!("{:?} is not an address or prefix, with or without `!`", filter.text()),
+            );
         }
     }
 }

@@ -38,7 +38,7 @@ pub fn vrf(document: &Field<'_>, issues: &mut DocumentIssues) {
 pub(crate) fn common(link: &Field<'_>, issues: &mut DocumentIssues) {
     for address in link.get("addresses").items().map(|address| address.get("address")) {
         if required(&address, issues) && is_unspecified(address.text()) {
-            issues.error(&address, format!("{} is no address a link can have", address.text()));
+            issues.error(&address, format!("{} is not an address that a link can have", address.text()));
         }
     }
     for route in link.get("routes").items() {
@@ -49,7 +49,7 @@ pub(crate) fn common(link: &Field<'_>, issues: &mut DocumentIssues) {
         }
         for address in ["gateway", "source"].map(|key| route.get(key)) {
             if is_unspecified(address.text()) {
-                issues.error(&address, format!("{} is no address of a machine", address.text()));
+                issues.error(&address, format!("{} is not a valid address of a machine", address.text()));
             }
         }
     }

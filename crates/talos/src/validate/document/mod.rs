@@ -51,13 +51,13 @@ use super::{DocumentIssues, Setting, runtime_spec};
 use crate::cel;
 use crate::cel::Environment;
 use crate::go::duration;
-use crate::kind::Kind;
+use crate::kind::DocumentKind;
 
 /// One second, in nanoseconds.
 const SECOND: i64 = 1_000_000_000;
 
 /// Judges one. Kinds that are not named here are right as soon as they can be read.
-pub(crate) fn validate(kind: Kind, value: &Value, setting: Setting<'_>, issues: &mut DocumentIssues) {
+pub(crate) fn validate(kind: DocumentKind, value: &Value, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let document = &Field::root(value);
     match kind.name {
         "LinkConfig" | "DummyLinkConfig" | "BridgeConfig" => link::named(document, issues),

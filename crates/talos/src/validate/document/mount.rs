@@ -35,10 +35,8 @@ pub(crate) fn validate(mounts: &Field<'_>, issues: &mut DocumentIssues) {
 
 fn options(options: &Field<'_>, issues: &mut DocumentIssues) {
     for option in options.items().filter(|option| !OPTIONS.contains(&option.text())) {
-        issues.error(
-            &option,
-            format!("{:?} is no option of a mount: use {}", option.text(), OPTIONS.join(", ")),
-        );
+        issues
+            .error(&option, format!("{:?} is not a mount option: use {}", option.text(), OPTIONS.join(", ")));
     }
     let has = |word: &str| options.items().any(|option| option.text() == word);
     if has("ro") && has("rw") {

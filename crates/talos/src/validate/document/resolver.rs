@@ -24,7 +24,7 @@ pub(crate) fn validate(document: &Field<'_>, setting: Setting<'_>, issues: &mut 
     if !servers.is_empty() && servers.items().all(|server| is_encrypted(&server)) {
         issues.warning(
             &servers,
-            "every server is asked over TLS, which needs the right time, and finding time servers may need names: add a \
+            "every DNS server is queried over TLS, which needs the right time, and time servers are found by name: add a \
              plain server, or time servers by address",
         );
     }
@@ -35,7 +35,7 @@ fn nameserver(server: &Field<'_>, issues: &mut DocumentIssues) {
     let name = server.get("tlsServerName");
     match (is_encrypted(server), name.is_empty()) {
         (true, true) => {
-            issues.error(&name, "a server that is asked over TLS has to show this name: say which");
+            issues.error(&name, "a DNS server queried over TLS must present this name: set it");
         }
         (false, false) => issues.error(&name, "this counts only with the protocols DoT and DoH"),
         _ => {}

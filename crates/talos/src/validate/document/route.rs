@@ -12,7 +12,7 @@ const RESERVED: [u32; 4] = [0, 32500, 32766, 32767];
 pub(crate) fn blackhole(document: &Field<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
     if required(&name, issues) && !netip::is_prefix(name.text()) {
-        issues.error(&name, format!("the name is the prefix to drop, and {:?} is none", name.text()));
+        issues.error(&name, format!("{:?} is not a prefix: the name is the prefix to drop", name.text()));
     }
 }
 
@@ -25,10 +25,9 @@ pub fn rule(document: &Field<'_>, issues: &mut DocumentIssues) {
         Some(priority) => {
             issues.error(&name, format!("priority {priority} is taken: use another between 1 and 32765"));
         }
-        None => issues.error(
-            &name,
-            format!("the name is the rule's priority, a number, and {:?} is none", name.text()),
-        ),
+        None => {
+            issues.error(&name, format!("{:?} is not a number: the name is the rule's priority", name.text()))
+        }
     }
     let table = document.get("table");
     let by_table = ["", "unspec", "unicast"].contains(&document.get("action").text());

@@ -9,7 +9,8 @@ use crate::validate::field::Field;
 pub fn events(document: &Field<'_>, issues: &mut DocumentIssues) {
     let endpoint = document.get("endpoint");
     if hostport::split(endpoint.text()).is_none() {
-        issues.error(&endpoint, format!("{:?} is no host and port, such as 10.0.0.1:8080", endpoint.text()));
+        issues
+            .error(&endpoint, format!("{:?} is not a host and port, such as 10.0.0.1:8080", endpoint.text()));
     }
 }
 

@@ -33,7 +33,7 @@ mod tests {
     use super::super::testing::check;
 
     #[test]
-    fn both_ends_have_names_of_their_own() {
+    fn the_two_ends_have_different_names() {
         check(
             "VethConfig",
             &[

@@ -9,7 +9,8 @@ use crate::validate::field::Field;
 pub(crate) fn layer2(document: &Field<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
     if required(&name, issues) && !netip::is_address(name.text()) {
-        issues.error(&name, format!("the name is the shared address itself, and {:?} is none", name.text()));
+        issues
+            .error(&name, format!("{:?} is not an IP address: the name is the shared address", name.text()));
     }
     required(&document.get("link"), issues);
 }

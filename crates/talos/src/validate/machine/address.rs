@@ -91,7 +91,7 @@ mod tests {
     use crate::validate::trial::control_plane;
 
     #[test]
-    fn what_talos_leaves_out_silently_is_told() {
+    fn silently_ignored_addresses_are_reported() {
         let vlan = json!({"vlanId": 5, "routes": [{"network": "x", "gateway": "10.0.0.1"}], "vip": {"ip": "10.0.0.x"}});
         let parts = [
             ("machine.network.nameservers", json!(["10.0.0.53", "dns.example"])),

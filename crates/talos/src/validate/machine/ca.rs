@@ -8,7 +8,7 @@ use crate::validate::field::Field;
 pub(crate) fn validate(machine: &Field<'_>, cluster: &Field<'_>, role: Role, issues: &mut DocumentIssues) {
     let (issuing, accepted) = (machine.get("ca"), machine.get("acceptedCAs"));
     if !issuing.is_set() && accepted.is_empty() {
-        issues.error(&issuing, "there is no CA of the Talos API: give `ca` or `acceptedCAs`");
+        issues.error(&issuing, "no CA of the Talos API: set `ca` or `acceptedCAs`");
     }
     match role {
         Role::ControlPlane => of_control_plane(&issuing, issues),

@@ -36,7 +36,7 @@ fn control_plane(control_plane: &Field<'_>, setting: Setting<'_>, issues: &mut D
             "the endpoint of the control plane is required: a URL such as https://10.0.0.10:6443",
         );
     } else if let Err(reason) = endpoint::check(field.text()) {
-        issues.error(&field, format!("{:?} is no endpoint: {reason}", field.text()));
+        issues.error(&field, format!("{:?} is not an endpoint: {reason}", field.text()));
     }
 }
 

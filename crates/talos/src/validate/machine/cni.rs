@@ -18,7 +18,7 @@ pub(crate) fn validate(cni: &Field<'_>, role: Role, setting: Setting<'_>, issues
             }
         }
         "custom" => custom(&urls, issues),
-        name => issues.error(&cni.get("name"), format!("{name:?} is no CNI: use flannel, custom or none")),
+        name => issues.error(&cni.get("name"), format!("{name:?} is not a CNI: use flannel, custom or none")),
     }
     if ["custom", "none"].contains(&cni.get("name").text()) {
         not_flannel(&cni.get("flannel"), setting, issues);
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn flannel_is_not_told_anything_when_it_is_not_there() {
+    fn flannel_settings_need_flannel() {
         let flannel = json!({"extraArgs": ["--iface=eth0"], "kubeNetworkPoliciesEnabled": true});
         let parts = [("cluster.network.cni", json!({"name": "none", "flannel": flannel}))];
 

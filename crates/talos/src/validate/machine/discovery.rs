@@ -24,7 +24,7 @@ pub(crate) fn validate(cluster: &Field<'_>, issues: &mut DocumentIssues) {
     for field in [cluster.get("id"), cluster.get("secret")].iter().filter(|field| field.is_empty()) {
         issues.error(
             field,
-            "the discovery service tells clusters apart by this: set it, or switch the service off",
+            "the discovery service identifies the cluster by this: set it, or disable the service",
         );
     }
 }

@@ -10,7 +10,7 @@ pub(crate) fn validate(features: &Field<'_>, role: Role, setting: Setting<'_>, i
     api_access(features, role, setting, issues);
     let order = features.get("nodeAddressSortAlgorithm");
     if !["", "v1", "v2"].contains(&order.text().to_lowercase().as_str()) {
-        issues.error(&order, format!("{:?} is no way to sort addresses: use v1 or v2", order.text()));
+        issues.error(&order, format!("{:?} is not an address sort algorithm: use v1 or v2", order.text()));
     }
 }
 
@@ -45,7 +45,7 @@ fn api_access(features: &Field<'_>, role: Role, setting: Setting<'_>, issues: &m
     }
     let known = roles(setting);
     for role in access.get("allowedRoles").items().filter(|role| !known.contains(&role.text())) {
-        issues.error(&role, format!("{:?} is no role: use one of {}", role.text(), known.join(", ")));
+        issues.error(&role, format!("{:?} is not a role: use one of {}", role.text(), known.join(", ")));
     }
 }
 

@@ -10,10 +10,8 @@ pub(crate) fn validate(install: &Field<'_>, setting: Setting<'_>, issues: &mut D
     if setting.mode == Mode::Metal && install.is_set() {
         on_metal(install, setting, issues);
     } else if setting.mode == Mode::Metal && !setting.at_least(14) {
-        issues.error(
-            install,
-            "a metal machine has to be told where Talos is installed: set `disk` or `diskSelector`",
-        );
+        issues
+            .error(install, "a metal machine needs a disk to install Talos on: set `disk` or `diskSelector`");
     }
     extensions(&install.get("extensions"), issues);
 }
@@ -31,7 +29,7 @@ fn on_metal(install: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssu
     }
     let kind = selector.get("type");
     if !["", "nvme", "sd", "hdd", "ssd"].contains(&kind.text()) {
-        issues.error(&kind, format!("{:?} is no type of disk: use ssd, hdd, nvme or sd", kind.text()));
+        issues.error(&kind, format!("{:?} is not a disk type: use ssd, hdd, nvme or sd", kind.text()));
     }
     let args = install.get("extraKernelArgs");
     if setting.at_least(12) && !args.is_empty() && install.get("grubUseUKICmdline").flag() {
@@ -64,7 +62,7 @@ mod tests {
     use crate::validate::trial::control_plane;
 
     #[test]
-    fn metal_is_told_where_to_install_until_1_14() {
+    fn a_metal_machine_needs_an_install_disk_until_1_14() {
         let none = [("machine.install", json!(null))];
 
         assert_eq!(control_plane("1.13", &none), ["error machine.install"]);
@@ -74,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn some_selectors_select_nothing() {
+    fn empty_disk_selectors_are_rejected() {
         let selector = json!({"name": "sda", "type": "tape"});
 
         let want = ["error machine.install.diskSelector.name", "error machine.install.diskSelector.type"];

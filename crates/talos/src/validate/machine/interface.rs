@@ -77,7 +77,7 @@ fn of_one(interface: &Field<'_>, members: &Members<'_>, issues: &mut DocumentIss
 fn identity(interface: &Field<'_>, issues: &mut DocumentIssues) {
     let (name, selector) = (interface.get("interface"), interface.get("deviceSelector"));
     if name.is_empty() && !selector.is_set() {
-        issues.error(interface, "which interface is meant is not said: set `interface` or `deviceSelector`");
+        issues.error(interface, "no interface selected: set `interface` or `deviceSelector`");
     }
     if !name.is_empty() && selector.is_set() {
         issues.error(

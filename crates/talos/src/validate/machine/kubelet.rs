@@ -22,7 +22,7 @@ mod tests {
     use crate::validate::trial::control_plane;
 
     #[test]
-    fn the_kubelet_is_not_told_what_talos_tells_it() {
+    fn kubelet_arguments_that_talos_sets_are_rejected() {
         let kubelet = json!({"nodeIP": {"validSubnets": ["10.0.0.0/8", "!10.0.0.1", "10"]}, "extraConfig": {"port": 1, "maxPods": 5}});
 
         let want = ["error machine.kubelet.nodeIP.validSubnets[2]", "error machine.kubelet.extraConfig.port"];

@@ -16,7 +16,7 @@ pub(crate) fn validate(logging: &Field<'_>, issues: &mut DocumentIssues) {
             ),
         }
         if format.text() != "json_lines" {
-            issues.error(&format, format!("{:?} is no format of logs: use json_lines", format.text()));
+            issues.error(&format, format!("{:?} is not a log format: use json_lines", format.text()));
         }
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn validate(field: &Field<'_>, issues: &mut DocumentIssues) -> Role {
     let word = field.text();
     let role = Role::parse(word);
     if role == Role::Unknown {
-        issues.error(field, format!("{word:?} is no machine type: use controlplane or worker"));
+        issues.error(field, format!("{word:?} is not a machine type: use controlplane or worker"));
     }
     if role == Role::Worker && word != "worker" {
         issues.warning(field, format!("{word:?} is read as worker: write \"worker\""));

@@ -13,7 +13,7 @@ pub(crate) fn validate(wireguard: &Field<'_>, issues: &mut DocumentIssues) {
         if !endpoint.is_empty() && !hostport::has_port(endpoint.text()) {
             issues.error(
                 &endpoint,
-                format!("{:?} is no endpoint: want one such as 192.0.2.1:51820", endpoint.text()),
+                format!("{:?} is not an endpoint: want one such as 192.0.2.1:51820", endpoint.text()),
             );
         }
         for prefix in peer.get("allowedIPs").items().filter(|prefix| !netip::is_cidr(prefix.text())) {

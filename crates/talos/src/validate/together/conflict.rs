@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_stand_alone() {
+    fn separate_documents_do_not_conflict() {
         let documents = [json!({"kind": "TimeSyncConfig"}), json!({"kind": "KubeSpanConfig"})];
 
         assert!(judge("1.13", Mode::Metal, &documents).iter().all(|line| !line.contains("machine.")));

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_nothing_makes_is_told_unless_it_may_be_a_port() {
+    fn an_undefined_link_is_reported_unless_it_may_be_a_port() {
         let vlan = |parent: &str| json!({"kind": "VLANConfig", "name": "v", "vlanID": 5, "parent": parent});
         let bond = json!({"kind": "BondConfig", "name": "bond0", "links": ["enp1s0"]});
 

@@ -52,7 +52,7 @@ fn discovery(config: &Config, issues: &mut DocumentIssues) {
         for (key, new) in [("id", "clusterID"), ("secret", "clusterSecret")] {
             if missing(key, new) {
                 let want = format!(
-                    "discovery tells clusters apart by this: set it, or `{new}` of DiscoveryIdentityConfig"
+                    "discovery identifies the cluster by this: set it, or `{new}` of DiscoveryIdentityConfig"
                 );
                 issues.error(format!("cluster.{key}"), want);
             }
@@ -110,7 +110,7 @@ fn control_plane_only(config: &Config, issues: &mut DocumentIssues) {
     for (nth, document) in config.documents.iter().enumerate() {
         if let Some(kind) = document.kind.filter(|kind| kind.control_plane) {
             issues.document = nth;
-            issues.error("kind", format!("{} is for control planes: this machine is none", kind.name));
+            issues.error("kind", format!("{} is for control planes: this machine is a worker", kind.name));
         }
     }
 }
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn some_documents_are_for_control_planes() {
+    fn control_plane_documents_are_rejected_on_workers() {
         let proxy = json!({"kind": "KubeProxyConfig"});
         let on = |document: Value| {
             let mut found = judge("1.14", Mode::Metal, &[document, proxy.clone()]);

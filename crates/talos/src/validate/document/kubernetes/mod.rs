@@ -91,7 +91,7 @@ fn authorizer(document: &Field<'_>, issues: &mut DocumentIssues) {
         );
     }
     match (kind.text() == "Webhook", webhook.is_empty()) {
-        (true, true) => issues.error(&webhook, "say which webhook is asked"),
+        (true, true) => issues.error(&webhook, "name the webhook to query"),
         (false, false) => issues.warning(&webhook, "this counts only with the type Webhook"),
         _ => {}
     }
@@ -99,7 +99,7 @@ fn authorizer(document: &Field<'_>, issues: &mut DocumentIssues) {
 
 fn access(document: &Field<'_>, issues: &mut DocumentIssues) {
     for role in document.get("allowedRoles").items().filter(|role| !ROLES.contains(&role.text())) {
-        issues.error(&role, format!("{:?} is no role: use one of {}", role.text(), ROLES.join(", ")));
+        issues.error(&role, format!("{:?} is not a role: use one of {}", role.text(), ROLES.join(", ")));
     }
 }
 
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_secret_is_there() {
+    fn required_secrets_are_present() {
         let key = "\"-----BEGIN PRIVATE KEY-----\\nMAcCAQAwAAQA\\n-----END PRIVATE KEY-----\\n\"";
         check(
             "KubeServiceAccountConfig",

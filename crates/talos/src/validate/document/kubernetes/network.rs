@@ -39,7 +39,7 @@ pub(crate) fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
                 0 => Some(default),
                 size if (1..=most).contains(&size) => Some(size),
                 size => {
-                    issues.error(&field, format!("{size} is no length of a prefix: want 1 to {most}"));
+                    issues.error(&field, format!("{size} is not a prefix length: want 1 to {most}"));
                     None
                 }
             }

@@ -9,8 +9,10 @@ use crate::validate::field::Field;
 pub(crate) fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     for subnet in document.at(["nodeIP", "validSubnets"]).items() {
         if !netip::is_subnet_or_address(subnet.text().strip_prefix('!').unwrap_or(subnet.text())) {
-            issues
-                .error(&subnet, format!("{:?} is no address or prefix, with or without `!`", subnet.text()));
+            issues.error(
+                &subnet,
+                format!("{:?} is not an address or prefix, with or without `!`", subnet.text()),
+            );
         }
     }
     for (name, field) in document.get("labels").entries() {

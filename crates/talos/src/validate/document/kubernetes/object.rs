@@ -10,10 +10,8 @@ use crate::validate::field::Field;
 pub fn name(document: &Field<'_>, issues: &mut DocumentIssues) {
     let name = document.get("name");
     if required(&name, issues) && !label::is_subdomain(name.text()) {
-        issues.error(
-            &name,
-            format!("{:?} is no name of an object: want a DNS name in lower case", name.text()),
-        );
+        issues
+            .error(&name, format!("{:?} is not an object name: want a DNS name in lower case", name.text()));
     }
 }
 
