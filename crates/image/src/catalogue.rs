@@ -15,7 +15,7 @@ pub const FILE: &str = "image-digests";
 pub struct Catalogue(BTreeMap<String, Reference>);
 
 /// Where the catalogue of a release is.
-pub fn place(talos: &TalosVersion) -> String {
+pub fn catalogue_reference(talos: &TalosVersion) -> String {
     format!("ghcr.io/siderolabs/extensions:{talos}")
 }
 
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn an_extension_is_found_by_its_repository() {
-        let digest = Digest::of(b"");
+        let digest = Digest::of_bytes(b"");
         let text = format!("ghcr.io/siderolabs/gvisor:20260101.0@{digest}\n\nghcr.io/siderolabs/plain:1\n");
 
         let catalogue = Catalogue::read(&text).unwrap();
@@ -59,7 +59,10 @@ mod tests {
         assert_eq!((found.host.as_str(), found.version()), ("ghcr.io", digest.to_string()));
         assert_eq!(catalogue.names().collect::<Vec<_>>(), ["siderolabs/gvisor"]);
         assert!(Catalogue::read("no reference@sha256:1").is_err());
-        assert_eq!(place(&TalosVersion::parse("1.13.9").unwrap()), "ghcr.io/siderolabs/extensions:v1.13.9");
+        assert_eq!(
+            catalogue_reference(&TalosVersion::parse("1.13.9").unwrap()),
+            "ghcr.io/siderolabs/extensions:v1.13.9"
+        );
         assert!(is_official("siderolabs/gvisor") && !is_official("ghcr.io/siderolabs/gvisor:1"));
     }
 }

@@ -1,17 +1,17 @@
 //! Disk images: what a disk holds that Talos is installed on, before its first boot.
 //!
 //! Sizes and order are those of Talos' own images from 1.11 on. Where machines with a BIOS are to start from it, others make what goes
-//! into two partitions, a [`Bios`]; [`disk`] then puts everything together. STATE and EPHEMERAL are made by Talos at its first boot.
+//! into two partitions, a [`BiosPartitions`]; [`disk`] then puts everything together. STATE and EPHEMERAL are made by Talos at its first boot.
 
 use std::io::{self, Write};
 
 use flate2::{Compression, GzBuilder};
 
-use super::grub::{self, Loader};
-use super::{Parts, Profile, esp};
-use crate::media::fat::{self, TreeError};
-use crate::media::{Attribute, Content, Disk, DiskError, Guid, NewPartition, sparse_tar};
-use crate::oci::{Entry, Root};
+use super::grub::{self, GrubLoader};
+use super::{BootAssets, Profile, esp};
+use crate::media::fat::{self, FatError};
+use crate::media::{Content, Disk, DiskError, Guid, NewPartition, PartitionAttribute, sparse_tar};
+use crate::oci::{FileTree, TreeEntry};
 use ichor_talos::{meta, meta_partition as adv};
 use ichor_values::Arch;
 
@@ -49,29 +49,29 @@ pub const BOOT_LENGTH: u64 = 2000 * MIB;
 
 /// What a disk needs for machines with a BIOS.
 #[derive(Clone, Debug)]
-pub struct Bios {
+pub struct BiosPartitions {
     /// GRUB, for [`CORE_SECTOR`].
-    pub loader: Loader,
+    pub loader: GrubLoader,
     /// The boot partition: a file system of [`BOOT_LENGTH`] bytes with [`boot_tree`] in it.
     pub boot: Content,
 }
 
 /// Why there is no disk.
 #[derive(Debug, thiserror::Error)]
-pub enum ImageError {
+pub enum DiskImageError {
     /// There is no systemd-boot.
     #[error(
-        "there is no systemd-boot among the parts, which UEFI starts; it is in every ISO, installer and imager of Talos"
+        "systemd-boot is missing, which UEFI needs to boot; add an ISO, an installer or the imager of the release"
     )]
     NoLoader,
     /// A BIOS is something of amd64.
-    #[error("machines with arm64 have no BIOS; want an image for UEFI alone")]
+    #[error("arm64 machines have no BIOS; build an image for UEFI only")]
     NoBios,
     /// The partition of UEFI cannot be made.
-    #[error("cannot make the partition that UEFI boots from")]
-    Efi(#[source] TreeError),
+    #[error("cannot create the EFI system partition")]
+    Efi(#[source] FatError),
     /// The META partition cannot be made.
-    #[error("cannot make the META partition")]
+    #[error("cannot create the META partition")]
     Meta(#[source] adv::WriteError),
     /// They do not fit.
     #[error(transparent)]
@@ -79,31 +79,31 @@ pub enum ImageError {
 }
 
 /// What is on the boot partition.
-pub fn boot_tree(profile: &Profile, parts: &Parts) -> Root {
-    let mut root = Root::default();
-    root.put(grub::KERNEL, Entry::file(0o644, parts.kernel.clone()));
-    root.put(grub::INITRAMFS, Entry::file(0o644, parts.initramfs.clone()));
-    root.put(grub::CONFIG, Entry::file(0o644, grub::config(profile).into_bytes()));
+pub fn boot_tree(profile: &Profile, parts: &BootAssets) -> FileTree {
+    let mut root = FileTree::default();
+    root.put(grub::KERNEL, TreeEntry::file(0o644, parts.kernel.clone()));
+    root.put(grub::INITRAMFS, TreeEntry::file(0o644, parts.initramfs.clone()));
+    root.put(grub::CONFIG, TreeEntry::file(0o644, grub::config(profile).into_bytes()));
     root
 }
 
 /// The disk of a profile, with this kernel image. Machines with a BIOS start from it where there is a `bios`.
 pub fn disk(
     profile: &Profile,
-    parts: &Parts,
+    parts: &BootAssets,
     uki: &Content,
-    bios: Option<&Bios>,
-) -> Result<Content, ImageError> {
+    bios: Option<&BiosPartitions>,
+) -> Result<Content, DiskImageError> {
     if bios.is_some() && profile.arch == Arch::Arm64 {
-        return Err(ImageError::NoBios);
+        return Err(DiskImageError::NoBios);
     }
-    let loader = parts.loader.as_ref().ok_or(ImageError::NoLoader)?;
+    let loader = parts.loader.as_ref().ok_or(DiskImageError::NoLoader)?;
     let tree = esp::tree(profile, loader, uki, SETTINGS);
-    let efi = fat::tree(esp::LABEL, &tree, EFI).map_err(ImageError::Efi)?;
+    let efi = fat::tree(esp::LABEL, &tree, EFI).map_err(DiskImageError::Efi)?;
     let mut partitions = vec![partition(esp::LABEL, Guid::EFI, EFI, efi)];
     if let Some(bios) = bios {
         let core = partition("BIOS", Guid::BIOS, BIOS, bios.loader.core.clone().into());
-        partitions.push(NewPartition { attribute: Some(Attribute::LegacyBoot), ..core });
+        partitions.push(NewPartition { attribute: Some(PartitionAttribute::LegacyBoot), ..core });
         partitions.push(partition(BOOT_LABEL, Guid::LINUX, BOOT_LENGTH, bios.boot.clone()));
     }
     partitions.push(partition("META", Guid::LINUX, META, values(profile, bios.is_some())?));
@@ -122,7 +122,7 @@ fn partition(label: &'static str, kind: Guid, length: u64, content: Content) -> 
 }
 
 /// What the META partition holds: nothing at all where there are no values.
-fn values(profile: &Profile, both: bool) -> Result<Content, ImageError> {
+fn values(profile: &Profile, both: bool) -> Result<Content, DiskImageError> {
     let mut values = profile.meta.clone();
     if both {
         values.push(meta::Value { key: meta::LOADERS, value: BOTH.to_owned() });
@@ -130,7 +130,7 @@ fn values(profile: &Profile, both: bool) -> Result<Content, ImageError> {
     if values.is_empty() {
         return Ok(Content::default());
     }
-    Ok(adv::write(&values).map_err(ImageError::Meta)?.into())
+    Ok(adv::write(&values).map_err(DiskImageError::Meta)?.into())
 }
 
 /// Writes a disk in the form that Google's cloud takes: `disk.raw` in an archive. `seconds` is when it was made, since 1970.

@@ -2,7 +2,7 @@
 
 use super::Profile;
 use crate::media::Content;
-use crate::oci::{Entry, Root};
+use crate::oci::{FileTree, TreeEntry};
 use ichor_values::Arch;
 
 /// The label of the partition and of its file system.
@@ -12,11 +12,11 @@ pub(crate) const LABEL: &str = "EFI";
 pub(crate) const SETTINGS: &str = "loader/loader.conf";
 
 /// The files. `settings` are those of systemd-boot.
-pub fn tree(profile: &Profile, loader: &Content, uki: &Content, settings: &str) -> Root {
-    let mut root = Root::default();
-    root.put(loader_path(profile.arch), Entry::file(0o644, loader.clone()));
-    root.put(&format!("EFI/Linux/Talos-{}.efi", profile.talos), Entry::file(0o644, uki.clone()));
-    root.put(SETTINGS, Entry::file(0o644, settings.as_bytes()));
+pub fn tree(profile: &Profile, loader: &Content, uki: &Content, settings: &str) -> FileTree {
+    let mut root = FileTree::default();
+    root.put(loader_path(profile.arch), TreeEntry::file(0o644, loader.clone()));
+    root.put(&format!("EFI/Linux/Talos-{}.efi", profile.talos), TreeEntry::file(0o644, uki.clone()));
+    root.put(SETTINGS, TreeEntry::file(0o644, settings.as_bytes()));
     root
 }
 

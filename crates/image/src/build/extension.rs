@@ -5,9 +5,9 @@ use std::io;
 use crate::build::initramfs;
 use crate::extension as made;
 use crate::media::Content;
-use crate::oci::{Digest, Entry, Root};
+use crate::oci::{Digest, FileTree, TreeEntry};
 use ichor_talos::extension;
-use ichor_talos::extension::{Metadata, Remark};
+use ichor_talos::extension::{ExtensionMetadata, Remark};
 use ichor_talos::release;
 use ichor_values::{Issue, TalosVersion};
 
@@ -25,9 +25,9 @@ const STATE_LABEL: &str = "system_u:object_r:system_state_t:s0";
 #[derive(Clone, Debug)]
 pub struct Extension {
     /// What it says of itself.
-    pub metadata: Metadata,
+    pub metadata: ExtensionMetadata,
     /// Its image, unpacked: `manifest.yaml` and `rootfs`.
-    pub root: Root,
+    pub root: FileTree,
     /// The services it has, with the files that define them.
     pub services: Vec<(String, String)>,
 }
@@ -36,7 +36,7 @@ pub struct Extension {
 #[derive(Debug, thiserror::Error)]
 pub enum ExtensionError {
     /// Talos does not take it.
-    #[error("Talos {talos} does not take the extension: {}{}", told(.problem), more(*.others))]
+    #[error("Talos {talos} rejects the extension: {}{}", describe_problem(.problem), more(*.others))]
     Refused {
         /// The release.
         talos: String,
@@ -47,7 +47,7 @@ pub enum ExtensionError {
     },
     /// A configuration for a release that does not look for one.
     #[error(
-        "Talos {talos} does not look for a configuration inside of its image; want 1.12 or newer, or another way to give it"
+        "Talos {talos} does not support an embedded configuration; use Talos 1.12 or later, or other boot media"
     )]
     NotEmbedded {
         /// The release.
@@ -61,7 +61,7 @@ pub enum ExtensionError {
     Read(#[from] io::Error),
 }
 
-fn told(problem: &Remark) -> String {
+fn describe_problem(problem: &Remark) -> String {
     let Issue { subject, message, .. } = &problem.issue;
     let place = if subject.is_empty() { String::new() } else { format!(" {subject}") };
     format!("{}{place}: {message}; {}", problem.file, problem.fix())
@@ -70,15 +70,15 @@ fn told(problem: &Remark) -> String {
 fn more(others: usize) -> String {
     match others {
         0 => String::new(),
-        others => format!(" (and {others} more; `ichor extension check` tells them all)"),
+        others => format!(" (and {others} more; `ichor extension check` lists all)"),
     }
 }
 
 impl Extension {
     /// An extension out of its unpacked image, and what Talos passes over although it cannot be meant so.
-    pub fn of(root: Root, talos: &TalosVersion) -> Result<(Self, Vec<Remark>), ExtensionError> {
+    pub fn of(root: FileTree, talos: &TalosVersion) -> Result<(Self, Vec<Remark>), ExtensionError> {
         let tree = made::tree(&root).map_err(ExtensionError::Files)?;
-        let verdict = extension::judge(&tree, talos);
+        let verdict = extension::check_extension(&tree, talos);
         if let Some(problem) = verdict.problems.first() {
             return Err(ExtensionError::Refused {
                 talos: talos.to_string(),
@@ -97,7 +97,7 @@ impl Extension {
             return Err(ExtensionError::NotEmbedded { talos: talos.to_string() });
         }
         let version = Digest::of_all(&mut config.reader())?.hex().to_owned();
-        let metadata = Metadata {
+        let metadata = ExtensionMetadata {
             name: EMBEDDED.to_owned(),
             version,
             author: "Imager".to_owned(),
@@ -108,30 +108,30 @@ impl Extension {
         // 1.12 reads it as root, whom permissions do not keep out.
         let mode = if release::at_least(talos, 13) { 0o400 } else { 0 };
         let label = Some(STATE_LABEL.to_owned());
-        let file = Entry { label, ..Entry::file(mode, config.clone()) };
-        let mut root = Root::default();
+        let file = TreeEntry { label, ..TreeEntry::file(mode, config.clone()) };
+        let mut root = FileTree::default();
         root.put(&format!("rootfs/{}", initramfs::CONFIG), file);
         Ok(Self::virtual_one(metadata, root))
     }
 
     /// The extension that lists the modules of all others, for a kernel: `files` are those that depmod wrote.
     pub fn modules(kernel: &str, files: &[(String, Content)]) -> Self {
-        let metadata = Metadata {
+        let metadata = ExtensionMetadata {
             name: MODULES.to_owned(),
             version: kernel.to_owned(),
             author: "Talos Machinery".to_owned(),
             description: "Combined modules.dep for all extensions".to_owned(),
-            ..Metadata::default()
+            ..ExtensionMetadata::default()
         };
-        let mut root = Root::default();
+        let mut root = FileTree::default();
         for (name, content) in files {
-            root.put(&format!("{MODULES_FOLDER}/{kernel}/{name}"), Entry::file(0o644, content.clone()));
+            root.put(&format!("{MODULES_FOLDER}/{kernel}/{name}"), TreeEntry::file(0o644, content.clone()));
         }
         Self::virtual_one(metadata, root)
     }
 
-    fn virtual_one(metadata: Metadata, mut root: Root) -> Self {
-        root.put("manifest.yaml", Entry::file(0o644, extension::manifest(&metadata).into_bytes()));
+    fn virtual_one(metadata: ExtensionMetadata, mut root: FileTree) -> Self {
+        root.put("manifest.yaml", TreeEntry::file(0o644, extension::manifest(&metadata).into_bytes()));
         Self { metadata, root, services: Vec::new() }
     }
 

@@ -50,7 +50,7 @@ const SPECIAL: &str = "\\{}&$|;<>\"";
 
 /// Boot code and core image that know where they are.
 #[derive(Clone, Debug)]
-pub struct Loader {
+pub struct GrubLoader {
     /// For the first sector of the disk.
     pub(crate) code: Vec<u8>,
     /// For the partition.
@@ -59,19 +59,19 @@ pub struct Loader {
 
 /// Why there is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the {what} of GRUB has {length} bytes, which is too short: is it one for i386-pc?")]
-pub struct LoaderError {
+#[error("the {what} of GRUB is too short with {length} bytes; want one for i386-pc")]
+pub struct GrubLoaderError {
     what: &'static str,
     length: usize,
 }
 
-impl Loader {
+impl GrubLoader {
     /// GRUB's `boot.img` and a core image for a partition that starts at this sector.
-    pub fn at(sector: u64, mut code: Vec<u8>, mut core: Vec<u8>) -> Result<Self, LoaderError> {
+    pub fn for_sector(sector: u64, mut code: Vec<u8>, mut core: Vec<u8>) -> Result<Self, GrubLoaderError> {
         for (what, bytes, least) in [("boot code", &code, BOOT_CODE), ("core image", &core, REST_SECTOR + 8)]
         {
             if bytes.len() < least {
-                return Err(LoaderError { what, length: bytes.len() });
+                return Err(GrubLoaderError { what, length: bytes.len() });
             }
         }
         code.truncate(BOOT_CODE);

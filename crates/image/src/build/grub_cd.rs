@@ -1,9 +1,9 @@
 //! GRUB on a CD, taken out of one that somebody made.
 
-use super::Grub;
-use crate::media::iso9660::BootImage;
-use crate::media::{Content, FileSystem, ReadError};
-use crate::oci::{Entry, Root};
+use super::GrubCd;
+use crate::media::iso9660::BiosBootImage;
+use crate::media::{Content, FileSystem, ImageError};
+use crate::oci::{FileTree, TreeEntry};
 
 /// Where GRUB's files are on a CD, its boot image and its menu.
 const FOLDER: &str = "boot/grub";
@@ -14,35 +14,35 @@ pub(super) const MENU: &str = "boot/grub/grub.cfg";
 const MOST: usize = 4096;
 const DEEPEST: usize = 6;
 
-impl Grub {
+impl GrubCd {
     /// GRUB as it is on a CD that a BIOS boots, such as one of Talos; none where there is none.
     ///
     /// Its boot image searches for nothing: it takes `/boot/grub` of what it was booted from.
-    pub fn find_in(cd: &Content) -> Result<Option<Self>, ReadError> {
-        let Some(boot) = BootImage::find_in(cd)? else { return Ok(None) };
+    pub fn find_in(cd: &Content) -> Result<Option<Self>, ImageError> {
+        let Some(boot) = BiosBootImage::find_in(cd)? else { return Ok(None) };
         Ok(Some(Self { image: boot.image, record: boot.record, files: files(cd)? }))
     }
 }
 
 /// What is beside the boot image, without the menu.
-fn files(cd: &Content) -> Result<Root, ReadError> {
-    let mut files = Root::default();
+fn files(cd: &Content) -> Result<FileTree, ImageError> {
+    let mut files = FileTree::default();
     let found = FileSystem::open(cd)?;
     let mut seen = 0;
-    let mut folders = vec![(FOLDER.to_owned(), found.at(cd, FOLDER)?)];
+    let mut folders = vec![(FOLDER.to_owned(), found.find_path(cd, FOLDER)?)];
     while let Some((above, folder)) = folders.pop() {
         let Some(folder) = folder else { continue };
         for entry in found.list(cd, &folder)? {
             let path = format!("{above}/{}", entry.name);
             seen += 1;
             if seen > MOST || path.matches('/').count() > DEEPEST {
-                return Err(ReadError::Broken("folder of GRUB"));
+                return Err(ImageError::Broken("GRUB folder"));
             }
             if entry.folder {
-                files.put(&path, Entry::folder());
+                files.put(&path, TreeEntry::folder());
                 folders.push((path, Some(entry)));
             } else if path != IMAGE && path != MENU {
-                files.put(&path, Entry::file(0o444, found.content(cd, &entry)?));
+                files.put(&path, TreeEntry::file(0o444, found.content(cd, &entry)?));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The installer image: what a machine runs to put Talos on its disk, or another release of it.
 //!
 //! [`installer`] lays one layer with what boots over the layers of a base, which are copied as they are stored:
-//! `ghcr.io/siderolabs/installer-base`, or any installer. What comes of it is packed by [`Layout::pack`](crate::oci::Layout::pack), alone or
+//! `ghcr.io/siderolabs/installer-base`, or any installer. What comes of it is packed by [`ImageLayout::pack`](crate::oci::ImageLayout::pack), alone or
 //! with that for the other architecture.
 
 use std::collections::BTreeSet;
@@ -9,7 +9,8 @@ use std::io;
 
 use crate::media::Content;
 use crate::oci::{
-    Digest, Entry, Image, Layer, LayerError, Lengths, Packed, ReadError, Root, Source, Spool, Unpack, pack,
+    BlobSource, BlobStore, Digest, FileTree, Layer, LayerError, LayerUnpacker, LengthStore, NewImage,
+    OciError, OciImage, TreeEntry, pack,
 };
 use ichor_values::Moment;
 
@@ -28,7 +29,7 @@ const MAKER: &str = "ichor image build";
 
 /// What an installer puts on the disk.
 #[derive(Clone, Debug)]
-pub struct Boot {
+pub struct BootFiles {
     /// What UEFI starts: systemd-boot.
     pub loader: Content,
     /// The unified kernel image.
@@ -39,10 +40,10 @@ pub struct Boot {
 #[derive(Debug, thiserror::Error)]
 pub enum InstallerError {
     /// Its base cannot be read.
-    #[error("cannot read the base of the installer")]
-    Read(#[from] ReadError),
+    #[error("cannot read the installer base image")]
+    Read(#[from] OciError),
     /// A layer of its base cannot be unpacked.
-    #[error("cannot unpack layer {digest} of the base of the installer")]
+    #[error("cannot unpack layer {digest} of the installer base image")]
     Layer {
         /// The layer.
         digest: Digest,
@@ -51,7 +52,7 @@ pub enum InstallerError {
     },
     /// Its base is something else.
     #[error(
-        "the base is no installer: there is no /{} in it; want ghcr.io/siderolabs/installer-base of the same release",
+        "the base image is not an installer: /{} is missing; want ghcr.io/siderolabs/installer-base of the same release",
         PROGRAMS[0]
     )]
     Base,
@@ -62,17 +63,17 @@ pub enum InstallerError {
 
 /// The installer for the architecture of its base.
 pub fn installer(
-    base: &Image,
-    source: &mut dyn Source,
-    boot: &Boot,
+    base: &OciImage,
+    source: &mut dyn BlobSource,
+    boot: &BootFiles,
     created: Moment,
-    spool: &mut dyn Spool,
-) -> Result<Packed, InstallerError> {
+    spool: &mut dyn BlobStore,
+) -> Result<NewImage, InstallerError> {
     // As Talos' imager has it: of two layers, the second is what boots.
     let count = if base.layers() == 2 { 1 } else { base.layers() };
-    let mut layers = base.keep(count, source, spool)?;
+    let mut layers = base.store_layers(count, source, spool)?;
     let mut paths = paths(&layers)?;
-    while layers.len() > 1 && paths.last().is_some_and(boots) {
+    while layers.len() > 1 && paths.last().is_some_and(is_boot_layer) {
         layers.pop();
         paths.pop();
     }
@@ -85,8 +86,8 @@ pub fn installer(
 
 /// The paths that come with each layer of an installer.
 fn paths(layers: &[Layer]) -> Result<Vec<BTreeSet<String>>, InstallerError> {
-    let mut lengths = Lengths;
-    let mut unpack = Unpack::new(&mut lengths);
+    let mut lengths = LengthStore;
+    let mut unpack = LayerUnpacker::new(&mut lengths);
     let mut paths = Vec::new();
     for layer in layers {
         let unpacked = unpack.paths(layer.content.reader(), Some(&layer.diff_id));
@@ -101,22 +102,22 @@ fn paths(layers: &[Layer]) -> Result<Vec<BTreeSet<String>>, InstallerError> {
 }
 
 /// Whether a layer has nothing but what boots.
-fn boots(paths: &BTreeSet<String>) -> bool {
+fn is_boot_layer(paths: &BTreeSet<String>) -> bool {
     let is_below = |path: &String| path.starts_with(FOLDER) && path[FOLDER.len()..].starts_with('/');
     let is_above = |path: &String| FOLDER.starts_with(path.as_str());
     paths.iter().any(is_below) && paths.iter().all(|path| is_below(path) || is_above(path))
 }
 
 /// What is in the layer on top: what boots, and that what boots in the base is gone.
-fn files(base: &Image, boot: &Boot, paths: &[BTreeSet<String>]) -> Root {
+fn files(base: &OciImage, boot: &BootFiles, paths: &[BTreeSet<String>]) -> FileTree {
     let folder = format!("{FOLDER}/{}", base.arch);
-    let mut root = Root::default();
-    root.put(&format!("{folder}/systemd-boot.efi"), Entry::file(0o644, boot.loader.clone()));
-    root.put(&format!("{folder}/vmlinuz.efi"), Entry::file(0o644, boot.kernel.clone()));
+    let mut root = FileTree::default();
+    root.put(&format!("{folder}/systemd-boot.efi"), TreeEntry::file(0o644, boot.loader.clone()));
+    root.put(&format!("{folder}/vmlinuz.efi"), TreeEntry::file(0o644, boot.kernel.clone()));
     for name in OTHERS {
         let other = format!("{folder}/{name}");
         if paths.iter().any(|layer| layer.contains(&other)) {
-            root.put(&format!("{folder}/.wh.{name}"), Entry::file(0o644, Content::default()));
+            root.put(&format!("{folder}/.wh.{name}"), TreeEntry::file(0o644, Content::default()));
         }
     }
     root
@@ -129,18 +130,18 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::oci::{Layout, Memory, layer};
+    use crate::oci::{ImageLayout, MemoryStore, layer};
     use ichor_values::Arch;
 
     const KERNEL: &[u8] = b"a kernel";
 
     /// A layer with empty files.
     fn with(paths: &[&str]) -> Layer {
-        let mut root = Root::default();
+        let mut root = FileTree::default();
         for path in paths {
-            root.put(path, Entry::file(0o755, b""));
+            root.put(path, TreeEntry::file(0o755, b""));
         }
-        layer(&root, &mut Memory::default()).unwrap()
+        layer(&root, &mut MemoryStore::default()).unwrap()
     }
 
     fn program() -> Layer {
@@ -148,7 +149,7 @@ mod tests {
     }
 
     /// An installer as others publish it, for amd64, with a line of history for each layer and one for none.
-    fn base(layers: Vec<Layer>) -> Layout {
+    fn base(layers: Vec<Layer>) -> ImageLayout {
         let sums: Vec<_> = layers.iter().map(|layer| layer.diff_id.to_string()).collect();
         let mut history: Vec<_> =
             (0..layers.len()).map(|nth| json!({"created_by": format!("{nth}")})).collect();
@@ -160,13 +161,16 @@ mod tests {
             "rootfs": {"type": "layers", "diff_ids": sums},
             "history": history,
         });
-        Layout::pack(&[Packed { arch: Arch::Amd64, config: config.to_string().into_bytes(), layers }], "base")
+        ImageLayout::pack(
+            &[NewImage { arch: Arch::Amd64, config: config.to_string().into_bytes(), layers }],
+            "base",
+        )
     }
 
-    fn made(mut base: Layout) -> Result<Packed, InstallerError> {
-        let image = Image::find(&mut base, Arch::Amd64)?;
-        let boot = Boot { loader: b"systemd-boot".into(), kernel: KERNEL.into() };
-        installer(&image, &mut base, &boot, Moment::from_unix(0).unwrap(), &mut Memory::default())
+    fn made(mut base: ImageLayout) -> Result<NewImage, InstallerError> {
+        let image = OciImage::find(&mut base, Arch::Amd64)?;
+        let boot = BootFiles { loader: b"systemd-boot".into(), kernel: KERNEL.into() };
+        installer(&image, &mut base, &boot, Moment::from_unix(0).unwrap(), &mut MemoryStore::default())
     }
 
     /// The headers of the archive in a layer: path, mode and time.
@@ -193,7 +197,7 @@ mod tests {
     const OURS: [&str; 2] = ["usr/install/amd64/systemd-boot.efi", "usr/install/amd64/vmlinuz.efi"];
 
     #[test]
-    fn one_layer_with_what_boots_is_laid_over_the_base() {
+    fn one_layer_with_boot_files_is_added_to_the_base() {
         let program = program();
         let packed = made(base(vec![program.clone()])).unwrap();
 
@@ -220,20 +224,20 @@ mod tests {
     }
 
     #[test]
-    fn it_is_read_back_and_always_the_same() {
+    fn the_installer_is_reproducible() {
         let packed = || made(base(vec![program()])).unwrap();
-        let mut layout = Layout::pack(&[packed()], "v1.13.9");
-        assert_eq!(layout.files, Layout::pack(&[packed()], "v1.13.9").files);
+        let mut layout = ImageLayout::pack(&[packed()], "v1.13.9");
+        assert_eq!(layout.files, ImageLayout::pack(&[packed()], "v1.13.9").files);
 
-        let image = Image::find(&mut layout, Arch::Amd64).unwrap();
-        let root = image.unpack(&mut layout, &mut Memory::default(), &|| {}).unwrap();
+        let image = OciImage::find(&mut layout, Arch::Amd64).unwrap();
+        let root = image.unpack(&mut layout, &mut MemoryStore::default(), &|| {}).unwrap();
 
         assert_eq!(root.read(OURS[1]), Some(KERNEL));
         assert!(root.file("usr/bin/installer").is_some());
     }
 
     #[test]
-    fn what_boots_in_the_base_is_not_there_a_second_time() {
+    fn a_boot_layer_of_the_base_is_replaced() {
         let (program, theirs) = (program(), with(&OURS));
         let overlay = with(&["overlay/profile"]);
         let kept = |layers: &[&Layer]| {
@@ -248,15 +252,15 @@ mod tests {
     }
 
     #[test]
-    fn what_boots_beside_programs_is_hidden() {
+    fn boot_files_in_the_program_layer_get_whiteouts() {
         let squashed =
             with(&["bin/installer", "usr/install/amd64/vmlinuz", "usr/install/amd64/vmlinuz.efi", "usr/x"]);
         let packed = made(base(vec![squashed])).unwrap();
         assert_eq!(names(&packed.layers[1]), ["usr/install/amd64/.wh.vmlinuz", OURS[0], OURS[1]]);
 
-        let mut layout = Layout::pack(&[packed], "v1.13.9");
-        let image = Image::find(&mut layout, Arch::Amd64).unwrap();
-        let root = image.unpack(&mut layout, &mut Memory::default(), &|| {}).unwrap();
+        let mut layout = ImageLayout::pack(&[packed], "v1.13.9");
+        let image = OciImage::find(&mut layout, Arch::Amd64).unwrap();
+        let root = image.unpack(&mut layout, &mut MemoryStore::default(), &|| {}).unwrap();
 
         let left: Vec<_> = root.below("usr/install/amd64").map(|(path, _)| path).collect();
         assert_eq!(left, OURS);
@@ -264,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn history_that_does_not_fit_the_layers_is_left_out_and_types_are_those_of_oci() {
+    fn history_that_does_not_match_the_layers_is_dropped_and_media_types_become_oci() {
         let mut layers = vec![program(), with(&["a"]), with(&["b"])];
         let config = json!({
             "architecture": "amd64",
@@ -275,9 +279,9 @@ mod tests {
         for layer in &mut layers {
             layer.descriptor.media_type = "application/vnd.docker.image.rootfs.diff.tar.gzip".to_owned();
         }
-        let odd = Packed { arch: Arch::Amd64, config: config.to_string().into_bytes(), layers };
+        let odd = NewImage { arch: Arch::Amd64, config: config.to_string().into_bytes(), layers };
 
-        let packed = made(Layout::pack(&[odd], "base")).unwrap();
+        let packed = made(ImageLayout::pack(&[odd], "base")).unwrap();
 
         let config: Value = serde_json::from_slice(&packed.config).unwrap();
         assert_eq!(config["history"].as_array().unwrap().len(), 4, "one for each layer");
@@ -288,15 +292,15 @@ mod tests {
     }
 
     #[test]
-    fn something_else_is_no_base() {
+    fn a_base_without_an_installer_is_rejected() {
         let refused = made(base(vec![with(&["usr/bin/imager"])])).unwrap_err();
-        assert!(refused.to_string().contains("no installer: there is no /usr/bin/installer"), "{refused}");
+        assert!(refused.to_string().contains("not an installer: /usr/bin/installer is missing"), "{refused}");
 
         let mut changed = base(vec![program()]);
         let largest = changed.files.values_mut().max_by_key(|content| content.len()).unwrap();
         let mut bytes = largest.read().unwrap();
         bytes[20] ^= 1;
         *largest = bytes.into();
-        assert!(matches!(made(changed), Err(InstallerError::Read(ReadError::Digest { .. }))));
+        assert!(matches!(made(changed), Err(InstallerError::Read(OciError::Digest { .. }))));
     }
 }

@@ -3,10 +3,10 @@
 //! UEFI starts systemd-boot in the EFI system partition, which shows the unified kernel image there: it must have been made with the [`line()`] of an
 //! ISO, and with the profiles `main` and `reset`. A BIOS starts GRUB, which boots kernel and initramfs of the CD.
 
-use super::{Grub, Parts, Profile, esp, grub, grub_cd};
-use crate::media::iso9660::{Bios, Disc, DiscError};
+use super::{BootAssets, GrubCd, Profile, esp, grub, grub_cd};
+use crate::media::iso9660::{BiosBoot, BootableIso, BootableIsoError};
 use crate::media::{Content, fat};
-use crate::oci::{Entry, Root};
+use crate::oci::{FileTree, TreeEntry};
 use ichor_talos::kernel_args::Line;
 use ichor_talos::release;
 use ichor_values::Arch;
@@ -44,15 +44,15 @@ pub struct Iso {
 pub enum IsoError {
     /// There is nothing for UEFI to start.
     #[error(
-        "an ISO needs systemd-boot, which no part has; give an official ISO, or the image ghcr.io/siderolabs/imager"
+        "systemd-boot is missing, which an ISO needs; add an official ISO or the image ghcr.io/siderolabs/imager"
     )]
     NoLoader,
     /// The EFI system partition cannot be made.
-    #[error("cannot make the EFI system partition")]
-    Efi(#[from] fat::TreeError),
+    #[error("cannot create the EFI system partition")]
+    Efi(#[from] fat::FatError),
     /// The CD cannot be made.
-    #[error("cannot make the CD")]
-    Disc(#[from] DiscError),
+    #[error("cannot create the ISO")]
+    Disc(#[from] BootableIsoError),
 }
 
 /// What the kernel of an ISO is told. META has no partition there, and is told to the installer.
@@ -64,7 +64,7 @@ pub fn line(profile: &Profile) -> Line {
 }
 
 /// The ISO of a profile. The initramfs of the parts is the one that boots, with all its extensions, and so is that in the unified kernel image.
-pub fn iso(profile: &Profile, parts: &Parts, uki: &Content) -> Result<Iso, IsoError> {
+pub fn iso(profile: &Profile, parts: &BootAssets, uki: &Content) -> Result<Iso, IsoError> {
     let loader = parts.loader.as_ref().ok_or(IsoError::NoLoader)?;
     let mut tree = efi_tree(profile, loader, uki);
     let size = ROOM + [loader, uki].map(|program| program.len().next_multiple_of(STEP)).iter().sum::<u64>();
@@ -74,31 +74,31 @@ pub fn iso(profile: &Profile, parts: &Parts, uki: &Content) -> Result<Iso, IsoEr
     if let Some(grub) = grub {
         add_grub(&mut tree, profile, parts, grub);
     }
-    let bios = grub.map(|grub| Bios { image: grub_cd::IMAGE, record: grub.record.as_ref() });
+    let bios = grub.map(|grub| BiosBoot { image: grub_cd::IMAGE, record: grub.record.as_ref() });
     let (label, set) = (label(&profile.talos), set(&profile.talos));
-    let disc = Disc { label: &label, set: &set, tree: &tree, bios, efi: &efi };
+    let disc = BootableIso { label: &label, set: &set, tree: &tree, bios, efi: &efi };
     let content = disc.write()?;
     let sizes = sizes(content.len(), parts, uki, &efi, grub);
     Ok(Iso { content, sizes })
 }
 
 /// What the EFI system partition holds; the same stands on the CD, as on Talos' own.
-fn efi_tree(profile: &Profile, loader: &Content, uki: &Content) -> Root {
+fn efi_tree(profile: &Profile, loader: &Content, uki: &Content) -> FileTree {
     let mut tree = esp::tree(profile, loader, uki, SETTINGS);
     if release::at_least(&profile.talos, SEED_SINCE) {
-        tree.put("loader/random-seed", Entry::file(0o444, &SEED));
+        tree.put("loader/random-seed", TreeEntry::file(0o444, &SEED));
     }
     tree
 }
 
-fn add_grub(tree: &mut Root, profile: &Profile, parts: &Parts, grub: &Grub) {
+fn add_grub(tree: &mut FileTree, profile: &Profile, parts: &BootAssets, grub: &GrubCd) {
     for (path, entry) in grub.files.iter() {
         tree.put(path, entry.clone());
     }
-    tree.put(grub_cd::IMAGE, Entry::file(0o444, grub.image.clone()));
-    tree.put(grub_cd::MENU, Entry::file(0o644, menu(&line(profile).to_string()).into_bytes()));
-    tree.put("boot/vmlinuz", Entry::file(0o644, parts.kernel.clone()));
-    tree.put("boot/initramfs.xz", Entry::file(0o644, parts.initramfs.clone()));
+    tree.put(grub_cd::IMAGE, TreeEntry::file(0o444, grub.image.clone()));
+    tree.put(grub_cd::MENU, TreeEntry::file(0o644, menu(&line(profile).to_string()).into_bytes()));
+    tree.put("boot/vmlinuz", TreeEntry::file(0o644, parts.kernel.clone()));
+    tree.put("boot/initramfs.xz", TreeEntry::file(0o644, parts.initramfs.clone()));
 }
 
 /// GRUB's menu: an entry that boots, and one that takes away what is installed.
@@ -133,15 +133,15 @@ fn label(talos: &TalosVersion) -> String {
 
 fn sizes(
     whole: u64,
-    parts: &Parts,
+    parts: &BootAssets,
     uki: &Content,
     efi: &Content,
-    grub: Option<&Grub>,
+    grub: Option<&GrubCd>,
 ) -> Vec<(&'static str, u64)> {
     let mut sizes = Vec::new();
     if let Some(grub) = grub {
         let files = grub.files.iter().filter_map(|(_, entry)| match &entry.kind {
-            crate::oci::Kind::File(content) => Some(content.len()),
+            crate::oci::EntryKind::File(content) => Some(content.len()),
             _ => None,
         });
         sizes.push(("kernel", parts.kernel.len()));

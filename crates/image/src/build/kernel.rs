@@ -4,7 +4,7 @@
 
 use std::io::Read;
 
-use super::packed::unpacked;
+use super::compression::unpacked;
 use crate::media::{Content, Image as _};
 
 /// What a machine with a BIOS finds in a kernel: that it is one, how long its first part is, and where its version stands.
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_for_arm64_tells_its_version_in_its_banner() {
+    fn an_arm64_kernel_has_its_version_in_its_banner() {
         let block = usize::try_from(BLOCK).unwrap();
         for at in [0x200, block - 20, block - 3, block, 3 * block + 7] {
             assert_eq!(version(&running(at).into()).as_deref(), Some("6.18.5-talos"), "{at}");
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_unpacks_itself_is_looked_into() {
+    fn a_compressed_kernel_is_searched() {
         let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
         gzip.write_all(&running(70_000)).unwrap();
         let zstd = zstd::bulk::compress(&running(70_000), 1).unwrap();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_has_no_version() {
+    fn a_file_without_a_banner_has_no_version() {
         let mut odd = zboot(b"");
         odd = odd.part(0, 14).unwrap();
         let silent = running(0x200)[..0x200].to_vec();

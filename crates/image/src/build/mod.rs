@@ -1,15 +1,17 @@
 //! Images that machines boot: what Talos publishes, with extensions, kernel arguments and a configuration of one's own.
 //!
-//! A [`Heap`] finds [`Parts`] in what Talos publishes, [`fit`] says whether they belong together, and a [`Profile`] says what an image is to be.
+//! A [`AssetCollector`] finds [`BootAssets`] in what Talos publishes, [`compatibility`] says whether they belong together, and a [`Profile`] says what an image is to be.
 //! Each [`Product`] is then a [`Content`]: nothing is copied until an image is written.
 //!
 //! Not here: where parts come from, files that are written, programs that are run (the command).
 
+mod boot_assets;
+pub mod compatibility;
+mod compression;
 pub mod conflict;
 pub mod disk;
 pub(crate) mod esp;
 pub mod extension;
-pub mod fit;
 pub mod grub;
 mod grub_cd;
 pub mod initramfs;
@@ -17,21 +19,19 @@ pub mod installer;
 pub mod iso;
 pub mod kernel;
 pub mod modules;
-mod packed;
-mod parts;
 mod product;
 pub mod uki;
 
 use crate::media::Content;
-use crate::oci::Root;
+use crate::oci::FileTree;
 use ichor_talos::kernel_args::Line;
 use ichor_talos::meta;
 use ichor_values::Arch;
 use ichor_values::TalosVersion;
 
-pub use packed::packed_disk;
-pub(crate) use parts::release;
-pub use parts::{Heap, Part, PartsError};
+pub(crate) use boot_assets::release;
+pub use boot_assets::{AssetCollector, AssetError, AssetKind};
+pub use compression::packed_disk;
 pub use product::Product;
 
 /// What an image is to be.
@@ -53,7 +53,7 @@ pub struct Profile {
 
 /// What Talos publishes of a release, for one architecture.
 #[derive(Clone, Debug)]
-pub struct Parts {
+pub struct BootAssets {
     /// The kernel.
     pub kernel: Content,
     /// The first file system, perhaps with extensions already.
@@ -63,16 +63,16 @@ pub struct Parts {
     /// What UEFI starts: systemd-boot.
     pub loader: Option<Content>,
     /// What a BIOS starts from a CD.
-    pub grub: Option<Grub>,
+    pub grub: Option<GrubCd>,
 }
 
 /// GRUB on a CD, for machines with a BIOS.
 #[derive(Clone, Debug)]
-pub struct Grub {
+pub struct GrubCd {
     /// The image that El Torito starts: `cdboot.img` and a core image, whose table of boot information is written anew.
     pub image: Content,
     /// The boot code that a disk with the same contents starts with, if there is one.
     pub record: Option<Content>,
     /// What goes beside it, by its path on the CD: modules and fonts.
-    pub files: Root,
+    pub files: FileTree,
 }

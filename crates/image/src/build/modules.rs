@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use super::extension::{Extension, MODULES_FOLDER};
-use super::initramfs::{Base, NotKept, ROOT};
+use super::initramfs::{BaseInitramfs, MissingSquashfs, ROOT};
 use crate::media::squashfs::{self, Squashfs};
-use crate::media::{Content, ReadError};
-use crate::oci::Kind;
+use crate::media::{Content, ImageError};
+use crate::oci::EntryKind;
 
 /// Where modules are in a root file system, each in the folder of its kernel.
 const FOLDER: &str = "usr/lib/modules";
@@ -25,14 +25,14 @@ pub enum ModulesError {
     },
     /// A file system was not kept.
     #[error(transparent)]
-    NotKept(#[from] NotKept),
+    NotKept(#[from] MissingSquashfs),
     /// A file system could not be read.
     #[error("cannot read the modules of `{image}`")]
     Squashfs {
         /// Which one.
         image: String,
         /// Why not.
-        source: ReadError,
+        source: ImageError,
     },
     /// A file could not be written.
     #[error("cannot unpack the modules")]
@@ -40,7 +40,7 @@ pub enum ModulesError {
 }
 
 /// Modules of one kernel, wherever they are.
-pub struct Modules<'m> {
+pub struct KernelModules<'m> {
     /// The version of the kernel.
     pub kernel: String,
     squashes: Vec<(&'m str, &'m Content)>,
@@ -48,16 +48,16 @@ pub struct Modules<'m> {
 }
 
 /// Something that is put into a folder.
-pub enum Item<'i> {
+pub enum ModuleEntry<'i> {
     /// A folder.
     Folder,
     /// A file, which is written by this.
     File(&'i mut dyn FnMut(&mut dyn Write) -> Result<(), ModulesError>),
 }
 
-impl<'m> Modules<'m> {
+impl<'m> KernelModules<'m> {
     /// What a list is made of; none where no extension has modules, so that Talos' own list is enough.
-    pub fn of(extensions: &'m [Extension], base: &'m Base) -> Result<Option<Self>, ModulesError> {
+    pub fn of(extensions: &'m [Extension], base: &'m BaseInitramfs) -> Result<Option<Self>, ModulesError> {
         let with_modules: Vec<_> =
             extensions.iter().filter(|extension| !extension.kernels().is_empty()).collect();
         if with_modules.is_empty() {
@@ -65,7 +65,7 @@ impl<'m> Modules<'m> {
         }
         let images = [ROOT].into_iter().chain(base.layers.iter().map(|layer| layer.image.as_str()));
         let kept = |image: &'m str| Ok((image, base.squash(image)?));
-        let squashes = images.map(kept).collect::<Result<Vec<_>, NotKept>>()?;
+        let squashes = images.map(kept).collect::<Result<Vec<_>, MissingSquashfs>>()?;
         let kernels = kernels(squashes[0].1).map_err(|source| failed(ROOT, source))?;
         match <[String; 1]>::try_from(kernels) {
             Ok([kernel]) => Ok(Some(Self { kernel, squashes, extensions: with_modules })),
@@ -76,10 +76,10 @@ impl<'m> Modules<'m> {
     /// Shows every folder and file of the modules with its path below the root of a file system, in the order they hide each other.
     pub fn unpack(
         &self,
-        put: &mut dyn FnMut(&str, Item<'_>) -> Result<(), ModulesError>,
+        put: &mut dyn FnMut(&str, ModuleEntry<'_>) -> Result<(), ModulesError>,
     ) -> Result<(), ModulesError> {
         let folder = format!("{FOLDER}/{}", self.kernel);
-        put(&folder, Item::Folder)?;
+        put(&folder, ModuleEntry::Folder)?;
         for (image, content) in &self.squashes {
             unpack(image, content, &folder, put)?;
         }
@@ -88,9 +88,11 @@ impl<'m> Modules<'m> {
             for (path, entry) in extension.root.below(&inside) {
                 let path = &path["rootfs/".len()..];
                 match &entry.kind {
-                    Kind::Folder => put(path, Item::Folder)?,
-                    Kind::File(content) => put(path, Item::File(&mut |out| Ok(content.copy_to(out)?)))?,
-                    Kind::Link(_) | Kind::Special(_) => {}
+                    EntryKind::Folder => put(path, ModuleEntry::Folder)?,
+                    EntryKind::File(content) => {
+                        put(path, ModuleEntry::File(&mut |out| Ok(content.copy_to(out)?)))?
+                    }
+                    EntryKind::Link(_) | EntryKind::Special(_) => {}
                 }
             }
         }
@@ -98,12 +100,12 @@ impl<'m> Modules<'m> {
     }
 }
 
-fn failed(image: &str, source: ReadError) -> ModulesError {
+fn failed(image: &str, source: ImageError) -> ModulesError {
     ModulesError::Squashfs { image: image.to_owned(), source }
 }
 
 /// The kernels that a root file system has modules for.
-pub(super) fn kernels(root: &Content) -> Result<Vec<String>, ReadError> {
+pub(super) fn kernels(root: &Content) -> Result<Vec<String>, ImageError> {
     let squashfs = Squashfs::open(root)?;
     let Some(folder) = squashfs.find(FOLDER)? else { return Ok(Vec::new()) };
     Ok(squashfs.list(&folder)?.into_iter().map(|(name, _)| name).collect())
@@ -113,7 +115,7 @@ fn unpack(
     image: &str,
     content: &Content,
     folder: &str,
-    put: &mut dyn FnMut(&str, Item<'_>) -> Result<(), ModulesError>,
+    put: &mut dyn FnMut(&str, ModuleEntry<'_>) -> Result<(), ModulesError>,
 ) -> Result<(), ModulesError> {
     let failed = |source| failed(image, source);
     let squashfs = Squashfs::open(content).map_err(failed)?;
@@ -126,11 +128,11 @@ fn unpack(
     walked.map_err(failed)?;
     for (path, node) in found {
         match node.kind {
-            squashfs::Kind::Folder => put(&path, Item::Folder)?,
-            squashfs::Kind::File => {
-                put(&path, Item::File(&mut |out| squashfs.copy(&node, LONGEST, out).map_err(failed)))?;
+            squashfs::NodeKind::Folder => put(&path, ModuleEntry::Folder)?,
+            squashfs::NodeKind::File => {
+                put(&path, ModuleEntry::File(&mut |out| squashfs.copy(&node, LONGEST, out).map_err(failed)))?;
             }
-            squashfs::Kind::Link(_) | squashfs::Kind::Special(_) => {}
+            squashfs::NodeKind::Link(_) | squashfs::NodeKind::Special(_) => {}
         }
     }
     Ok(())

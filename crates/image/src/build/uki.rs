@@ -1,13 +1,13 @@
 //! The unified kernel image of a profile.
 
 use super::kernel::written_version;
-use super::{Parts, Profile};
+use super::{BootAssets, Profile};
 use crate::media::Content;
 use crate::media::uki::{Section, StubError, name, write};
 
 /// What an image offers beside its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Offer {
+pub enum ResetProfile {
     /// Nothing.
     Start,
     /// To forget the whole installation, as on a CD.
@@ -16,13 +16,13 @@ pub enum Offer {
     Maintenance,
 }
 
-impl Offer {
+impl ResetProfile {
     /// The name of the entry, what people read, and what it adds to the command line.
     fn entry(self) -> Option<[&'static str; 3]> {
         match self {
-            Offer::Start => None,
-            Offer::Reset => Some(["reset", "Reset system disk", "talos.experimental.wipe=system"]),
-            Offer::Maintenance => Some([
+            ResetProfile::Start => None,
+            ResetProfile::Reset => Some(["reset", "Reset system disk", "talos.experimental.wipe=system"]),
+            ResetProfile::Maintenance => Some([
                 "reset-maintenance",
                 "Reset to maintenance mode",
                 "talos.experimental.wipe=system:EPHEMERAL,STATE",
@@ -36,7 +36,7 @@ impl Offer {
 pub enum UkiError {
     /// The parts have none.
     #[error(
-        "there is no systemd-stub among the parts, which a kernel image for UEFI begins with; it is in every kernel image and imager of Talos"
+        "systemd-stub is missing, which a unified kernel image needs; add a unified kernel image or the imager of the release"
     )]
     NoStub,
     /// It is none.
@@ -48,9 +48,9 @@ pub enum UkiError {
 /// made, since 1970.
 pub fn uki(
     profile: &Profile,
-    parts: &Parts,
+    parts: &BootAssets,
     line: &str,
-    offer: Offer,
+    offer: ResetProfile,
     seconds: u32,
 ) -> Result<Content, UkiError> {
     let stub = parts.stub.as_ref().ok_or(UkiError::NoStub)?;

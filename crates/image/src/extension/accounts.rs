@@ -1,9 +1,9 @@
 //! Users and groups: those the daemon runs as. FRR looks them up by name, and does not start without them.
 
-use super::recipe::Recipe;
+use super::recipe::DaemonRecipe;
 
 /// `/etc/passwd`, `/etc/group`, and where glibc looks them up.
-pub(super) fn files(recipe: &Recipe) -> [(&'static str, String); 3] {
+pub(super) fn files(recipe: &DaemonRecipe) -> [(&'static str, String); 3] {
     let mut users = "root:x:0:0:root:/:/bin/false\n".to_owned();
     let mut groups = "root:x:0:\n".to_owned();
     for user in recipe.users {

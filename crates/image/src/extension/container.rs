@@ -1,11 +1,11 @@
 //! The root file system of the service's container: the daemon, what it needs, the agent, and nothing else.
 
 use super::elf::Elf;
-use super::needs;
+use super::libraries;
 use super::packages::{Package, Packages};
-use super::recipe::{FOLDERS, Program, Recipe};
-use super::{MakeError, Order, RELEASE, accounts};
-use crate::oci::{Entry, Kind, Root};
+use super::recipe::{DaemonProgram, DaemonRecipe, FOLDERS};
+use super::{ExtensionBuildError, ExtensionRequest, RELEASE, accounts};
+use crate::oci::{EntryKind, FileTree, TreeEntry};
 
 /// Where the agent is in the container.
 pub(super) const AGENT: &str = "usr/bin/ichor-agent";
@@ -16,7 +16,7 @@ const MOUNT_POINTS: [&str; 6] = ["dev", "etc", "proc", "run", "sys", "var/lib"];
 /// The root file system of a container, and what is known of its files.
 #[derive(Debug, Default)]
 pub(super) struct Container {
-    pub root: Root,
+    pub root: FileTree,
     /// Programs of the daemon, as paths of the input.
     pub(crate) programs: Vec<String>,
     /// Libraries, as paths of the input.
@@ -30,15 +30,15 @@ pub(super) struct Container {
 }
 
 /// Takes what is wanted out of the input.
-pub(super) fn gather(
-    order: &Order<'_>,
-    recipe: &Recipe,
+pub(super) fn build_container(
+    order: &ExtensionRequest<'_>,
+    recipe: &DaemonRecipe,
     packages: &Packages,
-) -> Result<Container, MakeError> {
+) -> Result<Container, ExtensionBuildError> {
     check_agent(order)?;
     let mut container = Container::default();
     let programs = programs(order, recipe, &mut container.root)?;
-    let needs = needs::find(order, &programs)?;
+    let needs = libraries::find_libraries(order, &programs)?;
     container.programs = programs.into_iter().map(|(path, _)| path).collect();
     container.libraries = needs.libraries.into_iter().collect();
     let copied = needs.links.iter().chain(&container.programs).chain(&container.libraries);
@@ -46,38 +46,43 @@ pub(super) fn gather(
         if let Some(entry) = order.input.get(path) {
             // Nothing in the container may gain privileges, so these bits do nothing.
             let mode = if entry.mode & 0o111 == 0 { 0o644 } else { 0o755 };
-            let mode = if matches!(entry.kind, Kind::Link(_)) { entry.mode } else { mode };
+            let mode = if matches!(entry.kind, EntryKind::Link(_)) { entry.mode } else { mode };
             // A label would be one of another system's policy.
-            container.root.put(path, Entry { mode, kind: entry.kind.clone(), label: None });
+            container.root.put(path, TreeEntry { mode, kind: entry.kind.clone(), label: None });
         }
     }
-    container.root.put(AGENT, Entry::file(0o755, order.agent));
-    furnish(recipe, &mut container.root);
-    sort(packages, &mut container);
+    container.root.put(AGENT, TreeEntry::file(0o755, order.agent));
+    add_runtime_files(recipe, &mut container.root);
+    assign_packages(packages, &mut container);
     if let Some(daemon) = &container.daemon {
         let release = format!("{} {}\n", order.backend, daemon.upstream());
-        container.root.put(RELEASE.trim_start_matches('/'), Entry::file(0o644, release.into_bytes()));
+        container.root.put(RELEASE.trim_start_matches('/'), TreeEntry::file(0o644, release.into_bytes()));
     }
     Ok(container)
 }
 
-fn check_agent(order: &Order<'_>) -> Result<(), MakeError> {
+fn check_agent(order: &ExtensionRequest<'_>) -> Result<(), ExtensionBuildError> {
     let path = "the agent".to_owned();
-    let elf = Elf::read(order.agent).map_err(|source| MakeError::Program { path: path.clone(), source })?;
+    let elf = Elf::read(order.agent)
+        .map_err(|source| ExtensionBuildError::Program { path: path.clone(), source })?;
     if elf.arch() != Some(order.arch) {
-        return Err(MakeError::Machine { path, got: elf.machine(), want: order.arch });
+        return Err(ExtensionBuildError::Machine { path, got: elf.machine(), want: order.arch });
     }
     match elf.interpreter.or_else(|| elf.needed.first().cloned()) {
-        Some(needed) => Err(MakeError::AgentNotStatic(needed)),
+        Some(needed) => Err(ExtensionBuildError::AgentNotStatic(needed)),
         None => Ok(()),
     }
 }
 
 /// The programs of the daemon, with links where the agent looks for them and they are not.
-fn programs(order: &Order<'_>, recipe: &Recipe, root: &mut Root) -> Result<Vec<(String, Elf)>, MakeError> {
+fn programs(
+    order: &ExtensionRequest<'_>,
+    recipe: &DaemonRecipe,
+    root: &mut FileTree,
+) -> Result<Vec<(String, Elf)>, ExtensionBuildError> {
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     for program in recipe.programs {
-        let Some(path) = place(order.input, program) else {
+        let Some(path) = find_program(order.input, program) else {
             if program.always {
                 missing.push(program.name.to_owned());
             }
@@ -85,13 +90,14 @@ fn programs(order: &Order<'_>, recipe: &Recipe, root: &mut Root) -> Result<Vec<(
         };
         let bytes = order.input.read(&path).expect("found a moment ago");
         let shown = format!("/{path}");
-        let elf = Elf::read(bytes).map_err(|source| MakeError::Program { path: shown.clone(), source })?;
+        let elf = Elf::read(bytes)
+            .map_err(|source| ExtensionBuildError::Program { path: shown.clone(), source })?;
         if elf.arch() != Some(order.arch) {
-            return Err(MakeError::Machine { path: shown, got: elf.machine(), want: order.arch });
+            return Err(ExtensionBuildError::Machine { path: shown, got: elf.machine(), want: order.arch });
         }
         let usual = format!("{}/{}", program.folder, program.name);
         if usual != path {
-            root.put(&usual, Entry::link(shown));
+            root.put(&usual, TreeEntry::link(shown));
         }
         found.push((path, elf));
     }
@@ -99,39 +105,39 @@ fn programs(order: &Order<'_>, recipe: &Recipe, root: &mut Root) -> Result<Vec<(
         return Ok(found);
     }
     let folders = FOLDERS.map(|folder| format!("/{folder}")).join(", ");
-    Err(MakeError::Programs { missing, folders, origin: order.origin.to_owned() })
+    Err(ExtensionBuildError::Programs { missing, folders, origin: order.origin.to_owned() })
 }
 
-fn place(input: &Root, program: &Program) -> Option<String> {
+fn find_program(input: &FileTree, program: &DaemonProgram) -> Option<String> {
     let folders = [program.folder].into_iter().chain(FOLDERS);
     let mut paths = folders.filter_map(|folder| input.follow(&format!("{folder}/{}", program.name)));
     paths.find_map(|walk| {
-        let is_file = matches!(input.get(&walk.target)?.kind, Kind::File(_));
+        let is_file = matches!(input.get(&walk.target)?.kind, EntryKind::File(_));
         is_file.then_some(walk.target)
     })
 }
 
 /// What a daemon finds on every machine.
-fn furnish(recipe: &Recipe, root: &mut Root) {
+fn add_runtime_files(recipe: &DaemonRecipe, root: &mut FileTree) {
     for folder in MOUNT_POINTS.iter().chain(recipe.folders) {
         if root.get(folder).is_none() {
-            root.put(folder, Entry::folder());
+            root.put(folder, TreeEntry::folder());
         }
     }
     for folder in ["tmp", "var/tmp"] {
-        root.put(folder, Entry { mode: 0o1777, ..Entry::folder() });
+        root.put(folder, TreeEntry { mode: 0o1777, ..TreeEntry::folder() });
     }
-    root.put("var/run", Entry::link("/run"));
+    root.put("var/run", TreeEntry::link("/run"));
     for (path, text) in accounts::files(recipe) {
-        root.put(path, Entry::file(0o644, text.into_bytes()));
+        root.put(path, TreeEntry::file(0o644, text.into_bytes()));
     }
     for (path, text) in recipe.files {
-        root.put(path, Entry::file(0o644, text.as_bytes()));
+        root.put(path, TreeEntry::file(0o644, text.as_bytes()));
     }
 }
 
 /// Sorts the files by their packages.
-fn sort(packages: &Packages, container: &mut Container) {
+fn assign_packages(packages: &Packages, container: &mut Container) {
     container.daemon = container.programs.iter().find_map(|path| packages.owner(path)).cloned();
     for path in container.programs.iter().chain(&container.libraries) {
         match packages.owner(path) {

@@ -1,6 +1,6 @@
 //! Debian packages as a root file system.
 
-use crate::oci::{Entry, LayerError, Memory, Root, Unpack};
+use crate::oci::{FileTree, LayerError, LayerUnpacker, MemoryStore, TreeEntry};
 use ichor_values::Arch;
 
 /// An archive of Unix' `ar`, which a package is.
@@ -23,13 +23,13 @@ pub enum DebError {
     #[error("not a Debian package")]
     Other,
     /// It ends too soon.
-    #[error("a Debian package that is cut off")]
+    #[error("truncated Debian package")]
     Cut,
     /// It has no part of that name.
-    #[error("a Debian package without {0}")]
+    #[error("the Debian package has no {0}")]
     Missing(&'static str),
     /// Its description says too little.
-    #[error("a Debian package whose description has no {0}")]
+    #[error("the control file of the Debian package has no field {0}")]
     Field(&'static str),
     /// Its files cannot be unpacked.
     #[error("cannot unpack its {0}")]
@@ -41,18 +41,18 @@ pub enum DebError {
 pub fn unpack<'p>(
     packages: impl IntoIterator<Item = &'p [u8]>,
     arch: Arch,
-) -> Result<Root, (usize, DebError)> {
-    let mut root = Root::default();
+) -> Result<FileTree, (usize, DebError)> {
+    let mut root = FileTree::default();
     for (link, folder) in MERGED {
-        root.put(folder, Entry::folder());
-        root.put(link, Entry::link(folder));
+        root.put(folder, TreeEntry::folder());
+        root.put(link, TreeEntry::link(folder));
     }
-    let mut memory = Memory::default();
-    let mut unpack = Unpack::over(root, &mut memory);
+    let mut memory = MemoryStore::default();
+    let mut unpack = LayerUnpacker::over(root, &mut memory);
     let (mut status, mut lists) = (String::new(), Vec::new());
     for (nth, bytes) in packages.into_iter().enumerate() {
         let at = |error| (nth, error);
-        let package = Package::read(bytes).map_err(at)?;
+        let package = DebPackage::read(bytes).map_err(at)?;
         if ![arch.word(), "all"].contains(&package.arch.as_str()) {
             continue;
         }
@@ -64,31 +64,31 @@ pub fn unpack<'p>(
     }
     let mut root = unpack.finish();
     for (path, list) in lists {
-        root.put(&path, Entry::file(0o644, list.into_bytes()));
+        root.put(&path, TreeEntry::file(0o644, list.into_bytes()));
     }
-    root.put("var/lib/dpkg/status", Entry::file(0o644, status.into_bytes()));
+    root.put("var/lib/dpkg/status", TreeEntry::file(0o644, status.into_bytes()));
     Ok(root)
 }
 
-struct Package<'p> {
+struct DebPackage<'p> {
     name: String,
     arch: String,
     control: String,
     data: &'p [u8],
 }
 
-impl<'p> Package<'p> {
+impl<'p> DebPackage<'p> {
     fn read(bytes: &'p [u8]) -> Result<Self, DebError> {
         let members = members(bytes)?;
         let member =
             |start: &str| members.iter().find(|(name, _)| name.starts_with(start)).map(|(_, bytes)| *bytes);
-        let control = member("control.tar").ok_or(DebError::Missing("a description"))?;
+        let control = member("control.tar").ok_or(DebError::Missing("control file"))?;
         let data = member("data.tar").ok_or(DebError::Missing("files"))?;
-        let mut memory = Memory::default();
-        let mut unpack = Unpack::new(&mut memory);
+        let mut memory = MemoryStore::default();
+        let mut unpack = LayerUnpacker::new(&mut memory);
         unpack.layer(control, None).map_err(|error| DebError::Layer("description", error))?;
         let root = unpack.finish();
-        let control = root.read("control").ok_or(DebError::Missing("a description"))?;
+        let control = root.read("control").ok_or(DebError::Missing("control file"))?;
         if control.len() as u64 > LONGEST_CONTROL {
             return Err(DebError::Field("end"));
         }

@@ -30,16 +30,16 @@ pub struct Elf {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ElfError {
     /// It is something else.
-    #[error("not an ELF file; scripts and archives are not taken")]
+    #[error("not an ELF file; scripts and archives are not supported")]
     Other,
     /// It is for machines that Talos does not run on.
     #[error("not for 64-bit little-endian machines")]
     Machine,
     /// It is cut off, or contradicts itself.
-    #[error("a broken ELF file: {0}")]
+    #[error("corrupt ELF file: {0}")]
     Broken(#[from] Error),
     /// Its names cannot be read.
-    #[error("a broken ELF file: {0}")]
+    #[error("corrupt ELF file: {0}")]
     Name(&'static str),
 }
 
@@ -97,7 +97,7 @@ impl Elf {
         for (tag, offset) in entries {
             let text = || {
                 let found = u32::try_from(offset).ok().and_then(|offset| names.get(offset).ok());
-                name(found.ok_or(ElfError::Name("a name without an end"))?)
+                name(found.ok_or(ElfError::Name("an unterminated name"))?)
             };
             let folders = |text: String| text.split(':').map(str::to_owned).collect();
             match tag {
@@ -122,15 +122,15 @@ fn names<'b>(
         let into = address.checked_sub(segment.p_vaddr(E)).filter(|into| *into < length)?;
         Some((start.checked_add(into)?, start.checked_add(length)?))
     });
-    let (start, end) = range.ok_or(ElfError::Name("its names are in no segment"))?;
+    let (start, end) = range.ok_or(ElfError::Name("its string table is in no segment"))?;
     Ok(StringTable::new(bytes, start, end))
 }
 
 fn name(bytes: &[u8]) -> Result<String, ElfError> {
     if bytes.len() > MOST {
-        return Err(ElfError::Name("a name that is too long"));
+        return Err(ElfError::Name("a name is too long"));
     }
-    let text = std::str::from_utf8(bytes).map_err(|_| ElfError::Name("a name that is not UTF-8"))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| ElfError::Name("a name is not UTF-8"))?;
     Ok(text.to_owned())
 }
 
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_no_program_is_refused() {
+    fn a_file_without_elf_headers_is_rejected() {
         let mut head = [0; 64];
         head[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
         assert_eq!(Elf::read(b"#!/bin/sh\n"), Err(ElfError::Other));

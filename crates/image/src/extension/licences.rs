@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::Order;
+use super::ExtensionRequest;
 use super::container::Container;
 use super::packages::Package;
-use crate::oci::{Kind, Root};
+use crate::oci::{EntryKind, FileTree};
 
 /// Texts that many packages refer to.
 const COMMON: &str = "/usr/share/common-licenses/";
@@ -21,7 +21,11 @@ pub(super) struct Licences {
 }
 
 /// Gathers the licences of every package in the container.
-pub(super) fn gather(order: &Order<'_>, container: &Container, version: &str) -> Licences {
+pub(super) fn gather_licences(
+    order: &ExtensionRequest<'_>,
+    container: &Container,
+    version: &str,
+) -> Licences {
     let folder = format!("rootfs/usr/local/share/doc/{}", order.name);
     let mut licences = Licences { files: BTreeMap::new(), missing: Vec::new() };
     let mut common = BTreeSet::new();
@@ -43,13 +47,13 @@ pub(super) fn gather(order: &Order<'_>, container: &Container, version: &str) ->
             None => licences.missing.push(format!("{COMMON}{name}")),
         }
     }
-    let note = note(order, container, version).into_bytes();
+    let note = sources_note(order, container, version).into_bytes();
     licences.files.insert(format!("{folder}/SOURCES"), note.into());
     licences
 }
 
 /// The texts of a package's licence.
-fn texts<'i>(input: &'i Root, package: &Package) -> Vec<(String, &'i [u8])> {
+fn texts<'i>(input: &'i FileTree, package: &Package) -> Vec<(String, &'i [u8])> {
     let folders = ["usr/share/doc", "usr/share/licenses"].map(|top| format!("{top}/{}", package.name));
     let mut texts = Vec::new();
     for folder in folders {
@@ -58,7 +62,7 @@ fn texts<'i>(input: &'i Root, package: &Package) -> Vec<(String, &'i [u8])> {
             let name = path.rsplit('/').next().unwrap_or(path);
             let is_licence = NAMES.iter().any(|it| name.to_uppercase().starts_with(it));
             // Some packages of one source share their texts by links.
-            let is_text = matches!(entry.kind, Kind::File(_) | Kind::Link(_));
+            let is_text = matches!(entry.kind, EntryKind::File(_) | EntryKind::Link(_));
             let text = input.read(path).filter(|_| is_licence && is_text);
             texts.extend(text.map(|text| (name.to_owned(), text)));
         }
@@ -77,7 +81,7 @@ fn referred(text: &[u8]) -> Vec<String> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-fn note(order: &Order<'_>, container: &Container, version: &str) -> String {
+fn sources_note(order: &ExtensionRequest<'_>, container: &Container, version: &str) -> String {
     let mut note = format!(
         "{} {version} for {}, taken from {}.\n\nThe licences are beside this file. The sources are here:\n\n",
         order.name, order.arch, order.origin
@@ -102,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn common_texts_are_known_by_their_names() {
+    fn references_to_common_licences_are_detected() {
         let text = b"see `/usr/share/common-licenses/GPL-2', and /usr/share/common-licenses/LGPL-2.1.";
         assert_eq!(referred(text), ["GPL-2", "LGPL-2.1"]);
         assert_eq!(referred(b"/usr/share/common-licenses/../../etc"), [""; 0]);

@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::Order;
-use super::recipe::Recipe;
+use super::ExtensionRequest;
+use super::recipe::DaemonRecipe;
 use ichor_talos::release;
 use ichor_values::go_yaml::emit::emit;
 
 /// The text of the manifest.
-pub(super) fn text(order: &Order<'_>, recipe: &Recipe, version: &str) -> String {
-    let (oldest, _) = release::known();
+pub(super) fn text(order: &ExtensionRequest<'_>, recipe: &DaemonRecipe, version: &str) -> String {
+    let (oldest, _) = release::known_releases();
     emit(&json!({
         "version": "v1alpha1",
         "metadata": {

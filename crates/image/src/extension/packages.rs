@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::oci::Root;
+use crate::oci::FileTree;
 
 /// A package of the input.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,12 +13,12 @@ pub(super) struct Package {
     pub source: (String, String),
     /// Its licence, in SPDX' words, where its list has it.
     pub(crate) licence: Option<String>,
-    pub(crate) format: Format,
+    pub(crate) format: PackageFormat,
 }
 
 /// Whose package it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Format {
+pub(super) enum PackageFormat {
     #[default]
     Deb,
     Apk,
@@ -29,8 +29,8 @@ impl Package {
     pub(super) fn upstream(&self) -> String {
         let version = self.version.split_once(':').map_or(self.version.as_str(), |(_, version)| version);
         let end = match self.format {
-            Format::Deb => version.rfind('-'),
-            Format::Apk => version.rfind("-r"),
+            PackageFormat::Deb => version.rfind('-'),
+            PackageFormat::Apk => version.rfind("-r"),
         };
         let version = &version[..end.unwrap_or(version.len())];
         version.split("+dfsg").next().unwrap_or(version).to_owned()
@@ -40,9 +40,11 @@ impl Package {
     pub(super) fn sources(&self) -> String {
         let (name, version) = &self.source;
         match self.format {
-            Format::Deb => format!("https://snapshot.debian.org/package/{name}/{version}/"),
-            Format::Apk if version.is_empty() => format!("https://git.alpinelinux.org/aports/ ({name})"),
-            Format::Apk => format!("https://git.alpinelinux.org/aports/tree/?id={version} ({name})"),
+            PackageFormat::Deb => format!("https://snapshot.debian.org/package/{name}/{version}/"),
+            PackageFormat::Apk if version.is_empty() => {
+                format!("https://git.alpinelinux.org/aports/ ({name})")
+            }
+            PackageFormat::Apk => format!("https://git.alpinelinux.org/aports/tree/?id={version} ({name})"),
         }
     }
 
@@ -50,8 +52,8 @@ impl Package {
     pub(super) fn url(&self) -> String {
         let version = self.version.replace('+', "%2B").replace('~', "%7E").replace(':', "%3A");
         match self.format {
-            Format::Deb => format!("pkg:deb/debian/{}@{version}", self.name),
-            Format::Apk => format!("pkg:apk/alpine/{}@{version}", self.name),
+            PackageFormat::Deb => format!("pkg:deb/debian/{}@{version}", self.name),
+            PackageFormat::Apk => format!("pkg:apk/alpine/{}@{version}", self.name),
         }
     }
 }
@@ -64,7 +66,7 @@ pub(super) struct Packages {
 
 impl Packages {
     /// Reads the lists of a root file system.
-    pub(super) fn of(root: &Root) -> Self {
+    pub(super) fn of(root: &FileTree) -> Self {
         let mut packages = Self::default();
         packages.read_dpkg(root);
         packages.read_apk(root);
@@ -76,7 +78,7 @@ impl Packages {
         self.owners.get(path)
     }
 
-    fn read_dpkg(&mut self, root: &Root) {
+    fn read_dpkg(&mut self, root: &FileTree) {
         let status = text(root, "var/lib/dpkg/status");
         for stanza in status.split("\n\n") {
             let field = |name: &str| {
@@ -93,7 +95,7 @@ impl Packages {
             };
             let arch = field("Architecture").unwrap_or_default();
             let lists = [format!("{name}.list"), format!("{name}:{arch}.list")];
-            let package = Package { name, version, source, licence: None, format: Format::Deb };
+            let package = Package { name, version, source, licence: None, format: PackageFormat::Deb };
             for list in lists {
                 for path in text(root, &format!("var/lib/dpkg/info/{list}")).lines() {
                     self.own(root, path, &package);
@@ -102,12 +104,12 @@ impl Packages {
         }
     }
 
-    fn read_apk(&mut self, root: &Root) {
+    fn read_apk(&mut self, root: &FileTree) {
         // Where `/lib` is a link, both are one.
         let list = [text(root, "lib/apk/db/installed"), text(root, "usr/lib/apk/db/installed")];
         let list = list.iter().find(|list| !list.is_empty()).map_or("", String::as_str);
         for stanza in list.split("\n\n") {
-            let mut package = Package { format: Format::Apk, ..Package::default() };
+            let mut package = Package { format: PackageFormat::Apk, ..Package::default() };
             let mut folder = String::new();
             for (key, value) in stanza.lines().filter_map(|line| line.split_once(':')) {
                 match key {
@@ -125,7 +127,7 @@ impl Packages {
     }
 
     /// Lists are older than links such as `/lib`: a file is known by where it really lies.
-    fn own(&mut self, root: &Root, path: &str, package: &Package) {
+    fn own(&mut self, root: &FileTree, path: &str, package: &Package) {
         let Some((folder, name)) = path.trim_start_matches('/').rsplit_once('/') else { return };
         let Some(walk) = root.follow(folder) else { return };
         let path = if walk.target.is_empty() { name.to_owned() } else { format!("{}/{name}", walk.target) };
@@ -133,7 +135,7 @@ impl Packages {
     }
 }
 
-fn text(root: &Root, path: &str) -> String {
+fn text(root: &FileTree, path: &str) -> String {
     root.read(path).map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
 }
 
@@ -155,19 +157,22 @@ fn is_expression(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oci::Entry;
+    use crate::oci::TreeEntry;
 
     #[test]
-    fn files_are_known_by_where_they_lie() {
-        let mut root = Root::default();
-        root.put("usr/lib/x/libc.so.6", Entry::file(0o755, b""));
-        root.put("lib", Entry::link("usr/lib"));
+    fn files_are_mapped_to_packages_by_their_resolved_path() {
+        let mut root = FileTree::default();
+        root.put("usr/lib/x/libc.so.6", TreeEntry::file(0o755, b""));
+        root.put("lib", TreeEntry::link("usr/lib"));
         let status = "Package: libc6\nArchitecture: amd64\nSource: glibc (2.36-9)\nVersion: 2.36-9+b1\n\n\
                       Package: frr\nArchitecture: amd64\nVersion: 1:8.4.4-1.1~deb12u2\n";
-        root.put("var/lib/dpkg/status", Entry::file(0o644, status.as_bytes()));
-        root.put("var/lib/dpkg/info/libc6:amd64.list", Entry::file(0o644, b"/.\n/lib\n/lib/x/libc.so.6\n"));
+        root.put("var/lib/dpkg/status", TreeEntry::file(0o644, status.as_bytes()));
+        root.put(
+            "var/lib/dpkg/info/libc6:amd64.list",
+            TreeEntry::file(0o644, b"/.\n/lib\n/lib/x/libc.so.6\n"),
+        );
         let apk = "P:musl\nV:1.2.5-r0\nL:MIT\no:musl\nc:abc\nF:lib\nR:ld-musl.so\n";
-        root.put("usr/lib/apk/db/installed", Entry::file(0o644, apk.as_bytes()));
+        root.put("usr/lib/apk/db/installed", TreeEntry::file(0o644, apk.as_bytes()));
 
         let packages = Packages::of(&root);
 

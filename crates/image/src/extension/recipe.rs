@@ -14,7 +14,7 @@ pub(super) const FOLDERS: [&str; 7] = [
 ];
 
 /// A program of a daemon.
-pub(super) struct Program {
+pub(super) struct DaemonProgram {
     /// Its name.
     pub name: &'static str,
     /// Where the agent looks for it.
@@ -24,13 +24,13 @@ pub(super) struct Program {
 }
 
 /// A user that a daemon runs as; its group has the same name and number.
-pub(super) struct User {
+pub(super) struct DaemonUser {
     pub name: &'static str,
     pub number: u32,
 }
 
 /// What is taken of a daemon.
-pub struct Recipe {
+pub struct DaemonRecipe {
     /// What people call it.
     pub product: &'static str,
     /// The image it is taken from unless another is named.
@@ -41,8 +41,8 @@ pub struct Recipe {
     pub(super) licence: &'static str,
     /// Where its project is at home.
     pub(super) home: &'static str,
-    pub(super) programs: &'static [Program],
-    pub(super) users: &'static [User],
+    pub(super) programs: &'static [DaemonProgram],
+    pub(super) users: &'static [DaemonUser],
     /// Groups besides those of the users, with the users that are in them.
     pub(super) groups: &'static [(&'static str, u32, &'static str)],
     /// Folders that it wants to be there.
@@ -51,11 +51,11 @@ pub struct Recipe {
     pub(super) files: &'static [(&'static str, &'static str)],
 }
 
-const fn program(folder: &'static str, name: &'static str) -> Program {
-    Program { name, folder, always: true }
+const fn program(folder: &'static str, name: &'static str) -> DaemonProgram {
+    DaemonProgram { name, folder, always: true }
 }
 
-const FRR: Recipe = Recipe {
+const FRR: DaemonRecipe = DaemonRecipe {
     product: "FRR",
     image: Some("quay.io/frrouting/frr:10.5.1"),
     package: "frr",
@@ -64,14 +64,14 @@ const FRR: Recipe = Recipe {
     programs: &[
         program("usr/lib/frr", "zebra"),
         // From FRR 9 on.
-        Program { name: "mgmtd", folder: "usr/lib/frr", always: false },
+        DaemonProgram { name: "mgmtd", folder: "usr/lib/frr", always: false },
         program("usr/lib/frr", "bgpd"),
         program("usr/lib/frr", "staticd"),
         program("usr/lib/frr", "bfdd"),
         program("usr/bin", "vtysh"),
     ],
     // The numbers that FRR's own packages for other systems have had for long. Its daemons refuse to run as root.
-    users: &[User { name: "frr", number: 92 }],
+    users: &[DaemonUser { name: "frr", number: 92 }],
     groups: &[("frrvty", 85, "frr")],
     // The daemons have their YANG models inside, and complain where there is no folder for others.
     folders: &["etc/frr", "usr/share/yang", "var/lib/frr", "var/log/frr"],
@@ -79,20 +79,20 @@ const FRR: Recipe = Recipe {
     files: &[("etc/frr/vtysh.conf", "service integrated-vtysh-config\nusername root nopassword\n")],
 };
 
-const BIRD: Recipe = Recipe {
+const BIRD: DaemonRecipe = DaemonRecipe {
     product: "BIRD",
     image: None,
     package: "bird2",
     licence: "GPL-2.0-or-later",
     home: "https://bird.network.cz",
     programs: &[program("usr/sbin", "bird"), program("usr/sbin", "birdc")],
-    users: &[User { name: "bird", number: 93 }],
+    users: &[DaemonUser { name: "bird", number: 93 }],
     groups: &[],
     folders: &["etc/bird"],
     files: &[],
 };
 
-const GOBGP: Recipe = Recipe {
+const GOBGP: DaemonRecipe = DaemonRecipe {
     product: "GoBGP",
     image: None,
     package: "gobgpd",
@@ -105,9 +105,9 @@ const GOBGP: Recipe = Recipe {
     files: &[],
 };
 
-impl Recipe {
+impl DaemonRecipe {
     /// What is taken of a backend's daemon; nothing where Talos does it all.
-    pub fn of(backend: Backend) -> Option<Recipe> {
+    pub fn of(backend: Backend) -> Option<DaemonRecipe> {
         match backend {
             Backend::Frr => Some(FRR),
             Backend::Bird => Some(BIRD),

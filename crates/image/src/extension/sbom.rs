@@ -4,18 +4,18 @@
 
 use serde_json::{Value, json};
 
-use super::Order;
+use super::ExtensionRequest;
 use super::container::{AGENT, Container};
-use super::recipe::Recipe;
-use crate::oci::{Digest, Entry, Root};
+use super::recipe::DaemonRecipe;
+use crate::oci::{Digest, FileTree, TreeEntry};
 
 const UNKNOWN: &str = "NOASSERTION";
 
 /// The whole of an extension, by its id.
 const EXTENSION: &str = "SPDXRef-Extension";
 
-struct List<'l> {
-    container: &'l Root,
+struct SpdxDocument<'l> {
+    container: &'l FileTree,
     packages: Vec<Value>,
     relations: Vec<Value>,
     files: usize,
@@ -23,13 +23,14 @@ struct List<'l> {
 
 /// The text of the list. `tree` is everything in the extension but the list itself.
 pub(super) fn text(
-    order: &Order<'_>,
-    recipe: &Recipe,
+    order: &ExtensionRequest<'_>,
+    recipe: &DaemonRecipe,
     version: &str,
     container: &Container,
-    tree: &Root,
+    tree: &FileTree,
 ) -> Vec<u8> {
-    let mut list = List { container: &container.root, packages: Vec::new(), relations: Vec::new(), files: 0 };
+    let mut list =
+        SpdxDocument { container: &container.root, packages: Vec::new(), relations: Vec::new(), files: 0 };
     list.packages.push(json!({
         "SPDXID": EXTENSION,
         "name": order.name,
@@ -91,14 +92,14 @@ pub(super) fn text(
     format!("{value:#}\n").into_bytes()
 }
 
-impl List<'_> {
+impl SpdxDocument<'_> {
     fn relate(&mut self, from: &str, kind: &str, to: &str) {
         let relation = json!({"spdxElementId": from, "relationshipType": kind, "relatedSpdxElement": to});
         self.relations.push(relation);
     }
 
     fn file(&mut self, of: &str, path: &str, licence: &str) {
-        let Some(bytes) = self.container.get(path).and_then(Entry::memory) else { return };
+        let Some(bytes) = self.container.get(path).and_then(TreeEntry::memory) else { return };
         let id = format!("SPDXRef-File-{}", self.files);
         self.packages.push(json!({
             "SPDXID": id,
@@ -106,7 +107,7 @@ impl List<'_> {
             "packageFileName": format!("/{path}"),
             "downloadLocation": UNKNOWN,
             "filesAnalyzed": false,
-            "checksums": [{"algorithm": "SHA256", "checksumValue": Digest::of(bytes).hex()}],
+            "checksums": [{"algorithm": "SHA256", "checksumValue": Digest::of_bytes(bytes).hex()}],
             "licenseConcluded": UNKNOWN,
             "licenseDeclared": licence,
             "copyrightText": UNKNOWN,
@@ -118,8 +119,9 @@ impl List<'_> {
 }
 
 /// The sum of all files and their names.
-fn sum(tree: &Root) -> Digest {
-    let line = |(path, entry): (&str, &Entry)| Some(format!("{path}\0{}\n", Digest::of(entry.memory()?)));
+fn sum(tree: &FileTree) -> Digest {
+    let line =
+        |(path, entry): (&str, &TreeEntry)| Some(format!("{path}\0{}\n", Digest::of_bytes(entry.memory()?)));
     let lines: String = tree.iter().filter_map(line).collect();
-    Digest::of(lines.as_bytes())
+    Digest::of_bytes(lines.as_bytes())
 }

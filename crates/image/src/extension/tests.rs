@@ -1,7 +1,7 @@
 use serde_json::Value;
 
 use super::*;
-use crate::oci::{Kind, Memory};
+use crate::oci::{EntryKind, MemoryStore};
 
 use ichor_testbed::elf as elf_file;
 
@@ -10,39 +10,48 @@ use elf_file::{AMD64, ARM64, elf};
 const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
 
 /// A small system with BIRD, merged as Debian is.
-fn input() -> Root {
-    let mut root = Root::default();
+fn input() -> FileTree {
+    let mut root = FileTree::default();
     for (link, folder) in [("lib", "usr/lib"), ("lib64", "usr/lib64"), ("sbin", "usr/sbin")] {
-        root.put(folder, Entry::folder());
-        root.put(link, Entry::link(folder));
+        root.put(folder, TreeEntry::folder());
+        root.put(link, TreeEntry::link(folder));
     }
-    let library = |needed: &[&str]| Entry::file(0o644, elf(AMD64, None, needed, None));
+    let library = |needed: &[&str]| TreeEntry::file(0o644, elf(AMD64, None, needed, None));
     let triple = "usr/lib/x86_64-linux-gnu";
-    root.put("usr/lib64/ld-linux-x86-64.so.2", Entry::link("../lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"));
+    root.put(
+        "usr/lib64/ld-linux-x86-64.so.2",
+        TreeEntry::link("../lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"),
+    );
     root.put(&format!("{triple}/ld-linux-x86-64.so.2"), library(&[]));
     root.put(&format!("{triple}/libc.so.6"), library(&["ld-linux-x86-64.so.2"]));
-    root.put(&format!("{triple}/libreadline.so.8"), Entry::link("libreadline.so.8.2"));
+    root.put(&format!("{triple}/libreadline.so.8"), TreeEntry::link("libreadline.so.8.2"));
     root.put(&format!("{triple}/libreadline.so.8.2"), library(&["libtinfo.so.6", "libc.so.6"]));
     root.put(&format!("{triple}/libtinfo.so.6"), library(&["libc.so.6"]));
     root.put(&format!("{triple}/libunused.so.1"), library(&[]));
-    root.put("usr/bin/sh", Entry::file(0o755, elf(AMD64, Some(LOADER), &["libc.so.6"], None)));
-    let program = |needed: &[&str]| Entry::file(0o4755, elf(AMD64, Some(LOADER), needed, None));
+    root.put("usr/bin/sh", TreeEntry::file(0o755, elf(AMD64, Some(LOADER), &["libc.so.6"], None)));
+    let program = |needed: &[&str]| TreeEntry::file(0o4755, elf(AMD64, Some(LOADER), needed, None));
     root.put("usr/sbin/bird", program(&["libc.so.6"]));
     root.put("usr/sbin/birdc", program(&["libreadline.so.8", "libc.so.6"]));
-    root.put("usr/share/doc/bird2/copyright", Entry::file(0o644, b"see /usr/share/common-licenses/GPL-2."));
-    root.put("usr/share/common-licenses/GPL-2", Entry::file(0o644, b"GPL"));
+    root.put(
+        "usr/share/doc/bird2/copyright",
+        TreeEntry::file(0o644, b"see /usr/share/common-licenses/GPL-2."),
+    );
+    root.put("usr/share/common-licenses/GPL-2", TreeEntry::file(0o644, b"GPL"));
     let status =
         "Package: bird2\nVersion: 2.17.1-1\nArchitecture: amd64\n\nPackage: libc6\nVersion: 2.41-1\n";
-    root.put("var/lib/dpkg/status", Entry::file(0o644, status.as_bytes()));
-    root.put("var/lib/dpkg/info/bird2.list", Entry::file(0o644, b"/usr/sbin/bird\n/usr/sbin/birdc\n"));
+    root.put("var/lib/dpkg/status", TreeEntry::file(0o644, status.as_bytes()));
+    root.put("var/lib/dpkg/info/bird2.list", TreeEntry::file(0o644, b"/usr/sbin/bird\n/usr/sbin/birdc\n"));
     let libc = b"/lib/x86_64-linux-gnu/libc.so.6\n/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2\n";
-    root.put("var/lib/dpkg/info/libc6.list", Entry::file(0o644, libc));
+    root.put("var/lib/dpkg/info/libc6.list", TreeEntry::file(0o644, libc));
     root
 }
 
-fn made_of(input: &Root, change: impl FnOnce(&mut Order<'_>)) -> Result<Extension, MakeError> {
+fn made_of(
+    input: &FileTree,
+    change: impl FnOnce(&mut ExtensionRequest<'_>),
+) -> Result<BuiltExtension, ExtensionBuildError> {
     let agent = elf(AMD64, None, &[], None);
-    let mut order = Order {
+    let mut order = ExtensionRequest {
         backend: Backend::Bird,
         arch: Arch::Amd64,
         name: "bird",
@@ -54,16 +63,16 @@ fn made_of(input: &Root, change: impl FnOnce(&mut Order<'_>)) -> Result<Extensio
         created: Moment::from_unix(0).unwrap(),
     };
     change(&mut order);
-    make(&order)
+    build_extension(&order)
 }
 
-fn text(tree: &Root, path: &str) -> String {
+fn text(tree: &FileTree, path: &str) -> String {
     let bytes = tree.read(path).unwrap_or_else(|| panic!("no {path}"));
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 #[test]
-fn programs_say_what_they_need() {
+fn elf_headers_list_loader_and_libraries() {
     let read =
         Elf::read(&elf(ARM64, Some("/lib/ld.so"), &["liba.so", "libb.so"], Some("/a:$ORIGIN"))).unwrap();
 
@@ -73,10 +82,11 @@ fn programs_say_what_they_need() {
 }
 
 #[test]
-fn the_container_has_what_the_daemon_needs_and_nothing_else() {
+fn the_container_has_only_the_files_that_the_daemon_needs() {
     let extension = made_of(&input(), |_| {}).unwrap();
 
-    let files = extension.tree.iter().filter(|(_, entry)| entry.kind != Kind::Folder).map(|(path, _)| path);
+    let files =
+        extension.tree.iter().filter(|(_, entry)| entry.kind != EntryKind::Folder).map(|(path, _)| path);
     let inside: Vec<_> =
         files.filter_map(|path| path.strip_prefix("rootfs/usr/local/lib/containers/bird/")).collect();
     assert_eq!(
@@ -106,7 +116,7 @@ fn the_container_has_what_the_daemon_needs_and_nothing_else() {
 }
 
 #[test]
-fn the_agent_is_told_the_release_of_the_daemon_and_not_that_of_the_extension() {
+fn the_release_file_contains_the_version_of_the_daemon() {
     let path = "rootfs/usr/local/lib/containers/bird/etc/ichor/release";
     let mut unknown = input();
     unknown.remove("var");
@@ -119,16 +129,16 @@ fn the_agent_is_told_the_release_of_the_daemon_and_not_that_of_the_extension() {
 }
 
 #[test]
-fn what_is_made_is_always_the_same() {
+fn builds_are_reproducible() {
     let (one, two) = (made_of(&input(), |_| {}).unwrap(), made_of(&input(), |_| {}).unwrap());
 
     assert_eq!(one.tree, two.tree);
-    let layer = |tree: &Root| crate::oci::layer(tree, &mut Memory::default()).unwrap().content;
+    let layer = |tree: &FileTree| crate::oci::layer(tree, &mut MemoryStore::default()).unwrap().content;
     assert_eq!(layer(&one.tree), layer(&two.tree));
 }
 
 #[test]
-fn it_waits_for_nothing_that_comes_with_an_installation() {
+fn the_service_does_not_depend_on_an_installation() {
     let path = "rootfs/usr/local/etc/containers/bird.yaml";
     let waiting = text(&made_of(&input(), |_| {}).unwrap().tree, path);
     let starting = text(&made_of(&input(), |order| order.waits = false).unwrap().tree, path);
@@ -141,7 +151,7 @@ fn it_waits_for_nothing_that_comes_with_an_installation() {
 }
 
 #[test]
-fn licences_and_the_way_to_the_sources_are_in_it() {
+fn licences_and_source_locations_are_included() {
     let extension = made_of(&input(), |_| {}).unwrap();
 
     let folder = "rootfs/usr/local/share/doc/bird";
@@ -154,7 +164,7 @@ fn licences_and_the_way_to_the_sources_are_in_it() {
 }
 
 #[test]
-fn the_list_of_parts_names_every_file_once() {
+fn the_sbom_lists_every_file_once() {
     let extension = made_of(&input(), |_| {}).unwrap();
 
     let list: Value = serde_json::from_slice(&extension.sbom).unwrap();
@@ -180,18 +190,18 @@ fn the_list_of_parts_names_every_file_once() {
 }
 
 #[test]
-fn parts_are_everything() {
+fn component_sizes_add_up_to_the_extension() {
     let extension = made_of(&input(), |_| {}).unwrap();
 
-    let all = extension.tree.iter().filter(|(_, entry)| matches!(entry.kind, Kind::File(_))).count();
+    let all = extension.tree.iter().filter(|(_, entry)| matches!(entry.kind, EntryKind::File(_))).count();
     let counts: Vec<_> = extension.parts.iter().map(|part| (part.share.word(), part.files)).collect();
     assert_eq!(counts, [("agent", 1), ("daemons", 2), ("libraries", 4), ("data", 4), ("documents", 6)]);
     assert_eq!(extension.parts.iter().map(|part| part.files).sum::<usize>(), all);
 }
 
 #[test]
-fn what_is_missing_is_named_with_who_needs_it() {
-    let refused = |input: &Root| made_of(input, |_| {}).unwrap_err().to_string();
+fn missing_libraries_are_reported_with_their_users() {
+    let refused = |input: &FileTree| made_of(input, |_| {}).unwrap_err().to_string();
     let mut root = input();
     root.remove("usr/lib/x86_64-linux-gnu/libtinfo.so.6");
     assert!(
@@ -200,48 +210,49 @@ fn what_is_missing_is_named_with_who_needs_it() {
 
     let mut root = input();
     root.remove("usr/lib64/ld-linux-x86-64.so.2");
-    assert!(refused(&root).contains("/lib64/ld-linux-x86-64.so.2, which /usr/sbin/bird needs"));
+    assert!(refused(&root).contains("/lib64/ld-linux-x86-64.so.2 (needed by /usr/sbin/bird)"));
 
     let mut root = input();
     root.remove("usr/sbin/birdc");
-    assert!(refused(&root).contains("birdc not in a test"));
+    assert!(refused(&root).contains("birdc not found in a test"));
 
     let mut root = input();
-    root.put("usr/sbin/birdc", Entry::file(0o755, b"#!/bin/sh"));
+    root.put("usr/sbin/birdc", TreeEntry::file(0o755, b"#!/bin/sh"));
     assert!(refused(&root).contains("cannot use /usr/sbin/birdc"));
 
     let mut root = input();
-    root.put("usr/sbin/birdc", Entry::file(0o755, elf(ARM64, None, &[], None)));
-    assert!(refused(&root).contains("is for arm64 machines, and the extension for amd64"));
+    root.put("usr/sbin/birdc", TreeEntry::file(0o755, elf(ARM64, None, &[], None)));
+    assert!(refused(&root).contains("is for arm64, but the extension is for amd64"));
 }
 
 #[test]
-fn orders_that_cannot_be_are_refused() {
-    let refused = |change: fn(&mut Order<'_>)| made_of(&input(), change).unwrap_err().to_string();
+fn invalid_requests_are_rejected() {
+    let refused = |change: fn(&mut ExtensionRequest<'_>)| made_of(&input(), change).unwrap_err().to_string();
     assert!(refused(|order| order.backend = Backend::Native).contains("needs no extension"));
-    assert!(refused(|order| order.name = "../bird").contains("no name of a service"));
-    assert!(refused(|order| order.name = "").contains("no name of a service"));
-    assert!(refused(|order| order.version = Some("a b")).contains("no version"));
+    assert!(refused(|order| order.name = "../bird").contains("not a service name"));
+    assert!(refused(|order| order.name = "").contains("not a service name"));
+    assert!(refused(|order| order.version = Some("a b")).contains("not a version"));
     assert!(refused(|order| order.agent = b"#!").contains("cannot use the agent"));
-    assert!(refused(|order| order.arch = Arch::Arm64).contains("for amd64 machines"));
+    assert!(refused(|order| order.arch = Arch::Arm64).contains("for amd64"));
     let dynamic = elf(AMD64, Some(LOADER), &["libc.so.6"], None);
     let mut root = input();
     root.remove("var");
     assert!(made_of(&root, |_| {}).unwrap_err().to_string().contains("--version"));
-    let agent = |order: &Order<'_>| make(&Order { agent: &dynamic, ..*order });
+    let agent =
+        |order: &ExtensionRequest<'_>| build_extension(&ExtensionRequest { agent: &dynamic, ..*order });
     let mut said = String::new();
     let _ = made_of(&input(), |order| said = agent(order).unwrap_err().to_string());
-    assert!(said.contains("build it static"), "{said}");
+    assert!(said.contains("link it statically"), "{said}");
 }
 
 #[test]
-fn libraries_are_found_as_the_loader_finds_them() {
+fn libraries_are_found_in_the_search_order_of_the_loader() {
     let mut root = input();
     let birdc = elf(AMD64, Some(LOADER), &["libown.so", "libc.so.6"], Some("$ORIGIN/../lib/bird:/opt/none"));
-    root.put("usr/sbin/birdc", Entry::file(0o755, birdc));
-    root.put("usr/lib/x86_64-linux-gnu/libown.so", Entry::file(0o644, elf(AMD64, None, &[], None)));
-    root.put("usr/lib/bird/libown.so", Entry::file(0o644, elf(AMD64, None, &["libconf.so"], None)));
-    root.put("opt/lib/libconf.so", Entry::file(0o644, elf(AMD64, None, &[], None)));
+    root.put("usr/sbin/birdc", TreeEntry::file(0o755, birdc));
+    root.put("usr/lib/x86_64-linux-gnu/libown.so", TreeEntry::file(0o644, elf(AMD64, None, &[], None)));
+    root.put("usr/lib/bird/libown.so", TreeEntry::file(0o644, elf(AMD64, None, &["libconf.so"], None)));
+    root.put("opt/lib/libconf.so", TreeEntry::file(0o644, elf(AMD64, None, &[], None)));
 
     let missing = made_of(&root, |_| {}).unwrap_err().to_string();
     assert!(
@@ -249,8 +260,8 @@ fn libraries_are_found_as_the_loader_finds_them() {
         "without glibc's list its folders are not looked into: {missing}"
     );
 
-    root.put("etc/ld.so.conf.d/opt.conf", Entry::file(0o644, b"# ours\n/opt/lib\n"));
-    root.put("etc/ld.so.cache", Entry::file(0o644, b"list"));
+    root.put("etc/ld.so.conf.d/opt.conf", TreeEntry::file(0o644, b"# ours\n/opt/lib\n"));
+    root.put("etc/ld.so.cache", TreeEntry::file(0o644, b"list"));
     let extension = made_of(&root, |_| {}).unwrap();
 
     let folder = "rootfs/usr/local/lib/containers/bird";
@@ -265,7 +276,7 @@ fn libraries_are_found_as_the_loader_finds_them() {
 }
 
 #[test]
-fn programs_elsewhere_have_a_link_where_the_agent_looks() {
+fn programs_in_other_folders_get_a_link_for_the_agent() {
     let mut root = input();
     let moved = root.get("usr/sbin/bird").unwrap().clone();
     root.remove("usr/sbin/bird");
@@ -274,5 +285,5 @@ fn programs_elsewhere_have_a_link_where_the_agent_looks() {
     let extension = made_of(&root, |order| order.version = Some("2")).unwrap();
 
     let link = extension.tree.get("rootfs/usr/local/lib/containers/bird/usr/sbin/bird").unwrap();
-    assert_eq!(link.kind, Kind::Link("/usr/local/sbin/bird".to_owned()));
+    assert_eq!(link.kind, EntryKind::Link("/usr/local/sbin/bird".to_owned()));
 }

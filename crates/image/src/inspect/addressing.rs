@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::platform::Boot;
-use super::{Inspection, Outcome};
+use super::platform::BootContext;
+use super::{BootOutcome, Inspection};
 use crate::inspect::rules;
 use ichor_talos::command_line::CommandLine;
 use ichor_talos::config::{Config, Document};
@@ -18,18 +18,18 @@ use ichor_talos::{document, kind};
 
 /// An address of a machine, or a way to get one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Addressing {
+pub struct AddressAssignment {
     /// The link.
     pub link: String,
     /// An address with its prefix length, or the operator that asks for one: `dhcp4`, `dhcp6` or `vip`.
     pub address: String,
     /// Who says so.
-    pub by: By,
+    pub by: AddressOrigin,
 }
 
 /// Who says what addresses a machine has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum AddressOrigin {
     /// The kernel command line.
     CommandLine,
     /// The platform.
@@ -40,14 +40,14 @@ pub enum By {
     Default,
 }
 
-impl By {
+impl AddressOrigin {
     /// Who it is, in words.
     pub fn word(self) -> &'static str {
         match self {
-            By::CommandLine => "command line",
-            By::Platform => "platform",
-            By::Configuration => "configuration",
-            By::Default => "default",
+            AddressOrigin::CommandLine => "command line",
+            AddressOrigin::Platform => "platform",
+            AddressOrigin::Configuration => "configuration",
+            AddressOrigin::Default => "default",
         }
     }
 }
@@ -55,7 +55,7 @@ impl By {
 /// The operators that get addresses.
 const OPERATORS: [&str; 3] = ["dhcp4", "dhcp6", "vip"];
 
-impl Addressing {
+impl AddressAssignment {
     /// Whether it is a way to get an address, and none itself.
     pub fn is_operator(&self) -> bool {
         OPERATORS.contains(&self.address.as_str())
@@ -64,14 +64,14 @@ impl Addressing {
 
 /// What is found, and the links that somebody says something of.
 #[derive(Default)]
-struct Finder {
-    found: Vec<Addressing>,
+struct AddressFinder {
+    found: Vec<AddressAssignment>,
     links: BTreeSet<String>,
 }
 
-impl Finder {
-    fn add(&mut self, link: &str, address: impl Into<String>, by: By) {
-        self.found.push(Addressing { link: link.to_owned(), address: address.into(), by });
+impl AddressFinder {
+    fn add(&mut self, link: &str, address: impl Into<String>, by: AddressOrigin) {
+        self.found.push(AddressAssignment { link: link.to_owned(), address: address.into(), by });
     }
 
     fn configured(&mut self, link: &str) {
@@ -80,10 +80,10 @@ impl Finder {
 }
 
 /// Finds what addresses the machine will have.
-pub(super) fn find(boot: &Boot<'_>, inspection: &mut Inspection) {
-    let mut finder = Finder::default();
+pub(super) fn find_addresses(boot: &BootContext<'_>, inspection: &mut Inspection) {
+    let mut finder = AddressFinder::default();
     if let Err(error) = of_command_line(boot, &mut finder, inspection) {
-        inspection.mistake(&rules::IP, format!("Talos passes over `ip=` and all after it: {error}"));
+        inspection.mistake(&rules::IP, format!("Talos ignores this `ip=` and all later ones: {error}"));
     }
     of_platform(inspection, &mut finder);
     if let Some(config) = inspection.effective() {
@@ -95,13 +95,13 @@ pub(super) fn find(boot: &Boot<'_>, inspection: &mut Inspection) {
     }
     for link in boot.machine.links.iter().filter(|_| by_default) {
         if !finder.links.contains(&link.name) {
-            finder.add(&link.name, "dhcp4", By::Default);
+            finder.add(&link.name, "dhcp4", AddressOrigin::Default);
         }
     }
-    let somebody_answers = [Outcome::Boots, Outcome::Maintenance].contains(&inspection.outcome());
+    let somebody_answers = [BootOutcome::Boots, BootOutcome::Maintenance].contains(&inspection.outcome());
     let has_any = finder.found.iter().any(|found| found.address != "vip");
     if somebody_answers && !has_any && (!by_default || !boot.machine.links.is_empty()) {
-        let message = "no link of the machine has an address or asks for one: nobody reaches it";
+        let message = "no link of the machine has an address or DHCP: the machine is unreachable";
         inspection.mistake(&rules::NO_ADDRESS, message);
     }
     inspection.addressing = finder.found;
@@ -117,21 +117,21 @@ fn asks_by_default(config: &Config) -> bool {
     !config.documents.iter().any(ends_it)
 }
 
-fn of_platform(inspection: &Inspection, finder: &mut Finder) {
+fn of_platform(inspection: &Inspection, finder: &mut AddressFinder) {
     let Some(network) = &inspection.network else { return };
     let text = |item: &Value, key: &str| item[key].as_str().unwrap_or_default().to_owned();
     for (_, item) in document::items(network, "/addresses") {
-        finder.add(&text(item, "linkName"), text(item, "address"), By::Platform);
+        finder.add(&text(item, "linkName"), text(item, "address"), AddressOrigin::Platform);
     }
     for (_, item) in document::items(network, "/operators") {
-        finder.add(&text(item, "linkName"), text(item, "operator"), By::Platform);
+        finder.add(&text(item, "linkName"), text(item, "operator"), AddressOrigin::Platform);
     }
     for (_, item) in document::items(network, "/links") {
         finder.configured(&text(item, "name"));
     }
 }
 
-fn of_config(config: &Config, links: &[Link], finder: &mut Finder) {
+fn of_config(config: &Config, links: &[Link], finder: &mut AddressFinder) {
     for document in &config.documents {
         match document.kind.map(|kind| kind.name) {
             None => {
@@ -139,11 +139,11 @@ fn of_config(config: &Config, links: &[Link], finder: &mut Finder) {
                     of_interface(interface, links, finder);
                 }
             }
-            Some("DHCPv4Config") => finder.add(document.name(), "dhcp4", By::Configuration),
-            Some("DHCPv6Config") => finder.add(document.name(), "dhcp6", By::Configuration),
+            Some("DHCPv4Config") => finder.add(document.name(), "dhcp4", AddressOrigin::Configuration),
+            Some("DHCPv6Config") => finder.add(document.name(), "dhcp6", AddressOrigin::Configuration),
             Some("Layer2VIPConfig" | "HCloudVIPConfig") => {
                 let link = document.value["link"].as_str().unwrap_or_default();
-                finder.add(link, "vip", By::Configuration);
+                finder.add(link, "vip", AddressOrigin::Configuration);
             }
             Some(name) if kind::is_of_links(name) => {
                 of_link(document.name(), &document.value, finder);
@@ -157,16 +157,16 @@ fn of_config(config: &Config, links: &[Link], finder: &mut Finder) {
 }
 
 /// A link of a document of its own.
-fn of_link(name: &str, value: &Value, finder: &mut Finder) {
+fn of_link(name: &str, value: &Value, finder: &mut AddressFinder) {
     finder.configured(name);
     for (_, item) in document::items(value, "/addresses") {
         let address = item.as_str().or_else(|| item["address"].as_str());
-        finder.add(name, address.unwrap_or_default(), By::Configuration);
+        finder.add(name, address.unwrap_or_default(), AddressOrigin::Configuration);
     }
 }
 
 /// A link of `machine.network.interfaces`.
-fn of_interface(interface: &Value, links: &[Link], finder: &mut Finder) {
+fn of_interface(interface: &Value, links: &[Link], finder: &mut AddressFinder) {
     let name = interface_name(interface, links);
     if interface["ignore"] == true {
         finder.configured(&name);
@@ -178,22 +178,22 @@ fn of_interface(interface: &Value, links: &[Link], finder: &mut Finder) {
     }
 }
 
-fn of_old_link(name: &str, value: &Value, finder: &mut Finder) {
+fn of_old_link(name: &str, value: &Value, finder: &mut AddressFinder) {
     finder.configured(name);
     let single = value["cidr"].as_str();
     for address in single.into_iter().chain(document::texts(value, "/addresses")) {
-        finder.add(name, whole_prefix(address), By::Configuration);
+        finder.add(name, whole_prefix(address), AddressOrigin::Configuration);
     }
     if value["dhcp"] == true {
         let wants = |family: &str, usual: bool| value["dhcpOptions"][family].as_bool().unwrap_or(usual);
         for (family, operator, usual) in [("ipv4", "dhcp4", true), ("ipv6", "dhcp6", false)] {
             if wants(family, usual) {
-                finder.add(name, operator, By::Configuration);
+                finder.add(name, operator, AddressOrigin::Configuration);
             }
         }
     }
     if value["vip"]["ip"].is_string() {
-        finder.add(name, "vip", By::Configuration);
+        finder.add(name, "vip", AddressOrigin::Configuration);
     }
 }
 
@@ -232,8 +232,8 @@ enum IpArgumentError {
 
 /// `ip=`, in each of its forms. Talos stops at the first that it cannot read.
 fn of_command_line(
-    boot: &Boot<'_>,
-    finder: &mut Finder,
+    boot: &BootContext<'_>,
+    finder: &mut AddressFinder,
     inspection: &mut Inspection,
 ) -> Result<(), IpArgumentError> {
     for value in boot.line.all("ip") {
@@ -242,7 +242,7 @@ fn of_command_line(
             ["dhcp"] => {}
             [link, "dhcp"] => {
                 finder.configured(link);
-                finder.add(link, "dhcp4", By::CommandLine);
+                finder.add(link, "dhcp4", AddressOrigin::CommandLine);
             }
             fields => of_fields(fields, boot, finder, inspection)?,
         }
@@ -253,8 +253,8 @@ fn of_command_line(
 /// `client:server:gateway:netmask:hostname:device:autoconf:dns0:dns1:ntp0`
 fn of_fields(
     fields: &[&str],
-    boot: &Boot<'_>,
-    finder: &mut Finder,
+    boot: &BootContext<'_>,
+    finder: &mut AddressFinder,
     inspection: &mut Inspection,
 ) -> Result<(), IpArgumentError> {
     let field = |nth: usize| fields.get(nth).copied().filter(|field| !field.is_empty());
@@ -278,10 +278,10 @@ fn of_fields(
     finder.configured(link);
     if let Some(client) = client {
         let whole = if client.contains(':') { 128 } else { 32 };
-        finder.add(link, format!("{client}/{}", length.unwrap_or(whole)), By::CommandLine);
+        finder.add(link, format!("{client}/{}", length.unwrap_or(whole)), AddressOrigin::CommandLine);
     }
     if field(6) == Some("dhcp") {
-        finder.add(link, "dhcp4", By::CommandLine);
+        finder.add(link, "dhcp4", AddressOrigin::CommandLine);
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 //!
 //! Talos boots from unified kernel images in `EFI/Linux`, or by GRUB. Entries of systemd-boot are for those who make their own.
 
-use crate::media::{Entry, FileSystem, Image, ReadError, uki};
+use crate::media::{DirectoryEntry, FileSystem, Image, ImageError, uki};
 
 /// Where kernel images are, and entries.
 const KERNELS: &str = "EFI/Linux";
@@ -16,7 +16,7 @@ const MOST: usize = 64;
 const LONGEST: u64 = 64 << 10;
 
 /// The command lines of a volume with the files they are in, the one that is booted first.
-pub(super) fn find_in(found: &FileSystem, image: &dyn Image) -> Result<Vec<(String, String)>, ReadError> {
+pub(super) fn find_in(found: &FileSystem, image: &dyn Image) -> Result<Vec<(String, String)>, ImageError> {
     let mut lines = Vec::new();
     for (path, entry) in kernels(found, image)? {
         if let Some(line) = uki::command_line(&found.file(image, &entry)?)? {
@@ -24,13 +24,13 @@ pub(super) fn find_in(found: &FileSystem, image: &dyn Image) -> Result<Vec<(Stri
         }
     }
     for (path, entry) in folder(found, image, ENTRIES, ".conf")? {
-        if let Some(line) = text(found, image, &entry)?.as_deref().and_then(options) {
+        if let Some(line) = text(found, image, &entry)?.as_deref().and_then(loader_entry_options) {
             lines.push((path, line));
         }
     }
     for path in GRUB {
-        if let Some(entry) = found.at(image, path)?
-            && let Some(line) = text(found, image, &entry)?.as_deref().and_then(grub)
+        if let Some(entry) = found.find_path(image, path)?
+            && let Some(line) = text(found, image, &entry)?.as_deref().and_then(grub_command_line)
         {
             lines.push((path.to_owned(), line));
         }
@@ -39,12 +39,15 @@ pub(super) fn find_in(found: &FileSystem, image: &dyn Image) -> Result<Vec<(Stri
 }
 
 /// The kernel images of a volume, the one that is booted first.
-pub(super) fn kernels(found: &FileSystem, image: &dyn Image) -> Result<Vec<(String, Entry)>, ReadError> {
+pub(super) fn kernels(
+    found: &FileSystem,
+    image: &dyn Image,
+) -> Result<Vec<(String, DirectoryEntry)>, ImageError> {
     folder(found, image, KERNELS, ".efi")
 }
 
 /// What a file says; none where it is too long for a menu.
-fn text(found: &FileSystem, image: &dyn Image, entry: &Entry) -> Result<Option<String>, ReadError> {
+fn text(found: &FileSystem, image: &dyn Image, entry: &DirectoryEntry) -> Result<Option<String>, ImageError> {
     if entry.folder || entry.length > LONGEST {
         return Ok(None);
     }
@@ -57,8 +60,8 @@ fn folder(
     image: &dyn Image,
     path: &str,
     end: &str,
-) -> Result<Vec<(String, Entry)>, ReadError> {
-    let Some(folder) = found.at(image, path)? else { return Ok(Vec::new()) };
+) -> Result<Vec<(String, DirectoryEntry)>, ImageError> {
+    let Some(folder) = found.find_path(image, path)? else { return Ok(Vec::new()) };
     let mut files = found.list(image, &folder)?;
     files.retain(|entry| !entry.folder && entry.name.to_lowercase().ends_with(end));
     files.sort_by_key(|entry| std::cmp::Reverse(numbers(&entry.name)));
@@ -72,15 +75,15 @@ fn numbers(name: &str) -> Vec<u64> {
     parts.map(|part| part.parse().unwrap_or(u64::MAX)).collect()
 }
 
-/// The command line of an entry of systemd-boot: its `options`, joined.
-fn options(text: &str) -> Option<String> {
+/// The command line of an entry of systemd-boot: its `loader_entry_options`, joined.
+fn loader_entry_options(text: &str) -> Option<String> {
     let lines = text.lines().filter_map(|line| line.trim().strip_prefix("options"));
     let options: Vec<&str> = lines.filter(|rest| rest.starts_with([' ', '\t'])).map(str::trim).collect();
     (!options.is_empty()).then(|| options.join(" "))
 }
 
 /// The command line of the first `linux` line of GRUB: all after the kernel, without the backslashes that Talos writes.
-fn grub(text: &str) -> Option<String> {
+fn grub_command_line(text: &str) -> Option<String> {
     let mut lines = text.lines().filter_map(|line| {
         let (command, rest) = line.trim().split_once(char::is_whitespace)?;
         ["linux", "linuxefi"].contains(&command).then(|| rest.trim_start())
@@ -103,14 +106,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn grub_and_systemd_boot_say_what_they_boot_with() {
+    fn command_lines_are_read_from_grub_and_systemd_boot_entries() {
         let menu = "set default=0\nmenuentry \"Talos ISO\" {\n\tlinux /boot/vmlinuz talos.platform=metal talos.config=http://a/?m=\\$\\{mac\\}\n\
                     \tinitrd /boot/initramfs.xz\n}\nmenuentry \"Reset\" { linux /boot/vmlinuz other }\n";
         let entry = "title Talos\nlinux /vmlinuz\noptions talos.platform=metal\noptions   quiet\noptionsx\n";
 
-        assert_eq!(grub(menu).unwrap(), "talos.platform=metal talos.config=http://a/?m=${mac}");
-        assert_eq!(options(entry).unwrap(), "talos.platform=metal quiet");
-        assert_eq!((grub("linux"), options("title a")), (None, None));
+        assert_eq!(grub_command_line(menu).unwrap(), "talos.platform=metal talos.config=http://a/?m=${mac}");
+        assert_eq!(loader_entry_options(entry).unwrap(), "talos.platform=metal quiet");
+        assert_eq!((grub_command_line("linux"), loader_entry_options("title a")), (None, None));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! What a kernel command line says of the machine.
 
-use super::media::mode;
-use super::platform::Boot;
-use super::verdict::config_source;
-use super::{Inspection, Verdict};
+use super::config_source::add_config_source;
+use super::media::validation_mode;
+use super::platform::BootContext;
+use super::{ConfigSourceResult, Inspection};
 use crate::inspect::rules;
 use ichor_talos::command_line::{CommandLine, INLINE, LONGEST};
 
@@ -35,15 +35,14 @@ const PLATFORMS: [&str; 20] = [
 pub(super) fn platform(line: &CommandLine, inspection: &mut Inspection) {
     if line.length() > LONGEST {
         let message = format!(
-            "the command line has {} bytes, and a kernel on x86 cuts it at {LONGEST} without a word: what is beyond is not \
-             looked at",
+            "the command line has {} bytes; an x86 kernel silently truncates it to {LONGEST}",
             line.length()
         );
         inspection.mistake(&rules::COMMAND_LINE_LONG, message);
     }
     match line.first("talos.platform") {
         None | Some("") => {
-            let message = "there is no talos.platform: Talos does not start without it";
+            let message = "talos.platform is missing: Talos does not start without it";
             inspection.mistake(&rules::NO_PLATFORM, message);
         }
         Some(name) if PLATFORMS.contains(&name) => {
@@ -51,35 +50,35 @@ pub(super) fn platform(line: &CommandLine, inspection: &mut Inspection) {
             name.clone_into(&mut inspection.platform);
         }
         Some(name) => {
-            let message = format!("Talos knows no platform `{name}`, and does not start");
+            let message = format!("unknown platform `{name}`: Talos does not start");
             inspection.mistake(&rules::PLATFORM_UNKNOWN, message);
         }
     }
     if let Some(name) = line.first("talos.hostname") {
-        inspection.find("talos.hostname", name.len(), "the hostname, unless anything else has one");
+        inspection.find("talos.hostname", name.len(), "the hostname, unless another source sets one");
         inspection.command_line_hostname = Some(name.to_owned()).filter(|name| !name.is_empty());
     }
 }
 
 /// The configuration that a parameter carries.
-pub(super) fn inline(boot: &Boot<'_>, key: &str, inspection: &mut Inspection) {
+pub(super) fn add_inline_config(boot: &BootContext<'_>, key: &str, inspection: &mut Inspection) {
     let Some(unpacked) = boot.line.inline(key) else {
-        config_source(key, key, Verdict::Nothing, inspection);
+        add_config_source(key, key, ConfigSourceResult::Nothing, inspection);
         return;
     };
     inspection.find(key, boot.line.all(key).map(str::len).sum(), "a configuration, in base64 of zstd");
     let verdict = match unpacked {
-        Ok(bytes) => Verdict::of(&bytes, &boot.machine.talos, mode(inspection)),
-        Err(error) => Verdict::Refused(vec![error.to_string()]),
+        Ok(bytes) => ConfigSourceResult::of(&bytes, &boot.machine.talos, validation_mode(inspection)),
+        Err(error) => ConfigSourceResult::Refused(vec![error.to_string()]),
     };
-    config_source(key, key, verdict, inspection);
+    add_config_source(key, key, verdict, inspection);
 }
 
 /// Parameters that hold configurations or META values, of which nothing is shown.
 const HIDDEN: [&str; 3] = [INLINE[0], INLINE[1], "talos.environment"];
 
 /// The parameters of a line without secrets: configurations are hidden, and so is what an address asks for, or who asks.
-pub(super) fn shown(line: &str) -> Vec<String> {
+pub(super) fn redact_arguments(line: &str) -> Vec<String> {
     let shown = |word: &str| match word.split_once('=') {
         Some((key, _)) if HIDDEN.contains(&key) => format!("{key}=***"),
         Some((key, value)) if value.contains("://") => format!("{key}={}", address(value)),
@@ -105,7 +104,7 @@ mod tests {
         let line = "talos.platform=metal  console=tty0 quiet talos.config=https://me:hunter2@a/c.yaml?token=hunter2 \
                     siderolink.api=grpc://a:8080?jointoken=hunter2 talos.config.inline=hunter2 talos.environment=A=hunter2";
 
-        let shown = shown(line).join(" ");
+        let shown = redact_arguments(line).join(" ");
 
         assert_eq!(
             shown,

@@ -1,11 +1,14 @@
 //! Media out of an image: a CD, a stick, a disk, a disk inside of a qcow2 image, or a kernel image.
 
-use super::carrier::SHORTEST;
-use super::{Carrier, Found, Media, boot_entry};
+use super::config_volume::SHORTEST;
+use super::{BootMedia, ConfigVolume, MediaItem, boot_entry};
 use crate::build::initramfs;
 use crate::inspect::rules;
-use crate::media::{FileSystem, Image, Kind, Partition, Partitions, Qcow2, ReadError, Scheme, Window, uki};
-use crate::oci::Spool;
+use crate::media::{
+    FileSystem, FileSystemType, Image, ImageError, ImageWindow, Partition, PartitionScheme, Partitions,
+    Qcow2, uki,
+};
+use crate::oci::BlobStore;
 use ichor_talos::meta_partition as adv;
 
 /// The partitions of Talos, by their labels.
@@ -16,14 +19,14 @@ const STATE: &str = "STATE";
 const PACKED: [(&[u8], &str); 4] =
     [(b"\x28\xb5\x2f\xfd", "zstd -d"), (b"\x1f\x8b", "gunzip"), (b"\xfd7zXZ\0", "unxz"), (b"BZh", "bunzip2")];
 
-impl Media {
+impl BootMedia {
     /// What is on an image, whatever it is called.
-    pub fn of_image(image: &dyn Image, spool: &mut dyn Spool) -> Result<Self, ReadError> {
+    pub fn of_image(image: &dyn Image, spool: &mut dyn BlobStore) -> Result<Self, ImageError> {
         if let Some(disk) = Qcow2::find_in(image)? {
             let mut media = Self::of_disk(&disk, spool)?;
             media.found.insert(
                 0,
-                Found { name: "qcow2".to_owned(), length: disk.size(), taken_for: "a disk".to_owned() },
+                MediaItem { name: "qcow2".to_owned(), length: disk.size(), taken_for: "a disk".to_owned() },
             );
             return Ok(media);
         }
@@ -36,20 +39,20 @@ impl Media {
         Self::of_disk(image, spool)
     }
 
-    fn of_disk(image: &dyn Image, spool: &mut dyn Spool) -> Result<Self, ReadError> {
+    fn of_disk(image: &dyn Image, spool: &mut dyn BlobStore) -> Result<Self, ImageError> {
         let mut media = Self::default();
         let whole = FileSystem::find_in(image)?;
         if let Some(found) = &whole {
             media.add_volume("the volume", "", found, image, spool)?;
         }
         // A CD may have partitions as well, to be booted from a stick.
-        let has_partitions = whole.as_ref().is_none_or(|found| found.kind == Kind::Iso9660);
+        let has_partitions = whole.as_ref().is_none_or(|found| found.kind == FileSystemType::Iso9660);
         match Partitions::find_in(image)?.filter(|_| has_partitions) {
             Some(partitions) => media.add_partitions(&partitions, whole.is_some(), image, spool)?,
-            None if whole.is_none() && initramfs::is_one(image) => {
+            None if whole.is_none() && initramfs::is_initramfs(image) => {
                 media.add_initramfs("the initramfs", image, spool);
             }
-            None if whole.is_none() => return Err(unknown(image)),
+            None if whole.is_none() => return Err(unsupported_image(image)),
             None => {}
         }
         Ok(media)
@@ -60,8 +63,8 @@ impl Media {
         partitions: &Partitions,
         on_a_cd: bool,
         image: &dyn Image,
-        spool: &mut dyn Spool,
-    ) -> Result<(), ReadError> {
+        spool: &mut dyn BlobStore,
+    ) -> Result<(), ImageError> {
         if !on_a_cd {
             partitions.check()?;
         }
@@ -72,22 +75,21 @@ impl Media {
                 self.add_partition(partition, partition.window(image)?, spool)?;
             }
         }
-        if partitions.scheme == Scheme::Mbr
+        if partitions.scheme == PartitionScheme::Mbr
             && self.carriers.iter().any(|carrier| !carrier.files.is_empty())
             && !on_a_cd
         {
-            let message =
-                "the disk has an MBR, and Talos reads the table of a GPT alone: it may not find the files";
+            let message = "the disk has an MBR, but Talos reads only a GPT: it may not find the files";
             self.mistake(&rules::MBR, message);
         }
         Ok(())
     }
 
     /// Those of a CD are there to be booted from, may be of any form, and may be the CD itself again.
-    fn add_boot_partition(&mut self, partition: &Partition, image: &dyn Image, spool: &mut dyn Spool) {
+    fn add_boot_partition(&mut self, partition: &Partition, image: &dyn Image, spool: &mut dyn BlobStore) {
         let Ok(window) = partition.window(image) else { return };
         if let Ok(Some(found)) = FileSystem::find_in(&window)
-            && found.kind != Kind::Iso9660
+            && found.kind != FileSystemType::Iso9660
             && let Ok(lines) = boot_entry::find_in(&found, &window)
         {
             for (path, line) in lines {
@@ -100,9 +102,9 @@ impl Media {
     fn add_partition(
         &mut self,
         partition: &Partition,
-        window: Window<'_>,
-        spool: &mut dyn Spool,
-    ) -> Result<(), ReadError> {
+        window: ImageWindow<'_>,
+        spool: &mut dyn BlobStore,
+    ) -> Result<(), ImageError> {
         let label = partition.label.as_str();
         let place = match label {
             "" => format!("partition {}", partition.number),
@@ -116,8 +118,8 @@ impl Media {
             }
             (_, Some(found)) => self.add_volume(&place, label, &found, &window, spool),
             (_, None) => {
-                let taken_for = form(&window).unwrap_or("nothing that Talos looks for here");
-                self.found.push(Found {
+                let taken_for = detect_format(&window).unwrap_or("ignored by Talos");
+                self.found.push(MediaItem {
                     name: place,
                     length: window.size(),
                     taken_for: taken_for.to_owned(),
@@ -133,27 +135,25 @@ impl Media {
         partition: &str,
         found: &FileSystem,
         image: &dyn Image,
-        spool: &mut dyn Spool,
-    ) -> Result<(), ReadError> {
+        spool: &mut dyn BlobStore,
+    ) -> Result<(), ImageError> {
         let taken_for = format!("{}, label `{}`", found.kind.name(), found.label);
-        self.found.push(Found { name: place.to_owned(), length: image.size(), taken_for });
+        self.found.push(MediaItem { name: place.to_owned(), length: image.size(), taken_for });
         for (path, line) in boot_entry::find_in(found, image)? {
             self.boots(&path, line);
         }
         self.add_booted(found, image, spool)?;
-        let carrier = Carrier::volume(place.to_owned(), partition, found, image)?;
+        let carrier = ConfigVolume::volume(place.to_owned(), partition, found, image)?;
         if carrier.is_short && !(carrier.files.is_empty() && carrier.renamed.is_empty()) {
-            let message = format!(
-                "{place} has {} bytes, and Talos looks into nothing shorter than {SHORTEST}",
-                image.size()
-            );
+            let message =
+                format!("{place} has {} bytes; Talos ignores volumes smaller than {SHORTEST}", image.size());
             self.mistake(&rules::SMALL, message);
         }
         if !carrier.renamed.is_empty() {
             let names = carrier.renamed.iter().map(|(name, shown)| format!("{name} is called `{shown}`"));
             let names = names.collect::<Vec<_>>().join(", ");
             let message =
-                format!("{place} has neither Rock Ridge nor Joliet: {names}, and Talos does not find it");
+                format!("{place} has neither Rock Ridge nor Joliet: {names} and Talos does not find it");
             self.mistake(&rules::NAMES, message);
         }
         self.carriers.push(carrier);
@@ -165,18 +165,18 @@ impl Media {
         let taken_for = match &self.command_line {
             None => "the command line",
             Some(first) if *first == line => "the same command line",
-            Some(_) => "another command line, which is not looked at",
+            Some(_) => "another command line (ignored)",
         };
-        self.found.push(Found::new(path, line.len(), taken_for));
+        self.found.push(MediaItem::new(path, line.len(), taken_for));
         self.command_line.get_or_insert(line);
     }
 
-    fn add_meta(&mut self, place: String, window: &Window<'_>) -> Result<(), ReadError> {
+    fn add_meta(&mut self, place: String, window: &ImageWindow<'_>) -> Result<(), ImageError> {
         let length = usize::try_from(window.size()).unwrap_or(usize::MAX).min(adv::LENGTH);
         let mut bytes = vec![0; length];
-        window.read_at(0, &mut bytes).map_err(ReadError::Read)?;
+        window.read_at(0, &mut bytes).map_err(ImageError::Read)?;
         let values = adv::read(&bytes).unwrap_or_else(|error| {
-            let message = format!("{place}: {error}, and Talos starts without any");
+            let message = format!("{place}: {error}; Talos starts without META values");
             self.mistake(&rules::META_BROKEN, message);
             Vec::new()
         });
@@ -186,23 +186,23 @@ impl Media {
             [key] => format!("META, with key {key}"),
             keys => format!("META, with keys {}", keys.join(", ")),
         };
-        self.found.push(Found { name: place, length: window.size(), taken_for });
+        self.found.push(MediaItem { name: place, length: window.size(), taken_for });
         self.meta = Some(Ok(values));
         Ok(())
     }
 
-    fn add_state(&mut self, place: String, window: &Window<'_>) {
-        let form = form(window);
-        let taken_for = form.unwrap_or("empty: Talos makes a file system on it");
-        self.found.push(Found { name: place, length: window.size(), taken_for: taken_for.to_owned() });
+    fn add_state(&mut self, place: String, window: &ImageWindow<'_>) {
+        let form = detect_format(window);
+        let taken_for = form.unwrap_or("empty: Talos formats it");
+        self.found.push(MediaItem { name: place, length: window.size(), taken_for: taken_for.to_owned() });
         self.state = form.map(|form| {
-            format!("{form}, which ichor does not read: a configuration that is there goes before all others")
+            format!("{form}, not readable by ichor: a configuration on it takes precedence over all others")
         });
     }
 }
 
 /// What a partition is that is not read.
-fn form(window: &dyn Image) -> Option<&'static str> {
+fn detect_format(window: &dyn Image) -> Option<&'static str> {
     let mut head = [0; 8];
     let length = usize::try_from(window.size()).unwrap_or(head.len()).min(head.len());
     window.read_at(0, &mut head[..length]).ok()?;
@@ -217,14 +217,14 @@ fn form(window: &dyn Image) -> Option<&'static str> {
 }
 
 /// Why an image is nothing that is known.
-fn unknown(image: &dyn Image) -> ReadError {
+fn unsupported_image(image: &dyn Image) -> ImageError {
     let mut head = [0; 8];
     let length = usize::try_from(image.size()).unwrap_or(head.len()).min(head.len());
     let read = image.read_at(0, &mut head[..length]);
     let packed = PACKED.iter().find(|(magic, _)| head.starts_with(magic));
     match (read, packed) {
-        (Err(error), _) => ReadError::Read(error),
-        (Ok(()), Some((_, with))) => ReadError::Packed(with),
-        (Ok(()), None) => ReadError::Unknown,
+        (Err(error), _) => ImageError::Read(error),
+        (Ok(()), Some((_, with))) => ImageError::Packed(with),
+        (Ok(()), None) => ImageError::Unknown,
     }
 }

@@ -1,9 +1,12 @@
 //! What is there when a machine boots, and what it does with it.
 
-use super::carrier::{META_NETWORK, METAL_CONFIG, NOCLOUD};
-use super::platform::{self, Boot};
-use super::verdict::config_source;
-use super::{Carrier, Found, Inspection, Machine, Mistake, Release, Verdict, addressing, command_line};
+use super::config_source::add_config_source;
+use super::config_volume::{META_NETWORK, METAL_CONFIG, NOCLOUD};
+use super::platform::{self, BootContext};
+use super::{
+    ConfigSourceResult, ConfigVolume, DetectedRelease, Inspection, MediaItem, MediaProblem, TargetMachine,
+    addressing, command_line,
+};
 use crate::inspect::rules;
 use ichor_talos::command_line::{CommandLine, INLINE};
 use ichor_talos::extension::Layer;
@@ -14,13 +17,13 @@ use ichor_talos::{meta, release};
 
 /// What is there when a machine boots.
 #[derive(Clone, Default)]
-pub struct Media {
+pub struct BootMedia {
     /// What was found on the way here.
-    pub found: Vec<Found>,
+    pub found: Vec<MediaItem>,
     /// What is wrong with it already.
-    pub mistakes: Vec<Mistake>,
+    pub mistakes: Vec<MediaProblem>,
     /// The release, where something says it.
-    pub release: Option<Release>,
+    pub release: Option<DetectedRelease>,
     /// The extensions in the image; none where no initramfs was looked into.
     pub extensions: Option<Vec<Layer>>,
     /// The kernel command line, where it is known.
@@ -32,7 +35,7 @@ pub struct Media {
     /// The values of the META partition; none where there is no such partition.
     pub meta: Option<Result<Vec<meta::Value>, MetaValuesError>>,
     /// Where files for a platform are.
-    pub carriers: Vec<Carrier>,
+    pub carriers: Vec<ConfigVolume>,
 }
 
 /// Why it is not known whether an image has a configuration inside.
@@ -48,7 +51,7 @@ pub enum EmbeddedError {
         image: String,
     },
     /// Only the id of the schematic is known.
-    #[error("the schematic, which is not known here: want --schematic FILE")]
+    #[error("the schematic is unknown; set --schematic FILE")]
     Schematic,
 }
 
@@ -71,20 +74,20 @@ pub enum MetaValuesError {
 pub enum InspectError {
     /// Nothing that Talos looks for.
     #[error(
-        "nothing here that Talos reads; want {} for nocloud, {METAL_CONFIG} or {META_NETWORK} for metal, or something to boot from",
+        "no boot media found; want {} for nocloud, {METAL_CONFIG} or {META_NETWORK} for metal, or a bootable image",
         NOCLOUD.join(", ")
     )]
     Nothing,
 }
 
-impl Media {
+impl BootMedia {
     /// A kernel command line alone.
     pub fn of_command_line(text: &str) -> Self {
         Self { command_line: Some(text.to_owned()), ..Self::default() }
     }
 
     /// A folder with the files of a volume, or of `ichor build`.
-    pub fn of_folder(mut folder: Carrier) -> Self {
+    pub fn of_folder(mut folder: ConfigVolume) -> Self {
         let text = |bytes| String::from_utf8(bytes).map_err(|_| MetaValuesError::NotText);
         let meta = folder.files.remove(META_NETWORK).map(|bytes| {
             let value = text(bytes)?;
@@ -94,7 +97,7 @@ impl Media {
     }
 
     pub(super) fn mistake(&mut self, rule: &'static ichor_values::Explanation, message: impl Into<String>) {
-        self.mistakes.push(Mistake::new(rule, message));
+        self.mistakes.push(MediaProblem::new(rule, message));
     }
 
     /// The platform that the files are for, where no command line says it.
@@ -111,13 +114,13 @@ impl Media {
 }
 
 /// What a machine does with media. What is not on them, it has not: its disk is empty, and nobody answers.
-pub fn inspect(media: &Media, machine: &Machine) -> Result<Inspection, InspectError> {
+pub fn inspect(media: &BootMedia, machine: &TargetMachine) -> Result<Inspection, InspectError> {
     let mut inspection = Inspection {
         found: media.found.clone(),
         mistakes: media.mistakes.clone(),
         release: media.release.clone(),
         extensions: media.extensions.clone(),
-        arguments: media.command_line.as_deref().map(command_line::shown),
+        arguments: media.command_line.as_deref().map(command_line::redact_arguments),
         ..Inspection::default()
     };
     let line = media.command_line.as_deref().map(CommandLine::kept);
@@ -128,45 +131,44 @@ pub fn inspect(media: &Media, machine: &Machine) -> Result<Inspection, InspectEr
         (None, None) => return Err(InspectError::Nothing),
     }
     let line = line.unwrap_or_default();
-    let boot = Boot { media, machine, line: &line };
-    state(media, &mut inspection);
-    embedded(&boot, &mut inspection);
-    command_line::inline(&boot, INLINE[0], &mut inspection);
+    let boot = BootContext { media, machine, line: &line };
+    add_state_partition(media, &mut inspection);
+    add_embedded_config(&boot, &mut inspection);
+    command_line::add_inline_config(&boot, INLINE[0], &mut inspection);
     platform::read(&boot, &mut inspection);
-    command_line::inline(&boot, INLINE[1], &mut inspection);
-    replaced(&mut inspection);
-    addressing::find(&boot, &mut inspection);
+    command_line::add_inline_config(&boot, INLINE[1], &mut inspection);
+    report_replaced_sources(&mut inspection);
+    addressing::find_addresses(&boot, &mut inspection);
     Ok(inspection)
 }
 
-fn state(media: &Media, inspection: &mut Inspection) {
-    let verdict = media.state.clone().map_or(Verdict::Nothing, Verdict::Unread);
-    config_source("STATE", "the STATE partition", verdict, inspection);
+fn add_state_partition(media: &BootMedia, inspection: &mut Inspection) {
+    let verdict = media.state.clone().map_or(ConfigSourceResult::Nothing, ConfigSourceResult::Unread);
+    add_config_source("STATE", "the STATE partition", verdict, inspection);
 }
 
 /// Since 1.12 an image may have a configuration inside.
-fn embedded(boot: &Boot<'_>, inspection: &mut Inspection) {
+fn add_embedded_config(boot: &BootContext<'_>, inspection: &mut Inspection) {
     let talos = &boot.machine.talos;
     if !release::at_least(talos, 12) {
         if matches!(boot.media.embedded, Some(Ok(_))) {
-            let message =
-                format!("the image has a configuration inside, which Talos {talos} does not look for");
+            let message = format!("the image has an embedded configuration, which Talos {talos} ignores");
             inspection.mistake(&rules::EMBEDDED_UNREAD, message);
         }
         return;
     }
     // Until 1.14 it is judged as if it stood on the disk of an installed machine.
-    let mode = if release::at_least(talos, 14) { mode(inspection) } else { Mode::Cloud };
+    let mode = if release::at_least(talos, 14) { validation_mode(inspection) } else { Mode::Cloud };
     let verdict = match &boot.media.embedded {
-        None => Verdict::Nothing,
-        Some(Ok(bytes)) => Verdict::of(bytes, talos, mode),
-        Some(Err(unknown)) => Verdict::Unread(unknown.to_string()),
+        None => ConfigSourceResult::Nothing,
+        Some(Ok(bytes)) => ConfigSourceResult::of(bytes, talos, mode),
+        Some(Err(unknown)) => ConfigSourceResult::Unread(unknown.to_string()),
     };
-    config_source("embedded", "the image", verdict, inspection);
+    add_config_source("embedded", "the image", verdict, inspection);
 }
 
 /// How configurations are judged.
-pub(super) fn mode(inspection: &Inspection) -> Mode {
+pub(super) fn validation_mode(inspection: &Inspection) -> Mode {
     match inspection.platform.as_str() {
         "metal" => Mode::Metal,
         "container" => Mode::Container,
@@ -175,7 +177,7 @@ pub(super) fn mode(inspection: &Inspection) -> Mode {
 }
 
 /// Sources are not joined: what one has is gone as soon as a later one has something.
-fn replaced(inspection: &mut Inspection) {
+fn report_replaced_sources(inspection: &mut Inspection) {
     let mut messages = Vec::new();
     let mut before = None;
     for source in &inspection.sources {
@@ -188,7 +190,8 @@ fn replaced(inspection: &mut Inspection) {
         if let Some((name, lost)) = before.replace((&source.name, kinds.clone())) {
             let lost: Vec<&str> = lost.into_iter().filter(|kind| !kinds.contains(kind)).collect();
             let lost = if lost.is_empty() { String::new() } else { format!(": {} is lost", lost.join(", ")) };
-            messages.push(format!("what {name} has is replaced by what {} has{lost}", source.name));
+            messages
+                .push(format!("the configuration of {name} is replaced by that of {}{lost}", source.name));
         }
         if source.verdict.ends_the_search() {
             break;

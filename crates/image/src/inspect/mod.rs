@@ -1,9 +1,9 @@
 //! What a Talos release makes of boot media, before a machine boots from them.
 //!
-//! [`Media`] are what is there when a machine boots: a command line, a configuration in the image, the META partition, and
-//! [`Carrier`]s, which are folders and volumes with files for a platform. They are read out of an image, a folder, a command line
-//! or a schematic. [`inspect`] says what a [`Machine`] does with them, in an [`Inspection`]: the platform, the network, the
-//! [`Source`]s of configurations in the order Talos asks them, each with its [`Verdict`], and each [`Mistake`].
+//! [`BootMedia`] are what is there when a machine boots: a command line, a configuration in the image, the META partition, and
+//! [`ConfigVolume`]s, which are folders and volumes with files for a platform. They are read out of an image, a folder, a command line
+//! or a schematic. [`inspect`] says what a [`TargetMachine`] does with them, in an [`Inspection`]: the platform, the network, the
+//! [`ConfigSource`]s of configurations in the order Talos asks them, each with its [`ConfigSourceResult`], and each [`MediaProblem`].
 //!
 //! In the order they are used: `image`, `boot_entry`, `inside` and `schematic` make the media; `command_line` finds the platform, `platform`
 //! its network and configuration, `verdict` judges configurations, `addressing` and `outcome` say what comes of it all.
@@ -12,10 +12,11 @@
 
 mod addressing;
 mod boot_entry;
-mod carrier;
 mod command_line;
+mod config_source;
+mod config_volume;
+mod contents;
 mod image;
-mod inside;
 mod media;
 mod outcome;
 mod platform;
@@ -23,7 +24,6 @@ pub mod rules;
 mod schematic;
 #[cfg(test)]
 mod tests;
-mod verdict;
 
 use serde_json::Value;
 
@@ -31,17 +31,17 @@ use ichor_talos::extension::Layer;
 use ichor_talos::nocloud::Link;
 use ichor_values::{Explanation, Issue, TalosVersion};
 
-pub use self::addressing::{Addressing, By};
-pub use self::carrier::Carrier;
-pub use self::inside::Release;
-pub use self::media::{EmbeddedError, InspectError, Media, MetaValuesError, inspect};
-pub use self::outcome::Outcome;
+pub use self::addressing::{AddressAssignment, AddressOrigin};
+pub use self::config_source::{ConfigSource, ConfigSourceResult};
+pub use self::config_volume::ConfigVolume;
+pub use self::contents::DetectedRelease;
+pub use self::media::{BootMedia, EmbeddedError, InspectError, MetaValuesError, inspect};
+pub use self::outcome::BootOutcome;
 pub use self::schematic::SchematicError;
-pub use self::verdict::{Source, Verdict};
 
 /// The machine that is to boot.
 #[derive(Clone, Debug)]
-pub struct Machine {
+pub struct TargetMachine {
     /// The release it runs.
     pub talos: TalosVersion,
     /// Its physical links; none where they are not known.
@@ -54,7 +54,7 @@ pub struct Inspection {
     /// The platform; empty where there is none.
     pub platform: String,
     /// The release that the media have, where they say it.
-    pub release: Option<Release>,
+    pub release: Option<DetectedRelease>,
     /// The extensions of the release, the lowest first; none where it is not known which there are.
     pub extensions: Option<Vec<Layer>>,
     /// What the kernel is told, without secrets; none where it is not known.
@@ -62,7 +62,7 @@ pub struct Inspection {
     /// Whether this is only a part of what boots, of which nobody knows how.
     pub is_part: bool,
     /// What was found and what Talos takes it for, in the order it is looked at.
-    pub found: Vec<Found>,
+    pub found: Vec<MediaItem>,
     /// The network that the platform gives, in Talos' field names.
     pub network: Option<Value>,
     /// Why the platform gives none, although it should.
@@ -72,16 +72,16 @@ pub struct Inspection {
     /// What the command line calls the machine; any other name goes before it.
     pub(crate) command_line_hostname: Option<String>,
     /// Where configurations may come from, in the order Talos asks.
-    pub sources: Vec<Source>,
+    pub sources: Vec<ConfigSource>,
     /// The addresses of the machine and where it asks for more.
-    pub addressing: Vec<Addressing>,
+    pub addressing: Vec<AddressAssignment>,
     /// What is wrong.
-    pub mistakes: Vec<Mistake>,
+    pub mistakes: Vec<MediaProblem>,
 }
 
 /// Something found on media.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct MediaItem {
     /// A partition, a file or a parameter.
     pub name: String,
     /// Its length in bytes.
@@ -92,20 +92,20 @@ pub struct Found {
 
 /// Something wrong with media.
 #[derive(Clone, Debug)]
-pub struct Mistake {
+pub struct MediaProblem {
     /// What kind of mistake it is.
     pub rule: &'static Explanation,
     /// What is wrong, and what comes of it. It is about the media as a whole; severity and help are the rule's.
     pub issue: Issue,
 }
 
-impl Mistake {
+impl MediaProblem {
     fn new(rule: &'static Explanation, message: impl Into<String>) -> Self {
         Self { rule, issue: rule.issue("", message) }
     }
 }
 
-impl Found {
+impl MediaItem {
     fn new(name: impl Into<String>, length: usize, taken_for: impl Into<String>) -> Self {
         Self { name: name.into(), length: length as u64, taken_for: taken_for.into() }
     }
@@ -113,10 +113,10 @@ impl Found {
 
 impl Inspection {
     fn find(&mut self, name: &str, length: usize, taken_for: impl Into<String>) {
-        self.found.push(Found::new(name, length, taken_for));
+        self.found.push(MediaItem::new(name, length, taken_for));
     }
 
     fn mistake(&mut self, rule: &'static Explanation, message: impl Into<String>) {
-        self.mistakes.push(Mistake::new(rule, message));
+        self.mistakes.push(MediaProblem::new(rule, message));
     }
 }

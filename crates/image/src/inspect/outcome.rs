@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Inspection, Verdict};
+use super::{ConfigSourceResult, Inspection};
 use ichor_talos::config::Config;
 use ichor_talos::{encode, secret_value};
 use ichor_values::go_yaml::emit;
@@ -10,7 +10,7 @@ use ichor_values::{Severity, TalosVersion};
 
 /// What becomes of the machine at its first boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum BootOutcome {
     /// It has a whole configuration, installs itself where it has to, and joins.
     Boots,
     /// It waits for a configuration, with an interface to apply one.
@@ -21,42 +21,44 @@ pub enum Outcome {
     Depends,
 }
 
-impl Outcome {
+impl BootOutcome {
     /// The outcome in a word.
     pub fn word(self) -> &'static str {
         match self {
-            Outcome::Boots => "boots",
-            Outcome::Maintenance => "maintenance",
-            Outcome::Loops => "loops",
-            Outcome::Depends => "depends",
+            BootOutcome::Boots => "boots",
+            BootOutcome::Maintenance => "maintenance",
+            BootOutcome::Loops => "loops",
+            BootOutcome::Depends => "depends",
         }
     }
 }
 
 impl Inspection {
     /// What becomes of the machine.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> BootOutcome {
         if self.is_part {
-            return Outcome::Depends;
+            return BootOutcome::Depends;
         }
         if self.platform.is_empty() {
-            return Outcome::Loops;
+            return BootOutcome::Loops;
         }
         for source in &self.sources {
             match source.verdict {
-                Verdict::Nothing | Verdict::Partial(_) => {}
-                Verdict::Complete(_) => return Outcome::Boots,
-                Verdict::Refused(_) => return Outcome::Loops,
-                Verdict::Elsewhere(_) | Verdict::Unread(_) => return Outcome::Depends,
+                ConfigSourceResult::Nothing | ConfigSourceResult::Partial(_) => {}
+                ConfigSourceResult::Complete(_) => return BootOutcome::Boots,
+                ConfigSourceResult::Refused(_) => return BootOutcome::Loops,
+                ConfigSourceResult::Elsewhere(_) | ConfigSourceResult::Unread(_) => {
+                    return BootOutcome::Depends;
+                }
             }
         }
-        Outcome::Maintenance
+        BootOutcome::Maintenance
     }
 
     /// Whether Talos takes what is there: the machine does not start again for ever, and nothing that is wrong is an error.
     pub fn is_taken(&self) -> bool {
         let has_error = self.mistakes.iter().any(|mistake| mistake.issue.severity == Severity::Error);
-        self.error.is_none() && self.outcome() != Outcome::Loops && !has_error
+        self.error.is_none() && self.outcome() != BootOutcome::Loops && !has_error
     }
 
     /// Which source is in force in the end: sources are not joined, each replaces the one before.

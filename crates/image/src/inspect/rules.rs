@@ -33,7 +33,7 @@ pub const ALL: &[Explanation] = &[
 pub(crate) const LABEL: Explanation = Explanation {
     id: "media-label",
     severity: Severity::Error,
-    summary: "a volume has a label by which Talos does not find it",
+    summary: "a volume has a label that Talos does not search for",
     failure: "The ISO was made with the volume name CIData. cloud-init takes it in any letters; Talos knows cidata and CIDATA \
             alone, saw no volume, and waited in maintenance mode with an address from DHCP that nobody knew.",
     fix: "make the volume with the label cidata or CIDATA for nocloud, metal-iso for talos.config=metal-iso",
@@ -43,20 +43,20 @@ pub(crate) const LABEL: Explanation = Explanation {
 pub(crate) const SMALL: Explanation = Explanation {
     id: "media-small",
     severity: Severity::Error,
-    summary: "a volume is so short that Talos does not look into it",
+    summary: "a volume is too small for Talos to probe it",
     failure: "A FAT image was made just as large as its three files. Talos looks for many file systems at once and reads as far \
             as the farthest of their marks; what ends before that is not looked at, whatever is in it.",
-    fix: "make the volume at least 128 KiB long",
+    fix: "make the volume at least 128 KiB large",
 };
 
 /// Files that are called otherwise.
 pub(crate) const NAMES: Explanation = Explanation {
     id: "media-names",
     severity: Severity::Error,
-    summary: "a CD has neither Rock Ridge nor Joliet, and its files are called otherwise",
+    summary: "an ISO has neither Rock Ridge nor Joliet, so its files have other names",
     failure: "genisoimage was run with the right label and without -r and -J. A plain CD has names of eight letters, so user-data became \
             USER_DAT. Talos found the volume, found no file on it, and waited in maintenance mode.",
-    fix: "make the CD with Rock Ridge and Joliet: genisoimage -r -J, xorriso -as mkisofs -r -J",
+    fix: "create the ISO with Rock Ridge and Joliet: genisoimage -r -J, xorriso -as mkisofs -r -J",
 };
 
 /// Partitions that are not looked for.
@@ -83,7 +83,7 @@ pub(crate) const NO_PLATFORM: Explanation = Explanation {
 pub(crate) const PLATFORM_UNKNOWN: Explanation = Explanation {
     id: "media-platform-unknown",
     severity: Severity::Error,
-    summary: "talos.platform names no platform of Talos",
+    summary: "talos.platform is not a platform of Talos",
     failure: "talos.platform=baremetal sounds right, and older guides have it so. Talos knows metal, stops at every other word, and \
             the machine starts again, and again.",
     fix: "write metal, nocloud or another platform that Talos knows",
@@ -93,10 +93,10 @@ pub(crate) const PLATFORM_UNKNOWN: Explanation = Explanation {
 pub(crate) const COMMAND_LINE_LONG: Explanation = Explanation {
     id: "media-command-line-long",
     severity: Severity::Error,
-    summary: "the command line is longer than a kernel on x86 takes",
+    summary: "the command line is longer than an x86 kernel accepts",
     failure: "The configuration travelled on the command line and grew by one registry mirror. The kernel cut the line at 2047 bytes \
             without a word, Talos could not unpack what was left, and a machine that had booted for months did not.",
-    fix: "carry the configuration on a volume, in the image or by a URL",
+    fix: "provide the configuration on a volume, in the image or by a URL",
 };
 
 /// An address that cannot be read.
@@ -113,7 +113,7 @@ pub(crate) const IP: Explanation = Explanation {
 pub(crate) const CONFIG_REFUSED: Explanation = Explanation {
     id: "media-config-refused",
     severity: Severity::Error,
-    summary: "Talos does not take a configuration, and never reaches maintenance mode",
+    summary: "Talos rejects a configuration and never reaches maintenance mode",
     failure: "One key was misspelt in user-data. Talos tries again for ever when a source has something it cannot take, so there was \
             no interface to send a better one to, and every machine of the rack had to be started from another medium.",
     fix: "`ichor talos validate` tells everything that is wrong with a configuration; documents without `machine` and `cluster` are \
@@ -124,27 +124,27 @@ pub(crate) const CONFIG_REFUSED: Explanation = Explanation {
 pub(crate) const CONFIG_REPLACED: Explanation = Explanation {
     id: "media-config-replaced",
     severity: Severity::Warning,
-    summary: "a source of configurations replaces what an earlier one has",
+    summary: "a configuration source replaces the configuration of an earlier one",
     failure: "The image had the certificate of the company's proxy inside, and the cluster's configuration came from a URL. Talos does \
             not join the two: with the second one the certificate was gone, and no image could be pulled.",
-    fix: "write everything that is to stay into the last source as well",
+    fix: "repeat everything that must remain in the last source",
 };
 
 /// A configuration nobody looks at.
 pub(crate) const CONFIG_UNUSED: Explanation = Explanation {
     id: "media-config-unused",
     severity: Severity::Warning,
-    summary: "a configuration is there that the platform does not look at",
+    summary: "the platform does not read a configuration of the media",
     failure: "talos.config was added to the arguments of a nocloud image. Only the platform metal looks at it; the machine took what was \
             in user-data, which was last year's.",
-    fix: "put the configuration where the platform looks: user-data for nocloud, talos.config for metal",
+    fix: "put the configuration where the platform reads it: user-data for nocloud, talos.config for metal",
 };
 
 /// A configuration for another program.
 pub(crate) const CLOUD_CONFIG: Explanation = Explanation {
     id: "media-cloud-config",
     severity: Severity::Warning,
-    summary: "user-data is cloud-init's, and Talos passes over it",
+    summary: "user-data is for cloud-init, and Talos ignores it",
     failure: "The hypervisor wrote its own user-data when none was given. Talos saw `#cloud-config`, took no configuration, and waited in \
             maintenance mode, while everybody looked for the fault in the network.",
     fix: "write a Talos configuration to user-data, without `#cloud-config` on its first line",
@@ -154,17 +154,17 @@ pub(crate) const CLOUD_CONFIG: Explanation = Explanation {
 pub(crate) const EMBEDDED_UNREAD: Explanation = Explanation {
     id: "media-embedded-unread",
     severity: Severity::Error,
-    summary: "the image has a configuration inside, and the release does not look for one",
+    summary: "the image has an embedded configuration, which the release does not support",
     failure: "A schematic with an embedded configuration was used for the machines that were still on 1.11. They came up without it, in \
             maintenance mode.",
-    fix: "use Talos 1.12 or later, or carry the configuration in another way",
+    fix: "use Talos 1.12 or later, or other boot media for the configuration",
 };
 
 /// A variable that stays.
 pub(crate) const URL_VARIABLE: Explanation = Explanation {
     id: "media-url-variable",
     severity: Severity::Warning,
-    summary: "talos.config has a variable where Talos leaves it as it is",
+    summary: "talos.config has a variable that Talos does not expand",
     failure: "The URL was https://boot/${uuid}.yaml. Talos fills in variables after the question mark and nowhere else; the server was \
             asked for a file of that very name, by every machine, for three hours.",
     fix: "write the variable into the query, such as ?uuid=${uuid}",
@@ -177,14 +177,14 @@ pub(crate) const NETWORK_CONFIG: Explanation = Explanation {
     summary: "Talos cannot read network-config",
     failure: "`touch network-config` made a file that was there and empty. Talos cannot decode nothing: it tried for ever, and with the \
             network the hostname was gone too.",
-    fix: "write at least `version: 2` and `ethernets: {}`, or what the message asks for",
+    fix: "write at least `version: 2` and `ethernets: {}`, or correct the field in the message",
 };
 
 /// Names that are not taken.
 pub(crate) const NO_NETWORK_CONFIG: Explanation = Explanation {
     id: "media-no-network-config",
     severity: Severity::Warning,
-    summary: "meta-data is there without network-config, and Talos takes nothing from it",
+    summary: "meta-data without network-config is ignored by Talos",
     failure: "The volume had meta-data with the hostname and nothing else, since DHCP gave the address. Talos looks at meta-data only \
             while it makes a network of network-config, and all machines were called talos-something.",
     fix: "write at least `version: 2` and `ethernets: {}` to network-config",
@@ -194,17 +194,17 @@ pub(crate) const NO_NETWORK_CONFIG: Explanation = Explanation {
 pub(crate) const PASSED_OVER: Explanation = Explanation {
     id: "media-passed-over",
     severity: Severity::Warning,
-    summary: "network-config has something that Talos passes over",
+    summary: "network-config has a field that Talos ignores",
     failure: "`match: {name: en*}` chose the port on every Linux in the house. Talos knows `match.macaddress` alone, and gave the address \
             to a link of a name that the machine did not have.",
-    fix: "leave it out, or write it to the machine configuration",
+    fix: "remove the field, or set it in the machine configuration",
 };
 
 /// A link that is not there.
 pub(crate) const LINK_MISSING: Explanation = Explanation {
     id: "media-link-missing",
     severity: Severity::Warning,
-    summary: "no link of the machine has a MAC address that network-config asks for",
+    summary: "no link of the machine has a MAC address of network-config",
     failure: "The address was written with dashes, as the label on the port had it. Talos compares texts, found no such link, gave the \
             address to a link of the written name, and looked again and again.",
     fix: "write the address as six pairs with colons, or correct --links",
@@ -217,14 +217,14 @@ pub(crate) const META_NETWORK: Explanation = Explanation {
     summary: "Talos cannot read the network in META key 10",
     failure: "`flags: ''` was left in an address. It means nothing to people and is an error to Talos, which had no network at all \
             then, on a machine that could only be reached by network.",
-    fix: "write what Talos reads; `ichor meta encode` packs it for the command line",
+    fix: "correct the field in the message; `ichor meta encode` encodes the values for the command line",
 };
 
 /// META that nobody looks at.
 pub(crate) const META_UNUSED: Explanation = Explanation {
     id: "media-meta-unused",
     severity: Severity::Warning,
-    summary: "META key 10 is there, and the platform does not look at it",
+    summary: "the platform does not read META key 10",
     failure: "The network was baked into META for a qcow2 image of nocloud. Only the platform metal looks at key 10: the machine \
             asked DHCP.",
     fix: "write the network to network-config for nocloud, or use an image for metal",
@@ -237,17 +237,17 @@ pub(crate) const META_BROKEN: Explanation = Explanation {
     summary: "the META partition cannot be read",
     failure: "The value was written into the partition with dd. Talos keeps values with a sum around them, in two copies; it found neither \
             whole and started without any, and without a word.",
-    fix: "write values with `talosctl meta write`, or have them in the schematic that the image is made from",
+    fix: "write values with `talosctl meta write`, or set them in the schematic of the image",
 };
 
 /// A machine nobody reaches.
 pub(crate) const NO_ADDRESS: Explanation = Explanation {
     id: "media-no-address",
     severity: Severity::Warning,
-    summary: "the machine has no address and asks for none",
+    summary: "the machine has no address and no DHCP",
     failure: "A document for a dummy link was added to the first configuration. Since 1.12 any document of links ends the DHCP that Talos \
             does by itself, so the machine came up with one address, on a link without a wire.",
-    fix: "add a DHCPv4Config or addresses for the link that is to be reached",
+    fix: "add a DHCPv4Config or addresses for a physical link",
 };
 
 /// A secret that everybody can read.
@@ -257,5 +257,5 @@ pub(crate) const SECRET_PUBLISHED: Explanation = Explanation {
     summary: "a schematic holds a secret",
     failure: "A configuration with the cluster's keys was embedded in a schematic. The factory gives every schematic to whoever asks for its \
             id, and the id stood in the installer's name on a public page.",
-    fix: "keep secrets out of schematics: carry them on a volume, or apply them in maintenance mode",
+    fix: "keep secrets out of schematics: put them on a volume, or apply them in maintenance mode",
 };

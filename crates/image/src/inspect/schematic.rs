@@ -1,8 +1,8 @@
 //! Media out of a schematic: what is in the images that a factory makes from it.
 
 use super::rules;
-use super::{EmbeddedError, Found, Media};
-use ichor_talos::asset::{Asset, Wanted};
+use super::{BootMedia, EmbeddedError, MediaItem};
+use ichor_talos::asset::{Asset, AssetSelection};
 use ichor_talos::kernel_args::Line;
 use ichor_talos::schematic::Schematic;
 use ichor_talos::{meta, secret_value};
@@ -12,7 +12,7 @@ use ichor_values::TalosVersion;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchematicError {
     /// The schematic is that of other images.
-    #[error("the schematic has the id {given}, and what is asked for is made from {wanted}")]
+    #[error("the schematic has the id {given}, but the asset is built from {wanted}")]
     Another {
         /// Its id.
         given: String,
@@ -20,14 +20,14 @@ pub enum SchematicError {
         wanted: String,
     },
     /// It is only a part of what boots.
-    #[error("{0} alone does not say how it is booted; want the address of its command line, or of an image")]
+    #[error("{0} alone cannot be inspected; want the URL of a command line or of an image")]
     Part(&'static str),
 }
 
-impl Media {
+impl BootMedia {
     /// What a schematic makes: a disk image for metal, unless its arguments say otherwise.
     pub fn of_schematic(schematic: &Schematic, talos: &TalosVersion) -> Result<Self, SchematicError> {
-        let wanted = Wanted {
+        let wanted = AssetSelection {
             id: schematic.id(),
             talos: talos.clone(),
             platform: Some("metal".to_owned()),
@@ -39,7 +39,10 @@ impl Media {
     }
 
     /// What an address asks for, made from a schematic where that is known.
-    pub fn of_factory(wanted: &Wanted, schematic: Option<&Schematic>) -> Result<Self, SchematicError> {
+    pub fn of_factory(
+        wanted: &AssetSelection,
+        schematic: Option<&Schematic>,
+    ) -> Result<Self, SchematicError> {
         let part = match wanted.asset {
             Some(Asset::Kernel) => Some("a kernel"),
             Some(Asset::Initramfs) => Some("an initramfs"),
@@ -52,8 +55,8 @@ impl Media {
         let plain = Schematic::default();
         let schematic = schematic.or_else(|| (plain.id() == wanted.id).then_some(&plain));
         let mut media = Self::default();
-        media.found.push(Found::new(name(wanted.asset.as_ref()), 0, described(wanted)));
-        media.found.push(Found::new("schematic", 0, wanted.id.as_str()));
+        media.found.push(MediaItem::new(name(wanted.asset.as_ref()), 0, describe_asset(wanted)));
+        media.found.push(MediaItem::new("schematic", 0, wanted.id.as_str()));
         let Some(schematic) = schematic else {
             media.command_line = Some(line(wanted, &[]));
             media.embedded = Some(Err(EmbeddedError::Schematic));
@@ -66,9 +69,9 @@ impl Media {
         Ok(media)
     }
 
-    fn add_schematic(&mut self, wanted: &Wanted, schematic: &Schematic) {
+    fn add_schematic(&mut self, wanted: &AssetSelection, schematic: &Schematic) {
         for extension in &schematic.extensions {
-            self.found.push(Found::new(extension, 0, "an extension"));
+            self.found.push(MediaItem::new(extension, 0, "an extension"));
         }
         let mut args = schematic.kernel_args.clone();
         if !schematic.meta.is_empty() {
@@ -83,27 +86,27 @@ impl Media {
                     self.meta = Some(Ok(values));
                     "META, on the disk"
                 }
-                Some(Asset::Uki | Asset::Installer) => "META, which is not carried by what is asked for",
+                Some(Asset::Uki | Asset::Installer) => "META, not contained in this asset",
                 _ => {
                     args.push(meta::kernel_argument(&meta::encode(&values, true)));
                     "META, on the command line"
                 }
             };
-            self.found.push(Found::new(format!("key {}", keys.join(", ")), 0, taken_for));
+            self.found.push(MediaItem::new(format!("key {}", keys.join(", ")), 0, taken_for));
         }
         self.command_line = Some(line(wanted, &args));
         if !schematic.embedded_config.is_empty() {
             let bytes = schematic.embedded_config.clone().into_bytes();
             let taken_for = if wanted.asset == Some(Asset::Cmdline) {
-                "the configuration in the image, which a command line does not carry"
+                "the embedded configuration, not contained in a command line"
             } else {
-                "the configuration in the image"
+                "the embedded configuration"
             };
-            self.found.push(Found::new("embeddedMachineConfiguration", bytes.len(), taken_for));
+            self.found.push(MediaItem::new("embeddedMachineConfiguration", bytes.len(), taken_for));
             self.embedded = Some(Ok(bytes)).filter(|_| wanted.asset != Some(Asset::Cmdline));
         }
         for key in secret_value::in_schematic(&schematic.to_value()) {
-            let message = format!("{key} is a secret, and whoever knows the id of a schematic can read it");
+            let message = format!("{key} is a secret; anyone who knows the schematic id can read it");
             self.mistake(&rules::SECRET_PUBLISHED, message);
         }
     }
@@ -122,7 +125,7 @@ fn name(asset: Option<&Asset>) -> &'static str {
     }
 }
 
-fn described(wanted: &Wanted) -> String {
+fn describe_asset(wanted: &AssetSelection) -> String {
     let platform = wanted.platform.as_deref().unwrap_or("every platform");
     let arch = wanted.arch.map(|arch| format!(", {arch}")).unwrap_or_default();
     let secure = if wanted.secure_boot { ", secure boot" } else { "" };
@@ -130,7 +133,7 @@ fn described(wanted: &Wanted) -> String {
 }
 
 /// The command line of an image: the platform's, Talos' own, and those of the schematic.
-fn line(wanted: &Wanted, extra: &[String]) -> String {
+fn line(wanted: &AssetSelection, extra: &[String]) -> String {
     let platform = wanted.platform.as_deref().unwrap_or("metal");
     let mut line = Line::of(&wanted.talos, platform, wanted.arch.unwrap_or("amd64"));
     if wanted.asset == Some(Asset::Iso) {

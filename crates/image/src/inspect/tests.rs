@@ -8,8 +8,8 @@ use ichor_values::Mac;
 fn inspected(text: &str) -> Inspection {
     let mac = Mac::parse("52:54:00:00:01:0b").unwrap();
     let links = vec![Link { name: "eth0".to_owned(), mac }];
-    let machine = Machine { talos: TalosVersion::parse("v1.13.9").unwrap(), links };
-    inspect(&Media::of_command_line(text), &machine).unwrap()
+    let machine = TargetMachine { talos: TalosVersion::parse("v1.13.9").unwrap(), links };
+    inspect(&BootMedia::of_command_line(text), &machine).unwrap()
 }
 
 fn packed(text: &str) -> String {
@@ -33,28 +33,28 @@ fn later_sources_replace_earlier_ones() {
     ));
     let one = inspected(&format!("talos.platform=metal talos.config.early={early}"));
 
-    assert_eq!((both.hostname().as_deref(), both.outcome()), (Some("late"), Outcome::Maintenance));
+    assert_eq!((both.hostname().as_deref(), both.outcome()), (Some("late"), BootOutcome::Maintenance));
     assert_eq!(one.hostname().as_deref(), Some("early"));
 }
 
 #[test]
-fn what_cannot_be_read_stops_everything_after_it() {
+fn an_invalid_source_stops_the_search() {
     let inspection = inspected(&format!(
         "talos.platform=metal talos.config.early=x talos.config.inline={}",
         hostname("late")
     ));
 
-    assert_eq!((inspection.outcome(), inspection.hostname()), (Outcome::Loops, None));
+    assert_eq!((inspection.outcome(), inspection.hostname()), (BootOutcome::Loops, None));
     assert_eq!(rules(&inspection), ["media-config-refused"]);
 }
 
 #[test]
-fn a_url_gets_what_the_machine_has() {
+fn url_variables_are_expanded_with_values_of_the_machine() {
     let inspection = inspected("talos.platform=metal talos.config=http://a/c?m=${mac}&u=${uuid}");
 
     let url = "http://a/c?m=52%3A54%3A00%3A00%3A01%3A0b&u=%24%7Buuid%7D";
-    assert_eq!(inspection.sources[3].verdict, Verdict::Elsewhere(url.to_owned()));
-    assert_eq!(inspection.outcome(), Outcome::Depends);
+    assert_eq!(inspection.sources[3].verdict, ConfigSourceResult::Elsewhere(url.to_owned()));
+    assert_eq!(inspection.outcome(), BootOutcome::Depends);
     assert_eq!(
         rules(&inspected("talos.platform=metal talos.config=http://a/${mac}")),
         ["media-url-variable"]
@@ -62,7 +62,7 @@ fn a_url_gets_what_the_machine_has() {
 }
 
 #[test]
-fn a_network_may_travel_with_it() {
+fn the_command_line_can_contain_a_network() {
     let values = [meta::Value { key: 10, value: "hostnames: [{hostname: a}]".to_owned() }];
     let carried = meta::kernel_argument(&meta::encode(&values, false));
 
@@ -73,7 +73,7 @@ fn a_network_may_travel_with_it() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn problems_are_reported() {
     assert_eq!(rules(&inspected("quiet")), ["media-no-platform"]);
     assert_eq!(rules(&inspected("talos.platform=bare")), ["media-platform-unknown"]);
     assert_eq!(rules(&inspected("talos.platform=nocloud talos.config=http://a")), ["media-config-unused"]);
@@ -82,14 +82,14 @@ fn mistakes_are_told() {
 }
 
 #[test]
-fn what_a_kernel_cuts_off_is_not_there() {
+fn arguments_beyond_the_limit_of_the_kernel_are_ignored() {
     let fill = "y".repeat(2047);
     let platform = inspected(&format!("x={fill} talos.platform=metal"));
     let config = inspected(&format!("talos.platform=metal talos.config.inline={}{fill}", hostname("a")));
     let url = inspected(&format!("talos.platform=metal x={fill} talos.config=http://a/"));
 
-    assert_eq!(platform.outcome(), Outcome::Loops);
+    assert_eq!(platform.outcome(), BootOutcome::Loops);
     assert_eq!(rules(&platform), ["media-command-line-long", "media-no-platform"]);
-    assert_eq!((config.outcome(), config.hostname()), (Outcome::Loops, None));
-    assert_eq!(url.outcome(), Outcome::Maintenance);
+    assert_eq!((config.outcome(), config.hostname()), (BootOutcome::Loops, None));
+    assert_eq!(url.outcome(), BootOutcome::Maintenance);
 }

@@ -15,20 +15,20 @@ const BUFFER: usize = 256 << 10;
 /// Bytes in pieces. A copy of it is cheap.
 #[derive(Clone, Default)]
 pub struct Content {
-    pieces: Vec<Piece>,
+    pieces: Vec<ContentPiece>,
     length: u64,
 }
 
 /// A piece, and where it ends in the whole.
 #[derive(Clone)]
-struct Piece {
+struct ContentPiece {
     end: u64,
     length: u64,
-    kind: Kind,
+    kind: PieceData,
 }
 
 #[derive(Clone)]
-enum Kind {
+enum PieceData {
     Bytes(Arc<[u8]>, usize),
     Part(Arc<dyn Image + Send + Sync>, u64),
     Zeros,
@@ -36,7 +36,7 @@ enum Kind {
 
 /// A stretch of a content: where it starts, how long it is, and whether all of it is zero because nothing is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct ContentExtent {
     /// Where it starts.
     pub start: u64,
     /// How long it is.
@@ -47,21 +47,21 @@ pub struct Stretch {
 
 impl Content {
     /// All of a long image.
-    pub fn of(image: Arc<dyn Image + Send + Sync>) -> Self {
+    pub fn from_image(image: Arc<dyn Image + Send + Sync>) -> Self {
         let length = image.size();
-        Self::piece(length, Kind::Part(image, 0))
+        Self::piece(length, PieceData::Part(image, 0))
     }
 
     /// Nothing but zeros.
     pub fn zeros(length: u64) -> Self {
-        Self::piece(length, Kind::Zeros)
+        Self::piece(length, PieceData::Zeros)
     }
 
-    fn piece(length: u64, kind: Kind) -> Self {
+    fn piece(length: u64, kind: PieceData) -> Self {
         if length == 0 {
             return Self::default();
         }
-        Self { pieces: vec![Piece { end: length, length, kind }], length }
+        Self { pieces: vec![ContentPiece { end: length, length, kind }], length }
     }
 
     /// How many bytes it has.
@@ -109,14 +109,14 @@ impl Content {
 
     /// Reads from its start to its end.
     pub(crate) fn reader(&self) -> impl Read + '_ {
-        Reader { content: self, at: 0 }
+        ContentReader { content: self, at: 0 }
     }
 
     /// Its bytes, where they are in memory already and in one piece.
     pub fn memory(&self) -> Option<&[u8]> {
         match self.pieces.as_slice() {
             [] => Some(&[]),
-            [Piece { kind: Kind::Bytes(bytes, start), length, .. }] => {
+            [ContentPiece { kind: PieceData::Bytes(bytes, start), length, .. }] => {
                 bytes.get(*start..)?.get(..usize::try_from(*length).ok()?)
             }
             _ => None,
@@ -143,14 +143,18 @@ impl Content {
     }
 
     /// Its stretches in order: what is there, and holes, which need not be written into a file that has room for them.
-    pub fn stretches(&self) -> Vec<Stretch> {
-        let mut all: Vec<Stretch> = Vec::new();
+    pub fn stretches(&self) -> Vec<ContentExtent> {
+        let mut all: Vec<ContentExtent> = Vec::new();
         for piece in &self.pieces {
-            let is_hole = matches!(piece.kind, Kind::Zeros);
+            let is_hole = matches!(piece.kind, PieceData::Zeros);
             match all.last_mut().filter(|last| last.is_hole == is_hole) {
                 Some(last) => last.length += piece.length,
                 None => {
-                    all.push(Stretch { start: piece.end - piece.length, length: piece.length, is_hole });
+                    all.push(ContentExtent {
+                        start: piece.end - piece.length,
+                        length: piece.length,
+                        is_hole,
+                    });
                 }
             }
         }
@@ -158,7 +162,7 @@ impl Content {
     }
 }
 
-impl Kind {
+impl PieceData {
     /// The same from a later byte on.
     fn from(&self, offset: u64) -> Self {
         match self {
@@ -189,9 +193,9 @@ impl Image for Content {
             let length = usize::try_from(piece.end - offset).unwrap_or(usize::MAX).min(buffer.len());
             let (now, later) = buffer.split_at_mut(length);
             match piece.kind.from(within) {
-                Kind::Bytes(bytes, start) => now.copy_from_slice(&bytes[start..start + length]),
-                Kind::Part(image, start) => image.read_at(start, now)?,
-                Kind::Zeros => now.fill(0),
+                PieceData::Bytes(bytes, start) => now.copy_from_slice(&bytes[start..start + length]),
+                PieceData::Part(image, start) => image.read_at(start, now)?,
+                PieceData::Zeros => now.fill(0),
             }
             offset += length as u64;
             buffer = later;
@@ -201,12 +205,12 @@ impl Image for Content {
     }
 }
 
-struct Reader<'c> {
+struct ContentReader<'c> {
     content: &'c Content,
     at: u64,
 }
 
-impl Read for Reader<'_> {
+impl Read for ContentReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.content.length - self.at).unwrap_or(usize::MAX);
         let length = left.min(buffer.len());
@@ -224,7 +228,7 @@ impl From<Vec<u8>> for Content {
 
 impl From<Arc<[u8]>> for Content {
     fn from(bytes: Arc<[u8]>) -> Self {
-        Self::piece(bytes.len() as u64, Kind::Bytes(bytes, 0))
+        Self::piece(bytes.len() as u64, PieceData::Bytes(bytes, 0))
     }
 }
 
@@ -274,7 +278,7 @@ mod tests {
         for (kind, piece) in pieces {
             match kind % 3 {
                 0 => content.push(piece.clone()),
-                1 => content.push(Content::of(Arc::new(piece.clone()))),
+                1 => content.push(Content::from_image(Arc::new(piece.clone()))),
                 _ => content.push(Content::zeros(piece.len() as u64)),
             }
             let zeros = vec![0; piece.len()];
@@ -285,7 +289,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_read_as_one(
+        fn pieces_read_as_one_content(
             pieces in prop::collection::vec((any::<u8>(), prop::collection::vec(any::<u8>(), 0..9)), 0..9),
             start in 0_usize..80,
             length in 0_usize..80,
@@ -311,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_an_error_and_nothing_is_shown() {
+    fn a_truncated_content_is_an_error_and_debug_output_hides_the_bytes() {
         let content = Content::from(b"hunter2");
 
         assert!(content.read_at(6, &mut [0; 2]).is_err());
@@ -319,9 +323,9 @@ mod tests {
     }
 
     #[test]
-    fn contents_differ_where_their_bytes_do() {
+    fn contents_with_different_bytes_differ() {
         let long = |last: u8| [vec![1; BUFFER], vec![last]].concat();
-        let parted = Content::of(Arc::new(long(2)));
+        let parted = Content::from_image(Arc::new(long(2)));
 
         assert_eq!(parted, long(2).into());
         assert_ne!(parted, long(3).into());
@@ -330,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_filled_up_with_holes() {
+    fn padding_is_a_hole() {
         let mut content = Content::from(b"ab");
 
         content.align(4);
@@ -338,7 +342,7 @@ mod tests {
         content.pad_to(3);
 
         assert_eq!(content.read().unwrap(), b"ab\0\0c");
-        let hole = Stretch { start: 2, length: 2, is_hole: true };
+        let hole = ContentExtent { start: 2, length: 2, is_hole: true };
         assert_eq!(content.stretches()[1], hole);
     }
 }

@@ -1,14 +1,14 @@
 //! Archives in the form that a Linux kernel unpacks at its start: cpio, `newc`.
 //!
-//! [`write()`] makes one of a tree as `cpio --reproducible` does, everything root's and without times. [`Reader`] reads one that anybody made,
+//! [`write()`] makes one of a tree as `cpio --reproducible` does, everything root's and without times. [`CpioReader`] reads one that anybody made,
 //! from its start to its end and never more than is asked for.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 use super::content::Content;
-use super::image::ReadError;
-use crate::oci::{Kind, Root};
+use super::image::ImageError;
+use crate::oci::{EntryKind, FileTree};
 
 /// What an entry begins with, and what it begins with when it has a sum of its bytes, which kernels do not look at.
 const MAGIC: &[u8; 6] = b"070701";
@@ -34,9 +34,9 @@ const LINK: u32 = 0o120_000;
 
 /// Why a tree could not be put into an archive.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WriteError {
+pub enum CpioWriteError {
     /// More than the format can say.
-    #[error("`{path}` has {length} bytes, and an initramfs takes files of less than 4 GiB")]
+    #[error("`{path}` has {length} bytes; files of an initramfs must be smaller than 4 GiB")]
     Long {
         /// Where it is.
         path: String,
@@ -54,12 +54,12 @@ pub enum WriteError {
 }
 
 /// The archive of a tree: each folder before what is in it, names in their order, without `./` before them.
-pub fn write(root: &Root) -> Result<Content, WriteError> {
+pub fn write(root: &FileTree) -> Result<Content, CpioWriteError> {
     let mut entries: Vec<_> = root.iter().collect();
     entries.sort_by(|(one, _), (other, _)| one.split('/').cmp(other.split('/')));
     let mut folders: BTreeMap<&str, u32> = BTreeMap::new();
     for (path, entry) in &entries {
-        if entry.kind == Kind::Folder
+        if entry.kind == EntryKind::Folder
             && let Some((above, _)) = path.rsplit_once('/')
         {
             *folders.entry(above).or_default() += 1;
@@ -69,20 +69,20 @@ pub fn write(root: &Root) -> Result<Content, WriteError> {
     for (number, (path, entry)) in (0..).zip(entries) {
         let permissions = entry.mode & 0o7777;
         match &entry.kind {
-            Kind::Folder => {
+            EntryKind::Folder => {
                 let links = 2 + folders.get(path).copied().unwrap_or_default();
                 add(&mut archive, path, [number, FOLDER | permissions, links], &Content::default());
             }
-            Kind::File(content) => {
+            EntryKind::File(content) => {
                 if u32::try_from(content.len()).is_err() {
-                    return Err(WriteError::Long { path: path.to_owned(), length: content.len() });
+                    return Err(CpioWriteError::Long { path: path.to_owned(), length: content.len() });
                 }
                 add(&mut archive, path, [number, FILE | permissions, 1], content);
             }
-            Kind::Link(target) => {
+            EntryKind::Link(target) => {
                 add(&mut archive, path, [number, LINK | 0o777, 1], &target.as_bytes().into());
             }
-            Kind::Special(what) => return Err(WriteError::Special { path: path.to_owned(), what }),
+            EntryKind::Special(what) => return Err(CpioWriteError::Special { path: path.to_owned(), what }),
         }
     }
     add(&mut archive, TRAILER, [0, 0, 1], &Content::default());
@@ -108,7 +108,7 @@ fn add(archive: &mut Content, name: &str, [number, mode, links]: [u32; 3], conte
 }
 
 /// Reads an archive, entry by entry. It is read from itself what the entry holds that came last.
-pub struct Reader<R> {
+pub struct CpioReader<R> {
     from: R,
     /// What is left of the entry's bytes, and the zeros behind them.
     left: u64,
@@ -117,20 +117,20 @@ pub struct Reader<R> {
 
 /// An entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct CpioEntry {
     /// Its path as it is written.
     pub name: String,
     /// Its permissions.
     pub mode: u32,
     /// What it is; a link leads where its bytes say.
-    pub shape: Shape,
+    pub shape: FileType,
     /// How many bytes it has.
     pub length: u64,
 }
 
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum FileType {
     /// A folder.
     Folder,
     /// A file.
@@ -141,28 +141,28 @@ pub enum Shape {
     Special,
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> CpioReader<R> {
     /// Reads from where something stands.
     pub fn new(from: R) -> Self {
         Self { from, left: 0, padding: 0 }
     }
 
     /// The next entry, whatever is left of the one before; none at the end.
-    pub fn entry(&mut self) -> Result<Option<Entry>, ReadError> {
+    pub fn entry(&mut self) -> Result<Option<CpioEntry>, ImageError> {
         self.skip()?;
         let head: [u8; HEAD] = self.exact()?;
         if !(head.starts_with(MAGIC) || head.starts_with(MAGIC_WITH_SUM)) {
-            return Err(ReadError::Broken("cpio archive"));
+            return Err(ImageError::Broken("cpio archive"));
         }
         let number = |nth: usize| hex(&head[6 + 8 * nth..][..8]);
         let (mode, length, name_length) = (number(1)?, number(6)?, number(11)? as usize);
         if name_length == 0 || name_length > LONGEST_NAME {
-            return Err(ReadError::Broken("cpio archive"));
+            return Err(ImageError::Broken("cpio archive"));
         }
         let mut name = vec![0; name_length + (HEAD + name_length).next_multiple_of(4) - HEAD - name_length];
         self.fill(&mut name)?;
         if name[name_length - 1] != 0 {
-            return Err(ReadError::Broken("cpio archive"));
+            return Err(ImageError::Broken("cpio archive"));
         }
         let name = String::from_utf8_lossy(&name[..name_length - 1]).into_owned();
         self.left = length.into();
@@ -172,12 +172,12 @@ impl<R: Read> Reader<R> {
             return Ok(None);
         }
         let shape = match mode & KIND {
-            FOLDER => Shape::Folder,
-            FILE => Shape::File,
-            LINK => Shape::Link,
-            _ => Shape::Special,
+            FOLDER => FileType::Folder,
+            FILE => FileType::File,
+            LINK => FileType::Link,
+            _ => FileType::Special,
         };
-        Ok(Some(Entry { name, mode: mode & 0o7777, shape, length: length.into() }))
+        Ok(Some(CpioEntry { name, mode: mode & 0o7777, shape, length: length.into() }))
     }
 
     /// Where it reads from.
@@ -185,29 +185,30 @@ impl<R: Read> Reader<R> {
         &self.from
     }
 
-    fn skip(&mut self) -> Result<(), ReadError> {
+    fn skip(&mut self) -> Result<(), ImageError> {
         let rest = self.left + self.padding;
-        let skipped = io::copy(&mut (&mut self.from).take(rest), &mut io::sink()).map_err(ReadError::Read)?;
+        let skipped =
+            io::copy(&mut (&mut self.from).take(rest), &mut io::sink()).map_err(ImageError::Read)?;
         (self.left, self.padding) = (0, 0);
-        if skipped == rest { Ok(()) } else { Err(ReadError::Short("cpio archive")) }
+        if skipped == rest { Ok(()) } else { Err(ImageError::Short("cpio archive")) }
     }
 
-    fn exact<const N: usize>(&mut self) -> Result<[u8; N], ReadError> {
+    fn exact<const N: usize>(&mut self) -> Result<[u8; N], ImageError> {
         let mut bytes = [0; N];
         self.fill(&mut bytes)?;
         Ok(bytes)
     }
 
-    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), ReadError> {
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), ImageError> {
         self.from.read_exact(bytes).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => ReadError::Short("cpio archive"),
-            _ => ReadError::Read(error),
+            io::ErrorKind::UnexpectedEof => ImageError::Short("cpio archive"),
+            _ => ImageError::Read(error),
         })
     }
 }
 
 /// What the entry holds that came last.
-impl<R: Read> Read for Reader<R> {
+impl<R: Read> Read for CpioReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.left == 0 || buffer.is_empty() {
             return Ok(0);
@@ -222,7 +223,7 @@ impl<R: Read> Read for Reader<R> {
     }
 }
 
-fn hex(digits: &[u8]) -> Result<u32, ReadError> {
+fn hex(digits: &[u8]) -> Result<u32, ImageError> {
     let text = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'));
-    text.and_then(|text| u32::from_str_radix(text, 16).ok()).ok_or(ReadError::Broken("cpio archive"))
+    text.and_then(|text| u32::from_str_radix(text, 16).ok()).ok_or(ImageError::Broken("cpio archive"))
 }

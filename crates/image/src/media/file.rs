@@ -3,18 +3,18 @@
 use std::io;
 
 use super::Content;
-use super::image::{Image, ReadError};
+use super::image::{Image, ImageError};
 
 /// A file, wherever its pieces are.
-pub struct File<'i> {
+pub struct FileImage<'i> {
     image: &'i dyn Image,
-    pieces: Vec<Piece>,
+    pieces: Vec<FileExtent>,
     size: u64,
 }
 
 /// Bytes that follow each other, in the file and in the image.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct FileExtent {
     /// Where it is in the file.
     at: u64,
     /// Where it is in the image.
@@ -22,19 +22,19 @@ struct Piece {
     length: u64,
 }
 
-impl<'i> File<'i> {
+impl<'i> FileImage<'i> {
     /// A file with nothing in it yet.
     pub(super) fn empty(image: &'i dyn Image) -> Self {
         Self { image, pieces: Vec::new(), size: 0 }
     }
 
     /// Adds the bytes that stand in the image at `start`.
-    pub(super) fn add(&mut self, start: u64, length: u64) -> Result<(), ReadError> {
+    pub(super) fn add(&mut self, start: u64, length: u64) -> Result<(), ImageError> {
         let end = start.checked_add(length).filter(|end| *end <= self.image.size());
-        end.ok_or(ReadError::Short("files"))?;
+        end.ok_or(ImageError::Short("files"))?;
         match self.pieces.last_mut().filter(|last| last.start + last.length == start) {
             Some(last) => last.length += length,
-            None => self.pieces.push(Piece { at: self.size, start, length }),
+            None => self.pieces.push(FileExtent { at: self.size, start, length }),
         }
         self.size += length;
         Ok(())
@@ -50,7 +50,7 @@ impl<'i> File<'i> {
     }
 }
 
-impl Image for File<'_> {
+impl Image for FileImage<'_> {
     fn size(&self) -> u64 {
         self.size
     }

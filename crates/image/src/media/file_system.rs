@@ -1,8 +1,8 @@
 //! What stands on a volume that somebody made.
 
 use super::Content;
-use super::file::File;
-use super::image::{Image, ReadError, piece};
+use super::file::FileImage;
+use super::image::{Image, ImageError, piece};
 use super::{fat, iso9660};
 
 /// The longest file that is read at once. Configurations are far shorter.
@@ -12,27 +12,27 @@ const LONGEST: u64 = 16 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSystem {
     /// What it is.
-    pub kind: Kind,
+    pub kind: FileSystemType,
     /// Its label, without the spaces and zeros after it: of ISO 9660 that of the Joliet descriptor where there is one, as Talos
     /// reads it; of FAT that in the root folder, or else in the boot sector.
     pub label: String,
     /// What is in the root folder, in the order it stands there.
-    pub files: Vec<Entry>,
+    pub files: Vec<DirectoryEntry>,
     /// Whether small and capital letters are the same in names.
     pub(crate) folds_case: bool,
-    pub(super) tree: Tree,
+    pub(super) tree: FileLookup,
 }
 
 /// How files and folders are found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Tree {
-    Fat(fat::Clusters),
-    Iso9660(iso9660::Names),
+pub(super) enum FileLookup {
+    Fat(fat::AllocationTable),
+    Iso9660(iso9660::NameSource),
 }
 
 /// What a file system is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileSystemType {
     /// A CD. Names are those of Rock Ridge, or else Joliet's, or else plain ones in small letters: the first that there are, as Linux
     /// takes them.
     Iso9660,
@@ -44,21 +44,21 @@ pub enum Kind {
     Fat32,
 }
 
-impl Kind {
+impl FileSystemType {
     /// What people call it.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Iso9660 => "ISO 9660",
-            Kind::Fat12 => "FAT12",
-            Kind::Fat16 => "FAT16",
-            Kind::Fat32 => "FAT32",
+            FileSystemType::Iso9660 => "ISO 9660",
+            FileSystemType::Fat12 => "FAT12",
+            FileSystemType::Fat16 => "FAT16",
+            FileSystemType::Fat32 => "FAT32",
         }
     }
 }
 
 /// A file or folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct DirectoryEntry {
     /// Its name.
     pub name: String,
     /// How many bytes it has.
@@ -71,12 +71,12 @@ pub struct Entry {
 
 impl FileSystem {
     /// Reads label and root folder.
-    pub fn open(image: &dyn Image) -> Result<Self, ReadError> {
-        Self::find_in(image)?.ok_or(ReadError::Unknown)
+    pub fn open(image: &dyn Image) -> Result<Self, ImageError> {
+        Self::find_in(image)?.ok_or(ImageError::Unknown)
     }
 
     /// The same; none where there is no file system that is known.
-    pub fn find_in(image: &dyn Image) -> Result<Option<Self>, ReadError> {
+    pub fn find_in(image: &dyn Image) -> Result<Option<Self>, ImageError> {
         match fat::open(image)? {
             Some(found) => Ok(Some(found)),
             None => iso9660::open(image),
@@ -85,23 +85,23 @@ impl FileSystem {
 
     /// Whether it is a CD that has neither Rock Ridge nor Joliet: then names may be cut, and have no letter but a-z, 0-9 and `_`.
     pub(crate) fn has_plain_names(&self) -> bool {
-        self.tree == Tree::Iso9660(iso9660::Names::Plain)
+        self.tree == FileLookup::Iso9660(iso9660::NameSource::Plain)
     }
 
     /// The file or folder of this name, in the root folder.
-    pub fn find(&self, name: &str) -> Option<&Entry> {
+    pub fn find(&self, name: &str) -> Option<&DirectoryEntry> {
         self.named(&self.files, name)
     }
 
-    fn named<'e>(&self, files: &'e [Entry], name: &str) -> Option<&'e Entry> {
-        let same = |entry: &&Entry| {
+    fn named<'e>(&self, files: &'e [DirectoryEntry], name: &str) -> Option<&'e DirectoryEntry> {
+        let same = |entry: &&DirectoryEntry| {
             entry.name == name || (self.folds_case && entry.name.to_lowercase() == name.to_lowercase())
         };
         files.iter().find(same)
     }
 
     /// The file or folder at a path such as `EFI/Linux`. `image` is the one this was opened from, here and below.
-    pub fn at(&self, image: &dyn Image, path: &str) -> Result<Option<Entry>, ReadError> {
+    pub fn find_path(&self, image: &dyn Image, path: &str) -> Result<Option<DirectoryEntry>, ImageError> {
         let mut names = path.split('/');
         let mut found = names.next().and_then(|name| self.find(name)).cloned();
         for name in names {
@@ -112,23 +112,27 @@ impl FileSystem {
     }
 
     /// What is in a folder; nothing where it is a file.
-    pub fn list(&self, image: &dyn Image, folder: &Entry) -> Result<Vec<Entry>, ReadError> {
+    pub fn list(
+        &self,
+        image: &dyn Image,
+        folder: &DirectoryEntry,
+    ) -> Result<Vec<DirectoryEntry>, ImageError> {
         match &self.tree {
             _ if !folder.folder => Ok(Vec::new()),
-            Tree::Fat(clusters) => fat::list(image, clusters, folder.start),
-            Tree::Iso9660(names) => iso9660::list(image, *names, folder.start, folder.length),
+            FileLookup::Fat(clusters) => fat::list(image, clusters, folder.start),
+            FileLookup::Iso9660(names) => iso9660::list(image, *names, folder.start, folder.length),
         }
     }
 
     /// A file as an image, of which no more is read than is asked for.
-    pub fn file<'i>(&self, image: &'i dyn Image, file: &Entry) -> Result<File<'i>, ReadError> {
+    pub fn file<'i>(&self, image: &'i dyn Image, file: &DirectoryEntry) -> Result<FileImage<'i>, ImageError> {
         if file.folder {
-            return Err(ReadError::Folder(file.name.clone()));
+            return Err(ImageError::Folder(file.name.clone()));
         }
         match &self.tree {
-            Tree::Fat(clusters) => clusters.file(image, file),
-            Tree::Iso9660(_) => {
-                let mut whole = File::empty(image);
+            FileLookup::Fat(clusters) => clusters.file(image, file),
+            FileLookup::Iso9660(_) => {
+                let mut whole = FileImage::empty(image);
                 whole.add(file.start, file.length)?;
                 Ok(whole)
             }
@@ -136,14 +140,14 @@ impl FileSystem {
     }
 
     /// A file as parts of the image, of which nothing is copied.
-    pub fn content(&self, image: &Content, file: &Entry) -> Result<Content, ReadError> {
-        self.file(image, file)?.parts_of(image).ok_or(ReadError::Short("files"))
+    pub fn content(&self, image: &Content, file: &DirectoryEntry) -> Result<Content, ImageError> {
+        self.file(image, file)?.parts_of(image).ok_or(ImageError::Short("files"))
     }
 
     /// What a file holds.
-    pub fn read(&self, image: &dyn Image, file: &Entry) -> Result<Vec<u8>, ReadError> {
+    pub fn read(&self, image: &dyn Image, file: &DirectoryEntry) -> Result<Vec<u8>, ImageError> {
         if file.length > LONGEST && !file.folder {
-            return Err(ReadError::Long { name: file.name.clone(), length: file.length, longest: LONGEST });
+            return Err(ImageError::Long { name: file.name.clone(), length: file.length, longest: LONGEST });
         }
         let whole = self.file(image, file)?;
         let length = usize::try_from(whole.size()).unwrap_or(usize::MAX);

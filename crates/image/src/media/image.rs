@@ -37,13 +37,13 @@ impl Image for Vec<u8> {
 
 /// A part of an image, such as a partition of a disk.
 #[derive(Clone, Copy)]
-pub struct Window<'i> {
+pub struct ImageWindow<'i> {
     image: &'i dyn Image,
     start: u64,
     length: u64,
 }
 
-impl<'i> Window<'i> {
+impl<'i> ImageWindow<'i> {
     /// The part of `length` bytes from `start` on; none where the image ends before it does.
     pub(crate) fn new(image: &'i dyn Image, start: u64, length: u64) -> Option<Self> {
         let end = start.checked_add(length)?;
@@ -51,7 +51,7 @@ impl<'i> Window<'i> {
     }
 }
 
-impl Image for Window<'_> {
+impl Image for ImageWindow<'_> {
     fn size(&self) -> u64 {
         self.length
     }
@@ -67,24 +67,24 @@ impl Image for Window<'_> {
 
 /// Why an image could not be read.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadError {
+pub enum ImageError {
     /// It is something else.
     #[error("neither an ISO 9660 nor a FAT file system, nor a disk with partitions")]
     Unknown,
     /// It has to be unpacked first.
-    #[error("it is packed; unpack it first, with `{0}`")]
+    #[error("the image is compressed; decompress it with `{0}`")]
     Packed(&'static str),
     /// A disk image of a kind that is not read.
-    #[error("it is a qcow2 image {0}")]
+    #[error("unsupported qcow2 image: {0}")]
     Qcow2(String),
     /// Two partitions have bytes in common.
     #[error("partitions {0} and {1} overlap")]
     Overlap(usize, usize),
     /// It ends before something it should have.
-    #[error("the image ends before its {0}: is some of it missing?")]
+    #[error("the image is truncated: {0} is missing")]
     Short(&'static str),
     /// Some of it is missing.
-    #[error("the file system has {length} bytes, and {there} are there: is some of the image missing?")]
+    #[error("the image is truncated: the file system has {length} bytes, the image only {there}")]
     CutOff {
         /// How long the file system says it is.
         length: u64,
@@ -92,10 +92,10 @@ pub enum ReadError {
         there: u64,
     },
     /// Something in it cannot be.
-    #[error("the {0} is broken")]
+    #[error("the {0} is corrupt")]
     Broken(&'static str),
     /// Longer than anything that is read here.
-    #[error("`{name}` has {length} bytes, and at most {longest} are read")]
+    #[error("`{name}` is too large: {length} bytes, at most {longest}")]
     Long {
         /// What it is called.
         name: String,
@@ -116,8 +116,8 @@ pub enum ReadError {
 }
 
 /// Whether all of a file system is there, which says itself how long it is. The image may be longer: some are padded.
-pub(super) fn whole(image: &dyn Image, length: u64) -> Result<(), ReadError> {
-    if image.size() < length { Err(ReadError::CutOff { length, there: image.size() }) } else { Ok(()) }
+pub(super) fn check_length(image: &dyn Image, length: u64) -> Result<(), ImageError> {
+    if image.size() < length { Err(ImageError::CutOff { length, there: image.size() }) } else { Ok(()) }
 }
 
 /// The bytes at `offset`. Nothing is made room for that the image does not have.
@@ -126,13 +126,13 @@ pub(super) fn piece(
     offset: u64,
     length: usize,
     what: &'static str,
-) -> Result<Vec<u8>, ReadError> {
-    let end = offset.checked_add(length as u64).ok_or(ReadError::Short(what))?;
+) -> Result<Vec<u8>, ImageError> {
+    let end = offset.checked_add(length as u64).ok_or(ImageError::Short(what))?;
     if end > image.size() {
-        return Err(ReadError::Short(what));
+        return Err(ImageError::Short(what));
     }
     let mut bytes = vec![0; length];
-    image.read_at(offset, &mut bytes).map_err(ReadError::Read)?;
+    image.read_at(offset, &mut bytes).map_err(ImageError::Read)?;
     Ok(bytes)
 }
 

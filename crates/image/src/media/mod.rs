@@ -5,7 +5,7 @@
 //! [`Image`], as a Linux kernel shows them, and never more of it than is asked for. [`Qcow2`] is the disk inside of an image of
 //! QEMU, [`Partitions`] are those of a disk, and [`uki`] reads what a machine is booted with.
 //!
-//! What somebody made may be cut off, broken, or made to hurt: reading it ends, with what is there or with a [`ReadError`], and
+//! What somebody made may be cut off, broken, or made to hurt: reading it ends, with what is there or with a [`ImageError`], and
 //! needs no more memory than the longest thing that is read at once.
 //!
 //! Not here: what Talos makes of the files.
@@ -24,11 +24,13 @@ pub mod squashfs;
 pub mod uki;
 mod volume;
 
-pub use content::{Content, Stretch};
-pub use file::File;
-pub use file_system::{Entry, FileSystem, Kind};
-pub use image::{Image, ReadError, Window};
-pub use partition::{Attribute, Disk, DiskError, Guid, NewPartition, Partition, Partitions, Scheme};
+pub use content::{Content, ContentExtent};
+pub use file::FileImage;
+pub use file_system::{DirectoryEntry, FileSystem, FileSystemType};
+pub use image::{Image, ImageError, ImageWindow};
+pub use partition::{
+    Disk, DiskError, Guid, NewPartition, Partition, PartitionAttribute, PartitionScheme, Partitions,
+};
 pub use qcow2::Qcow2;
 pub use volume::{Volume, VolumeError};
 

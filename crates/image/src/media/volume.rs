@@ -23,21 +23,21 @@ pub struct Volume<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VolumeError {
     /// FAT has no room for the label, or it has letters that are none.
-    #[error("`{0}` is no label of a volume; want 1 to {LONGEST_LABEL} of A-Z, a-z, 0-9, `-` and `_`")]
+    #[error("`{0}` is not a valid volume label; want 1 to {LONGEST_LABEL} of A-Z, a-z, 0-9, `-` and `_`")]
     Label(String),
     /// One of the forms cannot have this name.
     #[error(
-        "`{0}` is no name of a file on a volume; want 1 to {LONGEST_NAME} of A-Z, a-z, 0-9, `-`, `_` and `.`, no `.` last"
+        "`{0}` is not a valid file name on a volume; want 1 to {LONGEST_NAME} of A-Z, a-z, 0-9, `-`, `_` and `.`, no `.` last"
     )]
     Name(String),
     /// Not every reader tells capital letters from small ones.
-    #[error("two files of the volume are named `{0}`; small and capital letters are the same there")]
+    #[error("two files of the volume are named `{0}`; names are not case-sensitive")]
     Twice(String),
     /// There are too many.
     #[error("{0} files are too many for a volume; want at most {MOST_FILES}")]
     Many(usize),
     /// They are too long.
-    #[error("files of {0} bytes together are too long for a volume; want at most {ROOM}")]
+    #[error("the files have {0} bytes in total, too many for a volume; want at most {ROOM}")]
     Long(usize),
 }
 
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_wrong_is_told_at_once() {
+    fn all_errors_are_reported_at_once() {
         let long = "n".repeat(65);
         let files: Vec<(&str, &[u8])> =
             vec![("a", b""), ("A", b""), ("dot.", b""), ("a/b", b""), (&long, b"")];
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_is_refused() {
+    fn volumes_beyond_the_limits_are_rejected() {
         let bytes = vec![0; ROOM + 1];
         let names: Vec<String> = (0..=MOST_FILES).map(|nth| nth.to_string()).collect();
 
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_files_hold_is_not_shown() {
+    fn debug_output_hides_file_contents() {
         let volume = Volume::new("cidata", vec![("user-data", b"hunter2")]).unwrap();
 
         assert_eq!(format!("{volume:?}"), r#"Volume { label: "cidata", files: ["user-data"] }"#);

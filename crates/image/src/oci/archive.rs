@@ -2,13 +2,13 @@
 
 use std::io::Read;
 
+use super::blob_store::BlobStore;
 use super::descriptor::Descriptor;
-use super::error::{Failure, LayerError};
+use super::error::{LayerError, SourceError};
+use super::file_tree::FileTree;
 use super::layout::LIST;
-use super::root::Root;
-use super::source::{LARGEST_DOCUMENT, Source};
-use super::spool::Spool;
-use super::unpack::Unpack;
+use super::source::{BlobSource, LARGEST_DOCUMENT};
+use super::unpack::LayerUnpacker;
 
 /// What an extension says of itself.
 const MANIFEST: &str = "manifest.yaml";
@@ -17,14 +17,14 @@ const MANIFEST: &str = "manifest.yaml";
 #[derive(Debug)]
 pub enum Archive {
     /// An image layout.
-    Layout(Unpacked),
+    Layout(ArchivedLayout),
     /// The files of an extension as they are, which Talos' imager takes, too: a manifest beside `rootfs`.
-    Extension(Root),
+    Extension(FileTree),
 }
 
 /// A layout that came in an archive.
 #[derive(Debug)]
-pub struct Unpacked(Root);
+pub struct ArchivedLayout(FileTree);
 
 /// An archive that holds no layout.
 #[derive(Debug, thiserror::Error)]
@@ -33,44 +33,47 @@ pub enum ArchiveError {
     #[error("cannot be unpacked")]
     Layer(#[from] LayerError),
     /// It is an archive of something else.
-    #[error("not an OCI archive: there is no {LIST} in it{0}")]
+    #[error("not an OCI archive: {LIST} is missing{0}")]
     Other(&'static str),
 }
 
 impl Archive {
     /// Reads an archive from its start to its end. What is long in it is kept in the spool.
-    pub fn open(bytes: impl Read, spool: &mut dyn Spool) -> Result<Self, ArchiveError> {
-        let mut unpack = Unpack::new(spool);
+    pub fn open(bytes: impl Read, spool: &mut dyn BlobStore) -> Result<Self, ArchiveError> {
+        let mut unpack = LayerUnpacker::new(spool);
         unpack.layer(bytes, None)?;
         let root = unpack.finish();
         if root.file(LIST).is_some() {
-            return Ok(Self::Layout(Unpacked(root)));
+            return Ok(Self::Layout(ArchivedLayout(root)));
         }
         if root.file(MANIFEST).is_some() && root.get("rootfs").is_some() {
             return Ok(Self::Extension(root));
         }
         let is_docker = root.file("manifest.json").is_some();
-        let hint =
-            if is_docker { "; `skopeo copy docker-archive:FILE oci-archive:OTHER` makes one" } else { "" };
+        let hint = if is_docker {
+            "; convert it with `skopeo copy docker-archive:FILE oci-archive:OTHER`"
+        } else {
+            ""
+        };
         Err(ArchiveError::Other(hint))
     }
 
     /// The layout in it.
-    pub fn layout(self) -> Result<Unpacked, ArchiveError> {
+    pub fn layout(self) -> Result<ArchivedLayout, ArchiveError> {
         match self {
             Self::Layout(unpacked) => Ok(unpacked),
-            Self::Extension(_) => Err(ArchiveError::Other("; it is an extension without an image around it")),
+            Self::Extension(_) => Err(ArchiveError::Other("; it contains an extension without an image")),
         }
     }
 }
 
-impl Source for Unpacked {
-    fn top(&mut self) -> Result<Vec<u8>, Failure> {
-        Ok(self.0.load(LIST, LARGEST_DOCUMENT)?.ok_or("it is longer than any list of images")?)
+impl BlobSource for ArchivedLayout {
+    fn top(&mut self) -> Result<Vec<u8>, SourceError> {
+        Ok(self.0.load(LIST, LARGEST_DOCUMENT)?.ok_or("the index is too large")?)
     }
 
-    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, Failure> {
+    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, SourceError> {
         let content = self.0.file(&descriptor.digest.path());
-        Ok(Box::new(content.ok_or("it is not in the archive")?.reader()))
+        Ok(Box::new(content.ok_or("the archive lacks it")?.reader()))
     }
 }

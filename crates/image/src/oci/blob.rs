@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::descriptor::Descriptor;
 use super::digest::Digest;
-use super::error::ReadError;
+use super::error::OciError;
 
 /// The bytes of a blob, as they come. Its end is an error where the whole is not what its descriptor says, so that nothing
 /// of it may be used before [`Blob::finish`] says that it is.
@@ -16,7 +16,7 @@ pub struct Blob<'s> {
     sum: Sha256,
     got: u64,
     /// What was found at the end, or before.
-    verdict: Option<Result<(), ReadError>>,
+    verdict: Option<Result<(), OciError>>,
 }
 
 impl<'s> Blob<'s> {
@@ -27,14 +27,14 @@ impl<'s> Blob<'s> {
     }
 
     /// Reads what is left, and says whether all of it was what its descriptor says.
-    pub fn finish(mut self) -> Result<(), ReadError> {
+    pub fn finish(mut self) -> Result<(), OciError> {
         // An error is in the verdict.
         let _ = io::copy(&mut self, &mut io::sink());
         self.verdict.unwrap_or(Ok(()))
     }
 
     /// Why it could not be read, as far as it was. Nothing more is read: who has no use for the rest need not wait for it.
-    pub fn failure(self) -> Option<ReadError> {
+    pub fn failure(self) -> Option<OciError> {
         self.verdict.and_then(Result::err)
     }
 
@@ -42,20 +42,20 @@ impl<'s> Blob<'s> {
         format!("blob {}", self.descriptor.digest)
     }
 
-    fn judge(&self) -> Result<(), ReadError> {
+    fn judge(&self) -> Result<(), OciError> {
         let (got, want) = (self.got, self.descriptor.size);
         if got != want {
-            return Err(ReadError::Size { what: self.what(), got, want });
+            return Err(OciError::Size { what: self.what(), got, want });
         }
         let (got, want) = (Digest::end(self.sum.clone()), &self.descriptor.digest);
         if got != *want {
-            return Err(ReadError::Digest { what: self.what(), got, want: want.clone() });
+            return Err(OciError::Digest { what: self.what(), got, want: want.clone() });
         }
         Ok(())
     }
 
     /// Remembers what was found, and says it to who reads.
-    fn end(&mut self, verdict: Result<(), ReadError>) -> io::Result<usize> {
+    fn end(&mut self, verdict: Result<(), OciError>) -> io::Result<usize> {
         let said = verdict.as_ref().map_or_else(|error| Err(io::Error::other(error.to_string())), |()| Ok(0));
         self.verdict = Some(verdict);
         said
@@ -82,7 +82,7 @@ impl Read for Blob<'_> {
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
             Err(error) => {
-                let verdict = Err(ReadError::Source { what: self.what(), source: error.into() });
+                let verdict = Err(OciError::Source { what: self.what(), source: error.into() });
                 self.end(verdict)
             }
         }
@@ -93,7 +93,7 @@ impl Read for Blob<'_> {
 mod tests {
     use super::*;
 
-    fn read(bytes: &[u8], descriptor: &Descriptor) -> (Option<Vec<u8>>, Result<(), ReadError>) {
+    fn read(bytes: &[u8], descriptor: &Descriptor) -> (Option<Vec<u8>>, Result<(), OciError>) {
         let mut blob = Blob::new(Box::new(bytes), descriptor);
         let mut all = Vec::new();
         let read = blob.read_to_end(&mut all);
@@ -101,19 +101,19 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_an_error_where_the_bytes_are_others() {
-        let descriptor = Descriptor::of("x", b"abc");
+    fn a_blob_with_another_size_or_digest_is_an_error() {
+        let descriptor = Descriptor::of_blob("x", b"abc");
 
         assert!(matches!(read(b"abc", &descriptor), (Some(all), Ok(())) if all == b"abc"));
-        assert!(matches!(read(b"abd", &descriptor), (None, Err(ReadError::Digest { .. }))));
-        assert!(matches!(read(b"ab", &descriptor), (None, Err(ReadError::Size { got: 2, .. }))));
+        assert!(matches!(read(b"abd", &descriptor), (None, Err(OciError::Digest { .. }))));
+        assert!(matches!(read(b"ab", &descriptor), (None, Err(OciError::Size { got: 2, .. }))));
         let endless = read(&[b'a'; 1000], &descriptor);
-        assert!(matches!(endless, (None, Err(ReadError::Size { got: 4, .. }))), "no more than is needed");
+        assert!(matches!(endless, (None, Err(OciError::Size { got: 4, .. }))), "no more than is needed");
     }
 
     #[test]
-    fn what_nobody_read_is_verified_too() {
-        let descriptor = Descriptor::of("x", b"abc");
+    fn unread_bytes_are_verified() {
+        let descriptor = Descriptor::of_blob("x", b"abc");
         let finished = |bytes: &'static [u8]| Blob::new(Box::new(bytes), &descriptor).finish();
 
         assert!(finished(b"abc").is_ok());
@@ -121,20 +121,20 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_breaks_off_is_told() {
-        struct Broken;
-        impl Read for Broken {
+    fn an_error_of_the_source_is_reported() {
+        struct BrokenReader;
+        impl Read for BrokenReader {
             fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
                 Err(io::Error::other("the cable was pulled"))
             }
         }
-        let descriptor = Descriptor::of("x", b"abc");
-        let half = b"a".chain(Broken);
+        let descriptor = Descriptor::of_blob("x", b"abc");
+        let half = b"a".chain(BrokenReader);
         let mut blob = Blob::new(Box::new(half), &descriptor);
 
         assert!(blob.read_to_end(&mut Vec::new()).is_err());
 
-        let Err(ReadError::Source { source, .. }) = blob.finish() else { panic!("not told") };
+        let Err(OciError::Source { source, .. }) = blob.finish() else { panic!("not told") };
         assert_eq!(source.to_string(), "the cable was pulled");
     }
 }

@@ -18,13 +18,13 @@ pub(super) const MOST_ENTRIES: usize = 1_000_000;
 const LONGEST_HEADER: u64 = 1 << 20;
 
 /// How much more an archive may have, of all and of what it says of one entry.
-pub(super) struct Budget {
+pub(super) struct ArchiveBudget {
     all: Cell<u64>,
     header: Cell<u64>,
     is_spent: Cell<bool>,
 }
 
-impl Budget {
+impl ArchiveBudget {
     /// That of an archive of which nothing is read yet.
     pub(super) fn whole() -> Self {
         let (all, header) = (Cell::new(MOST_UNPACKED), Cell::new(LONGEST_HEADER));
@@ -59,14 +59,14 @@ impl Budget {
 }
 
 /// Counts and sums up what is read.
-pub(super) struct Counted<'b, R> {
+pub(super) struct MeteredReader<'b, R> {
     inner: R,
     sum: Sha256,
-    budget: &'b Budget,
+    budget: &'b ArchiveBudget,
 }
 
-impl<'b, R> Counted<'b, R> {
-    pub(super) fn new(inner: R, budget: &'b Budget) -> Self {
+impl<'b, R> MeteredReader<'b, R> {
+    pub(super) fn new(inner: R, budget: &'b ArchiveBudget) -> Self {
         Self { inner, sum: Sha256::new(), budget }
     }
 
@@ -76,7 +76,7 @@ impl<'b, R> Counted<'b, R> {
     }
 }
 
-impl<R: Read> Read for Counted<'_, R> {
+impl<R: Read> Read for MeteredReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.sum.update(&buffer[..read]);

@@ -15,14 +15,14 @@ const BUFFER: usize = 64 << 10;
 const LARGEST_DICTIONARY: u32 = 128 << 10;
 
 /// What bytes are once nothing compresses them.
-pub fn plain<'r>(bytes: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
+pub fn decompress<'r>(bytes: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
     let mut bytes = BufReader::with_capacity(BUFFER, bytes);
     let mut head = Vec::new();
     bytes.by_ref().take(6).read_to_end(&mut head)?;
     let whole = Cursor::new(head.clone()).chain(bytes);
     Ok(match head.as_slice() {
         [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(whole)),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(Frames { rest: Some(whole), frame: None }),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(ZstdFrames { rest: Some(whole), frame: None }),
         [0xfd, b'7', b'z', b'X', b'Z', 0] => {
             Box::new(XzReader::new_mem_limit(whole, true, LARGEST_DICTIONARY))
         }
@@ -31,15 +31,15 @@ pub fn plain<'r>(bytes: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
 }
 
 /// The mark that a frame of zstd begins with, read already, and what follows.
-type Marked<R> = Chain<Cursor<[u8; 4]>, R>;
+type FrameStream<R> = Chain<Cursor<[u8; 4]>, R>;
 
 /// Frames of zstd, of which several may follow each other. At any time there is either a frame or what follows it.
-struct Frames<R: BufRead> {
+struct ZstdFrames<R: BufRead> {
     rest: Option<R>,
-    frame: Option<StreamingDecoder<Marked<R>, FrameDecoder>>,
+    frame: Option<StreamingDecoder<FrameStream<R>, FrameDecoder>>,
 }
 
-impl<R: BufRead> Read for Frames<R> {
+impl<R: BufRead> Read for ZstdFrames<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             if let Some(frame) = &mut self.frame {
@@ -84,9 +84,9 @@ mod tests {
     use super::*;
 
     /// Gives one byte at a time, as a network may.
-    struct Drops<'b>(&'b [u8]);
+    struct ByteReader<'b>(&'b [u8]);
 
-    impl Read for Drops<'_> {
+    impl Read for ByteReader<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             let length = buffer.len().min(1);
             self.0.read(&mut buffer[..length])
@@ -96,10 +96,10 @@ mod tests {
     fn read(bytes: &[u8]) -> Option<Vec<u8>> {
         let all = |reader: Box<dyn Read + '_>| {
             let mut unpacked = Vec::new();
-            plain(reader).and_then(|mut reader| reader.read_to_end(&mut unpacked)).ok().map(|_| unpacked)
+            decompress(reader).and_then(|mut reader| reader.read_to_end(&mut unpacked)).ok().map(|_| unpacked)
         };
         let whole = all(Box::new(bytes));
-        assert_eq!(whole, all(Box::new(Drops(bytes))));
+        assert_eq!(whole, all(Box::new(ByteReader(bytes))));
         whole
     }
 
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn every_compression_is_undone() {
+    fn every_compression_is_decompressed() {
         let text = b"many words ".repeat(5_000);
         let zstd = zstd::bulk::compress(&text, 3).unwrap();
         let skipped = b"\x50\x2a\x4d\x18\x03\0\0\0abc".to_vec();

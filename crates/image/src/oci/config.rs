@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 use super::digest::Digest;
-use super::error::ReadError;
+use super::error::OciError;
 use ichor_values::Arch;
 use ichor_values::Moment;
 use ichor_values::read::Scalar as _;
 
 /// What is read of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Config {
+pub(super) struct ImageConfig {
     /// The architecture, where it is one of ours and the system is Linux.
     pub arch: Option<Arch>,
     /// The sums of the layers, the lowest first.
@@ -18,16 +18,16 @@ pub(super) struct Config {
     value: Value,
 }
 
-impl Config {
-    pub(super) fn read(bytes: &[u8], what: &str) -> Result<Self, ReadError> {
+impl ImageConfig {
+    pub(super) fn read(bytes: &[u8], what: &str) -> Result<Self, OciError> {
         let value: Value = serde_json::from_slice(bytes)
-            .map_err(|error| ReadError::json(what, format!("not JSON: {error}")))?;
+            .map_err(|error| OciError::json(what, format!("not JSON: {error}")))?;
         let text = |key: &str| value.get(key).and_then(Value::as_str);
         let arch = text("architecture").filter(|_| text("os") == Some("linux"));
         let sums = value.get("rootfs").and_then(|root| root.get("diff_ids")).and_then(Value::as_array);
-        let sums = sums.ok_or_else(|| ReadError::json(what, "`rootfs.diff_ids` is not a list"))?;
+        let sums = sums.ok_or_else(|| OciError::json(what, "`rootfs.diff_ids` is not a list"))?;
         let sum = |sum: &Value| {
-            let wrong = || ReadError::json(what, "an item of `rootfs.diff_ids` is no SHA-256 digest");
+            let wrong = || OciError::json(what, "an item of `rootfs.diff_ids` is not a SHA-256 digest");
             sum.as_str().and_then(Digest::parse).ok_or_else(wrong)
         };
         let arch = arch.and_then(|arch| Arch::parse(arch).ok());

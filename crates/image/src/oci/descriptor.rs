@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::digest::Digest;
-use super::error::ReadError;
+use super::error::OciError;
 use ichor_values::Arch;
 use ichor_values::read::Scalar as _;
 
@@ -45,8 +45,8 @@ pub struct Descriptor {
 
 impl Descriptor {
     /// Describes some bytes.
-    pub fn of(media_type: &str, bytes: &[u8]) -> Self {
-        let digest = Digest::of(bytes);
+    pub fn of_blob(media_type: &str, bytes: &[u8]) -> Self {
+        let digest = Digest::of_bytes(bytes);
         Self {
             media_type: media_type.to_owned(),
             digest,
@@ -92,13 +92,14 @@ impl Descriptor {
         [MANIFEST, DOCKER_MANIFEST].contains(&self.media_type.as_str())
     }
 
-    pub(super) fn read(value: &Value, what: &str) -> Result<Self, ReadError> {
-        let wrong = |reason: &str| ReadError::json(what, reason);
+    pub(super) fn read(value: &Value, what: &str) -> Result<Self, OciError> {
+        let wrong = |reason: &str| OciError::json(what, reason);
         let text = |key: &str| value.get(key).and_then(Value::as_str);
-        let digest = text("digest").ok_or_else(|| wrong("a blob without a digest"))?;
+        let digest = text("digest").ok_or_else(|| wrong("a descriptor has no digest"))?;
         let digest = Digest::parse(digest)
-            .ok_or_else(|| wrong(&format!("`{}` is no SHA-256 digest", digest.escape_debug())))?;
-        let size = value.get("size").and_then(Value::as_u64).ok_or_else(|| wrong("a blob without a size"))?;
+            .ok_or_else(|| wrong(&format!("`{}` is not a SHA-256 digest", digest.escape_debug())))?;
+        let size =
+            value.get("size").and_then(Value::as_u64).ok_or_else(|| wrong("a descriptor has no size"))?;
         let platform = value.get("platform").and_then(|platform| {
             let text = |key: &str| platform.get(key).and_then(Value::as_str).map(str::to_owned);
             text("os").zip(text("architecture"))

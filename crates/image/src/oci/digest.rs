@@ -13,7 +13,7 @@ pub struct Digest(String);
 
 impl Digest {
     /// The digest of some bytes.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn of_bytes(bytes: &[u8]) -> Self {
         Self(sha256(bytes))
     }
 
@@ -54,24 +54,24 @@ impl fmt::Display for Digest {
 }
 
 /// Counts and sums up what is written through it.
-pub(super) struct Summed<W> {
+pub(super) struct HashingWriter<W> {
     inner: W,
     sum: Sha256,
     length: u64,
 }
 
-impl<W: Write> Summed<W> {
+impl<W: Write> HashingWriter<W> {
     pub(super) fn new(inner: W) -> Self {
         Self { inner, sum: Sha256::new(), length: 0 }
     }
 
     /// The digest and the length of all that was written, and where it went.
-    pub(super) fn end(self) -> (Digest, u64, W) {
+    pub(super) fn finish(self) -> (Digest, u64, W) {
         (Digest::end(self.sum), self.length, self.inner)
     }
 }
 
-impl<W: Write> Write for Summed<W> {
+impl<W: Write> Write for HashingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.inner.write(bytes)?;
         self.sum.update(&bytes[..written]);
@@ -89,8 +89,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_is_no_path() {
-        let good = Digest::of(b"");
+    fn a_digest_cannot_contain_a_path() {
+        let good = Digest::of_bytes(b"");
         assert_eq!(Digest::parse(&good.to_string()), Some(good));
         for bad in
             ["", "sha256:", "sha256:../../etc/passwd", "sha512:00", &format!("sha256:{}", "A".repeat(64))]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::descriptor::{Descriptor, INDEX, MANIFEST};
-use super::error::ReadError;
+use super::error::OciError;
 
 /// As many layers, and images in a list, are looked at; no builder makes more than 127 layers.
 const MOST: usize = 1000;
@@ -28,28 +28,25 @@ pub struct Manifest {
 
 impl Document {
     /// Reads a document, which `what` is called.
-    pub fn read(bytes: &[u8], what: &str) -> Result<Self, ReadError> {
+    pub fn read(bytes: &[u8], what: &str) -> Result<Self, OciError> {
         let value: Value = serde_json::from_slice(bytes)
-            .map_err(|error| ReadError::json(what, format!("not JSON: {error}")))?;
-        let list = |key: &str| -> Result<Vec<Descriptor>, ReadError> {
+            .map_err(|error| OciError::json(what, format!("not JSON: {error}")))?;
+        let list = |key: &str| -> Result<Vec<Descriptor>, OciError> {
             let items = value.get(key).and_then(Value::as_array);
-            let items = items.ok_or_else(|| ReadError::json(what, format!("`{key}` is not a list")))?;
+            let items = items.ok_or_else(|| OciError::json(what, format!("`{key}` is not a list")))?;
             if items.len() > MOST {
-                return Err(ReadError::json(what, format!("`{key}` has more than {MOST} items")));
+                return Err(OciError::json(what, format!("`{key}` has more than {MOST} items")));
             }
             items.iter().map(|item| Descriptor::read(item, what)).collect()
         };
         if value.get("schemaVersion").and_then(Value::as_u64) == Some(1) {
-            return Err(ReadError::json(
-                what,
-                "a manifest of Docker's first sort, which no builder writes today",
-            ));
+            return Err(OciError::json(what, "a Docker schema 1 manifest, which is not supported"));
         }
         if value.get("manifests").is_some() {
             return Ok(Self::Index(list("manifests")?));
         }
         let Some(config) = value.get("config") else {
-            return Err(ReadError::json(what, "neither an image manifest nor a list of them"));
+            return Err(OciError::json(what, "neither an image manifest nor an index"));
         };
         Ok(Self::Manifest(Manifest { config: Descriptor::read(config, what)?, layers: list("layers")? }))
     }

@@ -7,21 +7,21 @@ use super::budget::{MOST_ENTRIES, MOST_UNPACKED};
 use super::digest::Digest;
 
 /// What a source of blobs says when it has none.
-pub type Failure = Box<dyn Error + Send + Sync>;
+pub type SourceError = Box<dyn Error + Send + Sync>;
 
 /// An image that cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadError {
+pub enum OciError {
     /// Its source does not give a blob.
     #[error("cannot get {what}")]
     Source {
         /// What was asked for.
         what: String,
         /// What the source says.
-        source: Failure,
+        source: SourceError,
     },
     /// A blob that is not what it is called.
-    #[error("{what} is not what it is called: its SHA-256 is {got}, and it should be {want}")]
+    #[error("{what} is corrupt: its SHA-256 is {got}, expected {want}")]
     Digest {
         /// The blob.
         what: String,
@@ -31,7 +31,7 @@ pub enum ReadError {
         want: Digest,
     },
     /// A blob of another size than its descriptor says.
-    #[error("{what} has {got} bytes, and its image says {want}; it may have been cut off")]
+    #[error("{what} has {got} bytes, expected {want}: it may be truncated")]
     Size {
         /// The blob.
         what: String,
@@ -41,7 +41,7 @@ pub enum ReadError {
         want: u64,
     },
     /// A blob that is too large to be read.
-    #[error("{what} has {size} bytes; more than {most} are not read")]
+    #[error("{what} is too large: {size} bytes, at most {most}")]
     Large {
         /// The blob.
         what: String,
@@ -51,7 +51,7 @@ pub enum ReadError {
         most: u64,
     },
     /// A document that cannot be understood.
-    #[error("{what} cannot be understood: {reason}")]
+    #[error("cannot parse {what}: {reason}")]
     Json {
         /// The document.
         what: String,
@@ -59,7 +59,7 @@ pub enum ReadError {
         reason: String,
     },
     /// There is no image for an architecture.
-    #[error("there is no image for linux/{arch} in it; it has {have}")]
+    #[error("no image for linux/{arch}; found {have}")]
     Architecture {
         /// What was asked for.
         arch: String,
@@ -67,7 +67,7 @@ pub enum ReadError {
         have: String,
     },
     /// There is no room for a blob.
-    #[error("cannot keep {what}")]
+    #[error("cannot store {what}")]
     Keep {
         /// The blob.
         what: String,
@@ -84,7 +84,7 @@ pub enum ReadError {
     },
 }
 
-impl ReadError {
+impl OciError {
     pub(super) fn json(what: &str, reason: impl Into<String>) -> Self {
         Self::Json { what: what.to_owned(), reason: reason.into() }
     }
@@ -94,10 +94,10 @@ impl ReadError {
 #[derive(Debug, thiserror::Error)]
 pub enum LayerError {
     /// It is not an archive, or ends too soon.
-    #[error("not a whole tar archive")]
+    #[error("truncated or corrupt tar archive")]
     Broken(#[from] io::Error),
     /// There is no room for what it holds.
-    #[error("cannot keep `{name}`")]
+    #[error("cannot store `{name}`")]
     Keep {
         /// The file.
         name: String,
@@ -105,13 +105,13 @@ pub enum LayerError {
         source: io::Error,
     },
     /// A name that leads out of the root file system.
-    #[error("`{0}` leads out of the root file system; such an archive is not unpacked")]
+    #[error("path `{0}` escapes the root file system")]
     Outside(String),
     /// A name that is not text.
-    #[error("`{0}` is not UTF-8; such an archive is not unpacked")]
+    #[error("path `{0}` is not UTF-8")]
     Name(String),
     /// A hard link to nothing.
-    #[error("`{name}` is a hard link to `{target}`, which is no file of it")]
+    #[error("`{name}` is a hard link to `{target}`, which is not a file of the image")]
     HardLink {
         /// The link.
         name: String,
@@ -119,19 +119,19 @@ pub enum LayerError {
         target: String,
     },
     /// A link that leads to no name.
-    #[error("`{0}` is a link to no name")]
+    #[error("`{0}` has an empty link target")]
     Target(String),
     /// An entry of a type that is not known.
-    #[error("`{0}` is neither a file, a folder, a link nor a device")]
+    #[error("`{0}` is not a file, folder, link or device")]
     Type(String),
     /// A path through something that is no folder.
-    #[error("`{0}` goes through something that is no folder")]
+    #[error("`{0}` has a path component that is not a folder")]
     Through(String),
     /// More than any image has.
-    #[error("more than {} GiB when unpacked, or more than {MOST_ENTRIES} entries: no image is that large", MOST_UNPACKED >> 30)]
+    #[error("too large: more than {} GiB unpacked, or more than {MOST_ENTRIES} entries", MOST_UNPACKED >> 30)]
     Bomb,
     /// Its contents are not those its image names.
-    #[error("its unpacked SHA-256 is {got}, and its image says {want}")]
+    #[error("its uncompressed SHA-256 is {got}, expected {want}")]
     DiffId {
         /// The sum it has.
         got: Digest,

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use super::config::Config;
+use super::blob_store::BlobStore;
+use super::config::ImageConfig;
 use super::descriptor::Descriptor;
 use super::digest::Digest;
 use super::document::{Document, Manifest, index};
-use super::error::{LayerError, ReadError};
+use super::error::{LayerError, OciError};
+use super::file_tree::FileTree;
 use super::layer::Layer;
-use super::layout::Packed;
-use super::root::Root;
-use super::source::{self, Source};
-use super::spool::Spool;
-use super::unpack::Unpack;
+use super::layout::NewImage;
+use super::source::{self, BlobSource};
+use super::unpack::LayerUnpacker;
 use ichor_values::Arch;
 use ichor_values::Moment;
 
@@ -21,37 +21,37 @@ const DEEPEST: usize = 3;
 
 /// An image for one architecture, in a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Image {
+pub struct OciImage {
     /// The architecture it is for.
     pub arch: Arch,
     /// Its digest.
     pub digest: Digest,
     manifest: Manifest,
-    config: Config,
+    config: ImageConfig,
 }
 
-impl Image {
+impl OciImage {
     /// Every image for a Linux machine that is known, by its architecture; of several for one, the first.
-    pub fn all(source: &mut dyn Source) -> Result<Vec<Image>, ReadError> {
-        let mut images: Vec<Image> = Vec::new();
+    pub fn all(source: &mut dyn BlobSource) -> Result<Vec<OciImage>, OciError> {
+        let mut images: Vec<OciImage> = Vec::new();
         let top = source::top(source)?;
         for (digest, manifest, arch) in manifests(source, &top, 0)? {
             if images.iter().any(|image| Some(image.arch) == arch) {
                 continue;
             }
             let bytes = source::document(source, &manifest.config)?;
-            let config = Config::read(&bytes, &format!("configuration {}", manifest.config.digest))?;
+            let config = ImageConfig::read(&bytes, &format!("configuration {}", manifest.config.digest))?;
             if config.diff_ids.len() != manifest.layers.len() {
                 let reason = format!(
-                    "{} sums for {} layers in `rootfs.diff_ids`",
+                    "`rootfs.diff_ids` has {} digests for {} layers",
                     config.diff_ids.len(),
                     manifest.layers.len()
                 );
-                return Err(ReadError::json(&format!("configuration {}", manifest.config.digest), reason));
+                return Err(OciError::json(&format!("configuration {}", manifest.config.digest), reason));
             }
             match config.arch {
                 Some(arch) if !images.iter().any(|image| image.arch == arch) => {
-                    images.push(Image { arch, digest, manifest, config });
+                    images.push(OciImage { arch, digest, manifest, config });
                 }
                 _ => {}
             }
@@ -61,23 +61,23 @@ impl Image {
     }
 
     /// The image for an architecture.
-    pub fn find(source: &mut dyn Source, arch: Arch) -> Result<Image, ReadError> {
+    pub fn find(source: &mut dyn BlobSource, arch: Arch) -> Result<OciImage, OciError> {
         let all = Self::all(source)?;
         let have: Vec<_> = all.iter().map(|image| format!("linux/{}", image.arch)).collect();
         let have =
-            if have.is_empty() { "none for a machine Talos runs on".to_owned() } else { have.join(", ") };
-        let missing = ReadError::Architecture { arch: arch.word().to_owned(), have };
+            if have.is_empty() { "none for an architecture of Talos".to_owned() } else { have.join(", ") };
+        let missing = OciError::Architecture { arch: arch.word().to_owned(), have };
         all.into_iter().find(|image| image.arch == arch).ok_or(missing)
     }
 
     /// Its root file system, with what is long in the spool. `step` is called after each layer.
     pub fn unpack(
         &self,
-        source: &mut dyn Source,
-        spool: &mut dyn Spool,
+        source: &mut dyn BlobSource,
+        spool: &mut dyn BlobStore,
         step: &dyn Fn(),
-    ) -> Result<Root, ReadError> {
-        let mut unpack = Unpack::new(spool);
+    ) -> Result<FileTree, OciError> {
+        let mut unpack = LayerUnpacker::new(spool);
         for (layer, diff_id) in self.manifest.layers.iter().zip(&self.config.diff_ids) {
             let mut blob = source::blob(source, layer)?;
             let unpacked = unpack.layer(&mut blob, Some(diff_id));
@@ -85,19 +85,19 @@ impl Image {
             if !matches!(unpacked, Err(LayerError::Keep { .. })) {
                 blob.finish()?;
             }
-            unpacked.map_err(|source| ReadError::Layer { digest: layer.digest.clone(), source })?;
+            unpacked.map_err(|source| OciError::Layer { digest: layer.digest.clone(), source })?;
             step();
         }
         Ok(unpack.finish())
     }
 
     /// Its lowest layers as they are stored, kept in the spool.
-    pub(crate) fn keep(
+    pub(crate) fn store_layers(
         &self,
         layers: usize,
-        source: &mut dyn Source,
-        spool: &mut dyn Spool,
-    ) -> Result<Vec<Layer>, ReadError> {
+        source: &mut dyn BlobSource,
+        spool: &mut dyn BlobStore,
+    ) -> Result<Vec<Layer>, OciError> {
         let mut kept = Vec::new();
         for (descriptor, diff_id) in self.manifest.layers.iter().zip(&self.config.diff_ids).take(layers) {
             let mut blob = source::blob(source, descriptor)?;
@@ -105,7 +105,7 @@ impl Image {
                 Ok(content) => content,
                 Err(source) => {
                     let what = format!("blob {}", descriptor.digest);
-                    return Err(blob.failure().unwrap_or(ReadError::Keep { what, source }));
+                    return Err(blob.failure().unwrap_or(OciError::Keep { what, source }));
                 }
             };
             blob.finish()?;
@@ -115,10 +115,10 @@ impl Image {
     }
 
     /// An image that runs as this one does, of its lowest layers and one on top of them, which somebody made.
-    pub fn extended(&self, mut lowest: Vec<Layer>, top: Layer, created: Moment, by: &str) -> Packed {
+    pub fn extended(&self, mut lowest: Vec<Layer>, top: Layer, created: Moment, by: &str) -> NewImage {
         let config = self.config.extended(self.arch, created, lowest.len(), &top.diff_id, by);
         lowest.push(top);
-        Packed { arch: self.arch, config, layers: lowest }
+        NewImage { arch: self.arch, config, layers: lowest }
     }
 
     /// How many layers it has.
@@ -129,15 +129,15 @@ impl Image {
 
 /// Every manifest that a document leads to, with its digest and the architecture its descriptor names.
 fn manifests(
-    source: &mut dyn Source,
+    source: &mut dyn BlobSource,
     bytes: &[u8],
     depth: usize,
-) -> Result<Vec<(Digest, Manifest, Option<Arch>)>, ReadError> {
-    let digest = Digest::of(bytes);
+) -> Result<Vec<(Digest, Manifest, Option<Arch>)>, OciError> {
+    let digest = Digest::of_bytes(bytes);
     match Document::read(bytes, &format!("document {digest}"))? {
         Document::Manifest(manifest) => Ok(vec![(digest, manifest, None)]),
         Document::Index(_) if depth == DEEPEST => {
-            Err(ReadError::json(&format!("document {digest}"), "a list in a list in a list of images"))
+            Err(OciError::json(&format!("document {digest}"), "indexes are nested too deeply"))
         }
         Document::Index(items) => {
             let mut found = Vec::new();
@@ -162,34 +162,34 @@ fn manifests(
 /// Everything that has to be sent for an image, or for the images of several architectures: blobs, then documents, each after what
 /// it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shipment {
+pub struct ImageUpload {
     /// Layers and configurations.
     pub blobs: Vec<Descriptor>,
     /// Manifests and lists with their bytes; the last one is the image.
     pub documents: Vec<(Descriptor, Vec<u8>)>,
 }
 
-impl Shipment {
+impl ImageUpload {
     /// What belongs to the image of a layout. Of several, it is the list among them, and else all of them as one list.
-    pub fn of(source: &mut dyn Source) -> Result<Shipment, ReadError> {
+    pub fn collect(source: &mut dyn BlobSource) -> Result<ImageUpload, OciError> {
         let top = source::top(source)?;
-        let mut shipment = Shipment { blobs: Vec::new(), documents: Vec::new() };
-        let image = match Document::read(&top, "the list of images")? {
+        let mut shipment = ImageUpload { blobs: Vec::new(), documents: Vec::new() };
+        let image = match Document::read(&top, "the image index")? {
             Document::Manifest(_) => {
-                return Err(ReadError::json("the list of images", "an image where a list of them should be"));
+                return Err(OciError::json("the image index", "a manifest where an index was expected"));
             }
             Document::Index(items) => {
                 let known: Vec<_> =
                     items.into_iter().filter(|it| it.is_manifest() || it.is_index()).collect();
                 match known.as_slice() {
-                    [] => return Err(ReadError::json("the list of images", "there is no image in it")),
+                    [] => return Err(OciError::json("the image index", "the index is empty")),
                     [one] => one.clone(),
                     several => match several.iter().find(|item| item.is_index()) {
                         Some(list) => list.clone(),
                         None => {
                             let bytes = index(several);
                             several.iter().try_for_each(|item| shipment.add(source, item, 1))?;
-                            let descriptor = Descriptor::of(super::descriptor::INDEX, &bytes);
+                            let descriptor = Descriptor::of_blob(super::descriptor::INDEX, &bytes);
                             shipment.documents.push((descriptor, bytes));
                             return Ok(shipment);
                         }
@@ -201,7 +201,7 @@ impl Shipment {
         Ok(shipment)
     }
 
-    fn add(&mut self, source: &mut dyn Source, item: &Descriptor, depth: usize) -> Result<(), ReadError> {
+    fn add(&mut self, source: &mut dyn BlobSource, item: &Descriptor, depth: usize) -> Result<(), OciError> {
         let bytes = source::document(source, item)?;
         let what = format!("document {}", item.digest);
         let known: BTreeSet<_> = self.blobs.iter().map(|blob| blob.digest.clone()).collect();
@@ -211,7 +211,7 @@ impl Shipment {
                 self.blobs.extend(blobs.filter(|blob| !known.contains(&blob.digest)));
             }
             Document::Index(_) if depth == DEEPEST => {
-                return Err(ReadError::json(&what, "a list in a list in a list of images"));
+                return Err(OciError::json(&what, "indexes are nested too deeply"));
             }
             Document::Index(items) => items.iter().try_for_each(|item| self.add(source, item, depth + 1))?,
         }

@@ -4,11 +4,11 @@ use std::io::{self, BufReader, Write};
 
 use tar::{Builder, EntryType, Header};
 
+use super::blob_store::BlobStore;
 use super::compression::gzip;
 use super::descriptor::{Descriptor, LAYER};
-use super::digest::{Digest, Summed};
-use super::root::{Entry, Kind, Root};
-use super::spool::Spool;
+use super::digest::{Digest, HashingWriter};
+use super::file_tree::{EntryKind, FileTree, TreeEntry};
 use super::unpack::LABEL;
 use crate::media::Content;
 
@@ -27,21 +27,21 @@ pub struct Layer {
 }
 
 /// A root file system as one layer, kept in a spool.
-pub fn layer(root: &Root, spool: &mut dyn Spool) -> io::Result<Layer> {
+pub fn layer(root: &FileTree, spool: &mut dyn BlobStore) -> io::Result<Layer> {
     pack(root.iter(), spool)
 }
 
 /// Entries as one layer, kept in a spool.
 pub fn pack<'e>(
-    entries: impl Iterator<Item = (&'e str, &'e Entry)>,
-    spool: &mut dyn Spool,
+    entries: impl Iterator<Item = (&'e str, &'e TreeEntry)>,
+    spool: &mut dyn BlobStore,
 ) -> io::Result<Layer> {
     let mut sums = None;
     let content = spool.write(Box::new(|out| {
-        let mut plain = Summed::new(gzip(Summed::new(out)));
+        let mut plain = HashingWriter::new(gzip(HashingWriter::new(out)));
         archive(entries, &mut plain)?;
-        let (diff_id, _, encoder) = plain.end();
-        let (digest, size, _) = encoder.finish()?.end();
+        let (diff_id, _, encoder) = plain.finish();
+        let (digest, size, _) = encoder.finish()?.finish();
         sums = Some((diff_id, digest, size));
         Ok(())
     }))?;
@@ -53,7 +53,7 @@ pub fn pack<'e>(
 
 /// A tar archive with every entry in the order it comes, of root, and from the start of 1970.
 pub(super) fn archive<'e>(
-    entries: impl Iterator<Item = (&'e str, &'e Entry)>,
+    entries: impl Iterator<Item = (&'e str, &'e TreeEntry)>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut builder = Builder::new(out);
@@ -65,24 +65,24 @@ pub(super) fn archive<'e>(
         header.set_gid(0);
         header.set_size(0);
         // Nothing of ours has any.
-        if let Kind::Special(_) = entry.kind {
+        if let EntryKind::Special(_) = entry.kind {
             continue;
         }
         if let Some(label) = &entry.label {
             builder.append_pax_extensions([(LABEL, label.as_bytes())])?;
         }
         match &entry.kind {
-            Kind::Folder => {
+            EntryKind::Folder => {
                 header.set_entry_type(EntryType::Directory);
                 builder.append_data(&mut header, format!("{path}/"), io::empty())?;
             }
-            Kind::File(content) => {
+            EntryKind::File(content) => {
                 header.set_entry_type(EntryType::Regular);
                 header.set_size(content.len());
                 let reader = BufReader::with_capacity(BUFFER, content.reader());
                 builder.append_data(&mut header, path, reader)?;
             }
-            Kind::Link(target) => {
+            EntryKind::Link(target) => {
                 header.set_entry_type(EntryType::Symlink);
                 // A long one is written anew, step by step, and leads to the same place.
                 match header.set_link_name_literal(target) {
@@ -90,7 +90,7 @@ pub(super) fn archive<'e>(
                     Err(_) => builder.append_link(&mut header, path, target)?,
                 }
             }
-            Kind::Special(_) => {}
+            EntryKind::Special(_) => {}
         }
     }
     builder.finish()
@@ -103,38 +103,38 @@ mod tests {
 
     use super::*;
     use crate::media::Image;
-    use crate::oci::spool::{Lengths, Memory};
-    use crate::oci::unpack::Unpack;
+    use crate::oci::blob_store::{LengthStore, MemoryStore};
+    use crate::oci::unpack::LayerUnpacker;
 
     #[test]
-    fn a_layer_is_read_back_and_always_the_same() {
-        let mut root = Root::default();
+    fn a_layer_is_reproducible_and_unpacks_to_the_same_tree() {
+        let mut root = FileTree::default();
         let long = format!("{}/{}", "d".repeat(120), "n".repeat(140));
-        root.put(&long, Entry { label: Some("a_label".to_owned()), ..Entry::file(0o755, b"1") });
-        root.put("b", Entry { label: Some("b_label".to_owned()), ..Entry::link("x".repeat(150)) });
-        root.put("c", Entry { label: Some("c_label".to_owned()), ..Entry::folder() });
+        root.put(&long, TreeEntry { label: Some("a_label".to_owned()), ..TreeEntry::file(0o755, b"1") });
+        root.put("b", TreeEntry { label: Some("b_label".to_owned()), ..TreeEntry::link("x".repeat(150)) });
+        root.put("c", TreeEntry { label: Some("c_label".to_owned()), ..TreeEntry::folder() });
 
-        let made = layer(&root, &mut Memory::default()).unwrap();
-        let mut memory = Memory::default();
-        let mut unpack = Unpack::new(&mut memory);
+        let made = layer(&root, &mut MemoryStore::default()).unwrap();
+        let mut memory = MemoryStore::default();
+        let mut unpack = LayerUnpacker::new(&mut memory);
         unpack.layer(made.content.reader(), Some(&made.diff_id)).unwrap();
 
         assert_eq!(unpack.finish(), root);
-        assert_eq!(layer(&root, &mut Memory::default()).unwrap().content, made.content);
+        assert_eq!(layer(&root, &mut MemoryStore::default()).unwrap().content, made.content);
         let bytes = made.content.read().unwrap();
-        assert_eq!(made.descriptor, Descriptor::of(LAYER, &bytes));
+        assert_eq!(made.descriptor, Descriptor::of_blob(LAYER, &bytes));
     }
 
     /// Bytes that are nowhere, and how they are asked for.
     #[derive(Default)]
-    struct Asked {
+    struct ZeroImage {
         read: AtomicU64,
         longest: AtomicUsize,
     }
 
     const LENGTH: u64 = 64 << 20;
 
-    impl Image for Asked {
+    impl OciImage for ZeroImage {
         fn size(&self) -> u64 {
             LENGTH
         }
@@ -148,12 +148,12 @@ mod tests {
     }
 
     #[test]
-    fn a_long_file_is_never_held() {
-        let asked = Arc::new(Asked::default());
-        let mut root = Root::default();
-        root.put("long", Entry::file(0o644, Content::of(asked.clone())));
+    fn a_long_file_is_streamed() {
+        let asked = Arc::new(ZeroImage::default());
+        let mut root = FileTree::default();
+        root.put("long", TreeEntry::file(0o644, Content::from_image(asked.clone())));
 
-        let made = layer(&root, &mut Lengths).unwrap();
+        let made = layer(&root, &mut LengthStore).unwrap();
 
         assert_eq!(asked.read.load(Ordering::Relaxed), LENGTH);
         assert!(asked.longest.load(Ordering::Relaxed) <= BUFFER);

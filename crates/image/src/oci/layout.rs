@@ -7,10 +7,10 @@ use super::config;
 use super::descriptor::{CONFIG, Descriptor, INDEX, MANIFEST};
 use super::digest::Digest;
 use super::document::{Manifest, index};
-use super::error::Failure;
+use super::error::SourceError;
+use super::file_tree::{FileTree, TreeEntry};
 use super::layer::{self, Layer};
-use super::root::{Entry, Root};
-use super::source::Source;
+use super::source::BlobSource;
 use crate::media::Content;
 use ichor_values::Arch;
 use ichor_values::Moment;
@@ -25,7 +25,7 @@ const LAYOUT_TEXT: &[u8] = br#"{"imageLayoutVersion":"1.0.0"}"#;
 
 /// A layout that was made here.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct ImageLayout {
     /// Its files, by their paths.
     pub files: BTreeMap<String, Content>,
     /// The digest of the image: of the list where there are several architectures.
@@ -34,7 +34,7 @@ pub struct Layout {
 
 /// An image that is to be packed.
 #[derive(Clone, Debug)]
-pub struct Packed {
+pub struct NewImage {
     /// The architecture it is for.
     pub arch: Arch,
     /// Its configuration.
@@ -43,9 +43,9 @@ pub struct Packed {
     pub layers: Vec<Layer>,
 }
 
-impl Packed {
+impl NewImage {
     /// An image of one layer, for nobody to run.
-    pub fn of(arch: Arch, layer: Layer, created: Moment) -> Self {
+    pub fn single_layer(arch: Arch, layer: Layer, created: Moment) -> Self {
         let config = config::write(arch, created, &layer.diff_id);
         Self { arch, config, layers: vec![layer] }
     }
@@ -56,22 +56,22 @@ impl Packed {
     }
 }
 
-impl Layout {
+impl ImageLayout {
     /// Packs one image, or one for each of several architectures, under a name.
     ///
     /// Of several, each is in the list by itself, which is where Talos' imager looks for it, and then all of them as one list, which
     /// is what a registry gets.
-    pub fn pack(images: &[Packed], name: &str) -> Layout {
+    pub fn pack(images: &[NewImage], name: &str) -> ImageLayout {
         let mut files = BTreeMap::from([(LAYOUT.to_owned(), LAYOUT_TEXT.into())]);
         let mut add = |descriptor: &Descriptor, content: Content| {
             files.insert(descriptor.digest.path(), content);
         };
         let mut list = Vec::new();
-        for Packed { arch, config, layers } in images {
-            let config_descriptor = Descriptor::of(CONFIG, config);
+        for NewImage { arch, config, layers } in images {
+            let config_descriptor = Descriptor::of_blob(CONFIG, config);
             let descriptors = layers.iter().map(|layer| layer.descriptor.clone()).collect();
             let manifest = Manifest { config: config_descriptor.clone(), layers: descriptors }.bytes();
-            let descriptor = Descriptor::of(MANIFEST, &manifest).on(*arch);
+            let descriptor = Descriptor::of_blob(MANIFEST, &manifest).on(*arch);
             for layer in layers {
                 add(&layer.descriptor, layer.content.clone());
             }
@@ -83,7 +83,7 @@ impl Layout {
             [one] => (vec![one.clone().named(name)], one.digest.clone()),
             several => {
                 let bytes = index(several);
-                let all = Descriptor::of(INDEX, &bytes).named(name);
+                let all = Descriptor::of_blob(INDEX, &bytes).named(name);
                 let digest = all.digest.clone();
                 add(&all, bytes.into());
                 let named = |item: &Descriptor| match item.arch() {
@@ -94,26 +94,26 @@ impl Layout {
             }
         };
         files.insert(LIST.to_owned(), index(&list).into());
-        Layout { files, digest }
+        ImageLayout { files, digest }
     }
 
     /// Writes the layout as one file: a tar archive.
     pub fn archive(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut root = Root::default();
+        let mut root = FileTree::default();
         for (path, content) in &self.files {
-            root.put(path, Entry::file(0o644, content.clone()));
+            root.put(path, TreeEntry::file(0o644, content.clone()));
         }
         layer::archive(root.iter(), out)
     }
 }
 
-impl Source for Layout {
-    fn top(&mut self) -> Result<Vec<u8>, Failure> {
+impl BlobSource for ImageLayout {
+    fn top(&mut self) -> Result<Vec<u8>, SourceError> {
         Ok(self.files.get(LIST).map(Content::read).transpose()?.unwrap_or_default())
     }
 
-    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, Failure> {
+    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, SourceError> {
         let content = self.files.get(&descriptor.digest.path());
-        Ok(Box::new(content.ok_or("it is not in the layout")?.reader()))
+        Ok(Box::new(content.ok_or("the layout lacks it")?.reader()))
     }
 }

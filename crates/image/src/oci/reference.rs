@@ -25,7 +25,7 @@ pub struct Reference {
 
 /// A text that names no image.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` names no image: {reason}; want a name such as ghcr.io/me/frr:10.5.1")]
+#[error("`{text}` is not an image reference: {reason}; want one such as ghcr.io/me/frr:10.5.1")]
 pub struct ReferenceError {
     text: String,
     reason: &'static str,
@@ -36,13 +36,13 @@ impl Reference {
     pub fn parse(text: &str) -> Result<Self, ReferenceError> {
         let wrong = |reason| ReferenceError { text: text.escape_debug().to_string(), reason };
         if text.contains("://") {
-            return Err(wrong("a reference has no scheme in front"));
+            return Err(wrong("a reference has no scheme"));
         }
         let (rest, digest) = match text.split_once('@') {
             None => (text, None),
             Some((rest, digest)) => {
-                let digest =
-                    Digest::parse(digest).ok_or_else(|| wrong("what follows `@` is no SHA-256 digest"))?;
+                let digest = Digest::parse(digest)
+                    .ok_or_else(|| wrong("the text after `@` is not a SHA-256 digest"))?;
                 (rest, Some(digest))
             }
         };
@@ -59,7 +59,7 @@ impl Reference {
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         let is_host_byte = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
         if host.is_empty() || !host.bytes().all(is_host_byte) {
-            return Err(wrong("its registry is no name of a host"));
+            return Err(wrong("the registry is not a hostname"));
         }
         let is_part = |part: &str| {
             let edges = [part.bytes().next(), part.bytes().next_back()];
@@ -69,13 +69,13 @@ impl Reference {
                 && part.bytes().all(|byte| is_word(byte) && !byte.is_ascii_uppercase())
         };
         if repository.len() > LONGEST || !repository.split('/').all(is_part) {
-            return Err(wrong("its repository has other letters than a to z, 0 to 9, `.`, `_` and `-`"));
+            return Err(wrong("the repository has characters other than a to z, 0 to 9, `.`, `_` and `-`"));
         }
         let is_tag = |tag: &String| {
             (1..=128).contains(&tag.len()) && tag.bytes().all(is_word) && !tag.starts_with(['.', '-'])
         };
         if tag.as_ref().is_some_and(|tag| !is_tag(tag)) {
-            return Err(wrong("its tag has other letters than registries take"));
+            return Err(wrong("the tag has invalid characters"));
         }
         let tag = tag.or_else(|| digest.is_none().then(|| "latest".to_owned()));
         Ok(Self { host: host.to_owned(), repository, tag, digest })
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_as_everywhere() {
+    fn references_default_to_docker_hub_and_latest() {
         for (text, whole) in [
             ("quay.io/frrouting/frr:10.5.1", "quay.io/frrouting/frr:10.5.1"),
             ("frr", "docker.io/library/frr:latest"),
@@ -129,13 +129,13 @@ mod tests {
         ] {
             assert_eq!(Reference::parse(text).unwrap().to_string(), whole);
         }
-        let pinned = format!("ghcr.io/me/frr@{}", Digest::of(b""));
+        let pinned = format!("ghcr.io/me/frr@{}", Digest::of_bytes(b""));
         let reference = Reference::parse(&pinned).unwrap();
-        assert_eq!((reference.to_string(), reference.version()), (pinned, Digest::of(b"").to_string()));
+        assert_eq!((reference.to_string(), reference.version()), (pinned, Digest::of_bytes(b"").to_string()));
     }
 
     #[test]
-    fn what_is_none_is_refused() {
+    fn invalid_references_are_rejected() {
         for text in [
             "",
             "https://ghcr.io/a",
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_known() {
+    fn loopback_registries_are_detected() {
         for (text, is_loopback) in [
             ("localhost:5000/a", true),
             ("127.0.0.9:1/a", true),

@@ -1,8 +1,8 @@
 //! Layers: tar archives that are laid over one another.
 //!
-//! [`Unpack`] lays them over each other as container runtimes do: what a later layer has takes the place of what an
+//! [`LayerUnpacker`] lays them over each other as container runtimes do: what a later layer has takes the place of what an
 //! earlier one had, and `.wh.NAME` takes it away. An archive is read once, from its start to its end. Short files stay in memory, long
-//! ones are kept in a [`Spool`], and nothing is written under a name of an archive, so that none leads out of the root file
+//! ones are kept in a [`BlobStore`], and nothing is written under a name of an archive, so that none leads out of the root file
 //! system; what cannot be meant well is refused all the same. [`layer`](super::layer()) is the way back.
 
 use std::collections::BTreeSet;
@@ -10,12 +10,12 @@ use std::io::{self, Read};
 
 use tar::{Archive, EntryType};
 
-use super::budget::{Budget, Counted, MOST_ENTRIES, MOST_UNPACKED};
-use super::compression::plain;
+use super::blob_store::BlobStore;
+use super::budget::{ArchiveBudget, MOST_ENTRIES, MOST_UNPACKED, MeteredReader};
+use super::compression::decompress;
 use super::digest::Digest;
 use super::error::LayerError;
-use super::root::{Entry, Kind, Root};
-use super::spool::Spool;
+use super::file_tree::{EntryKind, FileTree, TreeEntry};
 use crate::media::Content;
 
 /// All names, links and labels together are shorter.
@@ -37,19 +37,19 @@ const WHITEOUT: &str = ".wh.";
 const OPAQUE: &str = ".wh..wh..opq";
 
 /// Layers on their way to a root file system.
-pub struct Unpack<'s> {
-    spool: &'s mut dyn Spool,
-    root: Root,
+pub struct LayerUnpacker<'s> {
+    spool: &'s mut dyn BlobStore,
+    root: FileTree,
     contents: u64,
     short: u64,
     names: usize,
     entries: usize,
-    rules: Rules,
+    rules: OverlayRules,
 }
 
 /// Whose archives are laid over each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rules {
+enum OverlayRules {
     /// Layers of an image: whiteouts take away, and a folder takes the place of a link.
     Layers,
     /// Packages of Debian: nothing takes away, and a link to a folder is as good as a folder.
@@ -57,34 +57,34 @@ enum Rules {
 }
 
 /// Tells apart who failed: who is read, or who keeps what is read.
-struct Watched<R> {
+struct WatchedReader<R> {
     inner: R,
     has_failed: bool,
 }
 
-impl<R: Read> Read for Watched<R> {
+impl<R: Read> Read for WatchedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.inner.read(buffer).inspect_err(|_| self.has_failed = true)
     }
 }
 
-impl<'s> Unpack<'s> {
+impl<'s> LayerUnpacker<'s> {
     /// Begins with nothing. Long files go to the spool.
-    pub fn new(spool: &'s mut dyn Spool) -> Self {
+    pub fn new(spool: &'s mut dyn BlobStore) -> Self {
         Self {
             spool,
-            root: Root::default(),
+            root: FileTree::default(),
             contents: 0,
             short: 0,
             names: 0,
             entries: 0,
-            rules: Rules::Layers,
+            rules: OverlayRules::Layers,
         }
     }
 
     /// Begins with a root file system that packages are unpacked into.
-    pub(crate) fn over(root: Root, spool: &'s mut dyn Spool) -> Self {
-        Self { root, rules: Rules::Packages, ..Self::new(spool) }
+    pub(crate) fn over(root: FileTree, spool: &'s mut dyn BlobStore) -> Self {
+        Self { root, rules: OverlayRules::Packages, ..Self::new(spool) }
     }
 
     /// Lays a layer over what is there. `diff_id` is the sum of the archive without its compression.
@@ -93,7 +93,7 @@ impl<'s> Unpack<'s> {
     }
 
     /// What came of all layers.
-    pub fn finish(self) -> Root {
+    pub fn finish(self) -> FileTree {
         self.root
     }
 
@@ -103,7 +103,7 @@ impl<'s> Unpack<'s> {
         stored: impl Read,
         diff_id: Option<&Digest>,
     ) -> Result<BTreeSet<String>, LayerError> {
-        let budget = Budget::whole();
+        let budget = ArchiveBudget::whole();
         let unpacked = self.archive(stored, diff_id, &budget);
         if budget.is_spent() { Err(LayerError::Bomb) } else { unpacked }
     }
@@ -112,9 +112,9 @@ impl<'s> Unpack<'s> {
         &mut self,
         stored: impl Read,
         diff_id: Option<&Digest>,
-        budget: &Budget,
+        budget: &ArchiveBudget,
     ) -> Result<BTreeSet<String>, LayerError> {
-        let mut counted = Counted::new(plain(stored)?, budget);
+        let mut counted = MeteredReader::new(decompress(stored)?, budget);
         let mut archive = Archive::new(&mut counted);
         let mut fresh = BTreeSet::new();
         for entry in archive.entries()? {
@@ -149,17 +149,17 @@ impl<'s> Unpack<'s> {
         if kind == EntryType::XGlobalHeader {
             return Ok(());
         }
-        let name = inside(&text(&entry.path_bytes())?)?;
+        let name = normalize_path(&text(&entry.path_bytes())?)?;
         let Some(path) = self.place(&name)? else { return Ok(()) };
         let is_done = match self.rules {
-            Rules::Layers => self.whiteout(&path, fresh)?,
-            Rules::Packages => kind == EntryType::Directory && self.is_folder(&path),
+            OverlayRules::Layers => self.whiteout(&path, fresh)?,
+            OverlayRules::Packages => kind == EntryType::Directory && self.is_folder(&path),
         };
         if is_done {
             return Ok(());
         }
         let made = self.read(entry, kind, &name)?;
-        let link = if let Kind::Link(target) = &made.kind { target.len() } else { 0 };
+        let link = if let EntryKind::Link(target) = &made.kind { target.len() } else { 0 };
         self.names += path.len() + link + made.label.as_ref().map_or(0, String::len);
         if self.names > MOST_NAMES {
             return Err(LayerError::Bomb);
@@ -188,7 +188,9 @@ impl<'s> Unpack<'s> {
     /// Whether a path leads to a folder.
     fn is_folder(&self, path: &str) -> bool {
         let target = self.root.follow(path).map(|walk| walk.target);
-        target.is_some_and(|target| matches!(self.root.get(&target), Some(Entry { kind: Kind::Folder, .. })))
+        target.is_some_and(|target| {
+            matches!(self.root.get(&target), Some(TreeEntry { kind: EntryKind::Folder, .. }))
+        })
     }
 
     fn read<R: Read>(
@@ -196,7 +198,7 @@ impl<'s> Unpack<'s> {
         entry: &mut tar::Entry<'_, R>,
         kind: EntryType,
         name: &str,
-    ) -> Result<Entry, LayerError> {
+    ) -> Result<TreeEntry, LayerError> {
         let mode = entry.header().mode()? & 0o7777;
         let label = label(entry)?;
         let target = entry.link_name_bytes().map(|target| text(&target)).transpose()?.unwrap_or_default();
@@ -208,24 +210,26 @@ impl<'s> Unpack<'s> {
                     return Err(LayerError::Bomb);
                 }
                 self.contents += length;
-                Kind::File(self.keep(entry, length, name)?)
+                EntryKind::File(self.keep(entry, length, name)?)
             }
             EntryType::Link => {
-                let found = self.place(&inside(&target)?)?.and_then(|path| self.root.get(&path).cloned());
-                let is_whole = |entry: &Entry| matches!(entry.kind, Kind::File(_) | Kind::Link(_));
+                let found =
+                    self.place(&normalize_path(&target)?)?.and_then(|path| self.root.get(&path).cloned());
+                let is_whole =
+                    |entry: &TreeEntry| matches!(entry.kind, EntryKind::File(_) | EntryKind::Link(_));
                 let missing = || LayerError::HardLink { name: name.to_owned(), target: target.clone() };
                 return found.filter(is_whole).ok_or_else(missing);
             }
             EntryType::Symlink if target.is_empty() || target.contains('\0') => {
                 return Err(LayerError::Target(name.to_owned()));
             }
-            EntryType::Symlink => Kind::Link(target),
-            EntryType::Directory => Kind::Folder,
-            EntryType::Char | EntryType::Block => Kind::Special("device"),
-            EntryType::Fifo => Kind::Special("pipe"),
+            EntryType::Symlink => EntryKind::Link(target),
+            EntryType::Directory => EntryKind::Folder,
+            EntryType::Char | EntryType::Block => EntryKind::Special("device"),
+            EntryType::Fifo => EntryKind::Special("pipe"),
             _ => return Err(LayerError::Type(name.to_owned())),
         };
-        Ok(Entry { mode, kind, label })
+        Ok(TreeEntry { mode, kind, label })
     }
 
     /// The contents of a file, where they are from now on.
@@ -236,7 +240,7 @@ impl<'s> Unpack<'s> {
             file.read_to_end(&mut bytes)?;
             Content::from(bytes)
         } else {
-            let mut watched = Watched { inner: file, has_failed: false };
+            let mut watched = WatchedReader { inner: file, has_failed: false };
             let kept = self.spool.keep(&mut watched);
             kept.map_err(|source| {
                 if watched.has_failed {
@@ -262,8 +266,8 @@ impl<'s> Unpack<'s> {
             let next = if at.is_empty() { step.to_owned() } else { format!("{at}/{step}") };
             at = match self.root.get(&next).map(|entry| &entry.kind) {
                 // Made by the entry that needs it.
-                None | Some(Kind::Folder) => next,
-                Some(Kind::Link(_)) => {
+                None | Some(EntryKind::Folder) => next,
+                Some(EntryKind::Link(_)) => {
                     let walk = self.root.follow(&next).ok_or_else(|| LayerError::Through(name.to_owned()))?;
                     walk.target
                 }
@@ -313,7 +317,7 @@ fn label<R: Read>(entry: &mut tar::Entry<'_, R>) -> Result<Option<String>, Layer
 }
 
 /// A name of an archive without what means nothing: `./a//b/` is `a/b`, and so is `/a/b`.
-fn inside(name: &str) -> Result<String, LayerError> {
+fn normalize_path(name: &str) -> Result<String, LayerError> {
     let steps: Vec<_> = name.split('/').filter(|step| !step.is_empty() && *step != ".").collect();
     if steps.contains(&"..") || name.contains('\0') {
         return Err(LayerError::Outside(name.escape_debug().to_string()));
@@ -326,7 +330,7 @@ mod tests {
     use tar::{Builder, Header};
 
     use super::*;
-    use crate::oci::spool::{Fill, Lengths, Memory};
+    use crate::oci::blob_store::{BlobWriter, LengthStore, MemoryStore};
 
     /// A tar archive of entries as they come: a name, a type and what it holds or where it leads.
     fn tar(entries: &[(&str, EntryType, &str)]) -> Vec<u8> {
@@ -353,28 +357,28 @@ mod tests {
     const LINK: EntryType = EntryType::Symlink;
     const HARD: EntryType = EntryType::Link;
 
-    fn unpacked(layers: &[&[(&str, EntryType, &str)]]) -> Result<Root, LayerError> {
-        let mut memory = Memory::default();
-        let mut unpack = Unpack::new(&mut memory);
+    fn unpacked(layers: &[&[(&str, EntryType, &str)]]) -> Result<FileTree, LayerError> {
+        let mut memory = MemoryStore::default();
+        let mut unpack = LayerUnpacker::new(&mut memory);
         for layer in layers {
             unpack.layer(tar(layer).as_slice(), None)?;
         }
         Ok(unpack.finish())
     }
 
-    fn layered(bytes: &[u8]) -> Result<Root, LayerError> {
-        let mut memory = Memory::default();
-        let mut unpack = Unpack::new(&mut memory);
+    fn layered(bytes: &[u8]) -> Result<FileTree, LayerError> {
+        let mut memory = MemoryStore::default();
+        let mut unpack = LayerUnpacker::new(&mut memory);
         unpack.layer(bytes, None)?;
         Ok(unpack.finish())
     }
 
-    fn paths(root: &Root) -> Vec<&str> {
+    fn paths(root: &FileTree) -> Vec<&str> {
         root.iter().map(|(path, _)| path).collect()
     }
 
     #[test]
-    fn later_layers_hide_what_earlier_ones_have_and_not_their_own() {
+    fn a_whiteout_hides_files_of_lower_layers_only() {
         let lower: &[_] =
             &[("./a/", FOLDER, ""), ("a/old", FILE, "1"), ("a/d/x", FILE, "1"), ("b", FILE, "1")];
         let root =
@@ -395,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_a_link_below_is_gone_through() {
+    fn a_folder_link_of_a_lower_layer_is_followed() {
         let merged: &[_] = &[("usr/lib/", FOLDER, ""), ("lib", LINK, "usr/lib"), ("abs", LINK, "/usr/lib")];
 
         let root = unpacked(&[merged, &[("lib/x", FILE, "1"), ("abs/y", FILE, "2")]]).unwrap();
@@ -404,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn hard_links_are_the_file_they_lead_to() {
+    fn hard_links_share_the_content_of_their_target() {
         let root = unpacked(&[&[("a", FILE, "1")], &[("b", HARD, "/a"), ("a", FILE, "2")]]).unwrap();
 
         assert_eq!(root.read("b").unwrap(), b"1");
@@ -412,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_well_is_refused() {
+    fn hostile_paths_are_rejected() {
         let refused = |entries: &[(&str, EntryType, &str)]| unpacked(&[entries]).unwrap_err().to_string();
         assert!(refused(&[("../x", FILE, "")]).contains("leads out"));
         assert!(refused(&[("a/../../x", FILE, "")]).contains("leads out"));
@@ -424,22 +428,23 @@ mod tests {
         assert!(refused(&[("a", EntryType::new(b'Z'), "")]).contains("neither"));
         assert!(refused(&[("a", LINK, "")]).contains("link to no name"));
         let whole = tar(&[("a", FILE, "123")]);
-        assert!(Unpack::new(&mut Memory::default()).layer(&whole[..514], None).is_err());
-        let summed = Unpack::new(&mut Memory::default()).layer(whole.as_slice(), Some(&Digest::of(b"")));
+        assert!(LayerUnpacker::new(&mut MemoryStore::default()).layer(&whole[..514], None).is_err());
+        let summed = LayerUnpacker::new(&mut MemoryStore::default())
+            .layer(whole.as_slice(), Some(&Digest::of_bytes(b"")));
         assert!(matches!(summed, Err(LayerError::DiffId { .. })));
     }
 
     #[test]
-    fn links_out_lead_nowhere_and_devices_are_told() {
+    fn absolute_links_stay_inside_and_devices_are_kept() {
         let entries: &[_] = &[("out", LINK, "../../../etc/passwd"), ("null", EntryType::Char, "")];
         let root = unpacked(&[entries]).unwrap();
 
         assert!(root.read("out").is_none());
-        assert_eq!(root.get("null").unwrap().kind, Kind::Special("device"));
+        assert_eq!(root.get("null").unwrap().kind, EntryKind::Special("device"));
     }
 
     #[test]
-    fn an_archive_that_never_ends_is_stopped() {
+    fn an_endless_archive_is_stopped() {
         // A sparse file of eight gigabytes, of which nothing is stored.
         let mut header = Header::new_gnu();
         header.set_path("bomb").unwrap();
@@ -461,10 +466,10 @@ mod tests {
     }
 
     /// Has no room.
-    struct Full;
+    struct FullStore;
 
-    impl Spool for Full {
-        fn write(&mut self, _: Fill<'_>) -> io::Result<Content> {
+    impl BlobStore for FullStore {
+        fn write(&mut self, _: BlobWriter<'_>) -> io::Result<Content> {
             Err(io::ErrorKind::StorageFull.into())
         }
     }
@@ -483,8 +488,8 @@ mod tests {
 
     #[test]
     fn only_short_files_stay_in_memory() {
-        let mut lengths = Lengths;
-        let mut unpack = Unpack::new(&mut lengths);
+        let mut lengths = LengthStore;
+        let mut unpack = LayerUnpacker::new(&mut lengths);
         unpack.layer(tar(&[("short", FILE, "1")]).as_slice(), None).unwrap();
         unpack.layer(long_file("long", SHORT + 1), None).unwrap();
         for nth in 0..40 {
@@ -501,16 +506,16 @@ mod tests {
     }
 
     #[test]
-    fn a_spool_without_room_is_told_apart_from_a_broken_archive() {
-        let full = Unpack::new(&mut Full).layer(long_file("a/long", SHORT + 1), None);
+    fn a_full_blob_store_is_distinguished_from_a_corrupt_archive() {
+        let full = LayerUnpacker::new(&mut FullStore).layer(long_file("a/long", SHORT + 1), None);
         assert!(matches!(full, Err(LayerError::Keep { name, .. }) if name == "a/long"));
 
-        let cut = Unpack::new(&mut Lengths).layer(long_file("long", SHORT + 1).take(SHORT), None);
+        let cut = LayerUnpacker::new(&mut LengthStore).layer(long_file("long", SHORT + 1).take(SHORT), None);
         assert!(matches!(cut, Err(LayerError::Broken(_))), "{cut:?}");
     }
 
     #[test]
-    fn what_is_said_of_an_entry_is_not_longer_than_memory() {
+    fn entry_headers_have_a_size_limit() {
         for kind in [b'x', b'L', b'K'] {
             let mut header = Header::new_ustar();
             header.set_entry_type(EntryType::new(kind));
@@ -518,21 +523,21 @@ mod tests {
             header.set_cksum();
             let archive = io::Cursor::new(header.as_bytes().to_vec()).chain(io::repeat(b'a').take(2 << 30));
 
-            let refused = Unpack::new(&mut Lengths).layer(archive, None);
+            let refused = LayerUnpacker::new(&mut LengthStore).layer(archive, None);
 
             assert!(matches!(refused, Err(LayerError::Bomb)), "{refused:?}");
         }
     }
 
     #[test]
-    fn a_file_that_nobody_could_keep_is_not_begun() {
-        let refused = Unpack::new(&mut Lengths).layer(long_file("long", MOST_UNPACKED + 1), None);
+    fn a_file_larger_than_the_limit_is_rejected_before_it_is_read() {
+        let refused = LayerUnpacker::new(&mut LengthStore).layer(long_file("long", MOST_UNPACKED + 1), None);
 
         assert!(matches!(refused, Err(LayerError::Bomb)), "{refused:?}");
     }
 
     #[test]
-    fn labels_are_kept_and_other_attributes_are_not() {
+    fn selinux_labels_are_the_only_attributes_that_are_kept() {
         let mut builder = Builder::new(Vec::new());
         let mut add = |name: &str, kind: EntryType, records: &[(&str, &[u8])]| {
             builder.append_pax_extensions(records.iter().copied()).unwrap();

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use ichor_image::media::Content;
 use ichor_image::oci::{
-    Archive, ArchiveError, Descriptor, Digest, Entry, Failure, Fill, Image, LAYOUT, LIST, Layer, LayerError,
-    Layout, Memory, Packed, ReadError, Root, Shipment, Source, Spool, Unpacked, layer,
+    Archive, ArchiveError, ArchivedLayout, BlobSource, BlobStore, BlobWriter, Descriptor, Digest, FileTree,
+    ImageLayout, ImageUpload, LAYOUT, LIST, Layer, LayerError, MemoryStore, NewImage, OciError, OciImage,
+    SourceError, TreeEntry, layer,
 };
 use ichor_values::Arch;
 use ichor_values::Moment;
@@ -17,66 +18,66 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// A layout in memory, whose files can be changed.
-struct Files(BTreeMap<String, Vec<u8>>);
+struct LayoutFiles(BTreeMap<String, Vec<u8>>);
 
-impl Source for Files {
-    fn top(&mut self) -> Result<Vec<u8>, Failure> {
+impl BlobSource for LayoutFiles {
+    fn top(&mut self) -> Result<Vec<u8>, SourceError> {
         Ok(self.0.get(LIST).ok_or("no list")?.clone())
     }
 
-    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, Failure> {
+    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, SourceError> {
         Ok(Box::new(self.0.get(&descriptor.digest.path()).ok_or("no such blob")?.as_slice()))
     }
 }
 
-fn root(text: &str) -> Root {
-    let mut root = Root::default();
-    root.put("usr/bin/x", Entry::file(0o755, text.as_bytes()));
-    root.put("bin", Entry::link("usr/bin"));
+fn root(text: &str) -> FileTree {
+    let mut root = FileTree::default();
+    root.put("usr/bin/x", TreeEntry::file(0o755, text.as_bytes()));
+    root.put("bin", TreeEntry::link("usr/bin"));
     root
 }
 
-fn packed(archs: &[Arch]) -> Layout {
+fn packed(archs: &[Arch]) -> ImageLayout {
     let pack = |arch: &Arch| {
-        let layer = layer(&root(arch.word()), &mut Memory::default()).unwrap();
-        Packed::of(*arch, layer, Moment::from_unix(0).unwrap())
+        let layer = layer(&root(arch.word()), &mut MemoryStore::default()).unwrap();
+        NewImage::single_layer(*arch, layer, Moment::from_unix(0).unwrap())
     };
     let images: Vec<_> = archs.iter().map(pack).collect();
-    Layout::pack(&images, "1.0")
+    ImageLayout::pack(&images, "1.0")
 }
 
-fn memory(layout: &Layout) -> Files {
-    Files(layout.files.iter().map(|(path, content)| (path.clone(), content.read().unwrap())).collect())
+fn memory(layout: &ImageLayout) -> LayoutFiles {
+    LayoutFiles(layout.files.iter().map(|(path, content)| (path.clone(), content.read().unwrap())).collect())
 }
 
-fn archive(layout: &Layout) -> Vec<u8> {
+fn archive(layout: &ImageLayout) -> Vec<u8> {
     let mut bytes = Vec::new();
     layout.archive(&mut bytes).unwrap();
     bytes
 }
 
-fn open(bytes: &[u8]) -> Result<Unpacked, ArchiveError> {
-    Archive::open(bytes, &mut Memory::default())?.layout()
+fn open(bytes: &[u8]) -> Result<ArchivedLayout, ArchiveError> {
+    Archive::open(bytes, &mut MemoryStore::default())?.layout()
 }
 
-fn unpack(image: &Image, source: &mut dyn Source) -> Result<Root, ReadError> {
-    image.unpack(source, &mut Memory::default(), &|| {})
+fn unpack(image: &OciImage, source: &mut dyn BlobSource) -> Result<FileTree, OciError> {
+    image.unpack(source, &mut MemoryStore::default(), &|| {})
 }
 
-fn list(memory: &Files) -> Value {
+fn list(memory: &LayoutFiles) -> Value {
     serde_json::from_slice(&memory.0[LIST]).unwrap()
 }
 
 #[test]
-fn what_is_packed_is_read_back() {
+fn a_packed_image_is_read_back() {
     for archs in [&[Arch::Amd64][..], &[Arch::Arm64], &[Arch::Amd64, Arch::Arm64]] {
         let mut layout = packed(archs);
         let mut archive = open(&archive(&layout)).unwrap();
         let mut files = memory(&layout);
         for (source, what) in
-            [(&mut layout as &mut dyn Source, "made"), (&mut files, "files"), (&mut archive, "archive")]
+            [(&mut layout as &mut dyn BlobSource, "made"), (&mut files, "files"), (&mut archive, "archive")]
         {
-            let images = Image::all(source).unwrap();
+            let images = OciImage::all(source).unwrap();
             assert_eq!(images.iter().map(|image| image.arch).collect::<Vec<_>>(), archs, "{what}");
             for image in images {
                 assert_eq!(unpack(&image, source).unwrap(), root(image.arch.word()), "{what}");
@@ -92,7 +93,7 @@ fn the_same_files_give_the_same_bytes() {
 }
 
 #[test]
-fn several_architectures_are_one_image_and_each_by_itself() {
+fn several_architectures_form_one_index() {
     let layout = packed(&[Arch::Amd64, Arch::Arm64]);
     let mut memory = memory(&layout);
     assert_eq!(memory.0[LAYOUT], br#"{"imageLayoutVersion":"1.0.0"}"#);
@@ -105,7 +106,7 @@ fn several_architectures_are_one_image_and_each_by_itself() {
         .collect();
     assert_eq!(names, ["1.0-amd64", "1.0-arm64", "1.0"]);
 
-    let shipment = Shipment::of(&mut memory).unwrap();
+    let shipment = ImageUpload::collect(&mut memory).unwrap();
     assert_eq!(shipment.blobs.len(), 4);
     let kinds: Vec<_> = shipment.documents.iter().map(|(descriptor, _)| descriptor.is_index()).collect();
     assert_eq!(kinds, [false, false, true], "each after what it names");
@@ -113,16 +114,16 @@ fn several_architectures_are_one_image_and_each_by_itself() {
 }
 
 #[test]
-fn an_architecture_that_is_not_there_is_told_with_those_that_are() {
+fn a_missing_architecture_is_reported_with_the_existing_ones() {
     let mut memory = memory(&packed(&[Arch::Amd64]));
 
-    let refused = Image::find(&mut memory, Arch::Arm64).unwrap_err().to_string();
+    let refused = OciImage::find(&mut memory, Arch::Arm64).unwrap_err().to_string();
 
-    assert_eq!(refused, "there is no image for linux/arm64 in it; it has linux/amd64");
+    assert_eq!(refused, "no image for linux/arm64 in it; it has linux/amd64");
 }
 
 #[test]
-fn nothing_that_was_changed_is_read() {
+fn changed_blobs_are_rejected() {
     let whole = packed(&[Arch::Amd64]);
     let blobs: Vec<_> = whole.files.keys().filter(|path| path.starts_with("blobs/")).cloned().collect();
     assert_eq!(blobs.len(), 3);
@@ -134,14 +135,14 @@ fn nothing_that_was_changed_is_read() {
         ] {
             let mut memory = memory(&whole);
             change(memory.0.get_mut(path).unwrap());
-            let read = Image::find(&mut memory, Arch::Amd64).and_then(|image| unpack(&image, &mut memory));
+            let read = OciImage::find(&mut memory, Arch::Amd64).and_then(|image| unpack(&image, &mut memory));
             let error = read.unwrap_err().to_string();
             assert!(error.contains(want), "{path}: {error}");
         }
         let mut memory = memory(&whole);
         memory.0.remove(path);
-        let read = Image::find(&mut memory, Arch::Amd64).and_then(|image| unpack(&image, &mut memory));
-        assert!(matches!(read, Err(ReadError::Source { .. })), "{path}");
+        let read = OciImage::find(&mut memory, Arch::Amd64).and_then(|image| unpack(&image, &mut memory));
+        assert!(matches!(read, Err(OciError::Source { .. })), "{path}");
     }
 }
 
@@ -149,11 +150,11 @@ fn nothing_that_was_changed_is_read() {
 fn refusal(list: impl Into<Vec<u8>>) -> String {
     let mut memory = memory(&packed(&[Arch::Amd64]));
     memory.0.insert(LIST.to_owned(), list.into());
-    Image::all(&mut memory).unwrap_err().to_string()
+    OciImage::all(&mut memory).unwrap_err().to_string()
 }
 
 #[test]
-fn documents_that_make_no_sense_are_refused() {
+fn invalid_documents_are_rejected() {
     let digest = format!("sha256:{}", "0".repeat(64));
     let kind = "application/vnd.oci.image.manifest.v1+json";
     let item = json!({"mediaType": kind, "digest": digest, "size": 1_u64 << 40});
@@ -176,11 +177,11 @@ fn documents_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn lists_in_lists_come_to_an_end() {
+fn nested_indexes_are_limited() {
     let mut memory = memory(&packed(&[Arch::Amd64]));
     for _ in 0..5 {
         let bytes = memory.0[LIST].clone();
-        let descriptor = Descriptor::of("application/vnd.oci.image.index.v1+json", &bytes);
+        let descriptor = Descriptor::of_blob("application/vnd.oci.image.index.v1+json", &bytes);
         let (digest, size) = (descriptor.digest.to_string(), descriptor.size);
         memory.0.insert(descriptor.digest.path(), bytes);
         let list =
@@ -188,12 +189,12 @@ fn lists_in_lists_come_to_an_end() {
         memory.0.insert(LIST.to_owned(), list.to_string().into_bytes());
     }
 
-    assert!(Image::all(&mut memory).unwrap_err().to_string().contains("a list in a list"));
-    assert!(Shipment::of(&mut memory).unwrap_err().to_string().contains("a list in a list"));
+    assert!(OciImage::all(&mut memory).unwrap_err().to_string().contains("a list in a list"));
+    assert!(ImageUpload::collect(&mut memory).unwrap_err().to_string().contains("a list in a list"));
 }
 
 #[test]
-fn what_is_no_image_in_a_list_is_passed_over() {
+fn index_entries_that_are_not_images_are_skipped() {
     let whole = packed(&[Arch::Amd64]);
     let mut memory = memory(&whole);
     let mut list = list(&memory);
@@ -205,17 +206,17 @@ fn what_is_no_image_in_a_list_is_passed_over() {
     items.insert(0, json!({"mediaType": "application/x-other", "digest": digest, "size": 1}));
     memory.0.insert(LIST.to_owned(), list.to_string().into_bytes());
 
-    assert_eq!(Image::find(&mut memory, Arch::Amd64).unwrap().digest, whole.digest);
+    assert_eq!(OciImage::find(&mut memory, Arch::Amd64).unwrap().digest, whole.digest);
 }
 
 #[test]
-fn archives_of_something_else_are_told() {
-    let said = |root: &Root| {
-        let tar = layer(root, &mut Memory::default()).unwrap().content.read().unwrap();
+fn other_archives_are_rejected_with_a_hint() {
+    let said = |root: &FileTree| {
+        let tar = layer(root, &mut MemoryStore::default()).unwrap().content.read().unwrap();
         open(&tar).unwrap_err().to_string()
     };
-    let mut docker = Root::default();
-    docker.put("manifest.json", Entry::file(0o644, b"[]"));
+    let mut docker = FileTree::default();
+    docker.put("manifest.json", TreeEntry::file(0o644, b"[]"));
 
     assert!(said(&root("x")).contains("no index.json in it"));
     assert!(said(&docker).contains("skopeo copy docker-archive:"));
@@ -223,13 +224,13 @@ fn archives_of_something_else_are_told() {
 }
 
 #[test]
-fn an_extension_may_come_without_an_image_around_it() {
-    let mut root = Root::default();
-    root.put("manifest.yaml", Entry::file(0o644, b"version: v1alpha1\n"));
-    root.put("rootfs/usr/local/bin/x", Entry::file(0o755, b"x"));
-    let tar = || layer(&root, &mut Memory::default()).unwrap().content.read().unwrap();
+fn an_extension_archive_needs_no_image() {
+    let mut root = FileTree::default();
+    root.put("manifest.yaml", TreeEntry::file(0o644, b"version: v1alpha1\n"));
+    root.put("rootfs/usr/local/bin/x", TreeEntry::file(0o755, b"x"));
+    let tar = || layer(&root, &mut MemoryStore::default()).unwrap().content.read().unwrap();
 
-    let Ok(Archive::Extension(found)) = Archive::open(tar().as_slice(), &mut Memory::default()) else {
+    let Ok(Archive::Extension(found)) = Archive::open(tar().as_slice(), &mut MemoryStore::default()) else {
         panic!("not seen")
     };
 
@@ -238,9 +239,9 @@ fn an_extension_may_come_without_an_image_around_it() {
 }
 
 /// Gives a few bytes at a time, as a network may.
-struct Drops<'b>(&'b [u8], usize);
+struct ChunkReader<'b>(&'b [u8], usize);
 
-impl Read for Drops<'_> {
+impl Read for ChunkReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = buffer.len().min(self.1);
         self.0.read(&mut buffer[..length])
@@ -248,47 +249,47 @@ impl Read for Drops<'_> {
 }
 
 /// A layout whose blobs come so.
-struct Network(Files, usize);
+struct SlowSource(LayoutFiles, usize);
 
-impl Source for Network {
-    fn top(&mut self) -> Result<Vec<u8>, Failure> {
+impl BlobSource for SlowSource {
+    fn top(&mut self) -> Result<Vec<u8>, SourceError> {
         self.0.top()
     }
 
-    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, Failure> {
+    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, SourceError> {
         let blob = self.0.0.get(&descriptor.digest.path()).ok_or("no such blob")?;
-        Ok(Box::new(Drops(blob, self.1)))
+        Ok(Box::new(ChunkReader(blob, self.1)))
     }
 }
 
 /// Keeps contents outside of memory, as far as anybody can tell.
-struct Elsewhere;
+struct ExternalStore;
 
-impl Spool for Elsewhere {
-    fn write(&mut self, fill: Fill<'_>) -> io::Result<Content> {
+impl BlobStore for ExternalStore {
+    fn write(&mut self, fill: BlobWriter<'_>) -> io::Result<Content> {
         let mut bytes = Vec::new();
         fill(&mut bytes)?;
-        Ok(Content::of(Arc::new(bytes)))
+        Ok(Content::from_image(Arc::new(bytes)))
     }
 }
 
-fn entry() -> impl Strategy<Value = Entry> {
+fn entry() -> impl Strategy<Value = TreeEntry> {
     let label = prop::option::of("[a-z:_]{1,200}");
     let kind = prop_oneof![
-        Just(Entry::folder()),
-        prop_oneof!["[a-z./]{1,100}", "[a-z]{101,300}"].prop_map(Entry::link),
+        Just(TreeEntry::folder()),
+        prop_oneof!["[a-z./]{1,100}", "[a-z]{101,300}"].prop_map(TreeEntry::link),
         (0_u32..0o10000, prop::collection::vec(any::<u8>(), 0..2000))
-            .prop_map(|(mode, bytes)| Entry::file(mode, bytes)),
+            .prop_map(|(mode, bytes)| TreeEntry::file(mode, bytes)),
         // Longer than what stays in memory.
-        Just(Entry::file(0o644, vec![7; (1 << 20) + 1])),
+        Just(TreeEntry::file(0o644, vec![7; (1 << 20) + 1])),
     ];
-    (label, kind).prop_map(|(label, entry)| Entry { label, ..entry })
+    (label, kind).prop_map(|(label, entry)| TreeEntry { label, ..entry })
 }
 
-fn tree() -> impl Strategy<Value = Root> {
+fn tree() -> impl Strategy<Value = FileTree> {
     let path = prop::collection::vec("[a-z]{1,60}", 1..5).prop_map(|steps| steps.join("/"));
     prop::collection::vec((path, entry()), 0..8).prop_map(|entries| {
-        let mut root = Root::default();
+        let mut root = FileTree::default();
         for (path, entry) in entries {
             root.put(&path, entry);
         }
@@ -300,41 +301,41 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn every_tree_is_read_back_however_it_comes(tree in tree(), step in 1_usize..5000, place in any::<prop::sample::Index>()) {
-        let made = layer(&tree, &mut Elsewhere).unwrap();
-        let again = layer(&tree, &mut Memory::default()).unwrap();
+    fn every_tree_is_read_back_in_chunks_of_any_size(tree in tree(), step in 1_usize..5000, place in any::<prop::sample::Index>()) {
+        let made = layer(&tree, &mut ExternalStore).unwrap();
+        let again = layer(&tree, &mut MemoryStore::default()).unwrap();
         prop_assert_eq!(&made.content, &again.content);
         let (digest, size) = (made.descriptor.digest.path(), made.descriptor.size);
-        let image = Packed::of(Arch::Amd64, made, Moment::from_unix(0).unwrap());
-        let mut network = Network(memory(&Layout::pack(&[image], "1")), step);
-        let image = Image::find(&mut network, Arch::Amd64).unwrap();
+        let image = NewImage::single_layer(Arch::Amd64, made, Moment::from_unix(0).unwrap());
+        let mut network = SlowSource(memory(&ImageLayout::pack(&[image], "1")), step);
+        let image = OciImage::find(&mut network, Arch::Amd64).unwrap();
 
-        prop_assert_eq!(image.unpack(&mut network, &mut Elsewhere, &|| {}).unwrap(), tree.clone());
+        prop_assert_eq!(image.unpack(&mut network, &mut ExternalStore, &|| {}).unwrap(), tree.clone());
 
         let at = place.index(usize::try_from(size).unwrap());
         network.0.0.get_mut(&digest).unwrap()[at] ^= 1;
-        let changed = image.unpack(&mut network, &mut Elsewhere, &|| {});
-        prop_assert!(matches!(changed, Err(ReadError::Digest { .. })), "{:?}", changed.err());
+        let changed = image.unpack(&mut network, &mut ExternalStore, &|| {});
+        prop_assert!(matches!(changed, Err(OciError::Digest { .. })), "{:?}", changed.err());
     }
 }
 
 /// How much was read, and how much of it somebody keeps.
 #[derive(Clone, Default)]
-struct Pipe {
+struct ReadProgress {
     read: Rc<Cell<u64>>,
     kept: Rc<Cell<u64>>,
 }
 
-impl Pipe {
+impl ReadProgress {
     /// Nothing is on its way for long.
     fn look(&self) {
         assert!(self.read.get() - self.kept.get() < 1 << 20, "{} of {}", self.kept.get(), self.read.get());
     }
 }
 
-struct Counting<R>(R, Pipe);
+struct CountingReader<R>(R, ReadProgress);
 
-impl<R: Read> Read for Counting<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.0.read(buffer)?;
         self.1.read.set(self.1.read.get() + read as u64);
@@ -343,7 +344,7 @@ impl<R: Read> Read for Counting<R> {
     }
 }
 
-impl Write for Pipe {
+impl Write for ReadProgress {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.kept.set(self.kept.get() + bytes.len() as u64);
         Ok(bytes.len())
@@ -354,8 +355,8 @@ impl Write for Pipe {
     }
 }
 
-impl Spool for Pipe {
-    fn write(&mut self, fill: Fill<'_>) -> io::Result<Content> {
+impl BlobStore for ReadProgress {
+    fn write(&mut self, fill: BlobWriter<'_>) -> io::Result<Content> {
         let before = self.kept.get();
         fill(self)?;
         Ok(Content::zeros(self.kept.get() - before))
@@ -363,10 +364,10 @@ impl Spool for Pipe {
 }
 
 /// Has no room.
-struct Full;
+struct FullStore;
 
-impl Spool for Full {
-    fn write(&mut self, _: Fill<'_>) -> io::Result<Content> {
+impl BlobStore for FullStore {
+    fn write(&mut self, _: BlobWriter<'_>) -> io::Result<Content> {
         Err(io::ErrorKind::StorageFull.into())
     }
 }
@@ -384,38 +385,38 @@ fn long_layer() -> impl Read {
 }
 
 /// An image with that layer.
-struct Long(Files, Pipe);
+struct LongImage(LayoutFiles, ReadProgress);
 
-impl Source for Long {
-    fn top(&mut self) -> Result<Vec<u8>, Failure> {
+impl BlobSource for LongImage {
+    fn top(&mut self) -> Result<Vec<u8>, SourceError> {
         self.0.top()
     }
 
-    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, Failure> {
+    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, SourceError> {
         if descriptor.size > LONG {
-            return Ok(Box::new(Counting(long_layer(), self.1.clone())));
+            return Ok(Box::new(CountingReader(long_layer(), self.1.clone())));
         }
         self.0.blob(descriptor)
     }
 }
 
 #[test]
-fn a_long_layer_is_never_held() {
+fn a_long_layer_is_streamed() {
     let mut bytes = Vec::new();
     long_layer().read_to_end(&mut bytes).unwrap();
-    let descriptor = Descriptor::of("application/vnd.oci.image.layer.v1.tar", &bytes);
-    let layer = Layer { descriptor, diff_id: Digest::of(&bytes), content: Content::default() };
+    let descriptor = Descriptor::of_blob("application/vnd.oci.image.layer.v1.tar", &bytes);
+    let layer = Layer { descriptor, diff_id: Digest::of_bytes(&bytes), content: Content::default() };
     drop(bytes);
-    let image = Packed::of(Arch::Amd64, layer, Moment::from_unix(0).unwrap());
-    let mut pipe = Pipe::default();
-    let mut long = Long(memory(&Layout::pack(&[image], "1")), pipe.clone());
-    let image = Image::find(&mut long, Arch::Amd64).unwrap();
+    let image = NewImage::single_layer(Arch::Amd64, layer, Moment::from_unix(0).unwrap());
+    let mut pipe = ReadProgress::default();
+    let mut long = LongImage(memory(&ImageLayout::pack(&[image], "1")), pipe.clone());
+    let image = OciImage::find(&mut long, Arch::Amd64).unwrap();
 
-    let full = image.unpack(&mut long, &mut Full, &|| {});
+    let full = image.unpack(&mut long, &mut FullStore, &|| {});
     let begun = pipe.read.replace(0);
     let root = image.unpack(&mut long, &mut pipe, &|| {}).unwrap();
 
-    assert!(matches!(full, Err(ReadError::Layer { source: LayerError::Keep { .. }, .. })), "{full:?}");
+    assert!(matches!(full, Err(OciError::Layer { source: LayerError::Keep { .. }, .. })), "{full:?}");
     assert!(begun < 1 << 20, "where there is no room, the rest is not waited for");
     assert_eq!(pipe.kept.get(), LONG);
     assert_eq!(root.file("long").unwrap().len(), LONG);

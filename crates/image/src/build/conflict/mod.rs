@@ -1,15 +1,15 @@
 //! What keeps extensions from being in one image, found before anything is written.
 
-mod standing;
+mod existing;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 
 use super::extension::{EMBEDDED, Extension, MODULES, MODULES_FOLDER};
-use super::initramfs::{Base, NotKept};
-use crate::media::ReadError;
-use crate::oci::{Entry, Kind};
+use super::initramfs::{BaseInitramfs, MissingSquashfs};
+use crate::media::ImageError;
+use crate::oci::{EntryKind, TreeEntry};
 use ichor_values::TalosVersion;
 
 /// How many files that two extensions have are told; what follows is of the same kind.
@@ -69,14 +69,14 @@ pub enum Conflict {
 pub enum ConflictError {
     /// A file system of the image was not kept.
     #[error(transparent)]
-    NotKept(#[from] NotKept),
+    NotKept(#[from] MissingSquashfs),
     /// It could not be read.
     #[error("cannot read the file system `{image}` of the initramfs")]
     Squashfs {
         /// Which one.
         image: String,
         /// Why not.
-        source: ReadError,
+        source: ImageError,
     },
     /// A file of an extension could not be read.
     #[error("cannot read a file of an extension")]
@@ -94,24 +94,24 @@ impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Twice { name, versions: [one, other] } => {
-                write!(f, "the extension {name} is given twice, as {one} and as {other}; take one away")
+                write!(f, "extension {name} is given twice, as {one} and as {other}; remove one")
             }
             Self::Present { name, .. } if name == EMBEDDED => {
-                write!(f, "the image has a configuration inside already; want one without")
+                write!(f, "the image already has an embedded configuration; use an image without one")
             }
             Self::Present { name, versions: [there, given] } => write!(
                 f,
-                "the image has the extension {name} {there} already, and {given} is given; want an image without it, or leave it as it is"
+                "the image already has extension {name} {there} and cannot get {given}; use an image without it, or keep {there}"
             ),
             Self::File { path, names: [one, other] } => {
-                write!(f, "{one} and {other} both have {path}, and not the same: one of them would be hidden")
+                write!(f, "{one} and {other} have different files at {path}: one would hide the other")
             }
             Self::Hides { path, name } => {
-                write!(f, "{name} has another {path} than Talos itself, and hides that one")
+                write!(f, "{name} replaces {path} of Talos with a different file")
             }
             Self::Service { service, names: [one, other] } => write!(
                 f,
-                "{one} and {other} both have a service `{service}`, and the node starts one of them"
+                "{one} and {other} both define service `{service}`; the node starts only one of them"
             ),
             Self::Kernel { name, has, wants } => write!(
                 f,
@@ -123,9 +123,9 @@ impl fmt::Display for Conflict {
 }
 
 /// Everything that keeps extensions out of an image of a release. `kernel` is the version of the image's kernel, where it is known.
-pub fn conflicts(
+pub fn find_conflicts(
     extensions: &[Extension],
-    base: &Base,
+    base: &BaseInitramfs,
     talos: &TalosVersion,
     kernel: Option<&str>,
 ) -> Result<Vec<Conflict>, ConflictError> {
@@ -134,11 +134,11 @@ pub fn conflicts(
     kernels(extensions, kernel, &mut found);
     services(extensions, &mut found);
     files(extensions, &mut found);
-    standing::find(extensions, base, talos, &mut found)?;
+    existing::find_existing_conflicts(extensions, base, talos, &mut found)?;
     Ok(found)
 }
 
-fn names(extensions: &[Extension], base: &Base, found: &mut Vec<Conflict>) {
+fn names(extensions: &[Extension], base: &BaseInitramfs, found: &mut Vec<Conflict>) {
     let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
     for extension in extensions.iter().map(|extension| &extension.metadata) {
         let versions = |other: &str| [other.to_owned(), extension.version.clone()];
@@ -181,13 +181,13 @@ fn services(extensions: &[Extension], found: &mut Vec<Conflict>) {
 }
 
 fn files(extensions: &[Extension], found: &mut Vec<Conflict>) {
-    let mut seen: BTreeMap<&str, (&str, &Entry)> = BTreeMap::new();
+    let mut seen: BTreeMap<&str, (&str, &TreeEntry)> = BTreeMap::new();
     let mut told = 0;
     for extension in extensions {
         let name = extension.metadata.name.as_str();
         for (path, entry) in extension.root.below("rootfs") {
             let Some((other, there)) = seen.insert(path, (name, entry)) else { continue };
-            let are_folders = there.kind == Kind::Folder && entry.kind == Kind::Folder;
+            let are_folders = there.kind == EntryKind::Folder && entry.kind == EntryKind::Folder;
             if other == name || are_folders || there == entry || are_lists(path) || told == MOST_FILES {
                 continue;
             }

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 
-use super::ReadError;
-use super::segments::{self, File};
-use crate::media::cpio::Shape;
+use super::InitramfsError;
+use super::segments::{self, InitramfsFile};
+use crate::media::cpio::FileType;
 use crate::media::squashfs::Squashfs;
 use crate::media::{self, Content};
 use crate::oci::Digest;
@@ -33,11 +33,11 @@ const LONGEST: u64 = 16 << 20;
 pub(in crate::build) const CONFIG: &str = "usr/local/etc/talos/config.yaml";
 
 /// Is shown a file system by its name, and gives back what it kept of it, if it did.
-pub type Keep<'k> = &'k mut dyn FnMut(&str, &mut dyn Read) -> io::Result<Option<Content>>;
+pub type SquashfsStore<'k> = &'k mut dyn FnMut(&str, &mut dyn Read) -> io::Result<Option<Content>>;
 
 /// An initramfs, and what is in it.
 #[derive(Clone, Debug)]
-pub struct Base {
+pub struct BaseInitramfs {
     /// What begins with the first compressed segment.
     pub(super) rest: Content,
     /// Everything that is at its top.
@@ -54,12 +54,12 @@ pub struct Base {
 
 /// A file system is in the list of an initramfs, and nowhere else.
 #[derive(Debug, thiserror::Error)]
-#[error("the file system `{0}` of the initramfs is not there")]
-pub struct NotKept(pub String);
+#[error("the initramfs lacks the file system `{0}`")]
+pub struct MissingSquashfs(pub String);
 
-impl Base {
+impl BaseInitramfs {
     /// Reads an initramfs; `keep` is shown each squashfs in it.
-    pub fn read(image: &Content, keep: Keep<'_>) -> Result<Self, ReadError> {
+    pub fn read(image: &Content, keep: SquashfsStore<'_>) -> Result<Self, InitramfsError> {
         let mut base = Self {
             rest: Content::default(),
             names: BTreeSet::new(),
@@ -71,7 +71,7 @@ impl Base {
         let head = segments::files(image, &mut |file, bytes| base.add(image, file, bytes, keep))?;
         for name in [INIT, ROOT] {
             if !base.names.contains(name) {
-                return Err(ReadError::Missing(name));
+                return Err(InitramfsError::Missing(name));
             }
         }
         // What is before it is microcode, which is written anew.
@@ -82,11 +82,11 @@ impl Base {
     fn add(
         &mut self,
         image: &Content,
-        file: &File,
+        file: &InitramfsFile,
         bytes: &mut dyn Read,
-        keep: Keep<'_>,
-    ) -> Result<(), ReadError> {
-        if file.shape != Shape::File {
+        keep: SquashfsStore<'_>,
+    ) -> Result<(), InitramfsError> {
+        if file.shape != FileType::File {
             return Ok(());
         }
         if !file.path.contains('/') {
@@ -94,7 +94,7 @@ impl Base {
         }
         if file.path == LAYERS {
             // The last one is the one that is there when everything is unpacked.
-            self.layers = Layer::read(&whole(file, bytes)?).map_err(ReadError::Layers)?;
+            self.layers = Layer::read(&read_file(file, bytes)?).map_err(InitramfsError::Layers)?;
         } else if file.path.strip_suffix(SQUASHFS).is_some() {
             if let Some(kept) = keep(&file.path, bytes)? {
                 self.kept.insert(file.path.clone(), kept);
@@ -111,14 +111,14 @@ impl Base {
     }
 
     /// A file system that was kept.
-    pub(in crate::build) fn squash(&self, image: &str) -> Result<&Content, NotKept> {
-        self.kept.get(image).ok_or_else(|| NotKept(image.to_owned()))
+    pub(in crate::build) fn squash(&self, image: &str) -> Result<&Content, MissingSquashfs> {
+        self.kept.get(image).ok_or_else(|| MissingSquashfs(image.to_owned()))
     }
 }
 
-fn whole(file: &File, bytes: &mut dyn Read) -> Result<Vec<u8>, ReadError> {
+fn read_file(file: &InitramfsFile, bytes: &mut dyn Read) -> Result<Vec<u8>, InitramfsError> {
     if file.length > LONGEST {
-        return Err(ReadError::Long { path: file.path.clone(), length: file.length, most: LONGEST });
+        return Err(InitramfsError::Long { path: file.path.clone(), length: file.length, most: LONGEST });
     }
     let mut whole = Vec::new();
     bytes.read_to_end(&mut whole)?;
@@ -126,7 +126,7 @@ fn whole(file: &File, bytes: &mut dyn Read) -> Result<Vec<u8>, ReadError> {
 }
 
 /// The configuration in the file system of an extension; none where it has none.
-pub fn embedded_config(squashfs: &Content) -> Result<Option<Vec<u8>>, media::ReadError> {
+pub fn embedded_config(squashfs: &Content) -> Result<Option<Vec<u8>>, media::ImageError> {
     let squashfs = Squashfs::open(squashfs)?;
     let found = squashfs.find(CONFIG)?.filter(|node| node.is_file());
     found.map(|node| squashfs.read(&node, LONGEST)).transpose()

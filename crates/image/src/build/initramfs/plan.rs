@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::base::{Base, FIRMWARE, SQUASHFS};
+use super::base::{BaseInitramfs, FIRMWARE, SQUASHFS};
 use crate::build::extension::{Extension, MODULES};
 use crate::media::{Content, cpio};
-use crate::oci::{Entry, Kind, Root};
+use crate::oci::{EntryKind, FileTree, TreeEntry};
 use ichor_talos::extension::{LAYERS, Layer};
 
 /// How well the segment is compressed: quickly where everything in it is compressed already, and as Talos' imager does it where there is
@@ -22,35 +22,35 @@ const MICROCODE: [(&str, &str, &str, &str); 2] = [
 
 /// What is to be added to an initramfs.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct InitramfsPlan {
     /// The extensions, in the order their file systems are laid over each other.
-    pub additions: Vec<Addition>,
+    pub additions: Vec<AddedExtension>,
     layers: Vec<Layer>,
-    head: Root,
-    files: Root,
+    head: FileTree,
+    files: FileTree,
     rest: Content,
 }
 
 /// An extension that is to be added.
 #[derive(Clone, Debug)]
-pub struct Addition {
+pub struct AddedExtension {
     /// The layer it becomes.
     pub layer: Layer,
     /// What its squashfs is written from: the folder `rootfs` of this tree.
-    pub tree: Root,
+    pub tree: FileTree,
 }
 
-impl Base {
+impl BaseInitramfs {
     /// How extensions are added to it, in the order they are given; all of them are to be right, and without conflicts.
     ///
     /// Files are numbered from the first number on that is free, and laid over each other in the order of their names as text, as Talos'
     /// imager does: `10.sqsh` comes before `2.sqsh`. The list of modules comes last, in the place of an earlier one.
-    pub fn plan(&self, extensions: &[Extension]) -> Plan {
-        let mut plan = Plan {
+    pub fn plan(&self, extensions: &[Extension]) -> InitramfsPlan {
+        let mut plan = InitramfsPlan {
             additions: Vec::new(),
             layers: self.layers.clone(),
-            head: Root::default(),
-            files: Root::default(),
+            head: FileTree::default(),
+            files: FileTree::default(),
             rest: self.rest.clone(),
         };
         let mut microcode: BTreeMap<&str, Content> =
@@ -62,10 +62,10 @@ impl Base {
             plan.layers.retain(|layer| layer.image != image);
             let layer = Layer { image, metadata: extension.metadata.clone() };
             plan.layers.push(layer.clone());
-            plan.additions.push(Addition { layer, tree });
+            plan.additions.push(AddedExtension { layer, tree });
         }
         for (path, content) in microcode {
-            plan.head.put(path, Entry::file(0o644, content));
+            plan.head.put(path, TreeEntry::file(0o644, content));
         }
         plan
     }
@@ -83,14 +83,14 @@ impl Base {
     }
 }
 
-impl Plan {
+impl InitramfsPlan {
     /// Takes firmware out of the tree of an extension: drivers look for it before the extension is there.
-    fn take_firmware(&mut self, tree: &mut Root, microcode: &mut BTreeMap<&str, Content>) {
+    fn take_firmware(&mut self, tree: &mut FileTree, microcode: &mut BTreeMap<&str, Content>) {
         let folder = format!("rootfs/{FIRMWARE}");
         if tree.get(&folder).is_none() {
             return;
         }
-        let mut firmware: Vec<(String, Entry)> =
+        let mut firmware: Vec<(String, TreeEntry)> =
             tree.below(&folder).map(|(path, entry)| (path.to_owned(), entry.clone())).collect();
         for (subfolder, start, end, whole) in MICROCODE {
             firmware.retain(|(path, entry)| {
@@ -99,7 +99,7 @@ impl Plan {
                     !name.contains('/') && name.starts_with(start) && name.ends_with(end)
                 });
                 match &entry.kind {
-                    Kind::File(content) if is_part => {
+                    EntryKind::File(content) if is_part => {
                         microcode.entry(whole).or_default().push(content.clone());
                         false
                     }
@@ -107,7 +107,7 @@ impl Plan {
                 }
             });
         }
-        self.files.put(FIRMWARE, Entry::folder());
+        self.files.put(FIRMWARE, TreeEntry::folder());
         for (path, entry) in firmware {
             self.files.put(&path["rootfs/".len()..], entry);
         }
@@ -119,9 +119,9 @@ impl Plan {
     pub fn write_tail(&self, squashes: &[Content], out: &mut dyn Write) -> io::Result<()> {
         let mut files = self.files.clone();
         for (addition, squashfs) in self.additions.iter().zip(squashes) {
-            files.put(&addition.layer.image, Entry::file(0o644, squashfs.clone()));
+            files.put(&addition.layer.image, TreeEntry::file(0o644, squashfs.clone()));
         }
-        files.put(LAYERS, Entry::file(0o644, Layer::list(&self.layers).into_bytes()));
+        files.put(LAYERS, TreeEntry::file(0o644, Layer::list(&self.layers).into_bytes()));
         let archive = cpio::write(&files).map_err(io::Error::other)?;
         let level = if self.files.is_empty() { LEVEL } else { FIRMWARE_LEVEL };
         let mut encoder = zstd::stream::Encoder::new(out, level)?;
@@ -133,7 +133,7 @@ impl Plan {
     }
 
     /// The whole initramfs: microcode, what was there before, and the segment that [`write_tail`](Self::write_tail) wrote.
-    pub fn initramfs(&self, tail: Content) -> Result<Content, cpio::WriteError> {
+    pub fn initramfs(&self, tail: Content) -> Result<Content, cpio::CpioWriteError> {
         let mut whole = if self.head.is_empty() { Content::default() } else { cpio::write(&self.head)? };
         whole.push(self.rest.clone());
         whole.push(tail);

@@ -8,8 +8,8 @@ use std::io::{self, BufRead, BufReader, Read};
 use lzma_rust2::XzReader;
 use ruzstd::decoding::StreamingDecoder;
 
-use super::ReadError;
-use crate::media::cpio::{self, Shape};
+use super::InitramfsError;
+use crate::media::cpio::{self, FileType};
 use crate::media::{self, Image};
 
 /// How much of the image is in memory.
@@ -38,11 +38,11 @@ const OTHERS: [(&[u8], &str); 5] = [
 
 /// A file, folder or link in an initramfs.
 #[derive(Clone, Debug)]
-pub struct File {
+pub struct InitramfsFile {
     /// Its path, without `/` or `./` before it; empty for the top.
     pub path: String,
     /// What it is.
-    pub shape: Shape,
+    pub shape: FileType,
     /// Its permissions.
     pub mode: u32,
     /// How many bytes it has.
@@ -52,13 +52,13 @@ pub struct File {
 }
 
 /// Is shown a file, and what it holds.
-pub type Show<'s> = &'s mut dyn FnMut(&File, &mut dyn Read) -> Result<(), ReadError>;
+pub type FileVisitor<'s> = &'s mut dyn FnMut(&InitramfsFile, &mut dyn Read) -> Result<(), InitramfsError>;
 
 /// Shows every file of an initramfs, each with its bytes, of which no more is read than is asked for. Says where the first compressed
 /// segment begins: what is before it is what a kernel looks for microcode in.
-pub fn files(image: &dyn Image, show: Show<'_>) -> Result<u64, ReadError> {
-    let mut source = Source { image, buffer: Vec::new(), start: 0, used: 0 };
-    let mut budget = Budget { bytes: MOST_UNPACKED, files: MOST_FILES };
+pub fn files(image: &dyn Image, show: FileVisitor<'_>) -> Result<u64, InitramfsError> {
+    let mut source = SegmentReader { image, buffer: Vec::new(), start: 0, used: 0 };
+    let mut budget = UnpackBudget { bytes: MOST_UNPACKED, files: MOST_FILES };
     let mut head = None;
     loop {
         skip_zeros(&mut source)?;
@@ -74,36 +74,36 @@ pub fn files(image: &dyn Image, show: Show<'_>) -> Result<u64, ReadError> {
         head.get_or_insert(at);
         let unpacked: Box<dyn Read + '_> = if begin.starts_with(ZSTD) {
             let decoder = StreamingDecoder::new_with_max_window_size(&mut source, MOST_MEMORY.into());
-            Box::new(decoder.map_err(|_| ReadError::Segment { at })?)
+            Box::new(decoder.map_err(|_| InitramfsError::Segment { at })?)
         } else if begin.starts_with(XZ) {
             Box::new(XzReader::new_mem_limit(&mut source, false, MOST_MEMORY >> 10))
         } else {
             let other = OTHERS.iter().find(|(magic, _)| begin.starts_with(magic));
             return Err(match other {
-                Some((_, compression)) => ReadError::Compression { at, compression },
-                None => ReadError::Unknown { at },
+                Some((_, compression)) => InitramfsError::Compression { at, compression },
+                None => InitramfsError::Unknown { at },
             });
         };
         let mut unpacked = BufReader::with_capacity(BUFFER, unpacked.take(budget.bytes + 1));
         while skip_zeros(&mut unpacked).map_err(|error| error.unpacking(at))? {
             archive(&mut unpacked, &mut budget, &|_| None, show)?;
         }
-        budget.bytes = unpacked.into_inner().limit().checked_sub(1).ok_or(ReadError::Large)?;
+        budget.bytes = unpacked.into_inner().limit().checked_sub(1).ok_or(InitramfsError::Large)?;
     }
 }
 
 /// Whether something is an initramfs, as far as its first file tells.
-pub fn is_one(image: &dyn Image) -> bool {
+pub fn is_initramfs(image: &dyn Image) -> bool {
     let mut is_one = false;
     let _ = files(image, &mut |_, _| {
         is_one = true;
-        Err(ReadError::Large)
+        Err(InitramfsError::Large)
     });
     is_one
 }
 
 /// What may still come.
-struct Budget {
+struct UnpackBudget {
     bytes: u64,
     files: usize,
 }
@@ -111,15 +111,15 @@ struct Budget {
 /// Shows the files of one archive.
 fn archive<R: Read>(
     from: &mut R,
-    budget: &mut Budget,
+    budget: &mut UnpackBudget,
     place: &dyn Fn(&R) -> Option<u64>,
-    show: Show<'_>,
-) -> Result<(), ReadError> {
-    let mut reader = cpio::Reader::new(from);
+    show: FileVisitor<'_>,
+) -> Result<(), InitramfsError> {
+    let mut reader = cpio::CpioReader::new(from);
     while let Some(entry) = reader.entry()? {
-        budget.files = budget.files.checked_sub(1).ok_or(ReadError::Large)?;
+        budget.files = budget.files.checked_sub(1).ok_or(InitramfsError::Large)?;
         let path = entry.name.trim_start_matches("./").trim_start_matches('/');
-        let file = File {
+        let file = InitramfsFile {
             path: if path == "." { String::new() } else { path.to_owned() },
             shape: entry.shape,
             mode: entry.mode,
@@ -132,7 +132,7 @@ fn archive<R: Read>(
 }
 
 /// Goes on to what is not zero. Whether there is something.
-fn skip_zeros(from: &mut impl BufRead) -> Result<bool, ReadError> {
+fn skip_zeros(from: &mut impl BufRead) -> Result<bool, InitramfsError> {
     let mut skipped = 0;
     while skipped <= MOST_ZEROS {
         let buffer = from.fill_buf()?;
@@ -147,10 +147,10 @@ fn skip_zeros(from: &mut impl BufRead) -> Result<bool, ReadError> {
         }
         skipped += zeros as u64;
     }
-    Err(ReadError::Large)
+    Err(InitramfsError::Large)
 }
 
-impl ReadError {
+impl InitramfsError {
     /// What cannot be read of a compressed segment cannot be unpacked.
     fn unpacking(self, at: u64) -> Self {
         match self {
@@ -161,14 +161,14 @@ impl ReadError {
 }
 
 /// The image, read from its start on, and where that is.
-struct Source<'i> {
+struct SegmentReader<'i> {
     image: &'i dyn Image,
     buffer: Vec<u8>,
     start: u64,
     used: usize,
 }
 
-impl Source<'_> {
+impl SegmentReader<'_> {
     fn at(&self) -> u64 {
         self.start + self.used as u64
     }
@@ -190,7 +190,7 @@ impl Source<'_> {
     }
 }
 
-impl BufRead for Source<'_> {
+impl BufRead for SegmentReader<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.used == self.buffer.len() {
             self.refill()?;
@@ -203,7 +203,7 @@ impl BufRead for Source<'_> {
     }
 }
 
-impl Read for Source<'_> {
+impl Read for SegmentReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.fill_buf()?.read(buffer)?;
         self.consume(read);
@@ -211,8 +211,8 @@ impl Read for Source<'_> {
     }
 }
 
-impl From<media::ReadError> for ReadError {
-    fn from(error: media::ReadError) -> Self {
+impl From<media::ImageError> for InitramfsError {
+    fn from(error: media::ImageError) -> Self {
         Self::Archive(error)
     }
 }

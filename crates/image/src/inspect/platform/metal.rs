@@ -2,20 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use super::{Boot, CONFIG, METAL_CONFIG, METAL_LABEL, NOCLOUD};
+use super::{BootContext, CONFIG, METAL_CONFIG, METAL_LABEL, NOCLOUD};
+use crate::inspect::config_source::add_config_source;
 use crate::inspect::rules;
-use crate::inspect::verdict::config_source;
-use crate::inspect::{Inspection, MetaValuesError, Verdict};
+use crate::inspect::{ConfigSourceResult, Inspection, MetaValuesError};
 use ichor_talos::validate::Mode;
 use ichor_talos::{config_url, meta, platform_network};
 
-pub(super) fn read(boot: &Boot<'_>, inspection: &mut Inspection) {
+pub(super) fn read(boot: &BootContext<'_>, inspection: &mut Inspection) {
     network(boot, inspection);
-    let verdict = if boot.has_line() { asked(boot, inspection) } else { volume(boot, inspection) };
-    config_source("platform", METAL_CONFIG, verdict, inspection);
+    let verdict =
+        if boot.has_line() { find_config_source(boot, inspection) } else { volume(boot, inspection) };
+    add_config_source("platform", METAL_CONFIG, verdict, inspection);
     if boot.media.carriers.iter().any(|carrier| carrier.has(&NOCLOUD)) {
-        let message =
-            format!("{} are of no use: only the platform nocloud looks at them", NOCLOUD.join(", "));
+        let message = format!("{} are ignored: only the platform nocloud reads them", NOCLOUD.join(", "));
         inspection.mistake(&rules::CONFIG_UNUSED, message);
     }
 }
@@ -29,7 +29,7 @@ enum MetaNetworkError {
     Network(platform_network::NetworkError),
 }
 
-fn network(boot: &Boot<'_>, inspection: &mut Inspection) {
+fn network(boot: &BootContext<'_>, inspection: &mut Inspection) {
     let read = boot.meta(meta::NETWORK).map_err(MetaNetworkError::Values).and_then(|text| {
         let Some(text) = text else { return Ok(None) };
         inspection.find("META key 10", text.len(), "the network");
@@ -45,13 +45,13 @@ fn network(boot: &Boot<'_>, inspection: &mut Inspection) {
         }
         Err(error) => {
             inspection.error = Some(error.to_string());
-            inspection.mistake(&rules::META_NETWORK, format!("{error}; Talos has no network from here"));
+            inspection.mistake(&rules::META_NETWORK, format!("{error}; Talos gets no network from META"));
         }
     }
 }
 
 /// What `talos.config` asks for.
-fn asked(boot: &Boot<'_>, inspection: &mut Inspection) -> Verdict {
+fn find_config_source(boot: &BootContext<'_>, inspection: &mut Inspection) -> ConfigSourceResult {
     let is_there = boot.media.carriers.iter().any(|carrier| carrier.has(&[METAL_CONFIG]));
     match boot.line.first(CONFIG) {
         Some(METAL_LABEL) => {
@@ -60,13 +60,12 @@ fn asked(boot: &Boot<'_>, inspection: &mut Inspection) -> Verdict {
         }
         other => {
             if is_there {
-                let message = format!(
-                    "{METAL_CONFIG} is of no use: Talos looks for it with {CONFIG}={METAL_LABEL} alone"
-                );
+                let message =
+                    format!("{METAL_CONFIG} is ignored: Talos reads it only with {CONFIG}={METAL_LABEL}");
                 inspection.mistake(&rules::CONFIG_UNUSED, message);
             }
             match other {
-                None | Some("none") => Verdict::Nothing,
+                None | Some("none") => ConfigSourceResult::Nothing,
                 Some(written) => {
                     inspection.find(CONFIG, written.len(), "the URL of the configuration");
                     url(written, boot, inspection)
@@ -77,26 +76,26 @@ fn asked(boot: &Boot<'_>, inspection: &mut Inspection) -> Verdict {
 }
 
 /// `config.yaml` of the volume that is called as it should be.
-fn volume(boot: &Boot<'_>, inspection: &mut Inspection) -> Verdict {
+fn volume(boot: &BootContext<'_>, inspection: &mut Inspection) -> ConfigSourceResult {
     let Some(carrier) = boot.carrier(&[METAL_LABEL], true, &[METAL_CONFIG], inspection) else {
         return if boot.has_line() {
-            Verdict::Elsewhere("config.yaml of the volume with the label metal-iso".to_owned())
+            ConfigSourceResult::Elsewhere("config.yaml of the volume with the label metal-iso".to_owned())
         } else {
-            Verdict::Nothing
+            ConfigSourceResult::Nothing
         };
     };
     match carrier.file(METAL_CONFIG) {
         Some(bytes) => {
             inspection.find(METAL_CONFIG, bytes.len(), "the configuration, with talos.config=metal-iso");
-            Verdict::of_platform(bytes, &boot.machine.talos, Mode::Metal)
+            ConfigSourceResult::of_platform(bytes, &boot.machine.talos, Mode::Metal)
         }
         // A folder may have the network alone.
-        None if carrier.label.is_none() => Verdict::Nothing,
-        None => Verdict::Refused(vec![format!("{} has no {METAL_CONFIG}", carrier.place)]),
+        None if carrier.label.is_none() => ConfigSourceResult::Nothing,
+        None => ConfigSourceResult::Refused(vec![format!("{} has no {METAL_CONFIG}", carrier.place)]),
     }
 }
 
-fn url(written: &str, boot: &Boot<'_>, inspection: &mut Inspection) -> Verdict {
+fn url(written: &str, boot: &BootContext<'_>, inspection: &mut Inspection) -> ConfigSourceResult {
     let mut known = BTreeMap::new();
     if let Some(first) = boot.machine.links.first() {
         known.insert("mac".to_owned(), first.mac.to_string());
@@ -111,11 +110,11 @@ fn url(written: &str, boot: &Boot<'_>, inspection: &mut Inspection) -> Verdict {
         Ok(expanded) => {
             if written.split('?').next().is_some_and(|path| path.contains("${")) {
                 let message =
-                    format!("{CONFIG} has a variable outside of its query, where Talos leaves it as it is");
+                    format!("{CONFIG} has a variable outside the query, which Talos does not expand");
                 inspection.mistake(&rules::URL_VARIABLE, message);
             }
-            Verdict::fetched(&expanded.url)
+            ConfigSourceResult::fetched(&expanded.url)
         }
-        Err(reason) => Verdict::Refused(vec![format!("{CONFIG} is not a URL: {reason}")]),
+        Err(reason) => ConfigSourceResult::Refused(vec![format!("{CONFIG} is not a URL: {reason}")]),
     }
 }

@@ -3,9 +3,9 @@
 mod metal;
 mod nocloud;
 
-use super::carrier::{METAL_CONFIG, METAL_LABEL, NOCLOUD};
-use super::verdict::config_source;
-use super::{Carrier, Inspection, Machine, Media, MetaValuesError, Verdict};
+use super::config_source::add_config_source;
+use super::config_volume::{METAL_CONFIG, METAL_LABEL, NOCLOUD};
+use super::{BootMedia, ConfigSourceResult, ConfigVolume, Inspection, MetaValuesError, TargetMachine};
 use crate::inspect::rules;
 use ichor_talos::command_line::CommandLine;
 use ichor_talos::meta;
@@ -15,13 +15,13 @@ pub(super) const CONFIG: &str = "talos.config";
 
 /// A machine, what it boots from, and its command line: an empty one where it is not known.
 #[derive(Clone, Copy)]
-pub(super) struct Boot<'b> {
-    pub media: &'b Media,
-    pub machine: &'b Machine,
+pub(super) struct BootContext<'b> {
+    pub media: &'b BootMedia,
+    pub machine: &'b TargetMachine,
     pub line: &'b CommandLine,
 }
 
-impl<'b> Boot<'b> {
+impl<'b> BootContext<'b> {
     /// Whether anything is known beside the files of a carrier.
     fn has_line(&self) -> bool {
         self.media.command_line.is_some()
@@ -35,14 +35,14 @@ impl<'b> Boot<'b> {
         by_partition: bool,
         files: &[&str],
         inspection: &mut Inspection,
-    ) -> Option<&'b Carrier> {
+    ) -> Option<&'b ConfigVolume> {
         let carriers = &self.media.carriers;
-        let is_called = |carrier: &&Carrier| carrier.is_called(labels, by_partition);
+        let is_called = |carrier: &&ConfigVolume| carrier.is_called(labels, by_partition);
         if let Some(found) = carriers.iter().find(|carrier| !carrier.is_short && is_called(carrier)) {
             return Some(found);
         }
         let meant = carriers.iter().find(|carrier| carrier.is_meant_for(files) && !is_called(carrier))?;
-        let message = format!("{} {}, so that Talos does not find it", meant.place, meant.called());
+        let message = format!("{} {}: Talos does not find it", meant.place, meant.called());
         inspection.mistake(&rules::LABEL, format!("{message}; want {}", labels.join(" or ")));
         None
     }
@@ -66,31 +66,30 @@ impl<'b> Boot<'b> {
 }
 
 /// Reads what the platform has, and adds its source.
-pub(super) fn read(boot: &Boot<'_>, inspection: &mut Inspection) {
+pub(super) fn read(boot: &BootContext<'_>, inspection: &mut Inspection) {
     match inspection.platform.as_str() {
         "" => {}
         "nocloud" => nocloud::read(boot, inspection),
         "metal" => metal::read(boot, inspection),
         other => {
-            let elsewhere = format!("what the platform {other} has");
-            config_source("platform", CONFIG, Verdict::Elsewhere(elsewhere), inspection);
+            let elsewhere = format!("user data of the platform {other}");
+            add_config_source("platform", CONFIG, ConfigSourceResult::Elsewhere(elsewhere), inspection);
         }
     }
     if !["", "metal"].contains(&inspection.platform.as_str()) {
-        of_no_use(boot, inspection);
+        report_ignored_sources(boot, inspection);
     }
 }
 
 /// What only metal looks at.
-fn of_no_use(boot: &Boot<'_>, inspection: &mut Inspection) {
+fn report_ignored_sources(boot: &BootContext<'_>, inspection: &mut Inspection) {
     let platform = inspection.platform.clone();
     if boot.line.first(CONFIG).is_some() {
-        let message =
-            format!("{CONFIG} is of no use: only the platform metal looks at it, and this is {platform}");
+        let message = format!("{CONFIG} is ignored: only the platform metal reads it, not {platform}");
         inspection.mistake(&rules::CONFIG_UNUSED, message);
     }
     if matches!(boot.meta(meta::NETWORK), Ok(Some(_)) | Err(_)) {
-        let message = format!("META key 10 is of no use: {platform} does not look at it");
+        let message = format!("META key 10 is ignored: the platform {platform} does not read it");
         inspection.mistake(&rules::META_UNUSED, message);
     }
 }

@@ -1,10 +1,10 @@
 //! The files of nocloud.
 
-use super::Boot;
-use crate::inspect::carrier::NOCLOUD;
+use super::BootContext;
+use crate::inspect::config_source::add_config_source;
+use crate::inspect::config_volume::NOCLOUD;
 use crate::inspect::rules;
-use crate::inspect::verdict::config_source;
-use crate::inspect::{Inspection, Verdict};
+use crate::inspect::{ConfigSourceResult, Inspection};
 use ichor_talos::nocloud;
 use ichor_talos::nocloud::{Files, UserData};
 use ichor_talos::release;
@@ -13,14 +13,18 @@ use ichor_talos::validate::Mode;
 /// What each of the files is to Talos.
 const TAKEN_FOR: [&str; 3] = ["the names of the machine", "the network", "the configuration"];
 
-pub(super) fn read(boot: &Boot<'_>, inspection: &mut Inspection) {
+pub(super) fn read(boot: &BootContext<'_>, inspection: &mut Inspection) {
     // Before 1.12 nocloud looked at file systems alone.
     let by_partition = release::at_least(&boot.machine.talos, 12);
     let Some(carrier) = boot.carrier(&nocloud::LABELS, by_partition, &NOCLOUD, inspection) else {
         let place = "user-data of a volume with the label cidata, or of the address in the serial number";
         // Without a command line, the volume is all there is.
-        let verdict = if boot.has_line() { Verdict::Elsewhere(place.to_owned()) } else { Verdict::Nothing };
-        config_source("platform", "user-data", verdict, inspection);
+        let verdict = if boot.has_line() {
+            ConfigSourceResult::Elsewhere(place.to_owned())
+        } else {
+            ConfigSourceResult::Nothing
+        };
+        add_config_source("platform", "user-data", verdict, inspection);
         return;
     };
     let [meta_data, network_config, user_data] = NOCLOUD.map(|name| carrier.file(name));
@@ -39,42 +43,43 @@ pub(super) fn read(boot: &Boot<'_>, inspection: &mut Inspection) {
         Ok(None) => {}
         Err(error) => inspection.error = Some(error.to_string()),
     }
-    mistakes(files, boot, inspection);
-    let verdict = user_data.map_or(Verdict::Nothing, |bytes| self::user_data(bytes, boot, inspection));
-    config_source("platform", "user-data", verdict, inspection);
+    find_problems(files, boot, inspection);
+    let verdict = user_data
+        .map_or(ConfigSourceResult::Nothing, |bytes| self::user_data_result(bytes, boot, inspection));
+    add_config_source("platform", "user-data", verdict, inspection);
 }
 
-fn mistakes(files: Files<'_>, boot: &Boot<'_>, inspection: &mut Inspection) {
+fn find_problems(files: Files<'_>, boot: &BootContext<'_>, inspection: &mut Inspection) {
     if files.network_config.is_none() && files.meta_data.is_some() {
-        let message = "there is no network-config, and without it Talos takes nothing from meta-data, the hostname neither";
+        let message = "network-config is missing: without it, Talos ignores meta-data and its hostname";
         inspection.mistake(&rules::NO_NETWORK_CONFIG, message);
     }
     if let Some(error) = inspection.error.clone() {
         let message =
-            format!("{error}; Talos tries again for ever and has neither network nor hostname from here");
+            format!("{error}; Talos retries endlessly and gets neither network nor hostname from nocloud");
         inspection.mistake(&rules::NETWORK_CONFIG, message);
     }
     // Where no links were given, nothing is known of them.
     if inspection.needs_reconcile && !boot.machine.links.is_empty() {
-        let message = "no link of the machine has a MAC address that network-config asks for: Talos takes the name that is \
+        let message = "no link of the machine has a MAC address of network-config: Talos takes the name that is \
                        written and goes on looking";
         inspection.mistake(&rules::LINK_MISSING, message);
     }
     let text = files.network_config.and_then(|bytes| std::str::from_utf8(bytes).ok());
     for place in text.filter(|_| inspection.network.is_some()).map(nocloud::passed_over).unwrap_or_default() {
-        inspection.mistake(&rules::PASSED_OVER, format!("Talos passes over `{place}` in network-config"));
+        inspection.mistake(&rules::PASSED_OVER, format!("Talos ignores `{place}` in network-config"));
     }
 }
 
-fn user_data(bytes: &[u8], boot: &Boot<'_>, inspection: &mut Inspection) -> Verdict {
+fn user_data_result(bytes: &[u8], boot: &BootContext<'_>, inspection: &mut Inspection) -> ConfigSourceResult {
     match UserData::of(bytes) {
         UserData::CloudConfig => {
-            let message = "user-data begins with `#cloud-config`: Talos takes no configuration from it";
+            let message = "user-data starts with `#cloud-config`: Talos ignores it";
             inspection.mistake(&rules::CLOUD_CONFIG, message);
-            Verdict::Nothing
+            ConfigSourceResult::Nothing
         }
-        UserData::Include(Ok(url)) => Verdict::fetched(&url),
-        UserData::Include(Err(error)) => Verdict::Refused(vec![error.to_string()]),
-        UserData::Config(bytes) => Verdict::of_platform(bytes, &boot.machine.talos, Mode::Cloud),
+        UserData::Include(Ok(url)) => ConfigSourceResult::fetched(&url),
+        UserData::Include(Err(error)) => ConfigSourceResult::Refused(vec![error.to_string()]),
+        UserData::Config(bytes) => ConfigSourceResult::of_platform(bytes, &boot.machine.talos, Mode::Cloud),
     }
 }

@@ -1,9 +1,9 @@
 //! The boot sector: the kind of FAT and the positions of its parts.
 
-use super::layout::{Layout, TABLES};
-use super::name::Short;
+use super::layout::{FatLayout, TABLES};
+use super::name::ShortName;
 use super::{FAT12_BELOW, FAT16_BELOW, FIRST, MEDIUM, RECORD, SECTOR};
-use crate::media::Kind;
+use crate::media::FileSystemType;
 use crate::media::image::{low16, low32};
 
 /// The sector of FAT32 with the number of free clusters, and the sector from which on both first sectors are repeated.
@@ -12,13 +12,13 @@ const COPY: usize = 6;
 
 /// What a boot sector says. All positions are in bytes.
 pub(super) struct BootSector {
-    pub(super) kind: Kind,
+    pub(super) kind: FileSystemType,
     /// How long all of it is.
     pub(super) length: u64,
     /// Where the first table starts.
     pub(super) table: u64,
     /// Where the root folder is; FAT32 has it among the files.
-    pub(super) root: Root,
+    pub(super) root: RootFolder,
     /// Where the first cluster is.
     pub(super) data: u64,
     pub(super) cluster: u64,
@@ -28,7 +28,7 @@ pub(super) struct BootSector {
 
 /// Where a root folder is.
 #[derive(Clone, Copy)]
-pub(super) enum Root {
+pub(super) enum RootFolder {
     /// At a place, and so long.
     At(u64, usize),
     /// From this cluster on.
@@ -60,16 +60,16 @@ impl BootSector {
         let before = reserved + tables * table_length + root_sectors;
         let clusters = total.checked_sub(before)? / per_cluster;
         let kind = match clusters {
-            _ if short_table == 0 => Kind::Fat32,
-            count if count < FAT12_BELOW => Kind::Fat12,
-            count if count < FAT16_BELOW => Kind::Fat16,
-            _ => Kind::Fat32,
+            _ if short_table == 0 => FileSystemType::Fat32,
+            count if count < FAT12_BELOW => FileSystemType::Fat12,
+            count if count < FAT16_BELOW => FileSystemType::Fat16,
+            _ => FileSystemType::Fat32,
         };
         let root = match kind {
-            Kind::Fat32 => Root::From(low32(bytes, 44).into()),
-            _ => Root::At((reserved + tables * table_length) * sector, usize::from(records) * RECORD),
+            FileSystemType::Fat32 => RootFolder::From(low32(bytes, 44).into()),
+            _ => RootFolder::At((reserved + tables * table_length) * sector, usize::from(records) * RECORD),
         };
-        let label = if kind == Kind::Fat32 { 71 } else { 43 };
+        let label = if kind == FileSystemType::Fat32 { 71 } else { 43 };
         Some(Self {
             kind,
             length: total * sector,
@@ -84,9 +84,9 @@ impl BootSector {
 }
 
 /// The sectors before the first table, up to the last one that is not empty. `used` is the number of clusters in use.
-pub(super) fn reserved(layout: &Layout, label: Short, serial: [u8; 4], used: u64) -> Vec<u8> {
+pub(super) fn reserved(layout: &FatLayout, label: ShortName, serial: [u8; 4], used: u64) -> Vec<u8> {
     let boot = boot(layout, label, serial);
-    if layout.kind != Kind::Fat32 {
+    if layout.kind != FileSystemType::Fat32 {
         return boot;
     }
     let both = [boot, information(layout, used)].concat();
@@ -96,8 +96,8 @@ pub(super) fn reserved(layout: &Layout, label: Short, serial: [u8; 4], used: u64
     bytes
 }
 
-fn boot(layout: &Layout, label: Short, serial: [u8; 4]) -> Vec<u8> {
-    let is_long = layout.kind == Kind::Fat32;
+fn boot(layout: &FatLayout, label: ShortName, serial: [u8; 4]) -> Vec<u8> {
+    let is_long = layout.kind == FileSystemType::Fat32;
     // FAT32 leaves the fields of two bytes empty and has longer ones.
     let either = |value: u64, is_long: bool| if is_long { (0, value) } else { (value, 0) };
     let (sectors, long_sectors) = either(layout.sectors, is_long || layout.sectors > u16::MAX.into());
@@ -123,20 +123,20 @@ fn boot(layout: &Layout, label: Short, serial: [u8; 4]) -> Vec<u8> {
     bytes.extend(if is_long { b"FAT32   " } else { b"FAT12   " });
     // A program that makes the firmware try the next disk.
     bytes.extend([0xcd, 0x18, 0xeb, 0xfe]);
-    signed(bytes)
+    signed_sector(bytes)
 }
 
-fn information(layout: &Layout, used: u64) -> Vec<u8> {
+fn information(layout: &FatLayout, used: u64) -> Vec<u8> {
     let mut bytes = b"RRaA".to_vec();
     bytes.resize(484, 0);
     bytes.extend(b"rrAa");
     // The number of free clusters, and the first of them.
     bytes.extend(numbers(&[(layout.clusters - used, 4), (u64::from(FIRST) + used, 4)]));
-    signed(bytes)
+    signed_sector(bytes)
 }
 
 /// A whole sector with the signature at its end.
-fn signed(mut bytes: Vec<u8>) -> Vec<u8> {
+fn signed_sector(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.resize(SECTOR - 2, 0);
     bytes.extend([0x55, 0xaa]);
     bytes

@@ -1,8 +1,8 @@
 //! Sizes and positions of the parts of a file system.
 
-use super::folder::Folder;
-use super::{FAT12_BELOW, SECTOR, SMALLEST_TREE, TreeError};
-use crate::media::{Kind, SMALLEST};
+use super::folder::FatFolder;
+use super::{FAT12_BELOW, FatError, SECTOR, SMALLEST_TREE};
+use crate::media::{FileSystemType, SMALLEST};
 
 /// How many copies of the file allocation table are written.
 pub(super) const TABLES: u64 = 2;
@@ -12,9 +12,9 @@ const LONGEST: u64 = (u32::MAX as u64) * SECTOR as u64;
 const PER_CLUSTER: [(u64, u64); 5] = [(0, 1), (260 << 20, 8), (8 << 30, 16), (16 << 30, 32), (32 << 30, 64)];
 
 /// Sizes in sectors, and the number of clusters.
-pub(super) struct Layout {
+pub(super) struct FatLayout {
     /// FAT12 or FAT32.
-    pub(super) kind: Kind,
+    pub(super) kind: FileSystemType,
     /// Sectors before the first table.
     pub(super) reserved: u64,
     /// Sectors of one table.
@@ -28,9 +28,9 @@ pub(super) struct Layout {
     pub(super) sectors: u64,
 }
 
-impl Layout {
+impl FatLayout {
     /// A FAT12 for the files of this root folder, with the smallest clusters that keep it FAT12.
-    pub(super) fn fat12(root: &Folder<'_>) -> Self {
+    pub(super) fn fat12(root: &FatFolder<'_>) -> Self {
         let needed = |per_cluster: u64| {
             let cluster = per_cluster * SECTOR as u64;
             let files = root.children.iter().map(|child| child.content.len().div_ceil(cluster));
@@ -46,13 +46,13 @@ impl Layout {
         let table = ((clusters + 2) * 3).div_ceil(2).div_ceil(SECTOR as u64);
         let root = root.length().div_ceil(SECTOR as u64);
         let sectors = 1 + TABLES * table + root + clusters * per_cluster;
-        Self { kind: Kind::Fat12, reserved: 1, table, root, per_cluster, clusters, sectors }
+        Self { kind: FileSystemType::Fat12, reserved: 1, table, root, per_cluster, clusters, sectors }
     }
 
     /// A FAT32 of `size` bytes.
-    pub(super) fn fat32(size: u64) -> Result<Self, TreeError> {
+    pub(super) fn fat32(size: u64) -> Result<Self, FatError> {
         if !(SMALLEST_TREE..=LONGEST).contains(&size) || !size.is_multiple_of(SECTOR as u64) {
-            return Err(TreeError::Size(size));
+            return Err(FatError::Size(size));
         }
         // The boot sector, its copy, and free sectors, as mkfs.fat leaves them.
         let reserved = 32;
@@ -63,17 +63,17 @@ impl Layout {
         let most = (sectors - reserved) / per_cluster + 2;
         let table = (most * 4).div_ceil(SECTOR as u64).next_multiple_of(per_cluster);
         let clusters = (sectors - reserved - TABLES * table) / per_cluster;
-        Ok(Self { kind: Kind::Fat32, reserved, table, root: 0, per_cluster, clusters, sectors })
+        Ok(Self { kind: FileSystemType::Fat32, reserved, table, root: 0, per_cluster, clusters, sectors })
     }
 
     /// Refuses folders and files that need more clusters than there are.
-    pub(super) fn check(&self, size: u64, folders: &[Folder<'_>]) -> Result<(), TreeError> {
+    pub(super) fn check(&self, size: u64, folders: &[FatFolder<'_>]) -> Result<(), FatError> {
         let whole = |length: u64| length.next_multiple_of(self.cluster());
         let files = folders.iter().flat_map(|folder| &folder.children);
         let files = files.map(|child| whole(child.content.len()));
         let needed = folders.iter().map(|folder| whole(folder.length())).chain(files).sum();
         let room = self.clusters * self.cluster();
-        if needed > room { Err(TreeError::Full { needed, size, room }) } else { Ok(()) }
+        if needed > room { Err(FatError::Full { needed, size, room }) } else { Ok(()) }
     }
 
     /// Bytes of a cluster.

@@ -4,8 +4,8 @@
 //! differ in their `layout` and their `boot_sector`, and share everything else: `folder` collects names, `name` makes short names,
 //! `record` encodes folder records. `read` and `clusters` read all three kinds, from untrusted images too.
 
+mod allocation_table;
 mod boot_sector;
-mod clusters;
 mod error;
 mod folder;
 mod layout;
@@ -14,8 +14,8 @@ mod read;
 mod record;
 mod write;
 
-pub(super) use clusters::Clusters;
-pub use error::TreeError;
+pub(super) use allocation_table::AllocationTable;
+pub use error::FatError;
 pub(super) use read::{list, open};
 pub use write::{tree, write};
 

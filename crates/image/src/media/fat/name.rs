@@ -2,23 +2,26 @@
 
 use std::collections::BTreeSet;
 
-use super::TreeError;
+use super::FatError;
 
 /// Eight letters, and three after the dot, with spaces where there are fewer.
-pub(super) type Short = [u8; 11];
+pub(super) type ShortName = [u8; 11];
 
 /// A short name for each name, no two of them the same.
-pub(super) fn short_names(names: &[&str]) -> Vec<Short> {
+pub(super) fn short_names(names: &[&str]) -> Vec<ShortName> {
     let mut taken = BTreeSet::new();
     // Names that fit keep theirs; the others find what is left.
-    for name in names.iter().filter(|name| fits(name)) {
-        taken.insert(whole(name));
+    for name in names.iter().filter(|name| is_short_name(name)) {
+        taken.insert(whole_short_name(name));
     }
-    names.iter().map(|name| if fits(name) { whole(name) } else { numbered(name, &mut taken) }).collect()
+    names
+        .iter()
+        .map(|name| if is_short_name(name) { whole_short_name(name) } else { numbered(name, &mut taken) })
+        .collect()
 }
 
 /// Whether a name is a short one, but for small letters.
-fn fits(name: &str) -> bool {
+fn is_short_name(name: &str) -> bool {
     let (stem, extension) = name.split_once('.').unwrap_or((name, ""));
     let letters = name.bytes().all(|byte| byte == b'.' || is_letter(byte));
     (1..=8).contains(&stem.len()) && extension.len() <= 3 && !extension.contains('.') && letters
@@ -29,20 +32,20 @@ fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'()-@^_`{}~".contains(&byte)
 }
 
-fn whole(name: &str) -> Short {
+fn whole_short_name(name: &str) -> ShortName {
     let (stem, extension) = name.split_once('.').unwrap_or((name, ""));
-    joined(stem, extension)
+    join_short_name(stem, extension)
 }
 
 /// A name such as `USER-D~1`.
-fn numbered(name: &str, taken: &mut BTreeSet<Short>) -> Short {
+fn numbered(name: &str, taken: &mut BTreeSet<ShortName>) -> ShortName {
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
-    let stem = plain(stem);
-    let extension = plain(extension);
+    let stem = short_characters(stem);
+    let extension = short_characters(extension);
     for nth in 1_u32.. {
         let tail = format!("~{nth}");
         let stem = &stem[..stem.len().min(8 - tail.len())];
-        let short = joined(&format!("{stem}{tail}"), &extension[..extension.len().min(3)]);
+        let short = join_short_name(&format!("{stem}{tail}"), &extension[..extension.len().min(3)]);
         if taken.insert(short) {
             return short;
         }
@@ -51,12 +54,12 @@ fn numbered(name: &str, taken: &mut BTreeSet<Short>) -> Short {
 }
 
 /// What of a name may be in a short one.
-fn plain(part: &str) -> String {
+fn short_characters(part: &str) -> String {
     let kept = part.bytes().filter(|byte| !b". ".contains(byte));
     kept.map(|byte| if is_letter(byte) { char::from(byte) } else { '_' }).collect()
 }
 
-fn joined(stem: &str, extension: &str) -> Short {
+fn join_short_name(stem: &str, extension: &str) -> ShortName {
     let mut short = [b' '; 11];
     short[..stem.len()].copy_from_slice(stem.as_bytes());
     short[8..8 + extension.len()].copy_from_slice(extension.as_bytes());
@@ -65,21 +68,21 @@ fn joined(stem: &str, extension: &str) -> Short {
 }
 
 /// A text that fits, with spaces up to its end.
-pub(super) fn padded(text: &str) -> Short {
+pub(super) fn padded(text: &str) -> ShortName {
     let mut padded = [b' '; 11];
     padded[..text.len()].copy_from_slice(text.as_bytes());
     padded
 }
 
 /// A label in the letters that every firmware reads.
-pub(super) fn label(label: &str) -> Result<Short, TreeError> {
+pub(super) fn label(label: &str) -> Result<ShortName, FatError> {
     let letter = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || b"-_ ".contains(&byte);
     let fits = (1..=11).contains(&label.len()) && label.bytes().all(letter);
-    if fits { Ok(padded(label)) } else { Err(TreeError::Label(label.to_owned())) }
+    if fits { Ok(padded(label)) } else { Err(FatError::Label(label.to_owned())) }
 }
 
 /// The sum by which the parts of a long name say whose they are.
-pub(super) fn sum(short: Short) -> u8 {
+pub(super) fn sum(short: ShortName) -> u8 {
     short.iter().fold(0_u8, |sum, byte| sum.rotate_right(1).wrapping_add(*byte))
 }
 
@@ -88,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_become_short_and_stay_different() {
+    fn short_names_are_unique() {
         let names = ["user-data", "user-date", "config.yaml", "boot.img", "BOOT", ".hidden", "a.b.c", "a+b"];
 
         let short = short_names(&names);

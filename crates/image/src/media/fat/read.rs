@@ -1,12 +1,12 @@
 //! The folders of a FAT file system that somebody made.
 
-use super::boot_sector::{BootSector, Root};
-use super::name::{Short, sum};
+use super::boot_sector::{BootSector, RootFolder};
+use super::name::{ShortName, sum};
 use super::record::{LAST, PLACES};
-use super::{Clusters, FOLDER, LABEL, LONG_NAME, RECORD};
-use crate::media::file_system::Tree;
-use crate::media::image::{Image, ReadError, low16, low32, piece, whole};
-use crate::media::{Entry, FileSystem, Kind};
+use super::{AllocationTable, FOLDER, LABEL, LONG_NAME, RECORD};
+use crate::media::file_system::FileLookup;
+use crate::media::image::{Image, ImageError, check_length, low16, low32, piece};
+use crate::media::{DirectoryEntry, FileSystem, FileSystemType};
 
 /// The longest folder that is read.
 const LONGEST_FOLDER: u64 = 1 << 20;
@@ -20,41 +20,41 @@ const SMALL_STEM: u8 = 0x08;
 const SMALL_EXTENSION: u8 = 0x10;
 
 /// Label and root folder; none where there is no FAT.
-pub(in crate::media) fn open(image: &dyn Image) -> Result<Option<FileSystem>, ReadError> {
+pub(in crate::media) fn open(image: &dyn Image) -> Result<Option<FileSystem>, ImageError> {
     let Ok(sector) = piece(image, 0, 512, "boot sector") else { return Ok(None) };
     let Some(sector) = BootSector::read(&sector) else { return Ok(None) };
-    whole(image, sector.length)?;
-    let clusters = Clusters::of(&sector);
+    check_length(image, sector.length)?;
+    let clusters = AllocationTable::of(&sector);
     let root = match sector.root {
-        Root::At(offset, length) => piece(image, offset, length, "root folder")?,
-        Root::From(cluster) => folder(image, &clusters, cluster)?,
+        RootFolder::At(offset, length) => piece(image, offset, length, "root folder")?,
+        RootFolder::From(cluster) => folder(image, &clusters, cluster)?,
     };
     let (label, files) = records(&root, sector.kind);
     let label = label.unwrap_or_else(|| match text(&sector.label).as_str() {
         "NO NAME" => String::new(),
         written => written.to_owned(),
     });
-    let tree = Tree::Fat(clusters);
+    let tree = FileLookup::Fat(clusters);
     Ok(Some(FileSystem { kind: sector.kind, label, files, folds_case: true, tree }))
 }
 
 /// What is in the folder that starts at a cluster, without itself and the one above.
 pub(in crate::media) fn list(
     image: &dyn Image,
-    clusters: &Clusters,
+    clusters: &AllocationTable,
     start: u64,
-) -> Result<Vec<Entry>, ReadError> {
+) -> Result<Vec<DirectoryEntry>, ImageError> {
     let (_, mut files) = records(&folder(image, clusters, start)?, clusters.kind());
     files.retain(|entry| !matches!(entry.name.as_str(), "." | ".."));
     Ok(files)
 }
 
-fn folder(image: &dyn Image, clusters: &Clusters, start: u64) -> Result<Vec<u8>, ReadError> {
+fn folder(image: &dyn Image, clusters: &AllocationTable, start: u64) -> Result<Vec<u8>, ImageError> {
     let found = clusters.up_to(image, start, LONGEST_FOLDER)?;
     piece(&found, 0, usize::try_from(found.size()).unwrap_or(usize::MAX), "folder")
 }
 
-fn records(root: &[u8], kind: Kind) -> (Option<String>, Vec<Entry>) {
+fn records(root: &[u8], kind: FileSystemType) -> (Option<String>, Vec<DirectoryEntry>) {
     let (mut label, mut files) = (None, Vec::new());
     let mut long = LongName::default();
     for record in root.chunks_exact(RECORD).take_while(|record| record[0] != 0) {
@@ -73,12 +73,12 @@ fn records(root: &[u8], kind: Kind) -> (Option<String>, Vec<Entry>) {
     (label, files)
 }
 
-fn entry(record: &[u8], long: LongName, kind: Kind) -> Entry {
-    let mut short: Short = [0; 11];
+fn entry(record: &[u8], long: LongName, kind: FileSystemType) -> DirectoryEntry {
+    let mut short: ShortName = [0; 11];
     short.copy_from_slice(&record[..11]);
     let name = long.of(short).unwrap_or_else(|| short_name(short, record[12]));
-    let high = if kind == Kind::Fat32 { u64::from(low16(record, 20)) << 16 } else { 0 };
-    Entry {
+    let high = if kind == FileSystemType::Fat32 { u64::from(low16(record, 20)) << 16 } else { 0 };
+    DirectoryEntry {
         name,
         length: low32(record, 28).into(),
         folder: record[11] & FOLDER != 0,
@@ -86,7 +86,7 @@ fn entry(record: &[u8], long: LongName, kind: Kind) -> Entry {
     }
 }
 
-fn short_name(mut short: Short, small: u8) -> String {
+fn short_name(mut short: ShortName, small: u8) -> String {
     if short[0] == ESCAPED {
         short[0] = REMOVED;
     }
@@ -131,7 +131,7 @@ impl LongName {
     }
 
     /// The name, if all of it is there and it is this file's.
-    fn of(self, short: Short) -> Option<String> {
+    fn of(self, short: ShortName) -> Option<String> {
         let whole = self.number == 1 && self.sum == sum(short);
         whole.then(|| String::from_utf16_lossy(&self.letters))
     }

@@ -1,6 +1,6 @@
 //! Records of a folder.
 
-use super::name::{Short, sum};
+use super::name::{ShortName, sum};
 use super::{LABEL, LONG_NAME, RECORD};
 
 /// 1980-01-01, the first day that FAT knows. A volume says nothing of when it was made.
@@ -14,12 +14,18 @@ pub(super) const PLACES: [usize; LETTERS] = [1, 3, 5, 7, 9, 14, 16, 18, 20, 22, 
 pub(super) const LAST: u8 = 0x40;
 
 /// The record of the label.
-pub(super) fn label(name: Short) -> [u8; RECORD] {
+pub(super) fn label(name: ShortName) -> [u8; RECORD] {
     record(name, LABEL, 0, 0)
 }
 
 /// The records of a file or folder: those of its long name, then its own.
-pub(super) fn named(name: &str, short: Short, attributes: u8, cluster: u32, length: u32) -> Vec<u8> {
+pub(super) fn name_records(
+    name: &str,
+    short: ShortName,
+    attributes: u8,
+    cluster: u32,
+    length: u32,
+) -> Vec<u8> {
     let letters: Vec<u16> = name.encode_utf16().collect();
     let parts: Vec<&[u16]> = letters.chunks(LETTERS).collect();
     let mut bytes = Vec::new();
@@ -38,7 +44,7 @@ pub(super) fn records(name: &str) -> usize {
 }
 
 /// A record by itself.
-pub(super) fn record(name: Short, attributes: u8, cluster: u32, length: u32) -> [u8; RECORD] {
+pub(super) fn record(name: ShortName, attributes: u8, cluster: u32, length: u32) -> [u8; RECORD] {
     let mut bytes = [0; RECORD];
     bytes[..11].copy_from_slice(&name);
     bytes[11] = attributes;

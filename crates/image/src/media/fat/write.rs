@@ -5,20 +5,20 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::folder::{Folder, folders};
-use super::layout::{Layout, TABLES};
-use super::name::{Short, label, padded};
-use super::{FIRST, FOLDER, MEDIUM, SECTOR, TreeError, boot_sector, record};
-use crate::media::{Content, Kind, Volume};
-use crate::oci::{self, Root};
+use super::folder::{FatFolder, folders};
+use super::layout::{FatLayout, TABLES};
+use super::name::{ShortName, label, padded};
+use super::{FIRST, FOLDER, FatError, MEDIUM, SECTOR, boot_sector, record};
+use crate::media::{Content, FileSystemType, Volume};
+use crate::oci::{self, FileTree};
 
 /// The table entry of the last cluster of a file.
 const END: u32 = 0x0fff_ffff;
 
 /// A FAT12 with the files of a volume, without a partition table.
 pub fn write(volume: &Volume<'_>) -> Vec<u8> {
-    let root = Folder::of_volume(volume);
-    let layout = Layout::fat12(&root);
+    let root = FatFolder::of_volume(volume);
+    let layout = FatLayout::fat12(&root);
     let files = volume.files().iter().map(|(name, bytes)| (*name, Some(bytes.len() as u64), *bytes));
     let serial = serial(volume.label().as_bytes(), files);
     let all = file_system(&layout, padded(volume.label()), serial, &[root]);
@@ -26,14 +26,14 @@ pub fn write(volume: &Volume<'_>) -> Vec<u8> {
 }
 
 /// A FAT32 of `size` bytes with this label and tree. A file without write permission is read-only.
-pub fn tree(written: &str, root: &Root, size: u64) -> Result<Content, TreeError> {
+pub fn tree(written: &str, root: &FileTree, size: u64) -> Result<Content, FatError> {
     let label = label(written)?;
     let folders = folders(root)?;
-    let layout = Layout::fat32(size)?;
+    let layout = FatLayout::fat32(size)?;
     layout.check(size, &folders)?;
     // The contents are left out: they may be long, and somewhere else.
     let files = root.iter().map(|(path, entry)| match &entry.kind {
-        oci::Kind::File(content) => (path, Some(content.len()), &[][..]),
+        oci::EntryKind::File(content) => (path, Some(content.len()), &[][..]),
         _ => (path, None, &[][..]),
     });
     Ok(file_system(&layout, label, serial(&label, files), &folders))
@@ -55,12 +55,12 @@ fn serial<'f>(label: &[u8], files: impl Iterator<Item = (&'f str, Option<u64>, &
 }
 
 /// The first clusters of a folder and of the files in it; zero where there is none.
-struct Place {
+struct FirstClusters {
     folder: u32,
     files: Vec<u32>,
 }
 
-fn file_system(layout: &Layout, label: Short, serial: [u8; 4], folders: &[Folder<'_>]) -> Content {
+fn file_system(layout: &FatLayout, label: ShortName, serial: [u8; 4], folders: &[FatFolder<'_>]) -> Content {
     let mut clusters = ClusterWriter::new(layout.cluster());
     let has_place = |nth: usize| nth == 0 && layout.root > 0;
     // Every position is known before the first record is written, because a folder says where its children are.
@@ -68,7 +68,7 @@ fn file_system(layout: &Layout, label: Short, serial: [u8; 4], folders: &[Folder
     for (nth, folder) in folders.iter().enumerate() {
         let own = if has_place(nth) { 0 } else { clusters.take(folder.length()) };
         let files = folder.children.iter().map(|child| clusters.take(child.content.len())).collect();
-        places.push(Place { folder: own, files });
+        places.push(FirstClusters { folder: own, files });
     }
     let mut root = Content::default();
     for (nth, folder) in folders.iter().enumerate() {
@@ -96,7 +96,7 @@ fn file_system(layout: &Layout, label: Short, serial: [u8; 4], folders: &[Folder
 }
 
 /// The records of a folder.
-fn records(label: Short, nth: usize, folder: &Folder<'_>, places: &[Place]) -> Content {
+fn records(label: ShortName, nth: usize, folder: &FatFolder<'_>, places: &[FirstClusters]) -> Content {
     // `..` of a folder in the root folder says zero.
     let cluster = |folder: usize| if folder == 0 { 0 } else { places[folder].folder };
     let mut bytes = if nth == 0 {
@@ -108,7 +108,7 @@ fn records(label: Short, nth: usize, folder: &Folder<'_>, places: &[Place]) -> C
     for (child, file) in folder.children.iter().zip(&places[nth].files) {
         let first = child.folder.map_or(*file, cluster);
         let length = u32::try_from(child.content.len()).expect("checked before");
-        bytes.extend(record::named(child.name, child.short, child.attributes, first, length));
+        bytes.extend(record::name_records(child.name, child.short, child.attributes, first, length));
     }
     bytes.into()
 }
@@ -145,8 +145,8 @@ impl ClusterWriter {
     }
 
     /// The table in the form of its kind: FAT12 has the lower twelve bits of each entry, two entries in three bytes.
-    fn table(&self, kind: Kind) -> Vec<u8> {
-        if kind == Kind::Fat32 {
+    fn table(&self, kind: FileSystemType) -> Vec<u8> {
+        if kind == FileSystemType::Fat32 {
             return self.table.iter().flat_map(|entry| entry.to_le_bytes()).collect();
         }
         let pair = |pair: &[u32]| {

@@ -1,19 +1,19 @@
 //! Descriptors: what says where the folders are (ECMA-119 8.4 and 8.5).
 
 use super::SECTOR;
-use super::letters::Letters;
+use super::encoding::NameEncoding;
 use super::number::{both16, both32, small};
-use super::record::{Extent, HERE, Record};
+use super::record::{DirectoryRecord, Extent, HERE};
 
 /// What a volume is called.
 #[derive(Clone, Copy)]
-pub(super) struct Labels<'a> {
+pub(super) struct VolumeLabels<'a> {
     pub(super) volume: &'a str,
     pub(super) set: &'a str,
 }
 
 /// Where the parts of a volume are, by one set of names.
-pub(super) struct Places {
+pub(super) struct VolumeLocations {
     /// Sectors of the whole volume.
     pub(super) sectors: u64,
     /// The path tables: that with low bytes first, that with high bytes first.
@@ -23,15 +23,15 @@ pub(super) struct Places {
 }
 
 /// The primary descriptor, or Joliet's.
-pub(super) fn volume(letters: Letters, labels: Labels<'_>, places: &Places) -> Vec<u8> {
-    let mut bytes = head(if letters == Letters::Plain { 1 } else { 2 });
+pub(super) fn volume(letters: NameEncoding, labels: VolumeLabels<'_>, places: &VolumeLocations) -> Vec<u8> {
+    let mut bytes = head(if letters == NameEncoding::Plain { 1 } else { 2 });
     bytes.push(0);
     bytes.extend(letters.fill("", 32));
     bytes.extend(letters.fill(labels.volume, 32));
     bytes.extend([0; 8]);
     bytes.extend(both32(small(places.sectors)));
     let mut escapes = [0; 32];
-    if letters == Letters::Wide {
+    if letters == NameEncoding::Wide {
         // UCS-2 level 3.
         escapes[..3].copy_from_slice(b"%/E");
     }
@@ -43,7 +43,12 @@ pub(super) fn volume(letters: Letters, labels: Labels<'_>, places: &Places) -> V
     bytes.extend([0; 4]);
     bytes.extend(small(high.sector).to_be_bytes());
     bytes.extend([0; 4]);
-    let root = Record { identifier: HERE.to_owned(), extent: places.root, is_folder: true, more: Vec::new() };
+    let root = DirectoryRecord {
+        identifier: HERE.to_owned(),
+        extent: places.root,
+        is_folder: true,
+        more: Vec::new(),
+    };
     bytes.extend(root.bytes());
     bytes.extend(letters.fill(labels.set, 128));
     // Publisher, who prepared it, application; then files with copyright, abstract and bibliography.
@@ -61,7 +66,7 @@ pub(super) fn volume(letters: Letters, labels: Labels<'_>, places: &Places) -> V
 }
 
 /// What ends the descriptors.
-pub(super) fn end() -> Vec<u8> {
+pub(super) fn set_terminator() -> Vec<u8> {
     let mut bytes = head(255);
     bytes.resize(SECTOR, 0);
     bytes

@@ -4,7 +4,7 @@ use super::number::small;
 use super::record::Extent;
 use super::{FIRST_DESCRIPTOR, SECTOR, descriptor};
 use crate::media::Content;
-use crate::media::image::{ReadError, low16, low32, piece};
+use crate::media::image::{ImageError, low16, low32, piece};
 
 /// What boots an image.
 const BIOS: u8 = 0;
@@ -112,7 +112,7 @@ pub(super) fn disk_boot(sector: u64) -> u64 {
 }
 
 /// The image that a BIOS boots from a CD, and its sector; none where it is not one of GRUB, which knows where it is.
-pub(super) fn find_in(cd: &Content) -> Result<Option<(u64, Content)>, ReadError> {
+pub(super) fn find_in(cd: &Content) -> Result<Option<(u64, Content)>, ImageError> {
     let Ok(descriptor) = piece(cd, (PLACE * SECTOR) as u64, SECTOR, "descriptors") else { return Ok(None) };
     if !descriptor.starts_with(&[&descriptor::head(0)[..], NAME].concat()) {
         return Ok(None);
@@ -129,6 +129,6 @@ pub(super) fn find_in(cd: &Content) -> Result<Option<(u64, Content)>, ReadError>
         return Ok(None);
     }
     let image = cd.part(start, low32(&table, TABLE.start + 8).into());
-    let image = image.ok_or(ReadError::Short("boot image"))?;
+    let image = image.ok_or(ImageError::Short("boot image"))?;
     Ok(Some((sector.into(), image)).filter(|(_, image)| may_be_grub(image)))
 }

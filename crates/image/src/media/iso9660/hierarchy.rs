@@ -1,16 +1,16 @@
 //! The folders of a CD by one set of names. A CD may have two sets: the plain ones with Rock Ridge, and Joliet's.
 
-use super::letters::Letters;
+use super::encoding::NameEncoding;
 use super::name::{identifiers, split};
 use super::number::small;
-use super::record::{self, ABOVE, Extent, HERE, Record};
-use super::rock_ridge::{self, Posix};
-use super::tree::{TOP, Tree};
+use super::record::{self, ABOVE, DirectoryRecord, Extent, HERE};
+use super::rock_ridge::{self, PosixAttributes};
+use super::tree::{IsoTree, TOP};
 
 /// A tree by one set of names.
-pub(super) struct Hierarchy<'t> {
-    tree: &'t Tree,
-    pub(super) letters: Letters,
+pub(super) struct NamedHierarchy<'t> {
+    tree: &'t IsoTree,
+    pub(super) letters: NameEncoding,
     /// What each file and folder is called.
     identifiers: Vec<Vec<u8>>,
     /// What is in each folder, in the order of records.
@@ -19,8 +19,8 @@ pub(super) struct Hierarchy<'t> {
     pub(super) folders: Vec<usize>,
 }
 
-impl<'t> Hierarchy<'t> {
-    pub(super) fn new(tree: &'t Tree, letters: Letters) -> Self {
+impl<'t> NamedHierarchy<'t> {
+    pub(super) fn new(tree: &'t IsoTree, letters: NameEncoding) -> Self {
         let mut identifiers = vec![HERE.to_owned(); tree.nodes.len()];
         let mut inside = vec![Vec::new(); tree.nodes.len()];
         let mut folders = vec![TOP];
@@ -47,30 +47,33 @@ impl<'t> Hierarchy<'t> {
         record::folder(&self.records(folder, places, rest))
     }
 
-    fn records(&self, folder: usize, places: &[Extent], rest: u64) -> Vec<Record> {
+    fn records(&self, folder: usize, places: &[Extent], rest: u64) -> Vec<DirectoryRecord> {
         let above = self.tree.nodes[folder].above;
         let here = match folder {
             TOP => rock_ridge::root(self.posix(folder), rest),
-            _ => rock_ridge::unnamed(self.posix(folder)),
+            _ => rock_ridge::dot_entry_fields(self.posix(folder)),
         };
-        let record = |identifier: &[u8], node: usize, more: Vec<u8>| Record {
+        let record = |identifier: &[u8], node: usize, more: Vec<u8>| DirectoryRecord {
             identifier: identifier.to_owned(),
             extent: places[node],
             is_folder: self.tree.nodes[node].is_folder(),
             // Joliet's names need nothing beside them.
-            more: if self.letters == Letters::Plain { more } else { Vec::new() },
+            more: if self.letters == NameEncoding::Plain { more } else { Vec::new() },
         };
-        let own = [record(HERE, folder, here), record(ABOVE, above, rock_ridge::unnamed(self.posix(above)))];
+        let own = [
+            record(HERE, folder, here),
+            record(ABOVE, above, rock_ridge::dot_entry_fields(self.posix(above))),
+        ];
         let inside = self.inside[folder].iter().map(|node| {
-            let more = rock_ridge::named(&self.tree.nodes[*node].name, self.posix(*node));
+            let more = rock_ridge::entry_fields(&self.tree.nodes[*node].name, self.posix(*node));
             record(&self.identifiers[*node], *node, more)
         });
         own.into_iter().chain(inside).collect()
     }
 
-    fn posix(&self, node: usize) -> Posix {
+    fn posix(&self, node: usize) -> PosixAttributes {
         let found = &self.tree.nodes[node];
-        Posix { is_folder: found.is_folder(), mode: found.mode, links: self.tree.links(node) }
+        PosixAttributes { is_folder: found.is_folder(), mode: found.mode, links: self.tree.links(node) }
     }
 
     /// How long a path table is.
@@ -102,18 +105,18 @@ impl<'t> Hierarchy<'t> {
 
 /// What is in a folder by its names, in the order of records. Joliet's names have no version: some programs show it, and
 /// genisoimage and xorriso write none.
-fn names(tree: &Tree, letters: Letters, folder: usize) -> Vec<(String, usize)> {
+fn names(tree: &IsoTree, letters: NameEncoding, folder: usize) -> Vec<(String, usize)> {
     let inside = tree.inside(folder);
     let names = match letters {
-        Letters::Plain => identifiers(inside.iter().map(|node| &tree.nodes[*node])),
-        Letters::Wide => inside.iter().map(|node| tree.nodes[*node].name.clone()).collect(),
+        NameEncoding::Plain => identifiers(inside.iter().map(|node| &tree.nodes[*node])),
+        NameEncoding::Wide => inside.iter().map(|node| tree.nodes[*node].name.clone()).collect(),
     };
     let mut names: Vec<(String, usize)> = names.into_iter().zip(inside.iter().copied()).collect();
-    names.sort_by(|(one, _), (other, _)| order(one).cmp(&order(other)));
+    names.sort_by(|(one, _), (other, _)| sort_key(one).cmp(&sort_key(other)));
     names
 }
 
 /// The order of records (ECMA-119 9.3): by name, then by extension; what is shorter comes first.
-fn order(identifier: &str) -> (&str, &str) {
+fn sort_key(identifier: &str) -> (&str, &str) {
     split(identifier.strip_suffix(";1").unwrap_or(identifier))
 }

@@ -2,12 +2,12 @@
 //!
 //! UEFI finds the EFI system partition by the table where the CD is a disk, and a BIOS starts the record.
 
-use super::disc::DiscError;
+use super::bootable::BootableIsoError;
 use super::number::sectors;
 use super::record::Extent;
 use super::{FIRST_DESCRIPTOR, SECTOR, el_torito};
-use crate::media::image::{ReadError, low64, piece};
-use crate::media::partition::table::{self, Slot, Table};
+use crate::media::image::{ImageError, low64, piece};
+use crate::media::partition::table::{self, GptTable, Slot};
 use crate::media::{Content, Guid};
 
 /// How many bytes of a boot record are a program, and where in GRUB's the place of `diskboot.img` is written.
@@ -48,7 +48,7 @@ pub(super) fn tables(program: Option<Vec<u8>>, efi: Extent) -> (Content, Content
         start: efi.start(),
         length: efi.length,
     };
-    let table = Table {
+    let table = GptTable {
         size: sectors_of(efi) * SECTOR as u64,
         guid: Guid::of(NAME),
         boot_code: program,
@@ -63,16 +63,16 @@ pub(super) fn tables(program: Option<Vec<u8>>, efi: Extent) -> (Content, Content
 }
 
 /// The program of a boot record of GRUB, told where GRUB's boot image is.
-pub(super) fn settle(record: &Content, sector: u64) -> Result<Vec<u8>, DiscError> {
-    let program = record.part(0, PROGRAM as u64).ok_or(DiscError::Record(record.len()))?;
-    let mut program = program.read().map_err(DiscError::Read)?;
+pub(super) fn settle(record: &Content, sector: u64) -> Result<Vec<u8>, BootableIsoError> {
+    let program = record.part(0, PROGRAM as u64).ok_or(BootableIsoError::Record(record.len()))?;
+    let mut program = program.read().map_err(BootableIsoError::Read)?;
     program[DISK_BOOT].copy_from_slice(&el_torito::disk_boot(sector).to_le_bytes());
     Ok(program)
 }
 
 /// The boot record of a CD whose boot image is at a sector; none where it does not start that.
-pub(super) fn find_in(cd: &Content, sector: u64) -> Result<Option<Content>, ReadError> {
-    let record = cd.part(0, PROGRAM as u64).ok_or(ReadError::Short("boot record"))?;
+pub(super) fn find_in(cd: &Content, sector: u64) -> Result<Option<Content>, ImageError> {
+    let record = cd.part(0, PROGRAM as u64).ok_or(ImageError::Short("boot record"))?;
     let place = piece(cd, DISK_BOOT.start as u64, DISK_BOOT.len(), "boot record")?;
     Ok(Some(record).filter(|_| low64(&place, 0) == el_torito::disk_boot(sector)))
 }

@@ -1,25 +1,25 @@
 //! Where everything is on a CD: descriptors, path tables, folders, files.
 
-use super::descriptor::{self, Labels, Places};
-use super::hierarchy::Hierarchy;
-use super::letters::Letters;
+use super::descriptor::{self, VolumeLabels, VolumeLocations};
+use super::encoding::NameEncoding;
+use super::hierarchy::NamedHierarchy;
 use super::number::sectors;
 use super::record::Extent;
-use super::tree::{TOP, Tree};
+use super::tree::{IsoTree, TOP};
 use super::{FIRST_DESCRIPTOR, SECTOR, el_torito, rock_ridge};
 use crate::media::Content;
 
 /// What a CD is to have.
-pub(super) struct Order<'a> {
+pub(super) struct LayoutOptions<'a> {
     /// Its sets of names, the plain ones first.
-    pub(super) letters: &'a [Letters],
+    pub(super) letters: &'a [NameEncoding],
     /// Whether firmware finds something to boot on it.
     pub(super) boots: bool,
 }
 
 /// Where everything is.
-pub(super) struct Layout<'t> {
-    sets: Vec<Set<'t>>,
+pub(super) struct IsoLayout<'t> {
+    sets: Vec<NameSet<'t>>,
     /// The rest of what the root folder says of Rock Ridge.
     rest: u64,
     /// The catalog of what is booted.
@@ -29,17 +29,17 @@ pub(super) struct Layout<'t> {
 }
 
 /// One set of names.
-struct Set<'t> {
-    hierarchy: Hierarchy<'t>,
+struct NameSet<'t> {
+    hierarchy: NamedHierarchy<'t>,
     path_tables: [Extent; 2],
     /// Where each file and folder is.
     places: Vec<Extent>,
 }
 
 /// Gives away sectors.
-struct Space(u64);
+struct SectorAllocator(u64);
 
-impl Space {
+impl SectorAllocator {
     fn take(&mut self, length: u64) -> Extent {
         let sector = self.0;
         self.0 += sectors(length);
@@ -47,25 +47,25 @@ impl Space {
     }
 }
 
-impl<'t> Layout<'t> {
-    pub(super) fn new(tree: &'t Tree, order: &Order<'_>) -> Self {
+impl<'t> IsoLayout<'t> {
+    pub(super) fn new(tree: &'t IsoTree, order: &LayoutOptions<'_>) -> Self {
         // One descriptor for each set of names, and one that ends them.
         let descriptors = order.letters.len() + usize::from(order.boots) + 1;
-        let mut space = Space((FIRST_DESCRIPTOR + descriptors) as u64);
-        let set = |letters: &Letters| {
-            let hierarchy = Hierarchy::new(tree, *letters);
+        let mut space = SectorAllocator((FIRST_DESCRIPTOR + descriptors) as u64);
+        let set = |letters: &NameEncoding| {
+            let hierarchy = NamedHierarchy::new(tree, *letters);
             let length = hierarchy.path_table_length();
             let path_tables = [space.take(length), space.take(length)];
-            Set { hierarchy, path_tables, places: vec![Extent::default(); tree.nodes.len()] }
+            NameSet { hierarchy, path_tables, places: vec![Extent::default(); tree.nodes.len()] }
         };
-        let mut sets: Vec<Set<'t>> = order.letters.iter().map(set).collect();
+        let mut sets: Vec<NameSet<'t>> = order.letters.iter().map(set).collect();
         let mut rest = 0;
         for set in &mut sets {
             for folder in &set.hierarchy.folders {
                 // The length of a folder depends on nothing that is not known yet.
                 set.places[*folder] = space.take(set.hierarchy.length(*folder, &set.places));
             }
-            if set.hierarchy.letters == Letters::Plain {
+            if set.hierarchy.letters == NameEncoding::Plain {
                 rest = space.take(rock_ridge::extension().len() as u64).sector;
             }
         }
@@ -91,36 +91,39 @@ impl<'t> Layout<'t> {
     }
 
     /// All before the first file, from the first descriptor on. The CD has `sectors` sectors.
-    pub(super) fn head(&self, labels: Labels<'_>, sectors: u64, catalog: &[u8]) -> Vec<u8> {
+    pub(super) fn head(&self, labels: VolumeLabels<'_>, sectors: u64, catalog: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (nth, set) in self.sets.iter().enumerate() {
-            let places = Places { sectors, path_tables: set.path_tables, root: set.places[TOP] };
-            put(&mut bytes, &descriptor::volume(set.hierarchy.letters, labels, &places));
+            let places = VolumeLocations { sectors, path_tables: set.path_tables, root: set.places[TOP] };
+            append_sector_aligned(&mut bytes, &descriptor::volume(set.hierarchy.letters, labels, &places));
             if let Some(sector) = self.catalog.filter(|_| nth == 0) {
-                put(&mut bytes, &el_torito::record(sector));
+                append_sector_aligned(&mut bytes, &el_torito::record(sector));
             }
         }
-        put(&mut bytes, &descriptor::end());
+        append_sector_aligned(&mut bytes, &descriptor::set_terminator());
         for set in &self.sets {
-            set.hierarchy.path_tables(&set.places).iter().for_each(|table| put(&mut bytes, table));
+            set.hierarchy
+                .path_tables(&set.places)
+                .iter()
+                .for_each(|table| append_sector_aligned(&mut bytes, table));
         }
         for set in &self.sets {
             for folder in &set.hierarchy.folders {
-                put(&mut bytes, &set.hierarchy.folder(*folder, &set.places, self.rest));
+                append_sector_aligned(&mut bytes, &set.hierarchy.folder(*folder, &set.places, self.rest));
             }
-            if set.hierarchy.letters == Letters::Plain {
-                put(&mut bytes, &rock_ridge::extension());
+            if set.hierarchy.letters == NameEncoding::Plain {
+                append_sector_aligned(&mut bytes, &rock_ridge::extension());
             }
         }
         if self.catalog.is_some() {
-            put(&mut bytes, catalog);
+            append_sector_aligned(&mut bytes, catalog);
         }
         bytes
     }
 }
 
 /// Adds something that starts at a sector of its own.
-fn put(bytes: &mut Vec<u8>, part: &[u8]) {
+fn append_sector_aligned(bytes: &mut Vec<u8>, part: &[u8]) {
     bytes.extend(part);
     bytes.resize(bytes.len().next_multiple_of(SECTOR), 0);
 }

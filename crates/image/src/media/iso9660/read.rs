@@ -2,9 +2,9 @@
 
 use super::rock_ridge::ID;
 use super::{FIRST_DESCRIPTOR, SECTOR, record};
-use crate::media::file_system::Tree;
-use crate::media::image::{Image, ReadError, low32, piece, whole};
-use crate::media::{Entry, FileSystem, Kind};
+use crate::media::file_system::FileLookup;
+use crate::media::image::{Image, ImageError, check_length, low32, piece};
+use crate::media::{DirectoryEntry, FileSystem, FileSystemType};
 
 /// How many descriptors are looked at, as many as Talos does.
 const MOST_DESCRIPTORS: usize = 16;
@@ -14,7 +14,7 @@ const LONGEST_FOLDER: u32 = 1 << 20;
 const MOST_PIECES: usize = 16;
 
 /// Label and root folder of a CD; none where there is no descriptor.
-pub(in crate::media) fn open(image: &dyn Image) -> Result<Option<FileSystem>, ReadError> {
+pub(in crate::media) fn open(image: &dyn Image) -> Result<Option<FileSystem>, ImageError> {
     let (mut primary, mut supplementary) = (None, None);
     for nth in 0..MOST_DESCRIPTORS {
         let offset = ((FIRST_DESCRIPTOR + nth) * SECTOR) as u64;
@@ -29,30 +29,33 @@ pub(in crate::media) fn open(image: &dyn Image) -> Result<Option<FileSystem>, Re
         }
     }
     let Some(primary) = primary else { return Ok(None) };
-    whole(image, u64::from(low32(&primary, 80)) * SECTOR as u64)?;
-    let root = raw(&primary[156..190]).ok_or(ReadError::Broken("root folder"))?;
+    check_length(image, u64::from(low32(&primary, 80)) * SECTOR as u64)?;
+    let root = raw(&primary[156..190]).ok_or(ImageError::Broken("root folder"))?;
     let plain = records(image, root.start, root.length)?;
-    let rock_ridge = plain.first().map(|here| Susp::read(image, &here.more, 0)).filter(Susp::is_rock_ridge);
+    let rock_ridge = plain
+        .first()
+        .map(|here| SystemUseEntries::read(image, &here.more, 0))
+        .filter(SystemUseEntries::is_rock_ridge);
     let label = match &supplementary {
         Some(supplementary) => wide(&supplementary[40..72]),
         None => latin(&primary[40..72]),
     };
     let label = label.trim_end_matches([' ', '\0']).to_owned();
     let (names, root) = match (rock_ridge, supplementary.filter(|sector| is_joliet(sector))) {
-        (Some(susp), _) => (Names::RockRidge { skip: susp.skip }, root),
+        (Some(susp), _) => (NameSource::RockRidge { skip: susp.skip }, root),
         (None, Some(joliet)) => {
-            (Names::Joliet, raw(&joliet[156..190]).ok_or(ReadError::Broken("root folder"))?)
+            (NameSource::Joliet, raw(&joliet[156..190]).ok_or(ImageError::Broken("root folder"))?)
         }
-        (None, None) => (Names::Plain, root),
+        (None, None) => (NameSource::Plain, root),
     };
     let files = list(image, names, root.start, root.length.into())?;
-    let (folds_case, tree) = (names == Names::Joliet, Tree::Iso9660(names));
-    Ok(Some(FileSystem { kind: Kind::Iso9660, label, files, folds_case, tree }))
+    let (folds_case, tree) = (names == NameSource::Joliet, FileLookup::Iso9660(names));
+    Ok(Some(FileSystem { kind: FileSystemType::Iso9660, label, files, folds_case, tree }))
 }
 
 /// Which names of a CD are its files' names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Names {
+pub(crate) enum NameSource {
     /// Rock Ridge's, after some bytes of every record that are not its.
     RockRidge {
         /// How many.
@@ -67,23 +70,23 @@ pub(crate) enum Names {
 /// What is in a folder, without itself and the one above.
 pub(in crate::media) fn list(
     image: &dyn Image,
-    names: Names,
+    names: NameSource,
     start: u64,
     length: u64,
-) -> Result<Vec<Entry>, ReadError> {
+) -> Result<Vec<DirectoryEntry>, ImageError> {
     let records = records(image, start, u32::try_from(length).unwrap_or(u32::MAX))?;
-    let name = |record: &Raw| match names {
-        Names::RockRidge { skip } => {
-            Susp::read(image, &record.more, skip).name.unwrap_or_else(|| plain_name(record))
+    let name = |record: &RawRecord| match names {
+        NameSource::RockRidge { skip } => {
+            SystemUseEntries::read(image, &record.more, skip).name.unwrap_or_else(|| plain_name(record))
         }
-        Names::Joliet => without_version(&wide(&record.identifier)).to_owned(),
-        Names::Plain => plain_name(record),
+        NameSource::Joliet => without_version(&wide(&record.identifier)).to_owned(),
+        NameSource::Plain => plain_name(record),
     };
     // Linux shows no files that only belong to others.
     let others = records
         .iter()
         .filter(|raw| !raw.associated && !matches!(raw.identifier.as_slice(), record::HERE | record::ABOVE));
-    let entry = |raw: &Raw| Entry {
+    let entry = |raw: &RawRecord| DirectoryEntry {
         name: name(raw),
         length: raw.length.into(),
         folder: raw.folder,
@@ -97,7 +100,7 @@ fn is_joliet(descriptor: &[u8]) -> bool {
 }
 
 /// A record as it stands there.
-struct Raw {
+struct RawRecord {
     identifier: Vec<u8>,
     start: u64,
     length: u32,
@@ -107,14 +110,14 @@ struct Raw {
 }
 
 /// The records of a folder.
-fn records(image: &dyn Image, start: u64, length: u32) -> Result<Vec<Raw>, ReadError> {
+fn records(image: &dyn Image, start: u64, length: u32) -> Result<Vec<RawRecord>, ImageError> {
     let length = usize::try_from(length.min(LONGEST_FOLDER)).unwrap_or(usize::MAX);
     let bytes = piece(image, start, length, "folder")?;
     let mut records = Vec::new();
     for sector in bytes.chunks(SECTOR) {
         let mut rest = sector;
         while let Some(size) = rest.first().map(|size| usize::from(*size)).filter(|size| *size > 0) {
-            let record = rest.get(..size).and_then(raw).ok_or(ReadError::Broken("folder"))?;
+            let record = rest.get(..size).and_then(raw).ok_or(ImageError::Broken("folder"))?;
             records.push(record);
             rest = &rest[size..];
         }
@@ -122,12 +125,12 @@ fn records(image: &dyn Image, start: u64, length: u32) -> Result<Vec<Raw>, ReadE
     Ok(records)
 }
 
-fn raw(bytes: &[u8]) -> Option<Raw> {
+fn raw(bytes: &[u8]) -> Option<RawRecord> {
     let named = usize::from(*bytes.get(record::FIXED - 1)?);
     let identifier = bytes.get(record::FIXED..record::FIXED + named)?;
     let more = bytes.get((record::FIXED + named).next_multiple_of(2)..).unwrap_or_default();
     let sector = u64::from(low32(bytes, 2)) + u64::from(bytes[1]);
-    Some(Raw {
+    Some(RawRecord {
         identifier: identifier.to_owned(),
         start: sector * SECTOR as u64,
         length: low32(bytes, 10),
@@ -138,7 +141,7 @@ fn raw(bytes: &[u8]) -> Option<Raw> {
 }
 
 /// A plain name as Linux shows it: small letters, no version, no dot at the end.
-fn plain_name(record: &Raw) -> String {
+fn plain_name(record: &RawRecord) -> String {
     without_version(&latin(&record.identifier)).trim_end_matches('.').to_ascii_lowercase()
 }
 
@@ -157,7 +160,7 @@ fn wide(bytes: &[u8]) -> String {
 
 /// What the entries of a record say.
 #[derive(Default)]
-struct Susp {
+struct SystemUseEntries {
     /// Whether SUSP is used at all, and how many bytes of every other record are not its.
     used: bool,
     skip: usize,
@@ -165,7 +168,7 @@ struct Susp {
     name: Option<String>,
 }
 
-impl Susp {
+impl SystemUseEntries {
     fn is_rock_ridge(&self) -> bool {
         self.used && self.extension
     }

@@ -26,7 +26,7 @@ impl Extent {
 }
 
 /// One record.
-pub(super) struct Record {
+pub(super) struct DirectoryRecord {
     pub(super) identifier: Vec<u8>,
     pub(super) extent: Extent,
     pub(super) is_folder: bool,
@@ -34,7 +34,7 @@ pub(super) struct Record {
     pub(super) more: Vec<u8>,
 }
 
-impl Record {
+impl DirectoryRecord {
     /// How many bytes it takes. Every part starts at an even byte.
     pub(super) fn size(&self) -> usize {
         (FIXED + self.identifier.len()).next_multiple_of(2) + self.more.len().next_multiple_of(2)
@@ -61,13 +61,13 @@ impl Record {
 }
 
 /// How long a folder with these records is: no record goes over the end of a sector.
-pub(super) fn folder_length(records: &[Record]) -> usize {
-    let place = |used: usize, record: &Record| start(used, record) + record.size();
+pub(super) fn folder_length(records: &[DirectoryRecord]) -> usize {
+    let place = |used: usize, record: &DirectoryRecord| start(used, record) + record.size();
     records.iter().fold(0, place).next_multiple_of(SECTOR)
 }
 
 /// A folder.
-pub(super) fn folder(records: &[Record]) -> Vec<u8> {
+pub(super) fn folder(records: &[DirectoryRecord]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for record in records {
         bytes.resize(start(bytes.len(), record), 0);
@@ -77,7 +77,7 @@ pub(super) fn folder(records: &[Record]) -> Vec<u8> {
     bytes
 }
 
-fn start(used: usize, record: &Record) -> usize {
+fn start(used: usize, record: &DirectoryRecord) -> usize {
     let left = used.next_multiple_of(SECTOR) - used;
     if left < record.size() { used + left } else { used }
 }

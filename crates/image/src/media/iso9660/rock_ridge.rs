@@ -25,28 +25,28 @@ const TIMES: u8 = 0x02 | 0x04 | 0x08;
 
 /// What is known of a file or folder.
 #[derive(Clone, Copy)]
-pub(super) struct Posix {
+pub(super) struct PosixAttributes {
     pub(super) is_folder: bool,
     pub(super) mode: u32,
     pub(super) links: u32,
 }
 
 /// For the root folder's own record: that SUSP is used, and where the rest of it stands.
-pub(super) fn root(posix: Posix, rest: u64) -> Vec<u8> {
+pub(super) fn root(posix: PosixAttributes, rest: u64) -> Vec<u8> {
     let mut bytes = entry(*b"SP", &[0xbe, 0xef, 0]);
-    bytes.extend(unnamed(posix));
+    bytes.extend(dot_entry_fields(posix));
     let place = [both32(small(rest)), both32(0), both32(small(extension().len() as u64))];
     bytes.extend(entry(*b"CE", &place.concat()));
     bytes
 }
 
 /// For the records that a folder has of itself and of the one above.
-pub(super) fn unnamed(posix: Posix) -> Vec<u8> {
+pub(super) fn dot_entry_fields(posix: PosixAttributes) -> Vec<u8> {
     [entry(*b"RR", &[HAS_PX | HAS_TF]), owner(posix), times()].concat()
 }
 
 /// For what is in a folder.
-pub(super) fn named(name: &str, posix: Posix) -> Vec<u8> {
+pub(super) fn entry_fields(name: &str, posix: PosixAttributes) -> Vec<u8> {
     let flags = HAS_PX | HAS_NM | HAS_TF;
     let name = [&[0], name.as_bytes()].concat();
     [entry(*b"RR", &[flags]), entry(*b"NM", &name), owner(posix), times()].concat()
@@ -60,7 +60,7 @@ pub(super) fn extension() -> Vec<u8> {
 }
 
 /// Mode, links, user and group.
-fn owner(posix: Posix) -> Vec<u8> {
+fn owner(posix: PosixAttributes) -> Vec<u8> {
     let mode = posix.mode | if posix.is_folder { FOLDER } else { FILE };
     entry(*b"PX", &[mode, posix.links, 0, 0].map(both32).concat())
 }

@@ -27,18 +27,20 @@ const OPEN_FOLDER: u32 = 0o755;
 
 /// Why a tree does not fit on a CD.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TreeError {
+pub enum IsoTreeError {
     /// It has a name that is none.
-    #[error("`{0}` cannot be on a CD; want names of 1 to {LONGEST_NAME} bytes, other than `.` and `..`")]
+    #[error(
+        "`{0}` is not a valid file name on an ISO; want 1 to {LONGEST_NAME} bytes, other than `.` and `..`"
+    )]
     Name(String),
     /// Its folders are too deep.
-    #[error("`{0}` is too deep for a CD; want folders at most 7 deep")]
+    #[error("`{0}` is nested too deeply for an ISO; want at most 7 levels of folders")]
     Deep(String),
     /// It is something else.
-    #[error("`{0}` cannot be on a CD; want files and folders")]
+    #[error("`{0}` is neither a file nor a folder; an ISO supports nothing else")]
     Kind(String),
     /// A file is too long.
-    #[error("`{path}` has {length} bytes, too many for a file on a CD; want less than 4 GiB")]
+    #[error("`{path}` has {length} bytes; files on an ISO must be smaller than 4 GiB")]
     Long {
         /// Where it should be.
         path: String,
@@ -46,72 +48,79 @@ pub enum TreeError {
         length: u64,
     },
     /// All files together are.
-    #[error("files of {0} bytes together are too long for a CD; want at most 1 TiB")]
+    #[error("the files have {0} bytes in total; an ISO has at most 1 TiB")]
     Room(u64),
     /// There are too many.
-    #[error("{0} files and folders are too many for a CD; want at most {MOST}")]
+    #[error("{0} files and folders are too many for an ISO; want at most {MOST}")]
     Many(usize),
 }
 
 /// Folders and files, the top folder first, and every folder before what is in it.
-pub(super) struct Tree {
-    pub(super) nodes: Vec<Node>,
+pub(super) struct IsoTree {
+    pub(super) nodes: Vec<IsoNode>,
 }
 
 /// A folder or a file.
-pub(super) struct Node {
+pub(super) struct IsoNode {
     pub(super) name: String,
     /// The folder it is in; the top folder is in itself.
     pub(super) above: usize,
     pub(super) mode: u32,
-    pub(super) kind: Kind,
+    pub(super) kind: IsoNodeKind,
 }
 
 /// What it is.
-pub(super) enum Kind {
+pub(super) enum IsoNodeKind {
     /// A folder, with what is in it.
     Folder(Vec<usize>),
     /// A file.
     File(Content),
 }
 
-impl Tree {
+impl IsoTree {
     /// The files of a small volume, in their order.
     pub(super) fn of_volume(volume: &Volume<'_>) -> Self {
         let mut tree = Self::with_top(SECRET_FOLDER);
         for (name, bytes) in volume.files() {
-            tree.add(TOP, name, SECRET_FILE, Kind::File(Content::from(*bytes)));
+            tree.add(TOP, name, SECRET_FILE, IsoNodeKind::File(Content::from(*bytes)));
         }
         tree
     }
 
     /// A root file system, or the first thing that is wrong with it.
-    pub(super) fn of_root(root: &oci::Root) -> Result<Self, TreeError> {
+    pub(super) fn of_root(root: &oci::FileTree) -> Result<Self, IsoTreeError> {
         let mut tree = Self::with_top(OPEN_FOLDER);
         let mut folders = BTreeMap::from([("", TOP)]);
         if root.len() > MOST {
-            return Err(TreeError::Many(root.len()));
+            return Err(IsoTreeError::Many(root.len()));
         }
         for (path, entry) in root.iter() {
             let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
             let kind = check(path, name, &entry.kind)?;
             let nth = tree.add(folders[above], name, entry.mode & 0o7777, kind);
-            if entry.kind == oci::Kind::Folder {
+            if entry.kind == oci::EntryKind::Folder {
                 folders.insert(path, nth);
             }
         }
         let length = tree.files().map(|(_, file)| file.len()).fold(0, u64::saturating_add);
-        if length > ROOM { Err(TreeError::Room(length)) } else { Ok(tree) }
+        if length > ROOM { Err(IsoTreeError::Room(length)) } else { Ok(tree) }
     }
 
     fn with_top(mode: u32) -> Self {
-        Self { nodes: vec![Node { name: String::new(), above: TOP, mode, kind: Kind::Folder(Vec::new()) }] }
+        Self {
+            nodes: vec![IsoNode {
+                name: String::new(),
+                above: TOP,
+                mode,
+                kind: IsoNodeKind::Folder(Vec::new()),
+            }],
+        }
     }
 
-    fn add(&mut self, above: usize, name: &str, mode: u32, kind: Kind) -> usize {
+    fn add(&mut self, above: usize, name: &str, mode: u32, kind: IsoNodeKind) -> usize {
         let nth = self.nodes.len();
-        self.nodes.push(Node { name: name.to_owned(), above, mode, kind });
-        if let Kind::Folder(inside) = &mut self.nodes[above].kind {
+        self.nodes.push(IsoNode { name: name.to_owned(), above, mode, kind });
+        if let IsoNodeKind::Folder(inside) = &mut self.nodes[above].kind {
             inside.push(nth);
         }
         nth
@@ -120,16 +129,16 @@ impl Tree {
     /// What is in a folder.
     pub(super) fn inside(&self, folder: usize) -> &[usize] {
         match &self.nodes[folder].kind {
-            Kind::Folder(inside) => inside,
-            Kind::File(_) => &[],
+            IsoNodeKind::Folder(inside) => inside,
+            IsoNodeKind::File(_) => &[],
         }
     }
 
     /// All files.
     pub(super) fn files(&self) -> impl Iterator<Item = (usize, &Content)> {
         self.nodes.iter().enumerate().filter_map(|(nth, node)| match &node.kind {
-            Kind::File(content) => Some((nth, content)),
-            Kind::Folder(_) => None,
+            IsoNodeKind::File(content) => Some((nth, content)),
+            IsoNodeKind::Folder(_) => None,
         })
     }
 
@@ -150,64 +159,68 @@ impl Tree {
     }
 }
 
-impl Node {
+impl IsoNode {
     pub(super) fn is_folder(&self) -> bool {
-        matches!(self.kind, Kind::Folder(_))
+        matches!(self.kind, IsoNodeKind::Folder(_))
     }
 }
 
-fn check(path: &str, name: &str, kind: &oci::Kind) -> Result<Kind, TreeError> {
+fn check(path: &str, name: &str, kind: &oci::EntryKind) -> Result<IsoNodeKind, IsoTreeError> {
     if !(1..=LONGEST_NAME).contains(&name.len()) || [".", ".."].contains(&name) || name.contains('\0') {
-        return Err(TreeError::Name(path.to_owned()));
+        return Err(IsoTreeError::Name(path.to_owned()));
     }
     let depth = path.matches('/').count() + 1;
     match kind {
-        oci::Kind::Folder if depth < DEEPEST => Ok(Kind::Folder(Vec::new())),
-        oci::Kind::Folder => Err(TreeError::Deep(path.to_owned())),
-        oci::Kind::File(content) if content.len() <= LONGEST_FILE => Ok(Kind::File(content.clone())),
-        oci::Kind::File(content) => Err(TreeError::Long { path: path.to_owned(), length: content.len() }),
-        oci::Kind::Link(_) | oci::Kind::Special(_) => Err(TreeError::Kind(path.to_owned())),
+        oci::EntryKind::Folder if depth < DEEPEST => Ok(IsoNodeKind::Folder(Vec::new())),
+        oci::EntryKind::Folder => Err(IsoTreeError::Deep(path.to_owned())),
+        oci::EntryKind::File(content) if content.len() <= LONGEST_FILE => {
+            Ok(IsoNodeKind::File(content.clone()))
+        }
+        oci::EntryKind::File(content) => {
+            Err(IsoTreeError::Long { path: path.to_owned(), length: content.len() })
+        }
+        oci::EntryKind::Link(_) | oci::EntryKind::Special(_) => Err(IsoTreeError::Kind(path.to_owned())),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oci::{Entry, Root};
+    use crate::oci::{FileTree, TreeEntry};
 
-    fn error(path: &str, entry: Entry) -> Option<TreeError> {
-        let mut root = Root::default();
+    fn error(path: &str, entry: TreeEntry) -> Option<IsoTreeError> {
+        let mut root = FileTree::default();
         root.put(path, entry);
-        Tree::of_root(&root).err()
+        IsoTree::of_root(&root).err()
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn invalid_names_and_depths_are_rejected() {
         let (deep, deepest) = ("a/b/c/d/e/f/g/h", "a/b/c/d/e/f/g");
         let long = "n".repeat(111);
-        let gigabytes = || Entry::file(0o644, Content::zeros(4 << 30));
+        let gigabytes = || TreeEntry::file(0o644, Content::zeros(4 << 30));
 
-        assert_eq!(error(deep, Entry::folder()), Some(TreeError::Deep(deep.to_owned())));
-        assert_eq!(error(deep, Entry::file(0o644, b"")), None);
-        assert_eq!(error(deepest, Entry::folder()), None);
-        assert_eq!(error("l", Entry::link("a")), Some(TreeError::Kind("l".to_owned())));
+        assert_eq!(error(deep, TreeEntry::folder()), Some(IsoTreeError::Deep(deep.to_owned())));
+        assert_eq!(error(deep, TreeEntry::file(0o644, b"")), None);
+        assert_eq!(error(deepest, TreeEntry::folder()), None);
+        assert_eq!(error("l", TreeEntry::link("a")), Some(IsoTreeError::Kind("l".to_owned())));
         for name in [&long, "a//b", "..", "a/.", "a\0"] {
-            assert!(matches!(error(name, Entry::folder()), Some(TreeError::Name(_))), "{name:?}");
+            assert!(matches!(error(name, TreeEntry::folder()), Some(IsoTreeError::Name(_))), "{name:?}");
         }
-        assert!(matches!(error("f", gigabytes()), Some(TreeError::Long { length: 0x1_0000_0000, .. })));
+        assert!(matches!(error("f", gigabytes()), Some(IsoTreeError::Long { length: 0x1_0000_0000, .. })));
     }
 
     #[test]
-    fn too_much_is_refused() {
-        let mut root = Root::default();
+    fn files_beyond_the_limits_are_rejected() {
+        let mut root = FileTree::default();
         for nth in 0..257 {
-            root.put(&nth.to_string(), Entry::file(0o644, Content::zeros(LONGEST_FILE)));
+            root.put(&nth.to_string(), TreeEntry::file(0o644, Content::zeros(LONGEST_FILE)));
         }
-        assert!(matches!(Tree::of_root(&root), Err(TreeError::Room(_))));
+        assert!(matches!(IsoTree::of_root(&root), Err(IsoTreeError::Room(_))));
 
         for nth in 0..=MOST {
-            root.put(&nth.to_string(), Entry::folder());
+            root.put(&nth.to_string(), TreeEntry::folder());
         }
-        assert!(matches!(Tree::of_root(&root), Err(TreeError::Many(_))));
+        assert!(matches!(IsoTree::of_root(&root), Err(IsoTreeError::Many(_))));
     }
 }

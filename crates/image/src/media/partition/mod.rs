@@ -8,7 +8,7 @@ pub(super) mod table;
 mod write;
 
 pub use guid::Guid;
-pub use write::{Attribute, Disk, DiskError, NewPartition};
+pub use write::{Disk, DiskError, NewPartition, PartitionAttribute};
 
 use flate2::Crc;
 
@@ -24,7 +24,7 @@ const PROTECTIVE: u8 = 0xee;
 
 /// How partitions are written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheme {
+pub enum PartitionScheme {
     /// The one that Talos reads and writes.
     Gpt,
     /// The one before it.
@@ -35,7 +35,7 @@ pub enum Scheme {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partitions {
     /// How they are written down.
-    pub scheme: Scheme,
+    pub scheme: PartitionScheme,
     /// The partitions in their order.
     pub list: Vec<Partition>,
 }

@@ -1,8 +1,8 @@
 //! The table of a disk that somebody made.
 
-use super::{ENTRY, HEADER, PROTECTIVE, Partition, Partitions, SIGNATURE, Scheme, sum};
+use super::{ENTRY, HEADER, PROTECTIVE, Partition, PartitionScheme, Partitions, SIGNATURE, sum};
 use crate::media::Content;
-use crate::media::image::{Image, ReadError, Window, low32, low64, piece};
+use crate::media::image::{Image, ImageError, ImageWindow, low32, low64, piece};
 
 /// Sizes of sectors that disks have.
 const SECTORS: [u64; 2] = [512, 4096];
@@ -19,8 +19,8 @@ const MOST_LOGICAL: usize = 64;
 
 impl Partition {
     /// Its bytes. `image` is the disk.
-    pub fn window<'i>(&self, image: &'i dyn Image) -> Result<Window<'i>, ReadError> {
-        Window::new(image, self.start, self.length).ok_or(ReadError::Short("partitions"))
+    pub fn window<'i>(&self, image: &'i dyn Image) -> Result<ImageWindow<'i>, ImageError> {
+        ImageWindow::new(image, self.start, self.length).ok_or(ImageError::Short("partitions"))
     }
 
     /// The same as a content; none where the disk ends before.
@@ -36,23 +36,23 @@ impl Partition {
 
 impl Partitions {
     /// The partitions of a disk; none where it has no table of them.
-    pub fn find_in(image: &dyn Image) -> Result<Option<Self>, ReadError> {
+    pub fn find_in(image: &dyn Image) -> Result<Option<Self>, ImageError> {
         for sector in SECTORS {
             if let Some(list) = gpt(image, sector)? {
-                return Ok(Some(Self { scheme: Scheme::Gpt, list }));
+                return Ok(Some(Self { scheme: PartitionScheme::Gpt, list }));
             }
         }
-        Ok(mbr(image).map(|list| Self { scheme: Scheme::Mbr, list }))
+        Ok(mbr(image).map(|list| Self { scheme: PartitionScheme::Mbr, list }))
     }
 
     /// Refuses a table in which two partitions have bytes in common.
-    pub fn check(&self) -> Result<(), ReadError> {
+    pub fn check(&self) -> Result<(), ImageError> {
         let mut sorted: Vec<&Partition> = self.list.iter().collect();
         sorted.sort_by_key(|partition| partition.start);
         for pair in sorted.windows(2) {
             if pair[0].start + pair[0].length > pair[1].start {
                 let (one, other) = (pair[0].number, pair[1].number);
-                return Err(ReadError::Overlap(one.min(other), one.max(other)));
+                return Err(ImageError::Overlap(one.min(other), one.max(other)));
             }
         }
         Ok(())
@@ -60,7 +60,7 @@ impl Partitions {
 }
 
 /// A GPT: the first header, or else the one at the end of the disk.
-fn gpt(image: &dyn Image, sector: u64) -> Result<Option<Vec<Partition>>, ReadError> {
+fn gpt(image: &dyn Image, sector: u64) -> Result<Option<Vec<Partition>>, ImageError> {
     let Some(last) = (image.size() / sector).checked_sub(1).filter(|last| *last > 1) else { return Ok(None) };
     match header(image, sector, 1, last)? {
         Some(list) => Ok(Some(list)),
@@ -69,8 +69,8 @@ fn gpt(image: &dyn Image, sector: u64) -> Result<Option<Vec<Partition>>, ReadErr
 }
 
 /// The partitions of a header that is right in everything that Talos looks at.
-fn header(image: &dyn Image, sector: u64, at: u64, last: u64) -> Result<Option<Vec<Partition>>, ReadError> {
-    let head = piece(image, at * sector, HEADER, "table of partitions")?;
+fn header(image: &dyn Image, sector: u64, at: u64, last: u64) -> Result<Option<Vec<Partition>>, ImageError> {
+    let head = piece(image, at * sector, HEADER, "partition table")?;
     let size = low32(&head, 12);
     let (first_usable, last_usable) = (low64(&head, 40), low64(&head, 48));
     let mut without_sum = head.clone();
@@ -87,8 +87,8 @@ fn header(image: &dyn Image, sector: u64, at: u64, last: u64) -> Result<Option<V
     if !right || length as usize != ENTRY || count == 0 || count > MOST_ENTRIES {
         return Ok(None);
     }
-    let start = low64(&head, 72).checked_mul(sector).ok_or(ReadError::Short("table of partitions"))?;
-    let entries = piece(image, start, ENTRY * count as usize, "table of partitions")?;
+    let start = low64(&head, 72).checked_mul(sector).ok_or(ImageError::Short("partition table"))?;
+    let entries = piece(image, start, ENTRY * count as usize, "partition table")?;
     if low32(&head, 88) != sum(&entries) {
         return Ok(None);
     }
@@ -133,7 +133,7 @@ fn mbr(image: &dyn Image) -> Option<Vec<Partition>> {
 }
 
 /// The partitions inside of an extended one: each has a record that says where the next is.
-fn logical(image: &dyn Image, extended: &Entry) -> Vec<Partition> {
+fn logical(image: &dyn Image, extended: &MbrEntry) -> Vec<Partition> {
     let mut list = Vec::new();
     let mut at = extended.start;
     for number in 5..5 + MOST_LOGICAL {
@@ -150,14 +150,14 @@ fn logical(image: &dyn Image, extended: &Entry) -> Vec<Partition> {
 }
 
 /// An entry of an MBR; places are in sectors of 512 bytes.
-struct Entry {
+struct MbrEntry {
     flags: u8,
     kind: u8,
     start: u64,
     length: u64,
 }
 
-impl Entry {
+impl MbrEntry {
     fn is_one(&self) -> bool {
         self.kind != NOTHING && self.length > 0
     }
@@ -168,12 +168,12 @@ impl Entry {
     }
 }
 
-fn boot_record(image: &dyn Image, sector: u64) -> Option<[Entry; 4]> {
+fn boot_record(image: &dyn Image, sector: u64) -> Option<[MbrEntry; 4]> {
     let bytes = piece(image, sector.checked_mul(SECTORS[0])?, 512, "boot record").ok()?;
     let entry = |nth: usize| {
         let bytes = &bytes[446 + nth * 16..];
         let (start, length) = (low32(bytes, 8).into(), low32(bytes, 12).into());
-        Entry { flags: bytes[0], kind: bytes[4], start, length }
+        MbrEntry { flags: bytes[0], kind: bytes[4], start, length }
     };
     bytes.ends_with(&[0x55, 0xaa]).then(|| [0, 1, 2, 3].map(entry))
 }

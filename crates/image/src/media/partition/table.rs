@@ -16,7 +16,7 @@ pub(in crate::media) const TAIL: u64 = (TABLE + 1) * SECTOR;
 pub(super) const BOOT_CODE: usize = 446;
 
 /// The table of a disk. Everything in it is known to fit.
-pub(in crate::media) struct Table {
+pub(in crate::media) struct GptTable {
     /// How long the disk is.
     pub(in crate::media) size: u64,
     /// Its number.
@@ -41,7 +41,7 @@ pub(in crate::media) struct Slot {
     pub(in crate::media) length: u64,
 }
 
-impl Table {
+impl GptTable {
     /// What stands at the start of the disk.
     pub(in crate::media) fn head(&self) -> Vec<u8> {
         let mut bytes = self.boot_record();

@@ -1,7 +1,7 @@
 //! A disk of partitions, with a GPT before and behind them.
 
 use super::Guid;
-use super::table::{BOOT_CODE, ENTRIES, SECTOR, Slot, TAIL, Table};
+use super::table::{BOOT_CODE, ENTRIES, GptTable, SECTOR, Slot, TAIL};
 use crate::media::Content;
 
 /// What partitions start at multiples of: a mebibyte, which fits every disk.
@@ -33,7 +33,7 @@ pub struct NewPartition {
     /// Its number.
     pub guid: Guid,
     /// What else is said of it.
-    pub attribute: Option<Attribute>,
+    pub attribute: Option<PartitionAttribute>,
     /// How long it is.
     pub length: u64,
     /// What is in it from its start on; the rest is a hole.
@@ -42,15 +42,15 @@ pub struct NewPartition {
 
 /// What may be said of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Attribute {
+pub enum PartitionAttribute {
     /// Machines with a BIOS boot from it.
     LegacyBoot,
 }
 
-impl Attribute {
+impl PartitionAttribute {
     fn bits(self) -> u64 {
         match self {
-            Attribute::LegacyBoot => 1 << 2,
+            PartitionAttribute::LegacyBoot => 1 << 2,
         }
     }
 }
@@ -59,10 +59,10 @@ impl Attribute {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiskError {
     /// It has no whole sectors.
-    #[error("a disk of {0} bytes cannot be; want whole sectors of 512 bytes")]
+    #[error("{0} bytes is not a valid disk size; want a multiple of 512")]
     Size(u64),
     /// They do not fit.
-    #[error("partitions that need a disk of {needed} bytes do not fit on one of {size} bytes")]
+    #[error("the partitions need {needed} bytes and do not fit on a disk of {size} bytes")]
     Full {
         /// How long the disk would have to be.
         needed: u64,
@@ -73,10 +73,10 @@ pub enum DiskError {
     #[error("{0} partitions are too many; want at most {ENTRIES}")]
     Many(usize),
     /// There is no room for the label.
-    #[error("`{0}` is no label of a partition; want at most {LABEL} letters")]
+    #[error("`{0}` is not a valid partition label; want at most {LABEL} characters")]
     Label(String),
     /// What is in it is too long.
-    #[error("partition {label} has room for {length} bytes, and {content} are to be in it")]
+    #[error("partition {label} has {length} bytes and cannot contain {content} bytes")]
     Long {
         /// The label of the partition.
         label: &'static str,
@@ -117,18 +117,18 @@ impl Disk {
         Ok(all)
     }
 
-    fn table(&self) -> Table {
+    fn table(&self) -> GptTable {
         let slot = |(partition, start): (&NewPartition, u64)| Slot {
             label: partition.label,
             kind: partition.kind,
             guid: partition.guid,
-            attributes: partition.attribute.map_or(0, Attribute::bits),
+            attributes: partition.attribute.map_or(0, PartitionAttribute::bits),
             start,
             length: partition.length,
         };
         let slots = self.partitions.iter().zip(self.starts()).map(slot).collect();
         let (boot_code, is_active) = (self.boot_code.clone(), self.boot_code.is_some());
-        Table { size: self.size, guid: self.guid, boot_code, is_active, usable: STEP, slots }
+        GptTable { size: self.size, guid: self.guid, boot_code, is_active, usable: STEP, slots }
     }
 
     fn check(&self) -> Result<(), DiskError> {

@@ -7,7 +7,7 @@ use flate2::read::DeflateDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
 use super::{HEADERS, MAGIC};
-use crate::media::image::{Image, ReadError, high32, high64, piece};
+use crate::media::image::{Image, ImageError, high32, high64, piece};
 
 /// The most entries of the first table: of clusters of 64 KiB, a disk of two petabytes.
 const MOST_ENTRIES: u32 = 1 << 22;
@@ -30,57 +30,55 @@ pub struct Qcow2<'i> {
     image: &'i dyn Image,
     size: u64,
     cluster_bits: u32,
-    packing: Packing,
+    packing: ClusterCompression,
     first: Vec<u8>,
-    second: RefCell<Kept>,
-    unpacked: RefCell<Kept>,
+    second: RefCell<CachedBlock>,
+    unpacked: RefCell<CachedBlock>,
 }
 
 /// What was read last, by where it came from.
 #[derive(Default)]
-struct Kept {
+struct CachedBlock {
     from: Option<u64>,
     bytes: Vec<u8>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Packing {
+enum ClusterCompression {
     Zlib,
     Zstd,
 }
 
 impl<'i> Qcow2<'i> {
     /// The disk inside of an image; none where it is something else.
-    pub fn find_in(image: &'i dyn Image) -> Result<Option<Self>, ReadError> {
+    pub fn find_in(image: &'i dyn Image) -> Result<Option<Self>, ImageError> {
         let Ok(head) = piece(image, 0, HEADERS[0], "header") else { return Ok(None) };
         if !head.starts_with(MAGIC) {
             return Ok(None);
         }
         let version = high32(&head, 4);
-        let refused = |why: &str| Err(ReadError::Qcow2(why.to_owned()));
+        let refused = |why: &str| Err(ImageError::Qcow2(why.to_owned()));
         if !(2..=3).contains(&version) {
-            return Err(ReadError::Qcow2(format!("of version {version}; want 2 or 3")));
+            return Err(ImageError::Qcow2(format!("version {version}; want 2 or 3")));
         }
         if high64(&head, 8) != 0 {
-            return refused(
-                "on top of another image, its backing file; `qemu-img convert` makes one that stands alone",
-            );
+            return refused("it has a backing file; convert it with `qemu-img convert`");
         }
         if high32(&head, 32) != 0 {
-            return refused("that is encrypted; `qemu-img convert` with its key makes one that is not");
+            return refused("it is encrypted; decrypt it with `qemu-img convert`");
         }
-        let packing = if version == 2 { Packing::Zlib } else { features(image)? };
+        let packing = if version == 2 { ClusterCompression::Zlib } else { features(image)? };
         let (cluster_bits, size) = (high32(&head, 20), high64(&head, 24));
         if !(9..=21).contains(&cluster_bits) {
-            return Err(ReadError::Broken("size of the clusters"));
+            return Err(ImageError::Broken("cluster size"));
         }
         let entries = high32(&head, 36);
         // Each entry of the first table stands for a table that fills a cluster.
         let reach = 1_u64 << (2 * cluster_bits - 3);
         if entries > MOST_ENTRIES || u64::from(entries).saturating_mul(reach) < size {
-            return Err(ReadError::Broken("first table of clusters"));
+            return Err(ImageError::Broken("L1 table"));
         }
-        let first = piece(image, high64(&head, 40), entries as usize * 8, "first table of clusters")?;
+        let first = piece(image, high64(&head, 40), entries as usize * 8, "L1 table")?;
         let (second, unpacked) = Default::default();
         Ok(Some(Self { image, size, cluster_bits, packing, first, second, unpacked }))
     }
@@ -139,8 +137,10 @@ impl<'i> Qcow2<'i> {
             let packed = self.packed(entry)?;
             let (mut from, cluster) = (packed.as_slice(), self.cluster());
             let read = match self.packing {
-                Packing::Zlib => DeflateDecoder::new(from).take(cluster).read_to_end(&mut kept.bytes),
-                Packing::Zstd => {
+                ClusterCompression::Zlib => {
+                    DeflateDecoder::new(from).take(cluster).read_to_end(&mut kept.bytes)
+                }
+                ClusterCompression::Zstd => {
                     let decoder = StreamingDecoder::new(&mut from).map_err(|_| broken())?;
                     decoder.take(cluster).read_to_end(&mut kept.bytes)
                 }
@@ -191,28 +191,28 @@ impl Image for Qcow2<'_> {
 }
 
 /// How clusters are packed, where everything about the image is known.
-fn features(image: &dyn Image) -> Result<Packing, ReadError> {
+fn features(image: &dyn Image) -> Result<ClusterCompression, ImageError> {
     let head = piece(image, 0, HEADERS[1], "header")?;
     let (features, length) = (high64(&head, 72), high32(&head, 100));
     if features & CORRUPT != 0 {
-        return Err(ReadError::Qcow2(
-            "that is marked as broken; `qemu-img check -r all` mends it".to_owned(),
+        return Err(ImageError::Qcow2(
+            "it is marked as corrupt; repair it with `qemu-img check -r all`".to_owned(),
         ));
     }
     if features & EXTERNAL != 0 {
-        return Err(ReadError::Qcow2("whose data are in another file; give that one".to_owned()));
+        return Err(ImageError::Qcow2("its data is in an external file; use that file".to_owned()));
     }
     if features & !(DIRTY | COMPRESSION) != 0 {
-        let why = "with features that ichor does not know; `qemu-img convert` makes one without";
-        return Err(ReadError::Qcow2(why.to_owned()));
+        let why = "it has unknown features; convert it with `qemu-img convert`";
+        return Err(ImageError::Qcow2(why.to_owned()));
     }
     if features & COMPRESSION == 0 || length as usize <= HEADERS[1] {
-        return Ok(Packing::Zlib);
+        return Ok(ClusterCompression::Zlib);
     }
     match piece(image, HEADERS[1] as u64, 1, "header")?[0] {
-        0 => Ok(Packing::Zlib),
-        1 => Ok(Packing::Zstd),
-        _ => Err(ReadError::Qcow2("packed in a way that ichor does not know".to_owned())),
+        0 => Ok(ClusterCompression::Zlib),
+        1 => Ok(ClusterCompression::Zstd),
+        _ => Err(ImageError::Qcow2("its compression is unknown".to_owned())),
     }
 }
 
@@ -221,9 +221,9 @@ fn index(number: u64) -> io::Result<usize> {
 }
 
 fn broken() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the qcow2 image is broken")
+    io::Error::new(io::ErrorKind::InvalidData, "the qcow2 image is corrupt")
 }
 
 fn cut_off() -> io::Error {
-    io::Error::new(io::ErrorKind::UnexpectedEof, "the qcow2 image ends before one of its clusters")
+    io::Error::new(io::ErrorKind::UnexpectedEof, "the qcow2 image is truncated")
 }

@@ -23,13 +23,13 @@ pub fn write<W: Write + Seek>(disk: &Content, out: &mut W) -> io::Result<()> {
     let count = |length: u64| usize::try_from(length.div_ceil(CLUSTER as u64)).map_err(io::Error::other);
     let first = vec![0; count(disk.len())?.div_ceil(ENTRIES)];
     let next = 1 + (first.len() * 8).div_ceil(CLUSTER);
-    let mut writer = Writer { out, first, second: None, next };
+    let mut writer = Qcow2Writer { out, first, second: None, next };
     let mut buffer = vec![0; CLUSTER];
     let mut after = 0;
     for stretch in disk.stretches().iter().filter(|stretch| !stretch.is_hole) {
         let end = count(stretch.start + stretch.length)?;
         for nth in after.max(count(stretch.start + 1)? - 1)..end {
-            let start = place(nth);
+            let start = cluster_offset(nth);
             let length = usize::try_from(disk.len() - start).map_or(CLUSTER, |left| left.min(CLUSTER));
             disk.read_at(start, &mut buffer[..length])?;
             buffer[length..].fill(0);
@@ -42,36 +42,36 @@ pub fn write<W: Write + Seek>(disk: &Content, out: &mut W) -> io::Result<()> {
     writer.finish(disk.len())
 }
 
-struct Writer<'w, W> {
+struct Qcow2Writer<'w, W> {
     out: &'w mut W,
     /// Where second tables are.
     first: Vec<u64>,
     /// The second table that is being filled.
-    second: Option<Second>,
+    second: Option<L2Table>,
     /// The next cluster of the image that is free.
     next: usize,
 }
 
 /// A second table: which it is, where it goes, and where the clusters are.
-struct Second {
+struct L2Table {
     nth: usize,
     at: usize,
     entries: Vec<u64>,
 }
 
-impl<W: Write + Seek> Writer<'_, W> {
+impl<W: Write + Seek> Qcow2Writer<'_, W> {
     /// Writes a cluster of the disk. They come in order.
     fn add(&mut self, nth: usize, bytes: &[u8]) -> io::Result<()> {
         let table = nth / ENTRIES;
         if self.second.as_ref().is_none_or(|second| second.nth != table) {
             self.flush()?;
             let at = self.take();
-            self.first[table] = place(at) | COPIED;
-            self.second = Some(Second { nth: table, at, entries: vec![0; ENTRIES] });
+            self.first[table] = cluster_offset(at) | COPIED;
+            self.second = Some(L2Table { nth: table, at, entries: vec![0; ENTRIES] });
         }
         let at = self.take();
         if let Some(second) = &mut self.second {
-            second.entries[nth % ENTRIES] = place(at) | COPIED;
+            second.entries[nth % ENTRIES] = cluster_offset(at) | COPIED;
         }
         self.put(at, bytes)
     }
@@ -82,7 +82,7 @@ impl<W: Write + Seek> Writer<'_, W> {
     }
 
     fn put(&mut self, cluster: usize, bytes: &[u8]) -> io::Result<()> {
-        self.out.seek(SeekFrom::Start(place(cluster)))?;
+        self.out.seek(SeekFrom::Start(cluster_offset(cluster)))?;
         self.out.write_all(bytes)
     }
 
@@ -103,22 +103,22 @@ impl<W: Write + Seek> Writer<'_, W> {
             blocks += 1;
             table = blocks.div_ceil(ENTRIES);
         }
-        let places: Vec<u64> = (0..blocks).map(|nth| place(used + table + nth)).collect();
-        self.put(used, &whole(numbers(&places)))?;
+        let places: Vec<u64> = (0..blocks).map(|nth| cluster_offset(used + table + nth)).collect();
+        self.put(used, &pad_to_cluster(numbers(&places)))?;
         let mut left = used + table + blocks;
         for nth in 0..blocks {
             let counted = left.min(COUNTS);
             left -= counted;
-            self.put(used + table + nth, &whole([0, 1].repeat(counted)))?;
+            self.put(used + table + nth, &pad_to_cluster([0, 1].repeat(counted)))?;
         }
         let first = numbers(&self.first);
         self.put(1, &first)?;
-        self.put(0, &header(size, first.len() / 8, place(used), table))
+        self.put(0, &header(size, first.len() / 8, cluster_offset(used), table))
     }
 }
 
 /// Where a cluster is.
-fn place(cluster: usize) -> u64 {
+fn cluster_offset(cluster: usize) -> u64 {
     cluster as u64 * CLUSTER as u64
 }
 
@@ -135,7 +135,7 @@ fn header(size: u64, first: usize, counts: u64, counts_length: usize) -> Vec<u8>
         // It is not encrypted.
         vec![0; 4],
         short(first),
-        place(1).to_be_bytes().to_vec(),
+        cluster_offset(1).to_be_bytes().to_vec(),
         counts.to_be_bytes().to_vec(),
         short(counts_length),
         // No snapshots, and no features of any kind.
@@ -152,7 +152,7 @@ fn numbers(numbers: &[u64]) -> Vec<u8> {
 }
 
 /// Fills up the last cluster.
-fn whole(mut bytes: Vec<u8>) -> Vec<u8> {
+fn pad_to_cluster(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.resize(bytes.len().next_multiple_of(CLUSTER), 0);
     bytes
 }

@@ -5,14 +5,14 @@
 //!
 //! [`Squashfs::open`] reads one that anybody made, with zstd, xz or gzip. Whatever is in it, reading ends and needs bounded memory.
 
-mod press;
+mod compressor;
 mod read;
 mod superblock;
 mod write;
 
-pub use press::{Press, Presser, one_by_one};
-pub use read::{Kind, Node, Squashfs};
-pub use write::{WriteError, write};
+pub use compressor::{BlockCompressor, CompressBlocks, one_by_one};
+pub use read::{NodeKind, Squashfs, SquashfsNode};
+pub use write::{SquashfsWriteError, write};
 
 /// How much of metadata is one block.
 const METADATA: usize = 8192;

@@ -1,7 +1,7 @@
 //! The superblock: what a file system is, and where its tables are.
 
-use super::press::Compressor;
-use crate::media::image::{Image, ReadError, low16, low32, low64, piece, whole};
+use super::compressor::Compressor;
+use crate::media::image::{Image, ImageError, check_length, low16, low32, low64, piece};
 
 /// How long it is.
 pub(super) const LENGTH: usize = 96;
@@ -61,7 +61,7 @@ impl Superblock {
     }
 
     /// The one that an image begins with, of which everything is there.
-    pub(super) fn read(image: &dyn Image) -> Result<Self, ReadError> {
+    pub(super) fn read(image: &dyn Image) -> Result<Self, ImageError> {
         let bytes = piece(image, 0, LENGTH, "superblock")?;
         let number = |nth: usize| low64(&bytes, 32 + 8 * nth);
         let found = Self {
@@ -86,10 +86,10 @@ impl Superblock {
             && found.inode_table < found.directory_table
             && found.directory_table <= found.used;
         if !(is_known && is_right) {
-            return Err(ReadError::Broken("superblock"));
+            return Err(ImageError::Broken("superblock"));
         }
         Compressor::of(found.compressor)?;
-        whole(image, found.used)?;
+        check_length(image, found.used)?;
         Ok(found)
     }
 }

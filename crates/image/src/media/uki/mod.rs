@@ -3,11 +3,11 @@
 //! `program` is what such a file is made of, and [`Uki::find_in`] looks into one. [`write()`] puts sections behind a stub, systemd's, which starts
 //! the kernel in them; [`Uki::stub`] takes that stub out again, so that an image alone is enough to make another one.
 
-mod program;
+mod pe;
 mod read;
 mod write;
 
-pub use read::{Identity, Menu, Uki, command_line, section};
+pub use read::{PeIdentity, Uki, UkiProfile, command_line, section};
 pub use write::{StubError, write};
 
 use super::Content;

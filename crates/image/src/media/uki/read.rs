@@ -1,10 +1,10 @@
 //! What is in a unified kernel image.
 
-use super::program::{Part, Program};
+use super::pe::{PeFile, PeSection};
 use super::write::{self, StubError};
 use super::{Section, name};
 use crate::media::Content;
-use crate::media::image::{Image, ReadError, Window, low16, piece};
+use crate::media::image::{Image, ImageError, ImageWindow, low16, piece};
 use ichor_values::Arch;
 
 /// The longest text that is read.
@@ -31,41 +31,41 @@ const ADDED: [&str; 14] = [
 /// The command line inside of a unified kernel image; none where it is something else, or has none.
 ///
 /// An image may have several, one for each of its profiles: the first is the one it boots with unless somebody chooses.
-pub fn command_line(image: &dyn Image) -> Result<Option<String>, ReadError> {
-    let Some(program) = Program::find_in(image)? else { return Ok(None) };
+pub fn command_line(image: &dyn Image) -> Result<Option<String>, ImageError> {
+    let Some(program) = PeFile::find_in(image)? else { return Ok(None) };
     let found = program.parts.iter().find(|part| part.name() == name::COMMAND_LINE);
     found.map(|part| text(image, part, "command line")).transpose()
 }
 
 /// What the first section of a name holds, of which no more is read than is asked for; none where there is none.
-pub fn section<'i>(image: &'i dyn Image, name: &str) -> Result<Option<Window<'i>>, ReadError> {
-    let Some(program) = Program::find_in(image)? else { return Ok(None) };
+pub fn section<'i>(image: &'i dyn Image, name: &str) -> Result<Option<ImageWindow<'i>>, ImageError> {
+    let Some(program) = PeFile::find_in(image)? else { return Ok(None) };
     let found = program.parts.iter().find(|part| part.name() == name);
-    let window = |part: &Part| {
-        let window = Window::new(image, part.start.into(), part.length().into());
-        window.ok_or(ReadError::Short("sections"))
+    let window = |part: &PeSection| {
+        let window = ImageWindow::new(image, part.start.into(), part.length().into());
+        window.ok_or(ImageError::Short("sections"))
     };
     found.map(window).transpose()
 }
 
-fn text(image: &dyn Image, part: &Part, what: &'static str) -> Result<String, ReadError> {
+fn text(image: &dyn Image, part: &PeSection, what: &'static str) -> Result<String, ImageError> {
     let bytes = piece(image, part.start.into(), part.length().min(LONGEST) as usize, what)?;
     Ok(String::from_utf8_lossy(&bytes).trim_end_matches(['\0', '\n']).to_owned())
 }
 
 /// What a program for UEFI is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct PeIdentity {
     /// The machines it runs on, if Talos does.
     pub arch: Option<Arch>,
     /// What it says it is, as systemd's programs do: `#### LoaderInfo: systemd-boot 259.1 ####`.
     pub(crate) info: Option<String>,
 }
 
-impl Identity {
+impl PeIdentity {
     /// What the program in a file is; none where it is something else.
-    pub(crate) fn find_in(image: &dyn Image) -> Result<Option<Self>, ReadError> {
-        let Some(program) = Program::find_in(image)? else { return Ok(None) };
+    pub(crate) fn find_in(image: &dyn Image) -> Result<Option<Self>, ImageError> {
+        let Some(program) = PeFile::find_in(image)? else { return Ok(None) };
         let arch = match low16(&program.file, 0) {
             0x8664 => Some(Arch::Amd64),
             0xaa64 => Some(Arch::Arm64),
@@ -81,13 +81,13 @@ impl Identity {
 #[derive(Clone, Debug)]
 pub struct Uki {
     content: Content,
-    program: Program,
+    program: PeFile,
     sections: Vec<Section>,
 }
 
 /// An entry of the menu that an image brings along: one of its profiles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Menu {
+pub struct UkiProfile {
     /// What it is called by.
     pub id: String,
     /// What people read.
@@ -98,16 +98,16 @@ pub struct Menu {
 
 impl Uki {
     /// The image in a file, all of whose sections are there; none where it is something else, such as a kernel by itself.
-    pub fn find_in(content: &Content) -> Result<Option<Self>, ReadError> {
-        let Some(program) = Program::find_in(content)? else { return Ok(None) };
+    pub fn find_in(content: &Content) -> Result<Option<Self>, ImageError> {
+        let Some(program) = PeFile::find_in(content)? else { return Ok(None) };
         if !program.parts.iter().any(|part| part.name() == name::KERNEL) {
             return Ok(None);
         }
-        let section = |part: &Part| {
+        let section = |part: &PeSection| {
             let content = part.content(content, part.length())?;
             Ok(Section { name: part.name(), content })
         };
-        let sections = program.parts.iter().map(section).collect::<Result<_, ReadError>>()?;
+        let sections = program.parts.iter().map(section).collect::<Result<_, ImageError>>()?;
         Ok(Some(Self { content: content.clone(), program, sections }))
     }
 
@@ -122,8 +122,8 @@ impl Uki {
     }
 
     /// The entries of its menu; none where it has no profiles.
-    pub fn menu(&self) -> Result<Vec<Menu>, ReadError> {
-        let mut menu: Vec<Menu> = Vec::new();
+    pub fn menu(&self) -> Result<Vec<UkiProfile>, ImageError> {
+        let mut menu: Vec<UkiProfile> = Vec::new();
         for part in &self.program.parts {
             match (part.name().as_str(), menu.last_mut()) {
                 (name::PROFILE, _) => menu.push(entry(&text(&self.content, part, "profiles")?)),
@@ -139,14 +139,14 @@ impl Uki {
     /// The stub: everything before what was put behind it, without a signature.
     pub fn stub(&self) -> Result<Content, StubError> {
         let mut program = self.program.clone();
-        let added = |part: &Part| ADDED.contains(&part.name().as_str());
+        let added = |part: &PeSection| ADDED.contains(&part.name().as_str());
         program.parts.truncate(program.parts.iter().position(added).unwrap_or(program.parts.len()));
         write::behind(&program, &self.content, &[], 0)
     }
 }
 
-fn entry(text: &str) -> Menu {
-    let mut entry = Menu::default();
+fn entry(text: &str) -> UkiProfile {
+    let mut entry = UkiProfile::default();
     for (key, value) in text.lines().filter_map(|line| line.split_once('=')) {
         match key {
             "ID" => value.clone_into(&mut entry.id),

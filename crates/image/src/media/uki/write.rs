@@ -1,9 +1,9 @@
 //! A unified kernel image from a stub and sections, as Talos' imager writes it.
 
 use super::Section;
-use super::program::{DOS_HEADER, MOST_SECTIONS, Part, Program, SECTION, SIGNATURE};
+use super::pe::{DOS_HEADER, MOST_SECTIONS, PeFile, PeSection, SECTION, SIGNATURE};
 use crate::media::Content;
-use crate::media::image::{ReadError, low16, low32};
+use crate::media::image::{ImageError, low16, low32};
 
 /// Where the headers are that matter: behind that of DOS, and as many zeros.
 const HEADERS: u32 = 0x80;
@@ -38,35 +38,35 @@ const READABLE: u32 = 0x4000_0000;
 pub enum StubError {
     /// It could not be read.
     #[error("cannot read the stub of a kernel image")]
-    Read(#[from] ReadError),
+    Read(#[from] ImageError),
     /// It is something else.
     #[error(
-        "the stub is no program of 64 bits for UEFI; want systemd's `systemd-stub.efi` or `linuxx64.efi.stub`"
+        "the stub is not a 64-bit UEFI program; want systemd's `systemd-stub.efi` or `linuxx64.efi.stub`"
     )]
     Other,
     /// Something in it cannot be.
-    #[error("the {0} of the stub is broken")]
+    #[error("the {0} of the stub is corrupt")]
     Broken(&'static str),
     /// There is a name that has no room.
-    #[error("`{0}` is no name of a section; want 1 to 8 letters")]
+    #[error("`{0}` is not a section name; want 1 to 8 characters")]
     Name(String),
     /// The headers would reach into the first section.
-    #[error("{0} sections are too many for this stub: there is no room for their headers")]
+    #[error("{0} sections are too many: their headers do not fit into this stub")]
     Many(usize),
     /// It cannot be addressed.
-    #[error("a kernel image has at most 4 GiB, and its sections are longer")]
+    #[error("the sections are too large for a kernel image of at most 4 GiB")]
     Long,
 }
 
 /// A kernel image: the stub, and sections behind it. `seconds` is when it was made, since 1970.
 pub fn write(stub: &Content, sections: &[Section], seconds: u32) -> Result<Content, StubError> {
-    let program = Program::find_in(stub)?.ok_or(StubError::Other)?;
+    let program = PeFile::find_in(stub)?.ok_or(StubError::Other)?;
     behind(&program, stub, sections, seconds)
 }
 
 /// The same, of a program whose sections stand in `from`.
 pub(super) fn behind(
-    program: &Program,
+    program: &PeFile,
     from: &Content,
     sections: &[Section],
     seconds: u32,
@@ -74,13 +74,13 @@ pub(super) fn behind(
     if program.optional.len() < SHORTEST || low16(&program.optional, 0) != PLUS {
         return Err(StubError::Other);
     }
-    let steps = Steps::of(program)?;
+    let steps = SectionAlignment::of(program)?;
     let (mut parts, mut contents) = (Vec::new(), Vec::new());
     for part in &program.parts {
         contents.push(part.content(from, part.written)?);
         parts.push(part.clone());
     }
-    let end = |part: &Part| u64::from(part.address) + u64::from(part.memory);
+    let end = |part: &PeSection| u64::from(part.address) + u64::from(part.memory);
     let mut address = parts.iter().map(end).max().unwrap_or_default();
     for section in sections {
         address = address.next_multiple_of(steps.memory);
@@ -88,9 +88,14 @@ pub(super) fn behind(
         contents.push(section.content.clone());
         address += section.content.len();
     }
-    let headers = place(&mut parts, program, steps.file)?;
-    let mut image =
-        Content::from(head(program, &parts, headers, fits(address.next_multiple_of(steps.memory))?, seconds));
+    let headers = place_sections(&mut parts, program, steps.file)?;
+    let mut image = Content::from(head(
+        program,
+        &parts,
+        headers,
+        fit_u32(address.next_multiple_of(steps.memory))?,
+        seconds,
+    ));
     image.pad_to(headers.into());
     for (part, content) in parts.iter().zip(contents) {
         image.push(content);
@@ -100,13 +105,13 @@ pub(super) fn behind(
 }
 
 /// What sections start at multiples of.
-struct Steps {
+struct SectionAlignment {
     memory: u64,
     file: u64,
 }
 
-impl Steps {
-    fn of(program: &Program) -> Result<Self, StubError> {
+impl SectionAlignment {
+    fn of(program: &PeFile) -> Result<Self, StubError> {
         let step = |at: usize| u64::from(low32(&program.optional, at));
         let (memory, file) = (step(MEMORY_STEP), step(FILE_STEP));
         let right = |step: u64| step.is_power_of_two() && step <= 1 << 24;
@@ -119,22 +124,22 @@ impl Steps {
 }
 
 /// What describes a section that is added. Its place in the file comes later.
-fn added(section: &Section, address: u64, step: u64) -> Result<Part, StubError> {
+fn added(section: &Section, address: u64, step: u64) -> Result<PeSection, StubError> {
     let mut name = [0; 8];
     let room = name.get_mut(..section.name.len()).filter(|room| !room.is_empty());
     room.ok_or_else(|| StubError::Name(section.name.clone()))?.copy_from_slice(section.name.as_bytes());
-    Ok(Part {
+    Ok(PeSection {
         name,
-        memory: fits(section.content.len())?,
-        address: fits(address)?,
-        written: fits(section.content.len().next_multiple_of(step))?,
+        memory: fit_u32(section.content.len())?,
+        address: fit_u32(address)?,
+        written: fit_u32(section.content.len().next_multiple_of(step))?,
         start: 0,
         flags: IS_DATA | READABLE,
     })
 }
 
 /// Lets sections follow each other in the file, behind the headers; how long those are.
-fn place(parts: &mut [Part], program: &Program, step: u64) -> Result<u32, StubError> {
+fn place_sections(parts: &mut [PeSection], program: &PeFile, step: u64) -> Result<u32, StubError> {
     let all = HEADERS as usize
         + SIGNATURE.len()
         + program.file.len()
@@ -147,23 +152,23 @@ fn place(parts: &mut [Part], program: &Program, step: u64) -> Result<u32, StubEr
     }
     let mut at = headers;
     for part in parts {
-        part.start = fits(at)?;
+        part.start = fit_u32(at)?;
         at += u64::from(part.written);
     }
-    fits(at)?;
-    fits(headers)
+    fit_u32(at)?;
+    fit_u32(headers)
 }
 
 /// All headers.
-fn head(program: &Program, parts: &[Part], headers: u32, image: u32, seconds: u32) -> Vec<u8> {
+fn head(program: &PeFile, parts: &[PeSection], headers: u32, image: u32, seconds: u32) -> Vec<u8> {
     let mut bytes = program.dos.clone();
-    put(&mut bytes, DOS_HEADER - 4, HEADERS);
+    put_u32(&mut bytes, DOS_HEADER - 4, HEADERS);
     bytes.resize(HEADERS as usize, 0);
     bytes.extend(SIGNATURE);
     let mut file = program.file.clone();
     let count = u16::try_from(parts.len()).expect("at most as many as are read");
     file[COUNT..COUNT + 2].copy_from_slice(&count.to_le_bytes());
-    put(&mut file, TIME, seconds);
+    put_u32(&mut file, TIME, seconds);
     file[SYMBOLS..SYMBOLS + 8].fill(0);
     bytes.extend(file);
     let written = |data: bool| {
@@ -175,21 +180,21 @@ fn head(program: &Program, parts: &[Part], headers: u32, image: u32, seconds: u3
     for (at, number) in
         [(CODE, written(false)), (DATA, written(true)), (IMAGE, image), (ALL_HEADERS, headers), (SUM, 0)]
     {
-        put(&mut optional, at, number);
+        put_u32(&mut optional, at, number);
     }
     // A signature was one of another file.
     if let Some(signed) = optional.get_mut(SIGNED..SIGNED + 8) {
         signed.fill(0);
     }
     bytes.extend(optional);
-    bytes.extend(parts.iter().flat_map(Part::bytes));
+    bytes.extend(parts.iter().flat_map(PeSection::bytes));
     bytes
 }
 
-fn put(bytes: &mut [u8], at: usize, number: u32) {
+fn put_u32(bytes: &mut [u8], at: usize, number: u32) {
     bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
 }
 
-fn fits(number: u64) -> Result<u32, StubError> {
+fn fit_u32(number: u64) -> Result<u32, StubError> {
     u32::try_from(number).map_err(|_| StubError::Long)
 }

@@ -1,10 +1,12 @@
 //! Disk images, read back by ourselves.
 
-use ichor_image::build::disk::{BOOT_LENGTH, Bios, CORE_SECTOR, ImageError, boot_tree, disk, google};
-use ichor_image::build::grub::{Loader, config, quote};
-use ichor_image::build::uki::{Offer, uki};
-use ichor_image::build::{Parts, Profile};
-use ichor_image::media::{Content, FileSystem, Image, Kind, Partitions, uki as kernel};
+use ichor_image::build::disk::{
+    BOOT_LENGTH, BiosPartitions, CORE_SECTOR, DiskImageError, boot_tree, disk, google,
+};
+use ichor_image::build::grub::{GrubLoader, config, quote};
+use ichor_image::build::uki::{ResetProfile, uki};
+use ichor_image::build::{BootAssets, Profile};
+use ichor_image::media::{Content, FileSystem, FileSystemType, Image, Partitions, uki as kernel};
 use ichor_talos::meta::Value;
 use ichor_talos::meta_partition as adv;
 use ichor_values::Arch;
@@ -13,13 +15,13 @@ use crate::build::samples::{parts, profile};
 
 const MIB: u64 = 1 << 20;
 
-fn bios() -> Bios {
-    let loader = Loader::at(CORE_SECTOR, vec![1; 512], vec![2; 40_000]).unwrap();
-    Bios { loader, boot: Content::from(vec![5; 5000]) }
+fn bios() -> BiosPartitions {
+    let loader = GrubLoader::for_sector(CORE_SECTOR, vec![1; 512], vec![2; 40_000]).unwrap();
+    BiosPartitions { loader, boot: Content::from(vec![5; 5000]) }
 }
 
-fn made(profile: &Profile, bios: Option<&Bios>) -> Content {
-    let image = uki(profile, &parts(), &profile.line.to_string(), Offer::Maintenance, 0).unwrap();
+fn made(profile: &Profile, bios: Option<&BiosPartitions>) -> Content {
+    let image = uki(profile, &parts(), &profile.line.to_string(), ResetProfile::Maintenance, 0).unwrap();
     disk(profile, &parts(), &image, bios).unwrap()
 }
 
@@ -68,8 +70,8 @@ fn uefi_finds_a_loader_and_the_kernel_image() {
 
         let files = FileSystem::open(&efi).unwrap();
 
-        assert_eq!((files.kind, files.label.as_str()), (Kind::Fat32, "EFI"));
-        let read = |path: &str| files.read(&efi, &files.at(&efi, path).unwrap().unwrap()).unwrap();
+        assert_eq!((files.kind, files.label.as_str()), (FileSystemType::Fat32, "EFI"));
+        let read = |path: &str| files.read(&efi, &files.find_path(&efi, path).unwrap().unwrap()).unwrap();
         assert_eq!(read(loader), vec![3; 70_000]);
         assert_eq!(read("loader/loader.conf"), b"timeout 10\n");
         let image = read("EFI/Linux/Talos-v1.13.9.efi");
@@ -78,8 +80,8 @@ fn uefi_finds_a_loader_and_the_kernel_image() {
 }
 
 #[test]
-fn meta_has_the_values_and_which_loaders_there_are() {
-    let values = |profile: &Profile, bios: Option<&Bios>| {
+fn meta_contains_the_values_and_the_boot_loaders() {
+    let values = |profile: &Profile, bios: Option<&BiosPartitions>| {
         let made = made(profile, bios);
         let found = Partitions::find_in(&made).unwrap().unwrap();
         let mut bytes = vec![0; adv::LENGTH];
@@ -97,7 +99,7 @@ fn meta_has_the_values_and_which_loaders_there_are() {
 }
 
 #[test]
-fn grub_knows_where_it_is() {
+fn grub_stages_contain_their_sectors() {
     let made = made(&profile("metal"), Some(&bios()));
     let found = Partitions::find_in(&made).unwrap().unwrap();
     let mut first = vec![0; 512];
@@ -119,12 +121,16 @@ fn grub_knows_where_it_is() {
     let mut window = vec![0; 512];
     found.list[1].window(&made).unwrap().read_at(0, &mut window).unwrap();
     assert_eq!(window, core, "the core image is where its partition is");
-    assert!(Loader::at(0, vec![0; 445], vec![0; 9000]).unwrap_err().to_string().contains("boot code"));
-    assert!(Loader::at(0, vec![0; 446], vec![0; 500]).unwrap_err().to_string().contains("core image"));
+    assert!(
+        GrubLoader::for_sector(0, vec![0; 445], vec![0; 9000]).unwrap_err().to_string().contains("boot code")
+    );
+    assert!(
+        GrubLoader::for_sector(0, vec![0; 446], vec![0; 500]).unwrap_err().to_string().contains("core image")
+    );
 }
 
 #[test]
-fn grub_is_told_to_start_and_to_reset() {
+fn the_grub_menu_has_start_and_reset_entries() {
     let mut profile = profile("metal");
     profile.line.add("talos.config=https://a/?b=${uuid}&c=\"d\"");
     let line = profile.line.to_string();
@@ -165,28 +171,28 @@ menuentry "Reset Talos installation and return to maintenance mode" {{
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
-    let refused = |profile: &Profile, parts: &Parts, bios: Option<&Bios>| {
+fn invalid_disks_are_rejected() {
+    let refused = |profile: &Profile, parts: &BootAssets, bios: Option<&BiosPartitions>| {
         disk(profile, parts, &Content::zeros(1000), bios).unwrap_err()
     };
     let arm = Profile { arch: Arch::Arm64, ..profile("metal") };
     let long = Value { key: 12, value: "x".repeat(300 << 10) };
 
     assert!(matches!(
-        refused(&profile("metal"), &Parts { loader: None, ..parts() }, None),
-        ImageError::NoLoader
+        refused(&profile("metal"), &BootAssets { loader: None, ..parts() }, None),
+        DiskImageError::NoLoader
     ));
-    assert!(matches!(refused(&arm, &parts(), Some(&bios())), ImageError::NoBios));
+    assert!(matches!(refused(&arm, &parts(), Some(&bios())), DiskImageError::NoBios));
     let meta = Profile { meta: vec![long], ..profile("metal") };
-    assert!(matches!(refused(&meta, &parts(), None), ImageError::Meta(_)));
-    let big = Bios { boot: Content::zeros(BOOT_LENGTH + 1), ..bios() };
-    assert!(matches!(refused(&profile("metal"), &parts(), Some(&big)), ImageError::Disk(_)));
+    assert!(matches!(refused(&meta, &parts(), None), DiskImageError::Meta(_)));
+    let big = BiosPartitions { boot: Content::zeros(BOOT_LENGTH + 1), ..bios() };
+    assert!(matches!(refused(&profile("metal"), &parts(), Some(&big)), DiskImageError::Disk(_)));
     let error = disk(&profile("metal"), &parts(), &Content::zeros(3000 * MIB), None).unwrap_err();
-    assert!(matches!(error, ImageError::Efi(_)), "{error}");
+    assert!(matches!(error, DiskImageError::Efi(_)), "{error}");
 }
 
 #[test]
-fn google_gets_an_archive_of_always_the_same_bytes() {
+fn the_archive_for_google_cloud_is_reproducible() {
     let made = made(&profile("gcp"), None);
     let (mut one, mut two) = (Vec::new(), Vec::new());
 

@@ -1,10 +1,10 @@
 //! What is on an ISO.
 
-use ichor_image::build::uki::{Offer, uki};
-use ichor_image::build::{Grub, Parts, Profile, iso};
-use ichor_image::inspect::Media;
-use ichor_image::media::{Content, FileSystem, Image, Kind, Partitions};
-use ichor_image::oci::Memory;
+use ichor_image::build::uki::{ResetProfile, uki};
+use ichor_image::build::{BootAssets, GrubCd, Profile, iso};
+use ichor_image::inspect::BootMedia;
+use ichor_image::media::{Content, FileSystem, FileSystemType, Image, Partitions};
+use ichor_image::oci::MemoryStore;
 use ichor_talos::kernel_args::Line;
 use ichor_talos::meta;
 use ichor_values::Arch;
@@ -19,12 +19,12 @@ fn profile(talos: &str, arch: Arch) -> Profile {
 }
 
 /// Parts with GRUB, and an initramfs that is so long that all of it is long enough for a FAT32.
-fn parts() -> Parts {
-    Parts { initramfs: Content::from(vec![2; 25 << 20]), grub: Some(grub()), ..samples::parts() }
+fn parts() -> BootAssets {
+    BootAssets { initramfs: Content::from(vec![2; 25 << 20]), grub: Some(grub()), ..samples::parts() }
 }
 
-fn iso_with(profile: &Profile, parts: &Parts) -> Result<iso::Iso, iso::IsoError> {
-    let image = uki(profile, parts, &iso::line(profile).to_string(), Offer::Reset, 0).unwrap();
+fn iso_with(profile: &Profile, parts: &BootAssets) -> Result<iso::Iso, iso::IsoError> {
+    let image = uki(profile, parts, &iso::line(profile).to_string(), ResetProfile::Reset, 0).unwrap();
     iso::iso(profile, parts, &image)
 }
 
@@ -51,14 +51,14 @@ fn paths(found: &FileSystem, image: &dyn Image) -> Vec<String> {
 }
 
 fn text(found: &FileSystem, image: &dyn Image, path: &str) -> String {
-    let entry = found.at(image, path).unwrap().unwrap_or_else(|| panic!("{path}"));
+    let entry = found.find_path(image, path).unwrap().unwrap_or_else(|| panic!("{path}"));
     String::from_utf8(found.read(image, &entry).unwrap()).unwrap()
 }
 
 const FOR_UEFI: [&str; 3] = ["EFI/BOOT/BOOTX64.EFI", "EFI/Linux/Talos-v1.13.9.efi", "loader/loader.conf"];
 
 #[test]
-fn an_iso_for_amd64_has_what_both_kinds_of_firmware_boot() {
+fn an_amd64_iso_boots_with_uefi_and_bios() {
     let iso = iso_of(&profile("v1.13.9", Arch::Amd64)).content;
 
     let cd = FileSystem::open(&iso).unwrap();
@@ -67,7 +67,7 @@ fn an_iso_for_amd64_has_what_both_kinds_of_firmware_boot() {
     let efi = FileSystem::open(&window).unwrap();
 
     assert_eq!(cd.label, "TALOS_V1_13_9");
-    assert_eq!((efi.kind, efi.label.as_str()), (Kind::Fat32, "EFI"));
+    assert_eq!((efi.kind, efi.label.as_str()), (FileSystemType::Fat32, "EFI"));
     assert_eq!(window.size(), (10 + 26 + 1) << 20);
     assert_eq!(paths(&efi, &window), FOR_UEFI);
     let mut all = vec![
@@ -84,7 +84,7 @@ fn an_iso_for_amd64_has_what_both_kinds_of_firmware_boot() {
     for (found, image) in [(&cd, &iso as &dyn Image), (&efi, &window)] {
         assert_eq!(text(found, image, "loader/loader.conf"), "timeout 10\n\nsecure-boot-enroll off\n");
     }
-    let kernel = cd.at(&iso, "boot/vmlinuz").unwrap().unwrap();
+    let kernel = cd.find_path(&iso, "boot/vmlinuz").unwrap().unwrap();
     assert_eq!(cd.content(&iso, &kernel).unwrap(), parts().kernel);
 }
 
@@ -104,14 +104,14 @@ fn grub_boots_with_the_line_of_an_iso_and_can_reset() {
                     talos.config=http://a/?m=\\$\\{mac\\}\\&x=1";
     assert_eq!(lines, [expected.to_owned(), format!("{expected} talos.experimental.wipe=system")]);
     assert_eq!(menu.matches("menuentry \"").count(), 2);
-    let media = Media::of_image(&iso, &mut Memory::default()).unwrap();
+    let media = BootMedia::of_image(&iso, &mut MemoryStore::default()).unwrap();
     assert_eq!(media.command_line, Some(iso::line(&profile).to_string()));
     let same = media.found.iter().filter(|found| found.taken_for == "the same command line").count();
     assert_eq!(same, 2, "{:?}", media.found);
 }
 
 #[test]
-fn an_iso_for_arm64_is_for_uefi_alone() {
+fn an_arm64_iso_boots_with_uefi_only() {
     let iso = iso_of(&profile("v1.13.9", Arch::Arm64)).content;
 
     let cd = FileSystem::open(&iso).unwrap();
@@ -120,11 +120,11 @@ fn an_iso_for_arm64_is_for_uefi_alone() {
         paths(&cd, &iso),
         ["EFI/BOOT/BOOTAA64.EFI", "EFI/Linux/Talos-v1.13.9.efi", "loader/loader.conf"]
     );
-    assert!(Grub::find_in(&iso).unwrap().is_none());
+    assert!(GrubCd::find_in(&iso).unwrap().is_none());
 }
 
 #[test]
-fn from_1_14_on_there_is_a_seed_that_nobody_may_write_to() {
+fn a_read_only_random_seed_exists_since_1_14() {
     let iso = iso_of(&profile("v1.14.0-rc.1", Arch::Amd64)).content;
 
     let cd = FileSystem::open(&iso).unwrap();
@@ -134,23 +134,23 @@ fn from_1_14_on_there_is_a_seed_that_nobody_may_write_to() {
 }
 
 #[test]
-fn grub_is_taken_out_of_an_iso_as_it_was_put_in() {
+fn grub_is_extracted_from_an_iso_unchanged() {
     let iso = iso_of(&profile("v1.13.9", Arch::Amd64)).content;
     let before = parts().grub.unwrap();
 
-    let after = Grub::find_in(&iso).unwrap().unwrap();
-    let again = Parts { grub: Some(after.clone()), ..parts() };
+    let after = GrubCd::find_in(&iso).unwrap().unwrap();
+    let again = BootAssets { grub: Some(after.clone()), ..parts() };
     let again = iso_with(&profile("v1.13.9", Arch::Amd64), &again).unwrap();
 
     assert_eq!(after.image.len(), before.image.len());
     assert!(after.record.is_some());
-    let names = |grub: &Grub| grub.files.iter().map(|(path, _)| path.to_owned()).collect::<Vec<_>>();
+    let names = |grub: &GrubCd| grub.files.iter().map(|(path, _)| path.to_owned()).collect::<Vec<_>>();
     assert_eq!(names(&after)[2..], names(&before)[2..]);
     assert_eq!(again.content, iso);
 }
 
 #[test]
-fn sizes_add_up_to_the_whole() {
+fn sizes_add_up_to_the_image() {
     for arch in [Arch::Amd64, Arch::Arm64] {
         let iso = iso_of(&profile("v1.13.9", arch));
 
@@ -160,7 +160,7 @@ fn sizes_add_up_to_the_whole() {
 }
 
 #[test]
-fn nothing_of_the_parts_is_copied() {
+fn assets_are_referenced_without_copies() {
     let iso = iso_of(&profile("v1.13.9", Arch::Amd64)).content;
 
     let holes: u64 =
@@ -171,8 +171,8 @@ fn nothing_of_the_parts_is_copied() {
 }
 
 #[test]
-fn without_systemd_boot_there_is_no_iso() {
-    let parts = Parts { loader: None, ..parts() };
+fn an_iso_without_systemd_boot_is_rejected() {
+    let parts = BootAssets { loader: None, ..parts() };
 
     let error = iso_with(&profile("v1.13.9", Arch::Amd64), &parts).unwrap_err();
 

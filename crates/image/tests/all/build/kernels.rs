@@ -1,14 +1,14 @@
 //! The kernel image of a profile.
 
-use ichor_image::build::Parts;
+use ichor_image::build::BootAssets;
 use ichor_image::build::kernel::version;
-use ichor_image::build::uki::{Offer, UkiError, uki};
+use ichor_image::build::uki::{ResetProfile, UkiError, uki};
 use ichor_image::media::Content;
 use ichor_image::media::uki::Uki;
 
 use crate::build::samples::{kernel, parts, profile};
 
-fn sections(offer: Offer, parts: &Parts) -> Vec<(String, Vec<u8>)> {
+fn sections(offer: ResetProfile, parts: &BootAssets) -> Vec<(String, Vec<u8>)> {
     let image = uki(&profile("metal"), parts, "talos.platform=metal a=b", offer, 0).unwrap();
     let found = Uki::find_in(&image).unwrap().unwrap();
     let added = found.sections()[1..].iter();
@@ -17,7 +17,7 @@ fn sections(offer: Offer, parts: &Parts) -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn sections_come_in_the_order_of_the_imager() {
-    let sections = sections(Offer::Maintenance, &parts());
+    let sections = sections(ResetProfile::Maintenance, &parts());
 
     let names: Vec<&str> = sections.iter().map(|(name, _)| name.as_str()).collect();
     let expected = [".osrel", ".cmdline", ".uname", ".linux", ".initrd", ".profile", ".profile", ".cmdline"];
@@ -36,22 +36,22 @@ fn sections_come_in_the_order_of_the_imager() {
 }
 
 #[test]
-fn what_is_offered_depends_on_where_it_is() {
+fn reset_profiles_depend_on_the_medium() {
     let last = |offer| String::from_utf8(sections(offer, &parts()).pop().unwrap().1).unwrap();
 
-    assert_eq!(last(Offer::Start), "ID=main");
-    assert_eq!(last(Offer::Reset), "talos.platform=metal a=b talos.experimental.wipe=system");
+    assert_eq!(last(ResetProfile::Start), "ID=main");
+    assert_eq!(last(ResetProfile::Reset), "talos.platform=metal a=b talos.experimental.wipe=system");
 }
 
 #[test]
-fn a_kernel_that_does_not_say_its_version_has_none_in_the_image() {
-    let plain = Parts { kernel: vec![1; 4096].into(), ..parts() };
+fn an_unknown_kernel_version_is_omitted_from_the_image() {
+    let plain = BootAssets { kernel: vec![1; 4096].into(), ..parts() };
 
-    assert!(sections(Offer::Start, &plain).iter().all(|(name, _)| name != ".uname"));
+    assert!(sections(ResetProfile::Start, &plain).iter().all(|(name, _)| name != ".uname"));
 }
 
 #[test]
-fn a_version_is_read_or_there_is_none() {
+fn kernel_versions_are_read_or_missing() {
     let with = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = kernel("6.1.0");
         change(&mut bytes);
@@ -68,8 +68,9 @@ fn a_version_is_read_or_there_is_none() {
 }
 
 #[test]
-fn without_a_stub_there_is_no_image() {
-    let error = uki(&profile("metal"), &Parts { stub: None, ..parts() }, "", Offer::Start, 0).unwrap_err();
+fn a_kernel_image_without_a_stub_is_rejected() {
+    let error = uki(&profile("metal"), &BootAssets { stub: None, ..parts() }, "", ResetProfile::Start, 0)
+        .unwrap_err();
 
     assert!(matches!(error, UkiError::NoStub) && error.to_string().contains("systemd-stub"), "{error}");
 }

@@ -1,8 +1,8 @@
 //! A profile, and parts that are short.
 
-use ichor_image::build::{Grub, Parts, Profile};
+use ichor_image::build::{BootAssets, GrubCd, Profile};
 use ichor_image::media::Content;
-use ichor_image::oci::{Entry, Root};
+use ichor_image::oci::{FileTree, TreeEntry};
 use ichor_talos::kernel_args::Line;
 use ichor_talos::meta::Value;
 use ichor_values::Arch;
@@ -45,8 +45,8 @@ fn stub() -> Vec<u8> {
     bytes
 }
 
-pub fn parts() -> Parts {
-    Parts {
+pub fn parts() -> BootAssets {
+    BootAssets {
         kernel: kernel("6.18.5-talos").into(),
         initramfs: Content::from(vec![2; 100_000]),
         stub: Some(stub().into()),
@@ -56,9 +56,9 @@ pub fn parts() -> Parts {
 }
 
 /// GRUB for a CD that boots nothing.
-pub fn grub() -> Grub {
-    let mut files = Root::default();
-    files.put("boot/grub/fonts/unicode.pf2", Entry::file(0o444, vec![6; 9000]));
-    files.put("boot/grub/i386-pc/normal.mod", Entry::file(0o444, vec![5; 3000]));
-    Grub { image: vec![4; 40_000].into(), record: Some(vec![7; 512].into()), files }
+pub fn grub() -> GrubCd {
+    let mut files = FileTree::default();
+    files.put("boot/grub/fonts/unicode.pf2", TreeEntry::file(0o444, vec![6; 9000]));
+    files.put("boot/grub/i386-pc/normal.mod", TreeEntry::file(0o444, vec![5; 3000]));
+    GrubCd { image: vec![4; 40_000].into(), record: Some(vec![7; 512].into()), files }
 }

@@ -1,10 +1,10 @@
 //! Extensions that cannot be in one image.
 
-use ichor_image::build::conflict::{Conflict, conflicts};
+use ichor_image::build::conflict::{Conflict, find_conflicts};
 use ichor_image::build::extension::Extension;
 
 use ichor_image::media::Content;
-use ichor_image::oci::{Entry, Root};
+use ichor_image::oci::{FileTree, TreeEntry};
 
 use crate::initramfs::extensions::{extension, talos};
 use crate::initramfs::segments::{assembled, base, compressed, published};
@@ -18,12 +18,12 @@ fn found(extensions: &[Extension], kernel: Option<&str>) -> Vec<String> {
 
 fn found_in(image: &Content, extensions: &[Extension], kernel: Option<&str>) -> Vec<String> {
     let base = base(image).unwrap();
-    let found = conflicts(extensions, &base, &talos("v1.13.9"), kernel).unwrap();
+    let found = find_conflicts(extensions, &base, &talos("v1.13.9"), kernel).unwrap();
     found.iter().map(Conflict::to_string).collect()
 }
 
 #[test]
-fn extensions_that_have_nothing_to_do_with_each_other_have_no_conflict() {
+fn unrelated_extensions_have_no_conflict() {
     let (one, other) = (
         extension("one", &[("usr/local/one", b"1"), ("usr/local/lib/same", b"s")]),
         extension("other", &[("usr/local/other", b"2"), ("usr/local/lib/same", b"s")]),
@@ -33,32 +33,32 @@ fn extensions_that_have_nothing_to_do_with_each_other_have_no_conflict() {
 }
 
 #[test]
-fn each_conflict_names_both_and_what_it_is_about() {
+fn each_conflict_names_both_extensions_and_its_subject() {
     let modules: &[(&str, &[u8])] = &[("usr/lib/modules/6.1.0/extra/x.ko", b"x")];
     for (one, other, kernel, said) in [
         (
             extension("one", &[("usr/local/x", b"1")]),
             extension("other", &[("usr/local/x", b"2")]),
             None,
-            "one and other both have /usr/local/x, and not the same: one of them would be hidden",
+            "one and other have different files at /usr/local/x: one would hide the other",
         ),
         (
             extension("one", &[("usr/local/x/y", b"1")]),
             extension("other", &[("usr/local/x", b"2")]),
             None,
-            "one and other both have /usr/local/x, and not the same: one of them would be hidden",
+            "one and other have different files at /usr/local/x: one would hide the other",
         ),
         (
             extension("one", &[("usr/local/etc/containers/bgp.yaml", SERVICE)]),
             extension("other", &[("usr/local/etc/containers/b.yaml", SERVICE)]),
             None,
-            "one and other both have a service `bgp`, and the node starts one of them",
+            "one and other both define service `bgp`; the node starts only one of them",
         ),
         (
             extension("one", &[]),
             extension("one", &[]),
             None,
-            "the extension one is given twice, as v1.0 and as v1.0; take one away",
+            "the extension one is given twice, as v1.0 and as v1.0; remove one",
         ),
         (
             extension("one", &[]),
@@ -73,11 +73,11 @@ fn each_conflict_names_both_and_what_it_is_about() {
 }
 
 #[test]
-fn what_an_image_has_already_is_a_conflict() {
+fn extensions_of_the_image_conflict_with_new_ones() {
     let image = assembled(&published(), &[extension("frr", &[])]);
     let base = base(&image).unwrap();
 
-    let found = conflicts(&[extension("frr", &[])], &base, &talos("v1.13.9"), None).unwrap();
+    let found = find_conflicts(&[extension("frr", &[])], &base, &talos("v1.13.9"), None).unwrap();
 
     assert_eq!(
         found,
@@ -134,7 +134,7 @@ fn files_and_services_of_the_extensions_in_an_image_are_not_hidden() {
         (
             "usr/local/etc/containers/other.yaml",
             SERVICE,
-            Some("there (in the image) and new both have a service `bgp`, and the node starts one of them"),
+            Some("there (in the image) and new both define service `bgp`; the node starts only one of them"),
         ),
     ] {
         assert_eq!(
@@ -147,19 +147,19 @@ fn files_and_services_of_the_extensions_in_an_image_are_not_hidden() {
 
 /// What Talos publishes, with something of its own where extensions may have files.
 fn crowded() -> Content {
-    let mut system = Root::default();
-    system.put("etc/cri/conf.d/00-base.part", Entry::file(0o755, b"base"));
-    system.put("usr/local/bin", Entry::link("../bin"));
-    system.put("usr/lib/modules/6.12.45-talos/modules.dep", Entry::file(0o644, b"of Talos"));
-    let mut root = Root::default();
-    root.put("init", Entry::file(0o755, b"#!/bin/init"));
-    root.put("rootfs.sqsh", Entry::file(0o644, written(&system)));
+    let mut system = FileTree::default();
+    system.put("etc/cri/conf.d/00-base.part", TreeEntry::file(0o755, b"base"));
+    system.put("usr/local/bin", TreeEntry::link("../bin"));
+    system.put("usr/lib/modules/6.12.45-talos/modules.dep", TreeEntry::file(0o644, b"of Talos"));
+    let mut root = FileTree::default();
+    root.put("init", TreeEntry::file(0o755, b"#!/bin/init"));
+    root.put("rootfs.sqsh", TreeEntry::file(0o644, written(&system)));
     compressed(&root)
 }
 
 #[test]
-fn files_of_talos_itself_are_not_hidden_without_a_word() {
-    let hidden = |path: &str| Some(format!("new has another {path} than Talos itself, and hides that one"));
+fn replaced_files_of_talos_are_reported() {
+    let hidden = |path: &str| Some(format!("new replaces {path} of Talos with a different file"));
     for (path, bytes, said) in [
         ("etc/cri/conf.d/00-base.part", &b"base"[..], None),
         ("etc/cri/conf.d/00-base.part", b"bass", hidden("/etc/cri/conf.d/00-base.part")),
@@ -173,12 +173,12 @@ fn files_of_talos_itself_are_not_hidden_without_a_word() {
         );
     }
     let mut open = extension("new", &[]);
-    open.root.put("rootfs/etc/cri/conf.d/00-base.part", Entry::file(0o644, b"base"));
+    open.root.put("rootfs/etc/cri/conf.d/00-base.part", TreeEntry::file(0o644, b"base"));
     assert_eq!(found_in(&crowded(), &[open], None).len(), 1, "another mode");
 }
 
 #[test]
-fn what_an_extension_in_the_image_hides_already_is_not_missed() {
+fn files_hidden_by_an_extension_of_the_image_are_no_conflict() {
     let there = extension("there", &[("etc/cri/conf.d/00-base.part", b"there")]);
     let image = assembled(&crowded(), &[there]);
 
@@ -191,7 +191,7 @@ fn what_an_extension_in_the_image_hides_already_is_not_missed() {
 }
 
 #[test]
-fn lists_of_modules_that_builds_bring_along_are_in_nobodys_way() {
+fn depmod_files_of_extensions_are_no_conflict() {
     let dep = "usr/lib/modules/6.12.45-talos/modules.dep";
     let zfs = extension("zfs", &[(dep, b"of zfs"), ("usr/lib/modules/6.12.45-talos/extras/zfs.ko", b"z")]);
     let drbd =

@@ -3,36 +3,36 @@
 use std::io::Read;
 
 use ichor_image::media::cpio;
-use ichor_image::media::cpio::{Reader, Shape, WriteError};
-use ichor_image::media::{Content, ReadError};
+use ichor_image::media::cpio::{CpioReader, CpioWriteError, FileType};
+use ichor_image::media::{Content, ImageError};
 use ichor_image::oci;
-use ichor_image::oci::{Entry, Root};
+use ichor_image::oci::{FileTree, TreeEntry};
 use proptest::prelude::*;
 
 use crate::initramfs::trees;
 
 /// An archive as a tree.
-pub fn read(bytes: &[u8]) -> Result<Root, ReadError> {
-    let mut reader = Reader::new(bytes);
-    let mut root = Root::default();
+pub fn read(bytes: &[u8]) -> Result<FileTree, ImageError> {
+    let mut reader = CpioReader::new(bytes);
+    let mut root = FileTree::default();
     while let Some(entry) = reader.entry()? {
         let mut bytes = Vec::new();
-        reader.read_to_end(&mut bytes).map_err(ReadError::Read)?;
+        reader.read_to_end(&mut bytes).map_err(ImageError::Read)?;
         assert!(bytes.len() as u64 == entry.length);
         let found = match entry.shape {
-            Shape::Folder => Entry { mode: entry.mode, ..Entry::folder() },
-            Shape::File => Entry::file(entry.mode, bytes),
-            Shape::Link => Entry::link(String::from_utf8_lossy(&bytes)),
-            Shape::Special => Entry { mode: entry.mode, ..special() },
+            FileType::Folder => TreeEntry { mode: entry.mode, ..TreeEntry::folder() },
+            FileType::File => TreeEntry::file(entry.mode, bytes),
+            FileType::Link => TreeEntry::link(String::from_utf8_lossy(&bytes)),
+            FileType::Special => TreeEntry { mode: entry.mode, ..special() },
         };
         root.put(&entry.name, found);
     }
     Ok(root)
 }
 
-fn special() -> Entry {
-    let mut entry = Entry::folder();
-    entry.kind = oci::Kind::Special("device");
+fn special() -> TreeEntry {
+    let mut entry = TreeEntry::folder();
+    entry.kind = oci::EntryKind::Special("device");
     entry
 }
 
@@ -47,11 +47,11 @@ fn a_tree_is_read_back_as_it_was() {
 }
 
 #[test]
-fn entries_are_described_as_cpio_does_it_reproducibly() {
-    let mut root = Root::default();
-    root.put("a/b", Entry::folder());
-    root.put("a/f", Entry::file(0o4755, b"xy"));
-    root.put("l", Entry::link("a"));
+fn headers_match_those_of_reproducible_cpio() {
+    let mut root = FileTree::default();
+    root.put("a/b", TreeEntry::folder());
+    root.put("a/f", TreeEntry::file(0o4755, b"xy"));
+    root.put("l", TreeEntry::link("a"));
 
     let archive = cpio::write(&root).unwrap().read().unwrap();
 
@@ -74,13 +74,13 @@ fn entries_are_described_as_cpio_does_it_reproducibly() {
 }
 
 #[test]
-fn folders_come_before_what_is_in_them_and_names_in_their_order() {
-    let mut root = Root::default();
+fn folders_precede_their_entries_in_sorted_order() {
+    let mut root = FileTree::default();
     for path in ["usr/lib/firmware/a", "usr-b", "10.sqsh", "2.sqsh"] {
-        root.put(path, Entry::file(0o644, b"x"));
+        root.put(path, TreeEntry::file(0o644, b"x"));
     }
     let archive = cpio::write(&root).unwrap().read().unwrap();
-    let mut reader = Reader::new(archive.as_slice());
+    let mut reader = CpioReader::new(archive.as_slice());
     let mut names = Vec::new();
     while let Some(entry) = reader.entry().unwrap() {
         names.push(entry.name);
@@ -93,18 +93,18 @@ fn folders_come_before_what_is_in_them_and_names_in_their_order() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
-    let mut root = Root::default();
-    root.put("large", Entry::file(0o644, Content::zeros(1 << 32)));
+fn files_beyond_the_format_are_rejected() {
+    let mut root = FileTree::default();
+    root.put("large", TreeEntry::file(0o644, Content::zeros(1 << 32)));
     let error = cpio::write(&root).unwrap_err();
-    assert_eq!(error, WriteError::Long { path: "large".to_owned(), length: 1 << 32 });
+    assert_eq!(error, CpioWriteError::Long { path: "large".to_owned(), length: 1 << 32 });
 
     root.put("large", special());
-    assert!(matches!(cpio::write(&root), Err(WriteError::Special { .. })));
+    assert!(matches!(cpio::write(&root), Err(CpioWriteError::Special { .. })));
 }
 
 #[test]
-fn an_archive_that_is_cut_off_says_so() {
+fn a_truncated_archive_is_reported() {
     let archive = cpio::write(&trees::random(3)).unwrap().read().unwrap();
     for length in (0..archive.len() - 1024).step_by(4999) {
         assert!(read(&archive[..length]).is_err(), "{length}");
@@ -113,18 +113,18 @@ fn an_archive_that_is_cut_off_says_so() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..2000), magic in any::<bool>()) {
+    fn arbitrary_bytes_are_read_or_rejected(bytes in proptest::collection::vec(any::<u8>(), 0..2000), magic in any::<bool>()) {
         let bytes = if magic { [&b"070701"[..], &b"0".repeat(104), &bytes].concat() } else { bytes };
         let _ = read(&bytes);
     }
 
     #[test]
-    fn an_archive_with_some_bytes_changed_is_read_or_refused(
+    fn an_archive_with_changed_bytes_is_read_or_rejected(
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20),
     ) {
-        let mut root = Root::default();
-        root.put("a/b", Entry::file(0o644, b"some"));
-        root.put("a/c", Entry::link("b"));
+        let mut root = FileTree::default();
+        root.put("a/b", TreeEntry::file(0o644, b"some"));
+        root.put("a/c", TreeEntry::link("b"));
         let mut archive = cpio::write(&root).unwrap().read().unwrap();
         for (index, byte) in changes {
             let at = index.index(archive.len());

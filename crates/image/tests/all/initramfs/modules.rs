@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 
 use ichor_image::build::extension::Extension;
-use ichor_image::build::initramfs::{Base, NotKept};
-use ichor_image::build::modules::{Item, Modules, ModulesError};
+use ichor_image::build::initramfs::{BaseInitramfs, MissingSquashfs};
+use ichor_image::build::modules::{KernelModules, ModuleEntry, ModulesError};
 
 use crate::initramfs::extensions::extension;
 use crate::initramfs::segments::{assembled, base, published};
 
-fn unpacked(extensions: &[Extension], base: &Base) -> Option<BTreeMap<String, Vec<u8>>> {
-    let modules = Modules::of(extensions, base).unwrap()?;
+fn unpacked(extensions: &[Extension], base: &BaseInitramfs) -> Option<BTreeMap<String, Vec<u8>>> {
+    let modules = KernelModules::of(extensions, base).unwrap()?;
     assert_eq!(modules.kernel, "6.12.45-talos");
     let mut files = BTreeMap::new();
     modules
         .unpack(&mut |path, item| {
-            if let Item::File(write) = item {
+            if let ModuleEntry::File(write) = item {
                 let mut bytes = Vec::new();
                 write(&mut bytes)?;
                 files.insert(path.to_owned(), bytes);
@@ -27,7 +27,7 @@ fn unpacked(extensions: &[Extension], base: &Base) -> Option<BTreeMap<String, Ve
 }
 
 #[test]
-fn modules_of_talos_and_of_all_extensions_come_together() {
+fn modules_of_talos_and_all_extensions_are_merged() {
     let one = extension("one", &[("usr/lib/modules/6.12.45-talos/extras/one.ko", b"1")]);
     let image = assembled(&published(), &[one]);
     let other =
@@ -49,16 +49,16 @@ fn modules_of_talos_and_of_all_extensions_come_together() {
 }
 
 #[test]
-fn without_modules_there_is_nothing_to_list() {
+fn extensions_without_modules_need_no_module_list() {
     assert_eq!(unpacked(&[extension("frr", &[])], &base(&published()).unwrap()), None);
 }
 
 #[test]
-fn a_file_system_that_was_not_kept_is_missed() {
-    let base = Base::read(&published(), &mut |_, _| Ok(None)).unwrap();
+fn a_missing_file_system_is_reported() {
+    let base = BaseInitramfs::read(&published(), &mut |_, _| Ok(None)).unwrap();
     let modules = [extension("one", &[("usr/lib/modules/6.12.45-talos/one.ko", b"1")])];
 
-    let error = Modules::of(&modules, &base).err().unwrap();
+    let error = KernelModules::of(&modules, &base).err().unwrap();
 
-    assert!(matches!(error, ModulesError::NotKept(NotKept(name)) if name == "rootfs.sqsh"));
+    assert!(matches!(error, ModulesError::NotKept(MissingSquashfs(name)) if name == "rootfs.sqsh"));
 }

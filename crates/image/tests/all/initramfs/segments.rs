@@ -4,11 +4,11 @@ use std::io::Cursor;
 
 use ichor_image::build::extension::Extension;
 use ichor_image::build::initramfs;
-use ichor_image::build::initramfs::{Base, ReadError, embedded_config, files};
+use ichor_image::build::initramfs::{BaseInitramfs, InitramfsError, embedded_config, files};
 use ichor_image::media::squashfs;
 use ichor_image::media::squashfs::one_by_one;
 use ichor_image::media::{Content, cpio};
-use ichor_image::oci::{Entry, Root};
+use ichor_image::oci::{FileTree, TreeEntry};
 use ichor_talos::extension::Layer;
 use ichor_values::TalosVersion;
 
@@ -17,24 +17,25 @@ use crate::initramfs::squashfs::written;
 
 /// What Talos publishes: `init` and `rootfs.sqsh`, in one segment of zstd.
 pub fn published() -> Content {
-    let mut root = Root::default();
-    root.put("init", Entry::file(0o755, b"#!/bin/init"));
-    let mut system = Root::default();
-    system.put("usr/lib/os-release", Entry::file(0o644, b"NAME=\"Talos\"\nID=talos\nVERSION_ID=v1.13.9\n"));
-    system.put("usr/lib/modules/6.12.45-talos/modules.dep", Entry::file(0o644, b""));
-    root.put("rootfs.sqsh", Entry::file(0o644, written(&system)));
+    let mut root = FileTree::default();
+    root.put("init", TreeEntry::file(0o755, b"#!/bin/init"));
+    let mut system = FileTree::default();
+    system
+        .put("usr/lib/os-release", TreeEntry::file(0o644, b"NAME=\"Talos\"\nID=talos\nVERSION_ID=v1.13.9\n"));
+    system.put("usr/lib/modules/6.12.45-talos/modules.dep", TreeEntry::file(0o644, b""));
+    root.put("rootfs.sqsh", TreeEntry::file(0o644, written(&system)));
     compressed(&root)
 }
 
 /// A segment of zstd.
-pub fn compressed(root: &Root) -> Content {
+pub fn compressed(root: &FileTree) -> Content {
     let archive = cpio::write(root).unwrap().read().unwrap();
     zstd::bulk::compress(&archive, 3).unwrap().into()
 }
 
 /// Reads an initramfs, and keeps every file system of it in memory.
-pub fn base(image: &Content) -> Result<Base, ReadError> {
-    Base::read(image, &mut |_, bytes| {
+pub fn base(image: &Content) -> Result<BaseInitramfs, InitramfsError> {
+    BaseInitramfs::read(image, &mut |_, bytes| {
         let mut kept = Vec::new();
         bytes.read_to_end(&mut kept)?;
         Ok(Some(kept.into()))
@@ -44,7 +45,7 @@ pub fn base(image: &Content) -> Result<Base, ReadError> {
 /// An initramfs with extensions.
 pub fn assembled(image: &Content, extensions: &[Extension]) -> Content {
     let plan = base(image).unwrap().plan(extensions);
-    let squash = |tree: &Root| {
+    let squash = |tree: &FileTree| {
         let mut image = Cursor::new(Vec::new());
         squashfs::write(tree, "rootfs", &mut image, &one_by_one).unwrap();
         Content::from(image.into_inner())
@@ -56,7 +57,7 @@ pub fn assembled(image: &Content, extensions: &[Extension]) -> Content {
 }
 
 /// Everything that a kernel unpacks, in its order.
-pub fn unpacked(image: &Content) -> Result<Vec<(String, Vec<u8>)>, ReadError> {
+pub fn unpacked(image: &Content) -> Result<Vec<(String, Vec<u8>)>, InitramfsError> {
     let mut all = Vec::new();
     files(image, &mut |file, bytes| {
         let mut held = Vec::new();
@@ -76,7 +77,7 @@ fn images(layers: &[Layer]) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn extensions_come_behind_what_was_there_byte_for_byte() {
+fn extensions_are_appended_to_the_unchanged_initramfs() {
     let published = published();
 
     let image =
@@ -97,7 +98,7 @@ fn tail(image: &Content, published: &Content) -> Vec<u8> {
 }
 
 #[test]
-fn what_comes_behind_is_one_frame_with_a_sum_and_files_that_everybody_reads() {
+fn the_appended_segment_is_one_zstd_frame_with_a_checksum() {
     let published = published();
 
     let image = assembled(&published, &[extension("frr", &[("usr/local/bin/x", b"x")])]);
@@ -129,7 +130,7 @@ fn firmware_is_compressed_as_well_as_the_imager_does() {
 }
 
 #[test]
-fn what_an_image_has_already_stays() {
+fn existing_extensions_are_kept() {
     let first = assembled(&published(), &[extension("frr", &[])]);
 
     let image = assembled(&first, &[extension("bird", &[])]);
@@ -139,7 +140,7 @@ fn what_an_image_has_already_stays() {
 }
 
 #[test]
-fn twelve_extensions_are_laid_over_each_other_as_talos_does() {
+fn twelve_extensions_are_layered_in_the_order_of_talos() {
     let twelve: Vec<_> = (0..12).map(|nth| extension(&format!("e{nth}"), &[])).collect();
 
     let base = base(&assembled(&published(), &twelve)).unwrap();
@@ -198,7 +199,7 @@ fn firmware_is_moved_and_microcode_comes_first() {
 }
 
 #[test]
-fn a_list_of_modules_comes_last_and_takes_the_place_of_an_earlier_one() {
+fn the_module_list_comes_last_and_replaces_an_earlier_one() {
     let list = |text: &[u8]| Extension::modules("6.12.45-talos", &[("modules.dep".to_owned(), text.into())]);
     let first = assembled(&published(), &[list(b"1"), extension("a", &[])]);
 
@@ -211,7 +212,7 @@ fn a_list_of_modules_comes_last_and_takes_the_place_of_an_earlier_one() {
 }
 
 #[test]
-fn a_configuration_inside_is_found_again() {
+fn an_embedded_configuration_is_read_back() {
     let talos = TalosVersion::parse("v1.13.9").unwrap();
     let config = Content::from(b"version: v1alpha1\n");
     let embedded = Extension::embedded(&config, &talos).unwrap();
@@ -225,10 +226,10 @@ fn a_configuration_inside_is_found_again() {
 }
 
 #[test]
-fn every_kind_of_segment_is_read_whatever_zeros_are_between() {
+fn every_kind_of_segment_is_read_with_any_padding() {
     let tree = |name: &str| {
-        let mut root = Root::default();
-        root.put(name, Entry::file(0o644, name.as_bytes()));
+        let mut root = FileTree::default();
+        root.put(name, TreeEntry::file(0o644, name.as_bytes()));
         root
     };
     let mut image = cpio::write(&tree("plain")).unwrap();
@@ -242,17 +243,17 @@ fn every_kind_of_segment_is_read_whatever_zeros_are_between() {
 }
 
 #[test]
-fn what_is_no_initramfs_of_talos_is_refused_with_the_reason() {
+fn an_initramfs_of_another_system_is_rejected_with_the_reason() {
     let only_init = {
-        let mut root = Root::default();
-        root.put("init", Entry::file(0o755, b""));
+        let mut root = FileTree::default();
+        root.put("init", TreeEntry::file(0o755, b""));
         compressed(&root)
     };
     let whole = published();
     let cut = whole.part(0, whole.len() - 40).unwrap();
     let bad_list = {
-        let mut root = Root::default();
-        root.put("extensions.yaml", Entry::file(0o644, b"- a\n"));
+        let mut root = FileTree::default();
+        root.put("extensions.yaml", TreeEntry::file(0o644, b"- a\n"));
         let mut image = whole.clone();
         image.push(compressed(&root));
         image
@@ -260,7 +261,7 @@ fn what_is_no_initramfs_of_talos_is_refused_with_the_reason() {
     for (image, said) in [
         (
             Content::from(b"\x1f\x8b\x08\0\0\0\0\0"),
-            "compressed with gzip, and kernels of Talos unpack zstd and xz alone",
+            "compressed with gzip; Talos kernels support only zstd and xz",
         ),
         (Content::from(b"MZ a kernel"), "at byte 0 is nothing that a kernel unpacks"),
         (Content::default(), "there is no `init` in it"),
@@ -274,7 +275,7 @@ fn what_is_no_initramfs_of_talos_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_bomb_of_zeros_ends() {
+fn a_decompression_bomb_is_stopped() {
     // 128 MiB of zeros: each block of a frame says one byte for 128 KiB.
     let mut frame = b"\x28\xb5\x2f\xfd\x00\x58".to_vec();
     let block = |last: u32| [&((128_u32 << 10) << 3 | 1 << 1 | last).to_le_bytes()[..3], &[0]].concat();
@@ -285,5 +286,5 @@ fn a_bomb_of_zeros_ends() {
 
     let error = base(&frame.into()).unwrap_err();
 
-    assert!(matches!(error, initramfs::ReadError::Large), "{error}");
+    assert!(matches!(error, initramfs::InitramfsError::Large), "{error}");
 }

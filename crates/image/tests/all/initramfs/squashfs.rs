@@ -3,35 +3,35 @@
 use std::io::{self, Cursor};
 
 use ichor_image::media::squashfs;
-use ichor_image::media::squashfs::{Kind, Squashfs, one_by_one};
-use ichor_image::media::{Image, ReadError};
+use ichor_image::media::squashfs::{NodeKind, Squashfs, one_by_one};
+use ichor_image::media::{Image, ImageError};
 use ichor_image::oci;
-use ichor_image::oci::{Entry, Root};
+use ichor_image::oci::{FileTree, TreeEntry};
 use proptest::prelude::*;
 
 use crate::initramfs::trees;
 
 /// A tree as a squashfs.
-pub fn written(root: &Root) -> Vec<u8> {
+pub fn written(root: &FileTree) -> Vec<u8> {
     let mut image = Cursor::new(Vec::new());
     squashfs::write(root, "", &mut image, &one_by_one).unwrap();
     image.into_inner()
 }
 
-fn special(mode: u32, what: &'static str) -> Entry {
-    Entry { mode, kind: oci::Kind::Special(what), label: None }
+fn special(mode: u32, what: &'static str) -> TreeEntry {
+    TreeEntry { mode, kind: oci::EntryKind::Special(what), label: None }
 }
 
 /// A squashfs as a tree. Labels are not read.
-pub fn read(image: &dyn Image) -> Result<Root, ReadError> {
+pub fn read(image: &dyn Image) -> Result<FileTree, ImageError> {
     let squashfs = Squashfs::open(image)?;
-    let mut root = Root::default();
+    let mut root = FileTree::default();
     squashfs.walk(&squashfs.top()?, &mut |path, node| {
         let entry = match &node.kind {
-            Kind::Folder => Entry { mode: node.mode, ..Entry::folder() },
-            Kind::File => Entry::file(node.mode, squashfs.read(node, 64 << 20)?),
-            Kind::Link(target) => Entry::link(target),
-            Kind::Special(what) => special(node.mode, what),
+            NodeKind::Folder => TreeEntry { mode: node.mode, ..TreeEntry::folder() },
+            NodeKind::File => TreeEntry::file(node.mode, squashfs.read(node, 64 << 20)?),
+            NodeKind::Link(target) => TreeEntry::link(target),
+            NodeKind::Special(what) => special(node.mode, what),
         };
         root.put(path, entry);
         Ok(())
@@ -57,10 +57,10 @@ fn metadata(image: &[u8], at: usize) -> Vec<u8> {
 }
 
 #[test]
-fn folders_know_how_many_are_in_them_and_what_they_are_in() {
-    let mut root = Root::default();
-    root.put("a/b", Entry::folder());
-    root.put("a/c", Entry::folder());
+fn folder_inodes_have_link_count_and_parent() {
+    let mut root = FileTree::default();
+    root.put("a/b", TreeEntry::folder());
+    root.put("a/c", TreeEntry::folder());
 
     let image = written(&root);
 
@@ -75,7 +75,7 @@ fn folders_know_how_many_are_in_them_and_what_they_are_in() {
 }
 
 #[test]
-fn the_same_tree_gives_the_same_bytes_however_blocks_are_pressed() {
+fn parallel_compression_gives_the_same_bytes() {
     let root = trees::random(3);
     let backwards = |blocks: &[Vec<u8>]| -> io::Result<Vec<Vec<u8>>> {
         let mut pressed: Vec<_> = blocks
@@ -93,12 +93,12 @@ fn the_same_tree_gives_the_same_bytes_however_blocks_are_pressed() {
 }
 
 #[test]
-fn files_that_hold_the_same_are_stored_once() {
-    let mut root = Root::default();
-    let bytes = trees::Dice::new(1).bytes(600_000);
-    root.put("one", Entry::file(0o644, bytes.clone()));
+fn files_with_equal_content_are_stored_once() {
+    let mut root = FileTree::default();
+    let bytes = trees::Random::new(1).bytes(600_000);
+    root.put("one", TreeEntry::file(0o644, bytes.clone()));
     let once = written(&root).len();
-    root.put("other", Entry::file(0o755, bytes));
+    root.put("other", TreeEntry::file(0o755, bytes));
 
     let twice = written(&root);
 
@@ -108,10 +108,10 @@ fn files_that_hold_the_same_are_stored_once() {
 
 #[test]
 fn a_folder_of_a_tree_is_the_top_with_its_permissions() {
-    let mut root = Root::default();
-    root.put("rootfs", Entry { mode: 0o711, ..Entry::folder() });
-    root.put("rootfs/usr/x", Entry::file(0o644, b"x"));
-    root.put("manifest.yaml", Entry::file(0o644, b""));
+    let mut root = FileTree::default();
+    root.put("rootfs", TreeEntry { mode: 0o711, ..TreeEntry::folder() });
+    root.put("rootfs/usr/x", TreeEntry::file(0o644, b"x"));
+    root.put("manifest.yaml", TreeEntry::file(0o644, b""));
     let mut image = Cursor::new(vec![9; 100]);
     image.set_position(100);
 
@@ -125,20 +125,20 @@ fn a_folder_of_a_tree_is_the_top_with_its_permissions() {
     assert_eq!(names, ["usr"]);
     let file = squashfs.find("usr/x").unwrap().unwrap();
     assert_eq!(squashfs.read(&file, 1).unwrap(), b"x");
-    assert!(matches!(squashfs.read(&file, 0), Err(ReadError::Long { length: 1, longest: 0, .. })));
+    assert!(matches!(squashfs.read(&file, 0), Err(ImageError::Long { length: 1, longest: 0, .. })));
     assert_eq!(squashfs.find("usr/x/y").unwrap(), None);
     assert_eq!(squashfs.find("usr/y").unwrap(), None);
 }
 
 #[test]
-fn what_no_image_may_have_is_refused() {
+fn unsupported_entries_are_rejected() {
     for (path, entry, said) in [
         ("dev/null", special(0o666, "character device"), "`dev/null` is a character device"),
-        (&*"n".repeat(256), Entry::folder(), "has a name of 256 bytes"),
-        ("link", Entry::link("t".repeat(4096)), "leads to a path of 4096 bytes"),
-        ("link", Entry::link(""), "leads to a path of 0 bytes"),
+        (&*"n".repeat(256), TreeEntry::folder(), "has a name of 256 bytes"),
+        ("link", TreeEntry::link("t".repeat(4096)), "has 4096 bytes"),
+        ("link", TreeEntry::link(""), "leads to a path of 0 bytes"),
     ] {
-        let mut root = Root::default();
+        let mut root = FileTree::default();
         root.put(path, entry);
 
         let error = squashfs::write(&root, "", &mut Cursor::new(Vec::new()), &one_by_one).unwrap_err();
@@ -148,17 +148,17 @@ fn what_no_image_may_have_is_refused() {
 }
 
 #[test]
-fn an_image_that_is_cut_off_says_so() {
+fn a_truncated_image_is_reported() {
     let image = written(&trees::random(3));
     let used = usize::try_from(Squashfs::open(&image).unwrap().size()).unwrap();
     for length in (0..used).step_by(9973) {
         let error = read(&image[..length].to_vec()).unwrap_err();
-        assert!(matches!(error, ReadError::Short(_) | ReadError::CutOff { .. }), "{error}");
+        assert!(matches!(error, ImageError::Short(_) | ImageError::CutOff { .. }), "{error}");
     }
 }
 
 #[test]
-fn a_folder_in_itself_ends() {
+fn a_folder_loop_ends() {
     let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
     let halves = |halves: &[u16]| halves.iter().flat_map(|half| half.to_le_bytes()).collect::<Vec<u8>>();
     // A folder whose listing has 24 bytes, and in it a name that leads to that folder.
@@ -175,13 +175,13 @@ fn a_folder_in_itself_ends() {
 
     let error = read(&image).unwrap_err();
 
-    assert!(matches!(error, ReadError::Broken("tree of folders")), "{error}");
+    assert!(matches!(error, ImageError::Broken("folder tree")), "{error}");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
     #[test]
-    fn an_image_with_some_bytes_changed_is_read_or_refused(
+    fn an_image_with_changed_bytes_is_read_or_rejected(
         seed in 1_u64..4,
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_u8..3), 1..20),
     ) {
@@ -196,7 +196,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..4096)) {
+    fn arbitrary_bytes_are_read_or_rejected(bytes in proptest::collection::vec(any::<u8>(), 0..4096)) {
         let _ = read(&bytes);
     }
 }
@@ -205,14 +205,14 @@ proptest! {
 fn images(seed: u64) -> Vec<u8> {
     static IMAGES: [std::sync::OnceLock<Vec<u8>>; 4] = [const { std::sync::OnceLock::new() }; 4];
     let image = IMAGES[usize::try_from(seed).unwrap()].get_or_init(|| {
-        let mut root = Root::default();
-        let mut dice = trees::Dice::new(seed);
+        let mut root = FileTree::default();
+        let mut dice = trees::Random::new(seed);
         for nth in 0..40 {
             let length = dice.below(900);
-            root.put(&format!("a{}/b{nth}", nth % 5), Entry::file(0o644, dice.bytes(length)));
+            root.put(&format!("a{}/b{nth}", nth % 5), TreeEntry::file(0o644, dice.bytes(length)));
         }
-        root.put("long", Entry::file(0o644, vec![7; 300_000]));
-        root.put("link", Entry::link("long"));
+        root.put("long", TreeEntry::file(0o644, vec![7; 300_000]));
+        root.put("link", TreeEntry::link("long"));
         written(&root)
     });
     image.clone()

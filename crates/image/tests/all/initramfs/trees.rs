@@ -1,14 +1,14 @@
 //! Trees to write.
 
-use ichor_image::oci::{Entry, Root};
+use ichor_image::oci::{FileTree, TreeEntry};
 
 /// The length of a block of squashfs.
 pub const BLOCK: usize = 128 << 10;
 
 /// Numbers that follow from a seed.
-pub struct Dice(u64);
+pub struct Random(u64);
 
-impl Dice {
+impl Random {
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
@@ -37,9 +37,9 @@ impl Dice {
 }
 
 /// A tree of folders, files of many lengths, and links.
-pub fn random(seed: u64) -> Root {
-    let mut dice = Dice::new(seed);
-    let mut root = Root::default();
+pub fn random(seed: u64) -> FileTree {
+    let mut dice = Random::new(seed);
+    let mut root = FileTree::default();
     let mut folders = vec![String::new()];
     let lengths = [0, 1, 100, 5000, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 77];
     for nth in 0..12 + dice.below(20) {
@@ -50,12 +50,12 @@ pub fn random(seed: u64) -> Root {
         let entry = match dice.below(8) {
             0 | 1 => {
                 folders.push(format!("{path}/"));
-                Entry { mode: [0o755, 0o700, 0o1777][dice.below(3)], ..Entry::folder() }
+                TreeEntry { mode: [0o755, 0o700, 0o1777][dice.below(3)], ..TreeEntry::folder() }
             }
-            2 => Entry::link(["/usr/lib", "../x", "nowhere at all"][dice.below(3)]),
+            2 => TreeEntry::link(["/usr/lib", "../x", "nowhere at all"][dice.below(3)]),
             _ => {
                 let length = lengths[dice.below(lengths.len())];
-                Entry::file(mode, dice.bytes(length))
+                TreeEntry::file(mode, dice.bytes(length))
             }
         };
         root.put(&path, entry);
@@ -64,50 +64,50 @@ pub fn random(seed: u64) -> Root {
 }
 
 /// A folder with so many files that their listing has several runs, blocks and sizes of inodes; and everything that is at an edge.
-pub fn edges() -> Root {
-    let mut root = Root::default();
+pub fn edges() -> FileTree {
+    let mut root = FileTree::default();
     for nth in 0..3000 {
         root.put(
             &format!("many/a-longer-name-for-file-{nth}"),
-            Entry::file(0o644, format!("{}", nth % 700).as_bytes()),
+            TreeEntry::file(0o644, format!("{}", nth % 700).as_bytes()),
         );
         if nth % 7 == 0 {
-            root.put(&format!("many/folder-{nth}"), Entry::folder());
+            root.put(&format!("many/folder-{nth}"), TreeEntry::folder());
         }
     }
-    let same = Dice::new(7).bytes(2 * BLOCK);
-    root.put("same/one", Entry::file(0o755, same.clone()));
-    root.put("same/other", Entry::file(0o644, same));
-    root.put(&"n".repeat(255), Entry::file(0o600, b"x"));
-    root.put("link", Entry::link("t".repeat(4095)));
-    root.put("zeros", Entry::file(0o644, vec![0; 5 * BLOCK]));
-    root.put(&vec!["deep"; 300].join("/"), Entry { mode: 0o700, ..Entry::folder() });
+    let same = Random::new(7).bytes(2 * BLOCK);
+    root.put("same/one", TreeEntry::file(0o755, same.clone()));
+    root.put("same/other", TreeEntry::file(0o644, same));
+    root.put(&"n".repeat(255), TreeEntry::file(0o600, b"x"));
+    root.put("link", TreeEntry::link("t".repeat(4095)));
+    root.put("zeros", TreeEntry::file(0o644, vec![0; 5 * BLOCK]));
+    root.put(&vec!["deep"; 300].join("/"), TreeEntry { mode: 0o700, ..TreeEntry::folder() });
     root
 }
 
 /// A tree in which some have labels: a file that is stored in blocks, a short one, a folder and a link.
-pub fn labelled() -> Root {
+pub fn labelled() -> FileTree {
     let mut root = random(9);
     let labels = ["system_u:object_r:system_state_t:s0", "system_u:object_r:other_t:s0"];
     let label = |nth: usize| Some(labels[nth % 2].to_owned());
-    root.put("l-long", Entry { label: label(0), ..Entry::file(0o400, vec![1; 2 * BLOCK]) });
-    root.put("l-short", Entry { label: label(1), ..Entry::file(0, b"short") });
-    root.put("l-folder", Entry { label: label(0), ..Entry::folder() });
-    root.put("l-folder/inside", Entry::file(0o644, b"x"));
-    root.put("l-link", Entry { label: label(1), ..Entry::link("l-short") });
+    root.put("l-long", TreeEntry { label: label(0), ..TreeEntry::file(0o400, vec![1; 2 * BLOCK]) });
+    root.put("l-short", TreeEntry { label: label(1), ..TreeEntry::file(0, b"short") });
+    root.put("l-folder", TreeEntry { label: label(0), ..TreeEntry::folder() });
+    root.put("l-folder/inside", TreeEntry::file(0o644, b"x"));
+    root.put("l-link", TreeEntry { label: label(1), ..TreeEntry::link("l-short") });
     root
 }
 
 /// Nothing at all, and a file that has nothing.
-pub fn small() -> [Root; 3] {
-    let mut empty_file = Root::default();
-    empty_file.put("empty", Entry::file(0o644, b""));
-    let mut one = Root::default();
-    one.put("one", Entry::file(0o644, b"one"));
-    [Root::default(), empty_file, one]
+pub fn small() -> [FileTree; 3] {
+    let mut empty_file = FileTree::default();
+    empty_file.put("empty", TreeEntry::file(0o644, b""));
+    let mut one = FileTree::default();
+    one.put("one", TreeEntry::file(0o644, b"one"));
+    [FileTree::default(), empty_file, one]
 }
 
 /// All of them.
-pub fn all() -> Vec<Root> {
+pub fn all() -> Vec<FileTree> {
     small().into_iter().chain((1..5).map(random)).chain([edges()]).collect()
 }

@@ -5,21 +5,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use ichor_image::inspect::{Media, inspect};
+use ichor_image::inspect::{BootMedia, inspect};
 use ichor_image::media::{Image, Volume, iso9660};
-use ichor_image::oci::Memory;
+use ichor_image::oci::MemoryStore;
 use proptest::prelude::*;
 
 use crate::inspect::disk;
 use crate::inspect::images::{WORKER, machine};
 
 /// An image that counts what is read of it.
-struct Counted<'b> {
+struct CountingImage<'b> {
     bytes: &'b [u8],
     read: AtomicU64,
 }
 
-impl Image for Counted<'_> {
+impl Image for CountingImage<'_> {
     fn size(&self) -> u64 {
         self.bytes.size()
     }
@@ -32,18 +32,18 @@ impl Image for Counted<'_> {
 
 /// Inspects an image; how many bytes were read for it.
 fn look(bytes: &[u8]) -> u64 {
-    let image = Counted { bytes, read: AtomicU64::new(0) };
-    if let Ok(media) = Media::of_image(&image, &mut Memory::default()) {
+    let image = CountingImage { bytes, read: AtomicU64::new(0) };
+    if let Ok(media) = BootMedia::of_image(&image, &mut MemoryStore::default()) {
         let _ = inspect(&media, &machine("v1.13.9"));
     }
     image.read.load(Ordering::Relaxed)
 }
 
 /// Where something starts, and how long it is.
-type Place = (usize, usize);
+type Span = (usize, usize);
 
 /// Images of every kind, each with the places that matter most.
-fn images() -> Vec<(Vec<u8>, Vec<Place>)> {
+fn images() -> Vec<(Vec<u8>, Vec<Span>)> {
     let disk = disk::talos("talos.platform=metal", &[(10, "addresses: []")], b"XFSB");
     let files = vec![("user-data", WORKER.as_bytes()), ("network-config", &b"version: 2\n"[..])];
     let cd = iso9660::write(&Volume::new("cidata", files).unwrap());
@@ -55,7 +55,7 @@ fn images() -> Vec<(Vec<u8>, Vec<Place>)> {
 }
 
 #[test]
-fn an_image_that_is_cut_off_ends() {
+fn reading_a_truncated_image_ends() {
     for (image, _) in images() {
         for length in (0..image.len()).step_by(7919) {
             look(&image[..length]);
@@ -64,7 +64,7 @@ fn an_image_that_is_cut_off_ends() {
 }
 
 #[test]
-fn tables_that_lead_into_themselves_end() {
+fn table_loops_end() {
     let disk = disk::talos("talos.platform=metal", &[], b"");
     let mut image = disk::qcow2(&disk);
     // Every entry of both tables leads to the second table itself.
@@ -83,7 +83,7 @@ fn tables_that_lead_into_themselves_end() {
 }
 
 #[test]
-fn sizes_beyond_everything_are_refused() {
+fn excessive_sizes_are_rejected() {
     let small = disk::qcow2(&disk::gpt(&[]));
     for (at, bytes) in [
         (24, (1_u64 << 63).to_be_bytes()),
@@ -95,25 +95,25 @@ fn sizes_beyond_everything_are_refused() {
     ] {
         let mut image = small.clone();
         image[at..at + 8].copy_from_slice(&bytes);
-        assert!(Media::of_image(&image, &mut Memory::default()).is_err(), "{at}");
+        assert!(BootMedia::of_image(&image, &mut MemoryStore::default()).is_err(), "{at}");
     }
     let mut disk = disk::gpt(&[("META", disk::meta(&[]))]);
     disk[446 + 4] = 0x0c;
     disk[446 + 8..446 + 16].fill(0xff);
     disk[510..512].copy_from_slice(&[0x55, 0xaa]);
     disk[512] = 0;
-    assert!(Media::of_image(&disk, &mut Memory::default()).is_err(), "a partition beyond the end");
+    assert!(BootMedia::of_image(&disk, &mut MemoryStore::default()).is_err(), "a partition beyond the end");
 }
 
 #[test]
-fn what_is_packed_many_times_is_not_unpacked_for_ever() {
+fn nested_compression_is_limited() {
     let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
     packer.write_all(&vec![b'#'; 1 << 20]).unwrap();
     // What is packed may follow each other.
     let bomb = packer.finish().unwrap().repeat(1000);
     let volume = Volume::new("cidata", vec![("user-data", &bomb)]).unwrap();
 
-    let media = Media::of_image(&iso9660::write(&volume), &mut Memory::default()).unwrap();
+    let media = BootMedia::of_image(&iso9660::write(&volume), &mut MemoryStore::default()).unwrap();
     let found = inspect(&media, &machine("v1.13.9")).unwrap();
 
     assert!(found.mistakes[0].issue.message.contains("longer than 16 MiB"), "{:?}", found.mistakes);
@@ -123,7 +123,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
-    fn an_image_with_some_bytes_changed_is_read_or_refused(
+    fn an_image_with_changed_bytes_is_read_or_rejected(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<u8>()), 1..24),
     ) {
         for (image, places) in images() {
@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_refused_or_read(bytes in prop::collection::vec(any::<u8>(), 0..2048), start in 0..4_usize) {
+    fn arbitrary_bytes_are_read_or_rejected(bytes in prop::collection::vec(any::<u8>(), 0..2048), start in 0..4_usize) {
         let magic: &[u8] = [&b"QFI\xfb\0\0\0\x03"[..], b"MZ", b"", b"\xeb\x3c\x90mkfs.fat"][start];
         look(&[magic, &bytes].concat());
     }

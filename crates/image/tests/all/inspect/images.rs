@@ -1,8 +1,10 @@
 //! Images of every kind.
 
-use ichor_image::inspect::{By, Inspection, Machine, Media, Outcome, Verdict, inspect};
-use ichor_image::media::{ReadError, Volume, iso9660};
-use ichor_image::oci::Memory;
+use ichor_image::inspect::{
+    AddressOrigin, BootMedia, BootOutcome, ConfigSourceResult, Inspection, TargetMachine, inspect,
+};
+use ichor_image::media::{ImageError, Volume, iso9660};
+use ichor_image::oci::MemoryStore;
 use ichor_talos::schematic::Schematic;
 use ichor_values::TalosVersion;
 
@@ -11,41 +13,47 @@ use crate::inspect::links;
 
 pub const WORKER: &str = include_str!("../../../../talos/tests/data/clusters/single-v1.12/worker.yaml");
 
-pub fn machine(talos: &str) -> Machine {
-    Machine {
+pub fn machine(talos: &str) -> TargetMachine {
+    TargetMachine {
         talos: TalosVersion::parse(talos).unwrap(),
         links: links("eth0=52:54:00:00:01:0b,eth1=52:54:00:00:01:0c"),
     }
 }
 
-pub fn inspected(media: &Media) -> Inspection {
+pub fn inspected(media: &BootMedia) -> Inspection {
     inspect(media, &machine("v1.13.9")).unwrap()
 }
 
 pub fn of_image(image: &[u8]) -> Inspection {
-    inspected(&Media::of_image(&image.to_vec(), &mut Memory::default()).unwrap())
+    inspected(&BootMedia::of_image(&image.to_vec(), &mut MemoryStore::default()).unwrap())
 }
 
 const NETWORK: &str =
     "addresses: [{address: 10.0.0.7/24, linkName: eth0, family: inet4}]\nlinks: [{name: eth0}]";
 
 #[test]
-fn a_disk_of_talos_is_read_whole() {
+fn a_talos_disk_is_read_completely() {
     let disk = disk::talos("talos.platform=metal talos.hostname=a", &[(10, NETWORK), (12, "x")], b"XFSB");
 
     for image in [disk.clone(), disk::qcow2(&disk)] {
         let found = of_image(&image);
 
-        assert_eq!((found.platform.as_str(), found.outcome()), ("metal", Outcome::Depends));
+        assert_eq!((found.platform.as_str(), found.outcome()), ("metal", BootOutcome::Depends));
         assert_eq!(found.hostname().as_deref(), Some("a"));
         let addresses: Vec<_> = found
             .addressing
             .iter()
             .map(|found| (found.link.as_str(), found.address.as_str(), found.by))
             .collect();
-        assert_eq!(addresses, [("eth0", "10.0.0.7/24", By::Platform), ("eth1", "dhcp4", By::Default)]);
+        assert_eq!(
+            addresses,
+            [("eth0", "10.0.0.7/24", AddressOrigin::Platform), ("eth1", "dhcp4", AddressOrigin::Default)]
+        );
         let state = &found.sources[0];
-        assert!(matches!(&state.verdict, Verdict::Unread(why) if why.starts_with("XFS")), "{state:?}");
+        assert!(
+            matches!(&state.verdict, ConfigSourceResult::Unread(why) if why.starts_with("XFS")),
+            "{state:?}"
+        );
         let named: Vec<_> = found.found.iter().map(|found| found.taken_for.as_str()).collect();
         assert!(named.contains(&"META, with keys 10, 12"), "{named:?}");
     }
@@ -55,20 +63,24 @@ fn a_disk_of_talos_is_read_whole() {
 fn a_state_partition_without_a_file_system_has_no_configuration() {
     let found = of_image(&disk::talos("talos.platform=metal", &[], b""));
 
-    assert_eq!((found.outcome(), &found.sources[0].verdict), (Outcome::Maintenance, &Verdict::Nothing));
+    assert_eq!(
+        (found.outcome(), &found.sources[0].verdict),
+        (BootOutcome::Maintenance, &ConfigSourceResult::Nothing)
+    );
 }
 
 #[test]
-fn the_label_of_a_partition_is_as_good_as_that_of_its_file_system_since_1_12() {
+fn partition_labels_count_since_1_12() {
     let media =
-        Media::of_image(&disk::talos("talos.platform=nocloud", &[], b""), &mut Memory::default()).unwrap();
+        BootMedia::of_image(&disk::talos("talos.platform=nocloud", &[], b""), &mut MemoryStore::default())
+            .unwrap();
 
-    for (talos, outcome) in [("v1.11.5", Outcome::Depends), ("v1.12.4", Outcome::Maintenance)] {
+    for (talos, outcome) in [("v1.11.5", BootOutcome::Depends), ("v1.12.4", BootOutcome::Maintenance)] {
         let found = inspect(&media, &machine(talos)).unwrap();
 
         assert_eq!(
             (found.outcome(), found.network.is_some()),
-            (outcome, outcome == Outcome::Maintenance),
+            (outcome, outcome == BootOutcome::Maintenance),
             "{talos}"
         );
     }
@@ -79,28 +91,28 @@ fn the_newest_kernel_image_of_a_stick_is_booted_and_a_loose_one_is_read() {
     let kernel = disk::uki("talos.platform=nocloud");
 
     assert_eq!(of_image(&kernel).platform, "nocloud");
-    assert_eq!(of_image(&disk::boot("talos.platform=metal")).outcome(), Outcome::Maintenance);
+    assert_eq!(of_image(&disk::boot("talos.platform=metal")).outcome(), BootOutcome::Maintenance);
 }
 
 #[test]
-fn a_volume_is_found_by_its_label_alone() {
+fn a_volume_is_found_by_its_label() {
     let files = vec![
         ("user-data", WORKER.as_bytes()),
         ("meta-data", &b"local-hostname: a\n"[..]),
         ("network-config", b"version: 2\n"),
     ];
     for (label, outcome) in
-        [("cidata", Outcome::Boots), ("CIDATA", Outcome::Boots), ("CiData", Outcome::Maintenance)]
+        [("cidata", BootOutcome::Boots), ("CIDATA", BootOutcome::Boots), ("CiData", BootOutcome::Maintenance)]
     {
         let found = of_image(&iso9660::write(&Volume::new(label, files.clone()).unwrap()));
 
         assert_eq!(found.outcome(), outcome, "{label}");
-        assert_eq!(found.hostname().is_some(), outcome == Outcome::Boots, "{label}");
+        assert_eq!(found.hostname().is_some(), outcome == BootOutcome::Boots, "{label}");
     }
 }
 
 #[test]
-fn a_volume_that_is_too_short_is_not_found() {
+fn a_volume_that_is_too_small_is_ignored() {
     let files = [
         ("user-data", WORKER),
         ("meta-data", "local-hostname: a\n"),
@@ -111,7 +123,7 @@ fn a_volume_that_is_too_short_is_not_found() {
     for image in [short.clone(), disk::gpt(&[("seed", short)])] {
         let found = of_image(&image);
 
-        assert_eq!((found.outcome(), found.hostname()), (Outcome::Maintenance, None));
+        assert_eq!((found.outcome(), found.hostname()), (BootOutcome::Maintenance, None));
         assert!(found.network.is_none() && found.effective().is_none() && !found.is_taken());
         let rules: Vec<_> = found.mistakes.iter().map(|mistake| mistake.rule.id).collect();
         assert_eq!(rules, ["media-small"]);
@@ -124,14 +136,14 @@ fn files_of_a_cd_with_plain_names_are_not_found() {
 
     let found = of_image(&disk::plain_cd("cidata", &files));
 
-    assert_eq!((found.platform.as_str(), found.outcome()), ("nocloud", Outcome::Maintenance));
+    assert_eq!((found.platform.as_str(), found.outcome()), ("nocloud", BootOutcome::Maintenance));
     assert!(found.effective().is_none() && !found.is_taken());
     let message = &found.mistakes[0].issue.message;
     assert!(message.contains("user-data is called `user_data`"), "{message}");
 }
 
 #[test]
-fn what_is_in_force_is_shown_without_its_secrets() {
+fn the_effective_configuration_is_shown_without_secrets() {
     let found = of_image(&disk::stick("cidata", &[("user-data", WORKER)]));
     let secrets: Vec<&str> = WORKER.lines().filter_map(|line| line.trim().strip_prefix("token: ")).collect();
 
@@ -149,7 +161,7 @@ fn a_configuration_in_the_image_comes_before_the_platform_since_1_12() {
 
     for (talos, hostname, names) in [("v1.13.9", Some("a"), 5), ("v1.11.5", None, 4)] {
         let machine = machine(talos);
-        let media = Media::of_schematic(&schematic, &machine.talos).unwrap();
+        let media = BootMedia::of_schematic(&schematic, &machine.talos).unwrap();
         let found = inspect(&media, &machine).unwrap();
 
         assert_eq!((found.hostname().as_deref(), found.sources.len()), (hostname, names), "{talos}");
@@ -178,7 +190,7 @@ fn addresses_of_every_kind_are_found() {
     assert_eq!(found(documents), ["eth0 10.0.0.5/24", "eth1 dhcp4"]);
     assert_eq!(found(&old), ["eth0 10.0.0.6/32", "eth0.7 dhcp4", "eth1 dhcp4"]);
     let line = "talos.platform=metal ip=10.0.0.9::10.0.0.1:255.255.255.0:web::none ip=eth1:dhcp";
-    let line = inspected(&Media::of_command_line(line));
+    let line = inspected(&BootMedia::of_command_line(line));
     assert_eq!(line.hostname().as_deref(), Some("web"));
     let line: Vec<_> =
         line.addressing.iter().map(|found| format!("{} {}", found.link, found.address)).collect();
@@ -186,7 +198,7 @@ fn addresses_of_every_kind_are_found() {
 }
 
 #[test]
-fn images_that_are_not_read_say_why() {
+fn unsupported_images_are_rejected_with_the_reason() {
     let mut on_another = disk::qcow2(&disk::gpt(&[]));
     let mut encrypted = on_another.clone();
     on_another[8..16].copy_from_slice(&512_u64.to_be_bytes());
@@ -205,7 +217,7 @@ fn images_that_are_not_read_say_why() {
         (packed, "zstd -d"),
         (vec![7; 100_000], "neither"),
     ] {
-        let error = Media::of_image(&image, &mut Memory::default()).err().unwrap();
+        let error = BootMedia::of_image(&image, &mut MemoryStore::default()).err().unwrap();
         assert!(error.to_string().contains(said), "{error}");
     }
     let files = vec![("user-data", WORKER.as_bytes())];
@@ -213,15 +225,15 @@ fn images_that_are_not_read_say_why() {
     for whole in [iso9660::write(&Volume::new("cidata", files).unwrap()), stick] {
         let cut_off = whole[..whole.len() - 1].to_vec();
         assert!(matches!(
-            Media::of_image(&cut_off, &mut Memory::default()).err(),
-            Some(ReadError::CutOff { .. })
+            BootMedia::of_image(&cut_off, &mut MemoryStore::default()).err(),
+            Some(ImageError::CutOff { .. })
         ));
         let padded = [whole, vec![0; 4096]].concat();
-        assert_eq!(of_image(&padded).outcome(), Outcome::Boots);
+        assert_eq!(of_image(&padded).outcome(), BootOutcome::Boots);
     }
     let cut_off = disk::talos("talos.platform=metal", &[], b"")[..600_000].to_vec();
     assert!(matches!(
-        Media::of_image(&cut_off, &mut Memory::default()).err(),
-        Some(ReadError::Unknown | ReadError::Short(_))
+        BootMedia::of_image(&cut_off, &mut MemoryStore::default()).err(),
+        Some(ImageError::Unknown | ImageError::Short(_))
     ));
 }

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use ichor_image::inspect::{Inspection, Media, Outcome};
-use ichor_image::oci::Memory;
+use ichor_image::inspect::{BootMedia, BootOutcome, Inspection};
+use ichor_image::oci::MemoryStore;
 use tempfile::TempDir;
 
 use crate::inspect::disk;
@@ -42,7 +42,7 @@ fn read(bench: &TempDir, name: &str) -> Inspection {
 
 fn assert_boots(found: &Inspection, what: &str) {
     let addresses: Vec<_> = found.addressing.iter().map(|found| found.address.as_str()).collect();
-    assert_eq!((found.outcome(), found.platform.as_str()), (Outcome::Boots, "nocloud"), "{what}");
+    assert_eq!((found.outcome(), found.platform.as_str()), (BootOutcome::Boots, "nocloud"), "{what}");
     assert_eq!(
         (found.hostname().as_deref(), addresses),
         (Some("solcp01"), vec!["10.0.0.11/24", "dhcp4"]),
@@ -52,7 +52,7 @@ fn assert_boots(found: &Inspection, what: &str) {
 }
 
 #[test]
-fn cds_and_sticks_of_others_boot() {
+fn isos_and_usb_images_of_other_tools_boot() {
     for make in [
         "genisoimage -quiet -joliet -rock -volid cidata -output image files",
         "genisoimage -quiet -joliet -volid CIDATA -output image files",
@@ -72,7 +72,7 @@ fn cds_and_sticks_of_others_boot() {
 }
 
 #[test]
-fn a_cd_without_long_names_says_so() {
+fn an_iso_without_long_names_is_reported() {
     for make in [
         "genisoimage -quiet -volid cidata -output image files",
         "genisoimage -quiet -iso-level 3 -volid cidata -output image files",
@@ -82,12 +82,12 @@ fn a_cd_without_long_names_says_so() {
         let found = read(&bench, "image");
 
         let rules: Vec<_> = found.mistakes.iter().map(|mistake| mistake.rule.id).collect();
-        assert_eq!((rules, found.outcome()), (vec!["media-names"], Outcome::Maintenance), "{make}");
+        assert_eq!((rules, found.outcome()), (vec!["media-names"], BootOutcome::Maintenance), "{make}");
     }
 }
 
 #[test]
-fn cds_and_sticks_of_others_that_are_cut_off_are_refused() {
+fn truncated_isos_and_usb_images_are_rejected() {
     for make in [
         "genisoimage -quiet -no-pad -joliet -rock -volid cidata -output image files",
         "xorriso -as mkisofs -quiet -no-pad -joliet -rock -volid cidata -output image files",
@@ -97,9 +97,10 @@ fn cds_and_sticks_of_others_that_are_cut_off_are_refused() {
         run(bench.path(), make);
         let whole = fs::read(bench.path().join("image")).unwrap();
 
-        assert!(Media::of_image(&whole, &mut Memory::default()).is_ok(), "{make}");
-        let error =
-            Media::of_image(&whole[..whole.len() - 2048].to_vec(), &mut Memory::default()).err().unwrap();
+        assert!(BootMedia::of_image(&whole, &mut MemoryStore::default()).is_ok(), "{make}");
+        let error = BootMedia::of_image(&whole[..whole.len() - 2048].to_vec(), &mut MemoryStore::default())
+            .err()
+            .unwrap();
         assert!(error.to_string().contains("is some of the image missing?"), "{make}: {error}");
     }
 }
@@ -136,7 +137,7 @@ fn disks_with_partitions_boot_in_every_form() {
 }
 
 #[test]
-fn images_of_qemu_that_do_not_stand_alone_are_refused() {
+fn qcow2_images_with_a_backing_file_are_rejected() {
     let bench = bench();
     partitioned(&bench);
     run(bench.path(), "qemu-img convert -O qcow2 disk base");
@@ -145,13 +146,13 @@ fn images_of_qemu_that_do_not_stand_alone_are_refused() {
 
     for (name, said) in [("top", "backing file"), ("wide", "features")] {
         let image = fs::read(bench.path().join(name)).unwrap();
-        let error = Media::of_image(&image, &mut Memory::default()).err().unwrap().to_string();
+        let error = BootMedia::of_image(&image, &mut MemoryStore::default()).err().unwrap().to_string();
         assert!(error.contains(said), "{error}");
     }
 }
 
 #[test]
-fn a_cd_that_boots_from_a_stick_too_has_its_command_line() {
+fn a_hybrid_iso_has_its_command_line() {
     let bench = bench();
     let kernels = bench.path().join("efi/EFI/Linux");
     fs::create_dir_all(&kernels).unwrap();
@@ -173,7 +174,7 @@ fn a_cd_that_boots_from_a_stick_too_has_its_command_line() {
     for found in [&by_kernel, &by_both] {
         assert_eq!(
             (found.platform.as_str(), found.outcome()),
-            ("metal", Outcome::Maintenance),
+            ("metal", BootOutcome::Maintenance),
             "{:?}",
             found.found
         );

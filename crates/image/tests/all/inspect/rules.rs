@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use ichor_image::inspect::rules;
-use ichor_image::inspect::{Carrier, Media, Mistake, inspect};
+use ichor_image::inspect::{BootMedia, ConfigVolume, MediaProblem, inspect};
 use ichor_image::media::{Volume, fat};
-use ichor_image::oci::Memory;
+use ichor_image::oci::MemoryStore;
 use ichor_talos::meta;
 use ichor_talos::meta::Value;
 use ichor_talos::schematic::Schematic;
@@ -14,26 +14,26 @@ use ichor_talos::schematic::Schematic;
 use crate::inspect::disk;
 use crate::inspect::images::{WORKER, inspected, machine, of_image};
 
-fn folder(files: &[(&str, &str)]) -> Media {
+fn folder(files: &[(&str, &str)]) -> BootMedia {
     let files = files.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec()));
-    Media::of_folder(Carrier::folder(files.collect()))
+    BootMedia::of_folder(ConfigVolume::folder(files.collect()))
 }
 
-fn tripped(media: &Media) -> Vec<&'static str> {
+fn tripped(media: &BootMedia) -> Vec<&'static str> {
     inspected(media).mistakes.iter().map(|mistake| mistake.rule.id).collect()
 }
 
-fn line(text: &str) -> Media {
-    Media::of_command_line(text)
+fn line(text: &str) -> BootMedia {
+    BootMedia::of_command_line(text)
 }
 
-fn schematic(text: &str) -> Media {
-    Media::of_schematic(&Schematic::read(text).unwrap(), &machine("v1.13.9").talos).unwrap()
+fn schematic(text: &str) -> BootMedia {
+    BootMedia::of_schematic(&Schematic::read(text).unwrap(), &machine("v1.13.9").talos).unwrap()
 }
 
 /// Media, and all the rules that they trip.
-fn cases() -> Vec<(Media, Vec<&'static str>)> {
-    let image = |image: &Vec<u8>| Media::of_image(image, &mut Memory::default()).unwrap();
+fn cases() -> Vec<(BootMedia, Vec<&'static str>)> {
+    let image = |image: &Vec<u8>| BootMedia::of_image(image, &mut MemoryStore::default()).unwrap();
     let config = ("user-data", WORKER);
     let network = (
         "network-config",
@@ -51,7 +51,7 @@ fn cases() -> Vec<(Media, Vec<&'static str>)> {
     let replaced = "customization: {extraKernelArgs: [talos.platform=nocloud], embeddedMachineConfiguration: \"apiVersion: v1alpha1\\nkind: \
                     HostnameConfig\\nauto: 'off'\\nhostname: a\\n\"}";
     let mut replaced = schematic(replaced);
-    replaced.carriers.push(Carrier::folder([("user-data".to_owned(), dummy_with_dhcp())].into()));
+    replaced.carriers.push(ConfigVolume::folder([("user-data".to_owned(), dummy_with_dhcp())].into()));
     vec![
         (image(&disk::stick("seed", &[config])), vec!["media-label"]),
         (image(&disk::short_stick("cidata", &[config])), vec!["media-small"]),
@@ -82,14 +82,14 @@ fn dummy_with_dhcp() -> Vec<u8> {
 }
 
 /// A mistake as `mistakes.txt` has it; `UPDATE_GOLDEN=1` rewrites that file.
-fn described(mistake: &Mistake) -> String {
-    let Mistake { rule, issue } = mistake;
+fn described(mistake: &MediaProblem) -> String {
+    let MediaProblem { rule, issue } = mistake;
     let help = issue.help.as_deref().unwrap_or_default();
     format!("{}[{}]\n  {}\n  fix: {help}\n\n", issue.severity, rule.id, issue.message)
 }
 
 #[test]
-fn every_rule_is_tripped_by_something_and_by_nothing_else() {
+fn every_rule_has_media_that_trip_only_it() {
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     let mut text = String::new();
     for (media, want) in cases() {
@@ -103,7 +103,7 @@ fn every_rule_is_tripped_by_something_and_by_nothing_else() {
     }
     let talos = machine("v1.11.5");
     let schematic = Schematic::read("customization: {embeddedMachineConfiguration: 'a: b'}").unwrap();
-    let media = Media::of_schematic(&schematic, &talos.talos).unwrap();
+    let media = BootMedia::of_schematic(&schematic, &talos.talos).unwrap();
     let early = inspect(&media, &talos).unwrap().mistakes;
     text.extend(early.iter().map(described));
     assert_eq!(early.iter().map(|mistake| mistake.rule.id).collect::<Vec<_>>(), ["media-embedded-unread"]);
@@ -119,7 +119,7 @@ fn every_rule_is_tripped_by_something_and_by_nothing_else() {
 }
 
 #[test]
-fn media_without_mistakes_trip_nothing() {
+fn media_without_problems_trip_no_rule() {
     let good = [
         ("user-data", WORKER),
         ("meta-data", "local-hostname: a\n"),
@@ -135,9 +135,9 @@ fn media_without_mistakes_trip_nothing() {
 }
 
 #[test]
-fn what_talos_looks_for_is_not_in_an_empty_volume() {
+fn an_empty_volume_is_not_boot_media() {
     let empty = fat::write(&Volume::new("cidata", vec![]).unwrap());
-    let media = Media::of_image(&empty, &mut Memory::default()).unwrap();
+    let media = BootMedia::of_image(&empty, &mut MemoryStore::default()).unwrap();
 
     let error = inspect(&media, &machine("v1.13.9")).unwrap_err();
 

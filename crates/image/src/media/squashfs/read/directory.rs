@@ -1,8 +1,8 @@
 //! Listings of folders.
 
 use super::Squashfs;
-use super::inode::{Node, Place};
-use crate::media::image::{ReadError, low16, low32};
+use super::inode::{DataLocation, SquashfsNode};
+use crate::media::image::{ImageError, low16, low32};
 
 /// What a listing counts for `.` and `..`, which are not in it.
 const LISTED_ANYWAY: u32 = 3;
@@ -16,18 +16,18 @@ const LONGEST_NAME: usize = 256;
 
 impl Squashfs<'_> {
     /// The names in a folder, and what each leads to.
-    pub(super) fn names(&self, folder: &Node) -> Result<Vec<(String, u64)>, ReadError> {
-        let Place::Listing { block, offset, length } = folder.place else { return Ok(Vec::new()) };
+    pub(super) fn names(&self, folder: &SquashfsNode) -> Result<Vec<(String, u64)>, ImageError> {
+        let DataLocation::Listing { block, offset, length } = folder.place else { return Ok(Vec::new()) };
         let mut left = length.saturating_sub(LISTED_ANYWAY);
         if left > LONGEST {
-            return Err(ReadError::Broken("listing of a folder"));
+            return Err(ImageError::Broken("folder listing"));
         }
         let mut cursor = self.cursor(self.superblock.directory_table, block.into(), offset)?;
         let mut take = |length: usize| {
             left = left
                 .checked_sub(u32::try_from(length).expect("little"))
-                .ok_or(ReadError::Broken("listing of a folder"))?;
-            Ok::<_, ReadError>((cursor.read(length)?, left))
+                .ok_or(ImageError::Broken("folder listing"))?;
+            Ok::<_, ImageError>((cursor.read(length)?, left))
         };
         let mut names = Vec::new();
         let mut rest = length.saturating_sub(LISTED_ANYWAY);
@@ -35,13 +35,13 @@ impl Squashfs<'_> {
             let (head, _) = take(12)?;
             let (more, block) = (low32(&head, 0), u64::from(low32(&head, 4)));
             if more >= LONGEST_RUN {
-                return Err(ReadError::Broken("listing of a folder"));
+                return Err(ImageError::Broken("folder listing"));
             }
             for _ in 0..=more {
                 let (entry, _) = take(8)?;
                 let length = usize::from(low16(&entry, 6)) + 1;
                 if length > LONGEST_NAME {
-                    return Err(ReadError::Broken("name"));
+                    return Err(ImageError::Broken("name"));
                 }
                 let (bytes, left) = take(length)?;
                 names.push((name(&bytes)?, block << 16 | u64::from(low16(&entry, 0))));
@@ -53,8 +53,8 @@ impl Squashfs<'_> {
 }
 
 /// A name that leads nowhere else.
-fn name(bytes: &[u8]) -> Result<String, ReadError> {
+fn name(bytes: &[u8]) -> Result<String, ImageError> {
     let name = String::from_utf8_lossy(bytes).into_owned();
     let leads_away = ["", ".", ".."].contains(&name.as_str()) || name.contains(['/', '\0']);
-    if leads_away { Err(ReadError::Broken("name")) } else { Ok(name) }
+    if leads_away { Err(ImageError::Broken("name")) } else { Ok(name) }
 }

@@ -5,31 +5,36 @@ use std::rc::Rc;
 
 use super::super::{METADATA, NONE, PLAIN_DATA};
 use super::Squashfs;
-use super::inode::{Kind, Node, Place};
-use crate::media::image::{ReadError, low32, low64, piece};
+use super::inode::{DataLocation, NodeKind, SquashfsNode};
+use crate::media::image::{ImageError, low32, low64, piece};
 
 /// The length of an entry in the list of shared blocks.
 const ENTRY: u64 = 16;
 
 /// A block that several files share, with its number.
-pub(super) struct Shared(u32, Rc<Vec<u8>>);
+pub(super) struct FragmentBlock(u32, Rc<Vec<u8>>);
 
 impl Squashfs<'_> {
     /// What a file holds, if it has at most `longest` bytes.
-    pub fn read(&self, file: &Node, longest: u64) -> Result<Vec<u8>, ReadError> {
+    pub fn read(&self, file: &SquashfsNode, longest: u64) -> Result<Vec<u8>, ImageError> {
         let mut bytes = Vec::new();
         self.copy(file, longest, &mut bytes)?;
         Ok(bytes)
     }
 
     /// Writes what a file holds, block by block, if it has at most `longest` bytes.
-    pub(crate) fn copy(&self, file: &Node, longest: u64, out: &mut dyn Write) -> Result<(), ReadError> {
-        let Place::Data { mut start, lengths, fragment, offset } = file.place else {
-            return Err(ReadError::Broken("place of a file"));
+    pub(crate) fn copy(
+        &self,
+        file: &SquashfsNode,
+        longest: u64,
+        out: &mut dyn Write,
+    ) -> Result<(), ImageError> {
+        let DataLocation::Data { mut start, lengths, fragment, offset } = file.place else {
+            return Err(ImageError::Broken("file position"));
         };
         if file.length > longest {
             let name = format!("inode {}", file.number);
-            return Err(ReadError::Long { name, length: file.length, longest });
+            return Err(ImageError::Long { name, length: file.length, longest });
         }
         let block_size = self.superblock.block_size() as u64;
         let mut left = file.length;
@@ -39,9 +44,9 @@ impl Squashfs<'_> {
             let stored = low32(&lengths.read(4)?, 0);
             let block = if stored == 0 { vec![0; want] } else { self.data(start, stored)? };
             if block.len() != want {
-                return Err(ReadError::Broken("block of a file"));
+                return Err(ImageError::Broken("file block"));
             }
-            out.write_all(&block).map_err(ReadError::Read)?;
+            out.write_all(&block).map_err(ImageError::Read)?;
             start = start.saturating_add(u64::from(stored & !PLAIN_DATA));
             left -= want as u64;
         }
@@ -49,17 +54,17 @@ impl Squashfs<'_> {
             let block = self.shared(fragment)?;
             let tail =
                 (block.get(offset as usize..)).and_then(|rest| rest.get(..usize::try_from(left).ok()?));
-            let tail = tail.ok_or(ReadError::Broken("place of a file"))?;
-            out.write_all(tail).map_err(ReadError::Read)?;
+            let tail = tail.ok_or(ImageError::Broken("file position"))?;
+            out.write_all(tail).map_err(ImageError::Read)?;
         }
         Ok(())
     }
 
     /// A block of data, whose length says whether it is compressed.
-    fn data(&self, start: u64, stored: u32) -> Result<Vec<u8>, ReadError> {
+    fn data(&self, start: u64, stored: u32) -> Result<Vec<u8>, ImageError> {
         let length = (stored & !PLAIN_DATA) as usize;
         if length > self.superblock.block_size() {
-            return Err(ReadError::Broken("block of a file"));
+            return Err(ImageError::Broken("file block"));
         }
         let bytes = piece(self.image, start, length, "files")?;
         if stored & PLAIN_DATA != 0 {
@@ -68,29 +73,29 @@ impl Squashfs<'_> {
         self.compressor.unpack(&bytes, self.superblock.block_size())
     }
 
-    fn shared(&self, number: u32) -> Result<Rc<Vec<u8>>, ReadError> {
-        if let Some(Shared(known, block)) = &*self.shared.borrow()
+    fn shared(&self, number: u32) -> Result<Rc<Vec<u8>>, ImageError> {
+        if let Some(FragmentBlock(known, block)) = &*self.shared.borrow()
             && *known == number
         {
             return Ok(block.clone());
         }
         if number >= self.superblock.fragments {
-            return Err(ReadError::Broken("number of a shared block"));
+            return Err(ImageError::Broken("fragment number"));
         }
         let at = u64::from(number) * ENTRY;
         let index = self.superblock.fragment_table.checked_add(at / METADATA as u64 * 8);
-        let index = piece(self.image, index.ok_or(ReadError::Short("list of blocks"))?, 8, "list of blocks")?;
+        let index = piece(self.image, index.ok_or(ImageError::Short("block list"))?, 8, "block list")?;
         let offset = u16::try_from(at % METADATA as u64).expect("in a block");
         let entry = self.cursor(0, low64(&index, 0), offset)?.read(16)?;
         let block = Rc::new(self.data(low64(&entry, 0), low32(&entry, 8))?);
-        *self.shared.borrow_mut() = Some(Shared(number, block.clone()));
+        *self.shared.borrow_mut() = Some(FragmentBlock(number, block.clone()));
         Ok(block)
     }
 }
 
-impl Node {
+impl SquashfsNode {
     /// Whether it is a file.
     pub fn is_file(&self) -> bool {
-        self.kind == Kind::File
+        self.kind == NodeKind::File
     }
 }

@@ -2,8 +2,8 @@
 
 use super::super::{EXTENDED, FILE, FOLDER, LINK};
 use super::Squashfs;
-use super::metadata::Cursor;
-use crate::media::image::{ReadError, low16, low32, low64};
+use super::metadata::MetadataCursor;
+use crate::media::image::{ImageError, low16, low32, low64};
 
 /// What is common to all of them.
 const HEAD: usize = 16;
@@ -13,21 +13,21 @@ const LONGEST_LINK: u32 = 4096;
 
 /// Something in a file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
+pub struct SquashfsNode {
     /// What it is.
-    pub kind: Kind,
+    pub kind: NodeKind,
     /// Its permissions.
     pub mode: u32,
     /// How many bytes a file has; nothing for the others.
     pub length: u64,
     /// The number of the inode.
     pub(super) number: u32,
-    pub(super) place: Place,
+    pub(super) place: DataLocation,
 }
 
 /// What lies at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum NodeKind {
     /// A folder.
     Folder,
     /// A file.
@@ -40,7 +40,7 @@ pub enum Kind {
 
 /// Where its bytes are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum DataLocation {
     Nowhere,
     /// A listing in the table of folders.
     Listing {
@@ -59,47 +59,51 @@ pub(super) enum Place {
 
 impl Squashfs<'_> {
     /// What a reference leads to.
-    pub(super) fn node(&self, reference: u64) -> Result<Node, ReadError> {
+    pub(super) fn node(&self, reference: u64) -> Result<SquashfsNode, ImageError> {
         let offset = u16::try_from(reference & 0xffff).expect("sixteen bits");
         let table = self.superblock.inode_table;
         if reference >> 16 >= self.superblock.directory_table - table {
-            return Err(ReadError::Broken("place of an inode"));
+            return Err(ImageError::Broken("inode position"));
         }
         let mut cursor = self.cursor(table, reference >> 16, offset)?;
         let head = cursor.read(HEAD)?;
         let node = |kind, length, place| {
             let (mode, number) = (u32::from(low16(&head, 2)) & 0o7777, low32(&head, 12));
-            Node { kind, mode, length, number, place }
+            SquashfsNode { kind, mode, length, number, place }
         };
         let number = low16(&head, 0);
         let (kind, is_extended) = if number > EXTENDED { (number - EXTENDED, true) } else { (number, false) };
         match kind {
-            FOLDER => Ok(node(Kind::Folder, 0, folder(&mut cursor, is_extended)?)),
+            FOLDER => Ok(node(NodeKind::Folder, 0, folder(&mut cursor, is_extended)?)),
             FILE => {
                 let (length, place) = file(&mut cursor, is_extended)?;
-                Ok(node(Kind::File, length, place))
+                Ok(node(NodeKind::File, length, place))
             }
-            LINK => Ok(node(Kind::Link(link(&mut cursor)?), 0, Place::Nowhere)),
-            4 => Ok(node(Kind::Special("block device"), 0, Place::Nowhere)),
-            5 => Ok(node(Kind::Special("character device"), 0, Place::Nowhere)),
-            6 => Ok(node(Kind::Special("pipe"), 0, Place::Nowhere)),
-            7 => Ok(node(Kind::Special("socket"), 0, Place::Nowhere)),
-            _ => Err(ReadError::Broken("inode")),
+            LINK => Ok(node(NodeKind::Link(link(&mut cursor)?), 0, DataLocation::Nowhere)),
+            4 => Ok(node(NodeKind::Special("block device"), 0, DataLocation::Nowhere)),
+            5 => Ok(node(NodeKind::Special("character device"), 0, DataLocation::Nowhere)),
+            6 => Ok(node(NodeKind::Special("pipe"), 0, DataLocation::Nowhere)),
+            7 => Ok(node(NodeKind::Special("socket"), 0, DataLocation::Nowhere)),
+            _ => Err(ImageError::Broken("inode")),
         }
     }
 }
 
-fn folder(cursor: &mut Cursor<'_, '_>, is_extended: bool) -> Result<Place, ReadError> {
+fn folder(cursor: &mut MetadataCursor<'_, '_>, is_extended: bool) -> Result<DataLocation, ImageError> {
     Ok(if is_extended {
         let bytes = cursor.read(24)?;
-        Place::Listing { block: low32(&bytes, 8), offset: low16(&bytes, 18), length: low32(&bytes, 4) }
+        DataLocation::Listing { block: low32(&bytes, 8), offset: low16(&bytes, 18), length: low32(&bytes, 4) }
     } else {
         let bytes = cursor.read(16)?;
-        Place::Listing { block: low32(&bytes, 0), offset: low16(&bytes, 10), length: low16(&bytes, 8).into() }
+        DataLocation::Listing {
+            block: low32(&bytes, 0),
+            offset: low16(&bytes, 10),
+            length: low16(&bytes, 8).into(),
+        }
     })
 }
 
-fn file(cursor: &mut Cursor<'_, '_>, is_extended: bool) -> Result<(u64, Place), ReadError> {
+fn file(cursor: &mut MetadataCursor<'_, '_>, is_extended: bool) -> Result<(u64, DataLocation), ImageError> {
     let (start, length, fragment, offset) = if is_extended {
         let bytes = cursor.read(40)?;
         (low64(&bytes, 0), low64(&bytes, 8), low32(&bytes, 28), low32(&bytes, 32))
@@ -107,13 +111,13 @@ fn file(cursor: &mut Cursor<'_, '_>, is_extended: bool) -> Result<(u64, Place), 
         let bytes = cursor.read(16)?;
         (low32(&bytes, 0).into(), low32(&bytes, 12).into(), low32(&bytes, 4), low32(&bytes, 8))
     };
-    Ok((length, Place::Data { start, lengths: cursor.place(), fragment, offset }))
+    Ok((length, DataLocation::Data { start, lengths: cursor.place(), fragment, offset }))
 }
 
-fn link(cursor: &mut Cursor<'_, '_>) -> Result<String, ReadError> {
+fn link(cursor: &mut MetadataCursor<'_, '_>) -> Result<String, ImageError> {
     let length = low32(&cursor.read(8)?, 4);
     if length > LONGEST_LINK {
-        return Err(ReadError::Broken("link"));
+        return Err(ImageError::Broken("link"));
     }
     Ok(String::from_utf8_lossy(&cursor.read(length as usize)?).into_owned())
 }

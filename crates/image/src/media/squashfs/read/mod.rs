@@ -8,25 +8,25 @@ mod walk;
 
 use std::cell::RefCell;
 
-use self::file::Shared;
-pub use self::inode::{Kind, Node};
-use self::metadata::Blocks;
-use super::press::Compressor;
+use self::file::FragmentBlock;
+pub use self::inode::{NodeKind, SquashfsNode};
+use self::metadata::MetadataCache;
+use super::compressor::Compressor;
 use super::superblock::Superblock;
-use crate::media::image::{Image, ReadError};
+use crate::media::image::{Image, ImageError};
 
 /// A file system, of which no more is read than is asked for.
 pub struct Squashfs<'i> {
     image: &'i dyn Image,
     superblock: Superblock,
     compressor: Compressor,
-    blocks: RefCell<Blocks>,
-    shared: RefCell<Option<Shared>>,
+    blocks: RefCell<MetadataCache>,
+    shared: RefCell<Option<FragmentBlock>>,
 }
 
 impl<'i> Squashfs<'i> {
     /// Reads what a file system is.
-    pub fn open(image: &'i dyn Image) -> Result<Self, ReadError> {
+    pub fn open(image: &'i dyn Image) -> Result<Self, ImageError> {
         let superblock = Superblock::read(image)?;
         let compressor = Compressor::of(superblock.compressor)?;
         Ok(Self { image, superblock, compressor, blocks: RefCell::default(), shared: RefCell::default() })
@@ -38,15 +38,15 @@ impl<'i> Squashfs<'i> {
     }
 
     /// The top.
-    pub fn top(&self) -> Result<Node, ReadError> {
+    pub fn top(&self) -> Result<SquashfsNode, ImageError> {
         self.node(self.superblock.root)
     }
 
     /// What lies at a path. Links are not followed: a path that leads through one leads nowhere.
-    pub fn find(&self, path: &str) -> Result<Option<Node>, ReadError> {
+    pub fn find(&self, path: &str) -> Result<Option<SquashfsNode>, ImageError> {
         let mut node = self.top()?;
         for name in path.split('/').filter(|name| !name.is_empty()) {
-            if node.kind != Kind::Folder {
+            if node.kind != NodeKind::Folder {
                 return Ok(None);
             }
             let names = self.names(&node)?;
@@ -59,7 +59,7 @@ impl<'i> Squashfs<'i> {
     }
 
     /// What is in a folder, by name and in the order it stands there; nothing where it is something else.
-    pub fn list(&self, folder: &Node) -> Result<Vec<(String, Node)>, ReadError> {
+    pub fn list(&self, folder: &SquashfsNode) -> Result<Vec<(String, SquashfsNode)>, ImageError> {
         let named = |(name, reference)| Ok((name, self.node(reference)?));
         self.names(folder)?.into_iter().map(named).collect()
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::Squashfs;
-use super::inode::{Kind, Node};
-use crate::media::image::ReadError;
+use super::inode::{NodeKind, SquashfsNode};
+use crate::media::image::ImageError;
 
 /// How much is looked at. Talos' root file system has some thousand entries.
 const MOST: usize = 1 << 18;
@@ -13,7 +13,7 @@ const MOST: usize = 1 << 18;
 const LONGEST: usize = 4096;
 
 /// A folder, and what is still to be shown of it, the last first.
-struct Level {
+struct WalkLevel {
     path: String,
     ahead: Vec<(String, u64)>,
 }
@@ -22,9 +22,9 @@ impl Squashfs<'_> {
     /// Shows everything below a folder with its path in there: a folder before what is in it, and names in the order they stand there.
     pub fn walk(
         &self,
-        folder: &Node,
-        show: &mut dyn FnMut(&str, &Node) -> Result<(), ReadError>,
-    ) -> Result<(), ReadError> {
+        folder: &SquashfsNode,
+        show: &mut dyn FnMut(&str, &SquashfsNode) -> Result<(), ImageError>,
+    ) -> Result<(), ImageError> {
         let mut seen = BTreeSet::new();
         let mut count = 0;
         let mut levels = vec![self.level(String::new(), folder, &mut count)?];
@@ -36,10 +36,10 @@ impl Squashfs<'_> {
             let path = if level.path.is_empty() { name } else { format!("{}/{name}", level.path) };
             let node = self.node(reference)?;
             show(&path, &node)?;
-            if node.kind == Kind::Folder {
+            if node.kind == NodeKind::Folder {
                 // A folder is in one other, or it goes on for ever.
                 if !seen.insert(reference) || path.len() > LONGEST {
-                    return Err(ReadError::Broken("tree of folders"));
+                    return Err(ImageError::Broken("folder tree"));
                 }
                 levels.push(self.level(path, &node, &mut count)?);
             }
@@ -47,13 +47,13 @@ impl Squashfs<'_> {
         Ok(())
     }
 
-    fn level(&self, path: String, folder: &Node, count: &mut usize) -> Result<Level, ReadError> {
+    fn level(&self, path: String, folder: &SquashfsNode, count: &mut usize) -> Result<WalkLevel, ImageError> {
         let mut ahead = self.names(folder)?;
         *count += ahead.len();
         if *count > MOST {
-            return Err(ReadError::Broken("tree of folders"));
+            return Err(ImageError::Broken("folder tree"));
         }
         ahead.reverse();
-        Ok(Level { path, ahead })
+        Ok(WalkLevel { path, ahead })
     }
 }

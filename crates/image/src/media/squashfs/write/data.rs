@@ -5,19 +5,19 @@ use std::io::{self, Read, Write};
 
 use sha2::{Digest, Sha256};
 
-use super::super::press::Press;
+use super::super::compressor::CompressBlocks;
 use super::super::{NONE, PLAIN_DATA};
-use super::tree::{Node, Tree};
-use super::{BLOCK, WriteError};
+use super::tree::{SquashfsTree, TreeNode};
+use super::{BLOCK, SquashfsWriteError};
 use crate::media::Content;
-use crate::oci::Kind;
+use crate::oci::EntryKind;
 
 /// How many blocks are pressed at once: 16 MiB, and as much again when they are pressed.
 const BATCH: usize = 128;
 
 /// Where everything that files hold was written.
-pub(super) struct Data {
-    places: Vec<Place>,
+pub(super) struct DataBlocks {
+    places: Vec<FileLocation>,
     /// For each file of the tree the number of its place.
     files: BTreeMap<usize, usize>,
     pub(crate) fragments: Vec<(u64, u32)>,
@@ -27,7 +27,7 @@ pub(super) struct Data {
 
 /// Where a file is. Files that hold the same are in the same place.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct FileLocation {
     /// The first of its blocks.
     pub start: u64,
     /// How long each block is.
@@ -36,15 +36,15 @@ pub(super) struct Place {
     pub(crate) fragment: Option<(u32, u32)>,
 }
 
-impl Data {
+impl DataBlocks {
     /// Writes what the files of a tree hold from a place on.
     pub(super) fn write(
-        tree: &Tree<'_>,
+        tree: &SquashfsTree<'_>,
         out: &mut impl Write,
         at: u64,
-        press: Press<'_>,
-    ) -> Result<Self, WriteError> {
-        let mut writer = Writer {
+        press: CompressBlocks<'_>,
+    ) -> Result<Self, SquashfsWriteError> {
+        let mut writer = DataWriter {
             out,
             press,
             batch: Vec::new(),
@@ -56,7 +56,7 @@ impl Data {
         let twins = lengths_of_several(tree);
         let mut known: BTreeMap<[u8; 32], usize> = BTreeMap::new();
         for (nth, node) in tree.nodes.iter().enumerate() {
-            let Kind::File(content) = &node.kind else { continue };
+            let EntryKind::File(content) = &node.kind else { continue };
             let may_be_known = twins.contains(&content.len());
             let sum = may_be_known.then(|| sum(node, content)).transpose()?;
             let place = match sum.and_then(|sum| known.get(&sum).copied()) {
@@ -72,7 +72,7 @@ impl Data {
     }
 
     /// Where the file with this number in the tree is.
-    pub(super) fn place(&self, file: usize) -> &Place {
+    pub(super) fn place(&self, file: usize) -> &FileLocation {
         &self.places[self.files[&file]]
     }
 
@@ -86,10 +86,10 @@ impl Data {
 }
 
 /// Lengths that more than one file has. What is empty needs no place.
-fn lengths_of_several(tree: &Tree<'_>) -> BTreeSet<u64> {
+fn lengths_of_several(tree: &SquashfsTree<'_>) -> BTreeSet<u64> {
     let (mut once, mut several) = (BTreeSet::new(), BTreeSet::new());
     for node in &tree.nodes {
-        if let Kind::File(content) = &node.kind
+        if let EntryKind::File(content) = &node.kind
             && !content.is_empty()
             && !once.insert(content.len())
         {
@@ -99,35 +99,35 @@ fn lengths_of_several(tree: &Tree<'_>) -> BTreeSet<u64> {
     several
 }
 
-fn sum(node: &Node<'_>, content: &Content) -> Result<[u8; 32], WriteError> {
+fn sum(node: &TreeNode<'_>, content: &Content) -> Result<[u8; 32], SquashfsWriteError> {
     let mut sum = Sha256::new();
     let copied = io::copy(&mut content.reader(), &mut sum);
-    copied.map_err(|source| WriteError::Read { path: node.path.to_owned(), source })?;
+    copied.map_err(|source| SquashfsWriteError::Read { path: node.path.to_owned(), source })?;
     Ok(sum.finalize().into())
 }
 
 /// Whose a block is.
-enum Owner {
+enum BlockOwner {
     File(usize),
     Shared,
 }
 
-struct Writer<'w, W> {
+struct DataWriter<'w, W> {
     out: &'w mut W,
-    press: Press<'w>,
+    press: CompressBlocks<'w>,
     batch: Vec<Vec<u8>>,
-    owners: Vec<Owner>,
+    owners: Vec<BlockOwner>,
     /// The shared block that is not full yet, and how many are.
     shared: Vec<u8>,
     shared_closed: u32,
-    data: Data,
+    data: DataBlocks,
 }
 
-impl<W: Write> Writer<'_, W> {
+impl<W: Write> DataWriter<'_, W> {
     /// Takes the bytes of a file, and says which place it will have.
-    fn add(&mut self, node: &Node<'_>, content: &Content) -> Result<usize, WriteError> {
+    fn add(&mut self, node: &TreeNode<'_>, content: &Content) -> Result<usize, SquashfsWriteError> {
         let place = self.data.places.len();
-        self.data.places.push(Place::default());
+        self.data.places.push(FileLocation::default());
         let mut reader = content.reader();
         let mut left = content.len();
         let is_short = left < BLOCK as u64;
@@ -135,19 +135,19 @@ impl<W: Write> Writer<'_, W> {
             let length = usize::try_from(left).map_or(BLOCK, |left| left.min(BLOCK));
             let mut block = vec![0; length];
             let read = reader.read_exact(&mut block);
-            read.map_err(|source| WriteError::Read { path: node.path.to_owned(), source })?;
+            read.map_err(|source| SquashfsWriteError::Read { path: node.path.to_owned(), source })?;
             left -= length as u64;
             if is_short {
                 self.share(place, &block)?;
             } else {
-                self.push(block, Owner::File(place))?;
+                self.push(block, BlockOwner::File(place))?;
             }
         }
         Ok(place)
     }
 
     /// Puts a short file into a block with others.
-    fn share(&mut self, place: usize, bytes: &[u8]) -> Result<(), WriteError> {
+    fn share(&mut self, place: usize, bytes: &[u8]) -> Result<(), SquashfsWriteError> {
         if self.shared.len() + bytes.len() > BLOCK {
             self.close_shared()?;
         }
@@ -157,21 +157,21 @@ impl<W: Write> Writer<'_, W> {
         Ok(())
     }
 
-    fn close_shared(&mut self) -> Result<(), WriteError> {
+    fn close_shared(&mut self) -> Result<(), SquashfsWriteError> {
         let block = std::mem::take(&mut self.shared);
         self.shared_closed =
-            self.shared_closed.checked_add(1).filter(|n| *n < NONE).ok_or(WriteError::Large)?;
-        self.push(block, Owner::Shared)
+            self.shared_closed.checked_add(1).filter(|n| *n < NONE).ok_or(SquashfsWriteError::Large)?;
+        self.push(block, BlockOwner::Shared)
     }
 
-    fn push(&mut self, block: Vec<u8>, owner: Owner) -> Result<(), WriteError> {
+    fn push(&mut self, block: Vec<u8>, owner: BlockOwner) -> Result<(), SquashfsWriteError> {
         self.batch.push(block);
         self.owners.push(owner);
         if self.batch.len() == BATCH { self.flush() } else { Ok(()) }
     }
 
     /// Presses and writes what has come together.
-    fn flush(&mut self) -> Result<(), WriteError> {
+    fn flush(&mut self) -> Result<(), SquashfsWriteError> {
         let pressed = (self.press)(&self.batch)?;
         if pressed.len() != self.batch.len() {
             return Err(io::Error::other("not every block was pressed").into());
@@ -184,8 +184,8 @@ impl<W: Write> Writer<'_, W> {
             self.data.end += bytes.len() as u64;
             let length = u32::try_from(bytes.len()).expect("at most a block") | flag;
             match owner {
-                Owner::Shared => self.data.fragments.push((start, length)),
-                Owner::File(nth) => {
+                BlockOwner::Shared => self.data.fragments.push((start, length)),
+                BlockOwner::File(nth) => {
                     let place = &mut self.data.places[nth];
                     if place.blocks.is_empty() {
                         place.start = start;
@@ -197,7 +197,7 @@ impl<W: Write> Writer<'_, W> {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Data, WriteError> {
+    fn finish(mut self) -> Result<DataBlocks, SquashfsWriteError> {
         if !self.shared.is_empty() {
             self.close_shared()?;
         }

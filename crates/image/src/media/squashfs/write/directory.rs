@@ -1,15 +1,15 @@
 //! The listing of a folder: runs of entries whose inodes are near each other.
 
 use super::super::{FILE, FOLDER, LINK};
-use super::metadata::Position;
-use super::tree::Node;
-use crate::oci::Kind;
+use super::metadata::MetadataPosition;
+use super::tree::TreeNode;
+use crate::oci::EntryKind;
 
 /// How many entries one run may have.
 const LONGEST_RUN: usize = 256;
 
 /// The listing of what is in a folder; the number of the first inode is `first`, and `positions` say where they are.
-pub(super) fn listing(nodes: &[Node<'_>], positions: &[Position], first: u32) -> Vec<u8> {
+pub(super) fn listing(nodes: &[TreeNode<'_>], positions: &[MetadataPosition], first: u32) -> Vec<u8> {
     let mut listing = Vec::new();
     let mut nth = 0;
     while nth < nodes.len() {
@@ -36,10 +36,10 @@ pub(super) fn listing(nodes: &[Node<'_>], positions: &[Position], first: u32) ->
 }
 
 /// The number of a kind. Special files are refused before.
-pub(super) fn kind(kind: &Kind) -> u16 {
+pub(super) fn kind(kind: &EntryKind) -> u16 {
     match kind {
-        Kind::Folder => FOLDER,
-        Kind::File(_) | Kind::Special(_) => FILE,
-        Kind::Link(_) => LINK,
+        EntryKind::Folder => FOLDER,
+        EntryKind::File(_) | EntryKind::Special(_) => FILE,
+        EntryKind::Link(_) => LINK,
     }
 }

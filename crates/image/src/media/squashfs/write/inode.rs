@@ -1,40 +1,45 @@
 //! Inodes: one for each file, folder and link, numbered as they stand in the tree.
 
 use super::super::{EXTENDED, NONE};
-use super::WriteError;
-use super::data::{Data, Place};
+use super::SquashfsWriteError;
+use super::data::{DataBlocks, FileLocation};
 use super::directory::{kind, listing};
-use super::metadata::{Metadata, Position};
-use super::tree::{Node, Tree};
-use super::xattr::Attributes;
-use crate::oci::Kind;
+use super::metadata::{MetadataPosition, MetadataWriter};
+use super::tree::{SquashfsTree, TreeNode};
+use super::xattr::XattrTable;
+use crate::oci::EntryKind;
 
 /// What a listing counts for `.` and `..`, which are not in it.
 const LISTED_ANYWAY: usize = 3;
 
 /// The tables of inodes and of folders, and where the inode of the top is.
-pub(super) struct Inodes {
+pub(super) struct InodeTables {
     pub table: Vec<u8>,
     pub(crate) directories: Vec<u8>,
     pub root: u64,
 }
 
-impl Inodes {
+impl InodeTables {
     /// Describes a tree. What is in a folder comes before the folder, which says where it is.
-    pub(super) fn of(tree: &Tree<'_>, data: &Data, attributes: &Attributes<'_>) -> Result<Self, WriteError> {
-        let (mut inodes, mut directories) = (Metadata::new()?, Metadata::new()?);
-        let mut positions = vec![Position { block: 0, offset: 0 }; tree.nodes.len()];
+    pub(super) fn of(
+        tree: &SquashfsTree<'_>,
+        data: &DataBlocks,
+        attributes: &XattrTable<'_>,
+    ) -> Result<Self, SquashfsWriteError> {
+        let (mut inodes, mut directories) = (MetadataWriter::new()?, MetadataWriter::new()?);
+        let mut positions = vec![MetadataPosition { block: 0, offset: 0 }; tree.nodes.len()];
         for (nth, node) in tree.nodes.iter().enumerate().rev() {
-            let inode = Inode { node, number: number(nth)?, attributes };
+            let inode = InodeEncoder { node, number: number(nth)?, attributes };
             let bytes = match node.kind {
-                Kind::File(content) => inode.file(content.len(), data.place(nth)),
-                Kind::Link(target) => inode.link(target)?,
-                Kind::Folder | Kind::Special(_) => {
+                EntryKind::File(content) => inode.file(content.len(), data.place(nth)),
+                EntryKind::Link(target) => inode.link(target)?,
+                EntryKind::Folder | EntryKind::Special(_) => {
                     let (inside, first) = (node.children.clone(), number(node.children.start)?);
                     let listing = listing(&tree.nodes[inside.clone()], &positions[inside.clone()], first);
                     let at = directories.position()?;
                     directories.push(&listing)?;
-                    let folders = tree.nodes[inside].iter().filter(|node| *node.kind == Kind::Folder).count();
+                    let folders =
+                        tree.nodes[inside].iter().filter(|node| *node.kind == EntryKind::Folder).count();
                     inode.folder(at, listing.len(), folders, number(node.parent)?)?
                 }
             };
@@ -46,17 +51,17 @@ impl Inodes {
     }
 }
 
-fn number(nth: usize) -> Result<u32, WriteError> {
-    u32::try_from(nth + 1).ok().filter(|number| *number < NONE).ok_or(WriteError::Large)
+fn number(nth: usize) -> Result<u32, SquashfsWriteError> {
+    u32::try_from(nth + 1).ok().filter(|number| *number < NONE).ok_or(SquashfsWriteError::Large)
 }
 
-struct Inode<'t> {
-    node: &'t Node<'t>,
+struct InodeEncoder<'t> {
+    node: &'t TreeNode<'t>,
     number: u32,
-    attributes: &'t Attributes<'t>,
+    attributes: &'t XattrTable<'t>,
 }
 
-impl Inode<'_> {
+impl InodeEncoder<'_> {
     /// What every inode begins with. The owner is the first of the list of owners, and so is the group.
     fn head(&self, is_extended: bool) -> Vec<u8> {
         let kind = kind(self.node.kind) + if is_extended { EXTENDED } else { 0 };
@@ -75,20 +80,20 @@ impl Inode<'_> {
         self.node.label.map(|label| self.attributes.number(label))
     }
 
-    fn file(&self, length: u64, place: &Place) -> Vec<u8> {
+    fn file(&self, length: u64, place: &FileLocation) -> Vec<u8> {
         let (fragment, offset) = place.fragment.unwrap_or((NONE, 0));
         let plain = u32::try_from(length).ok().zip(u32::try_from(place.start).ok());
         let mut bytes = match (plain, self.attribute()) {
             (Some((length, start)), None) => {
                 let mut bytes = self.head(false);
-                bytes.extend(words([start, fragment, offset, length]));
+                bytes.extend(le_words([start, fragment, offset, length]));
                 bytes
             }
             (_, attribute) => {
                 let mut bytes = self.head(true);
                 let no_holes = 0;
                 bytes.extend([place.start, length, no_holes].into_iter().flat_map(u64::to_le_bytes));
-                bytes.extend(words([1, fragment, offset, attribute.unwrap_or(NONE)]));
+                bytes.extend(le_words([1, fragment, offset, attribute.unwrap_or(NONE)]));
                 bytes
             }
         };
@@ -96,10 +101,10 @@ impl Inode<'_> {
         bytes
     }
 
-    fn link(&self, target: &str) -> Result<Vec<u8>, WriteError> {
+    fn link(&self, target: &str) -> Result<Vec<u8>, SquashfsWriteError> {
         let attribute = self.attribute();
         let mut bytes = self.head(attribute.is_some());
-        bytes.extend(words([1, u32::try_from(target.len()).map_err(|_| WriteError::Large)?]));
+        bytes.extend(le_words([1, u32::try_from(target.len()).map_err(|_| SquashfsWriteError::Large)?]));
         bytes.extend(target.as_bytes());
         bytes.extend(attribute.into_iter().flat_map(u32::to_le_bytes));
         Ok(bytes)
@@ -107,17 +112,17 @@ impl Inode<'_> {
 
     fn folder(
         &self,
-        at: Position,
+        at: MetadataPosition,
         listing: usize,
         folders: usize,
         parent: u32,
-    ) -> Result<Vec<u8>, WriteError> {
-        let length = u32::try_from(listing + LISTED_ANYWAY).map_err(|_| WriteError::Large)?;
-        let links = u32::try_from(folders + 2).map_err(|_| WriteError::Large)?;
+    ) -> Result<Vec<u8>, SquashfsWriteError> {
+        let length = u32::try_from(listing + LISTED_ANYWAY).map_err(|_| SquashfsWriteError::Large)?;
+        let links = u32::try_from(folders + 2).map_err(|_| SquashfsWriteError::Large)?;
         Ok(match (u16::try_from(length), self.attribute()) {
             (Ok(length), None) => {
                 let mut bytes = self.head(false);
-                bytes.extend(words([at.block, links]));
+                bytes.extend(le_words([at.block, links]));
                 bytes.extend([length, at.offset].into_iter().flat_map(u16::to_le_bytes));
                 bytes.extend(parent.to_le_bytes());
                 bytes
@@ -125,7 +130,7 @@ impl Inode<'_> {
             (_, attribute) => {
                 let mut bytes = self.head(true);
                 let no_index = 0_u16;
-                bytes.extend(words([links, length, at.block, parent]));
+                bytes.extend(le_words([links, length, at.block, parent]));
                 bytes.extend([no_index, at.offset].into_iter().flat_map(u16::to_le_bytes));
                 bytes.extend(attribute.unwrap_or(NONE).to_le_bytes());
                 bytes
@@ -134,6 +139,6 @@ impl Inode<'_> {
     }
 }
 
-fn words<const N: usize>(words: [u32; N]) -> impl Iterator<Item = u8> {
+fn le_words<const N: usize>(words: [u32; N]) -> impl Iterator<Item = u8> {
     words.into_iter().flat_map(u32::to_le_bytes)
 }

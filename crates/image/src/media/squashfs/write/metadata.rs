@@ -2,39 +2,39 @@
 
 use std::io;
 
-use super::super::press::Presser;
+use super::super::compressor::BlockCompressor;
 use super::super::{METADATA, PLAIN_METADATA};
 
 /// A table of metadata.
-pub(super) struct Metadata {
+pub(super) struct MetadataWriter {
     written: Vec<u8>,
     block: Vec<u8>,
-    presser: Presser,
+    presser: BlockCompressor,
 }
 
 /// Where something is in such a table: the start of its block, as it is written, and the place in that block, as it was before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Position {
+pub(super) struct MetadataPosition {
     pub(crate) block: u32,
     pub(crate) offset: u16,
 }
 
-impl Position {
+impl MetadataPosition {
     /// As one number.
     pub(super) fn reference(self) -> u64 {
         u64::from(self.block) << 16 | u64::from(self.offset)
     }
 }
 
-impl Metadata {
+impl MetadataWriter {
     pub(super) fn new() -> io::Result<Self> {
-        Ok(Self { written: Vec::new(), block: Vec::new(), presser: Presser::new()? })
+        Ok(Self { written: Vec::new(), block: Vec::new(), presser: BlockCompressor::new()? })
     }
 
     /// Where the next byte goes.
-    pub(super) fn position(&self) -> io::Result<Position> {
+    pub(super) fn position(&self) -> io::Result<MetadataPosition> {
         let block = u32::try_from(self.written.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
-        Ok(Position { block, offset: u16::try_from(self.block.len()).expect("less than a block") })
+        Ok(MetadataPosition { block, offset: u16::try_from(self.block.len()).expect("less than a block") })
     }
 
     /// Adds bytes.

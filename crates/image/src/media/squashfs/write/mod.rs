@@ -13,14 +13,14 @@ mod xattr;
 
 use std::io::{self, Seek, SeekFrom, Write};
 
-use self::data::Data;
-use self::inode::Inodes;
-use self::tree::Tree;
-use self::xattr::Attributes;
-use super::press::{Compressor, LEVEL, Press};
+use self::data::DataBlocks;
+use self::inode::InodeTables;
+use self::tree::SquashfsTree;
+use self::xattr::XattrTable;
+use super::compressor::{CompressBlocks, Compressor, LEVEL};
 use super::superblock::{self, Superblock};
 use super::{NOWHERE, PLAIN_METADATA};
-use crate::oci::Root;
+use crate::oci::FileTree;
 
 /// The length of a block, as a power of two: 128 KiB, what mksquashfs takes.
 const BLOCK_LOG: u16 = 17;
@@ -36,7 +36,7 @@ const OPTIONS: u16 = 0x400;
 
 /// Why a file system could not be written.
 #[derive(Debug, thiserror::Error)]
-pub enum WriteError {
+pub enum SquashfsWriteError {
     /// Something that no file system of an image may have.
     #[error("`{path}` is a {what}; want files, folders and links")]
     Special {
@@ -46,7 +46,7 @@ pub enum WriteError {
         what: &'static str,
     },
     /// A name that the kernel does not take.
-    #[error("`{path}` has a name of {length} bytes; want 1 to 255")]
+    #[error("the file name of `{path}` has {length} bytes; want 1 to 255")]
     Name {
         /// Where it is.
         path: String,
@@ -54,7 +54,7 @@ pub enum WriteError {
         length: usize,
     },
     /// A link that the kernel does not follow.
-    #[error("`{path}` leads to a path of {length} bytes; want 1 to 4095")]
+    #[error("the link target of `{path}` has {length} bytes; want 1 to 4095")]
     Link {
         /// Where it is.
         path: String,
@@ -81,22 +81,22 @@ pub enum WriteError {
 ///
 /// The permissions of that folder are those of the file system's own. `out` is written from where it stands on.
 pub fn write(
-    root: &Root,
+    root: &FileTree,
     top: &str,
     out: &mut (impl Write + Seek),
-    press: Press<'_>,
-) -> Result<(), WriteError> {
-    let tree = Tree::of(root, top)?;
+    press: CompressBlocks<'_>,
+) -> Result<(), SquashfsWriteError> {
+    let tree = SquashfsTree::of(root, top)?;
     let start = out.stream_position()?;
     let mut head = vec![0; superblock::LENGTH];
     head.extend((PLAIN_METADATA | 4).to_le_bytes());
     head.extend(LEVEL.to_le_bytes());
     out.write_all(&head)?;
 
-    let data = Data::write(&tree, out, head.len() as u64, press)?;
-    let attributes = Attributes::of(&tree);
-    let Inodes { table, directories, root } = Inodes::of(&tree, &data, &attributes)?;
-    let mut tables = Tables { out, at: data.end };
+    let data = DataBlocks::write(&tree, out, head.len() as u64, press)?;
+    let attributes = XattrTable::of(&tree);
+    let InodeTables { table, directories, root } = InodeTables::of(&tree, &data, &attributes)?;
+    let mut tables = TableWriter { out, at: data.end };
     let inode_table = tables.put(&table)?;
     let directory_table = tables.put(&directories)?;
     let fragment_table = tables.list(&data.fragment_list())?;
@@ -105,9 +105,9 @@ pub fn write(
     let flags = DUPLICATES | OPTIONS | if xattr_table == NOWHERE { NO_ATTRIBUTES } else { 0 };
     let used = tables.at;
     let superblock = Superblock {
-        inodes: u32::try_from(tree.nodes.len()).map_err(|_| WriteError::Large)?,
+        inodes: u32::try_from(tree.nodes.len()).map_err(|_| SquashfsWriteError::Large)?,
         block_log: BLOCK_LOG,
-        fragments: u32::try_from(data.fragments.len()).map_err(|_| WriteError::Large)?,
+        fragments: u32::try_from(data.fragments.len()).map_err(|_| SquashfsWriteError::Large)?,
         compressor: Compressor::ZSTD,
         flags,
         ids: 1,
@@ -129,12 +129,12 @@ pub fn write(
 }
 
 /// The tables, one after the other.
-struct Tables<'o, W> {
+struct TableWriter<'o, W> {
     out: &'o mut W,
     at: u64,
 }
 
-impl<W: Write> Tables<'_, W> {
+impl<W: Write> TableWriter<'_, W> {
     /// Writes a table and says where it starts.
     fn put(&mut self, bytes: &[u8]) -> io::Result<u64> {
         self.out.write_all(bytes)?;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::super::NOWHERE;
-use super::Tables;
-use super::metadata::Metadata;
-use super::tree::Tree;
+use super::TableWriter;
+use super::metadata::MetadataWriter;
+use super::tree::SquashfsTree;
 
 /// Attributes of `security`, and the name of the one there is.
 const SECURITY: u16 = 2;
@@ -14,12 +14,12 @@ const NAME: &[u8] = b"selinux";
 const FULL_NAME: &str = "security.selinux";
 
 /// Every label that something in a tree has, with its number.
-pub(super) struct Attributes<'r> {
+pub(super) struct XattrTable<'r> {
     labels: BTreeMap<&'r str, u32>,
 }
 
-impl<'r> Attributes<'r> {
-    pub(super) fn of(tree: &Tree<'r>) -> Self {
+impl<'r> XattrTable<'r> {
+    pub(super) fn of(tree: &SquashfsTree<'r>) -> Self {
         let mut labels: BTreeMap<&str, u32> =
             tree.nodes.iter().filter_map(|node| node.label).map(|label| (label, 0)).collect();
         labels.values_mut().zip(0..).for_each(|(number, nth)| *number = nth);
@@ -32,14 +32,14 @@ impl<'r> Attributes<'r> {
     }
 
     /// Writes them, and says where their table is.
-    pub(super) fn write<W: Write>(&self, tables: &mut Tables<'_, W>) -> io::Result<u64> {
+    pub(super) fn write<W: Write>(&self, tables: &mut TableWriter<'_, W>) -> io::Result<u64> {
         let Ok(count) = u32::try_from(self.labels.len()) else {
             return Err(io::ErrorKind::FileTooLarge.into());
         };
         if count == 0 {
             return Ok(NOWHERE);
         }
-        let mut pairs = Metadata::new()?;
+        let mut pairs = MetadataWriter::new()?;
         let mut entries = Vec::new();
         for label in self.labels.keys() {
             let pair = pair(label)?;

@@ -4,16 +4,16 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use ichor_image::build::uki::{Offer, uki};
-use ichor_image::build::{Parts, Profile, iso};
-use ichor_image::inspect::Media;
+use ichor_image::build::uki::{ResetProfile, uki};
+use ichor_image::build::{BootAssets, Profile, iso};
+use ichor_image::inspect::BootMedia;
 use ichor_image::media::Content;
-use ichor_image::oci::Memory;
+use ichor_image::oci::MemoryStore;
 
 use super::official::release;
 use super::programs::told;
 use crate::build::samples;
-use ichor_testbed::firmware::{Drive, Firmware, boot};
+use ichor_testbed::firmware::{BootDrive, Firmware, boot};
 
 /// One whose kernel speaks on the serial port.
 fn profile() -> Profile {
@@ -22,8 +22,8 @@ fn profile() -> Profile {
     profile
 }
 
-fn iso_of(profile: &Profile, parts: &Parts) -> Content {
-    let image = uki(profile, parts, &iso::line(profile).to_string(), Offer::Reset, 0).unwrap();
+fn iso_of(profile: &Profile, parts: &BootAssets) -> Content {
+    let image = uki(profile, parts, &iso::line(profile).to_string(), ResetProfile::Reset, 0).unwrap();
     iso::iso(profile, parts, &image).unwrap().content
 }
 
@@ -33,7 +33,7 @@ fn written(content: &Content, folder: &Path, name: &str) -> PathBuf {
     path
 }
 
-fn boots(firmware: Firmware, drive: Drive) {
+fn boots(firmware: Firmware, drive: BootDrive) {
     let folder = tempfile::tempdir().unwrap();
     let (_, parts) = release(folder.path());
     let profile = profile();
@@ -48,22 +48,22 @@ fn boots(firmware: Firmware, drive: Drive) {
 
 #[test]
 fn a_bios_boots_an_iso_as_a_cd() {
-    boots(Firmware::Bios, Drive::Cd);
+    boots(Firmware::Bios, BootDrive::Cd);
 }
 
 #[test]
 fn a_bios_boots_an_iso_as_a_stick() {
-    boots(Firmware::Bios, Drive::Stick);
+    boots(Firmware::Bios, BootDrive::Stick);
 }
 
 #[test]
 fn uefi_boots_an_iso_as_a_cd() {
-    boots(Firmware::Uefi, Drive::Cd);
+    boots(Firmware::Uefi, BootDrive::Cd);
 }
 
 #[test]
 fn uefi_boots_an_iso_as_a_stick() {
-    boots(Firmware::Uefi, Drive::Stick);
+    boots(Firmware::Uefi, BootDrive::Stick);
 }
 
 /// What xorriso says of what boots, without numbers that depend on what else is there.
@@ -113,7 +113,7 @@ fn what_boots_is_what_boots_from_an_official_iso() {
     {
         assert!(facts.contains(fact), "{facts}");
     }
-    let media = Media::of_image(&ours, &mut Memory::default()).unwrap();
+    let media = BootMedia::of_image(&ours, &mut MemoryStore::default()).unwrap();
     assert_eq!(media.command_line, Some(iso::line(&profile).to_string()));
 }
 
@@ -121,7 +121,7 @@ fn what_boots_is_what_boots_from_an_official_iso() {
 fn mtools_read_the_partition_of_uefi_of_an_iso() {
     let folder = tempfile::tempdir().unwrap();
     let talos = ichor_values::TalosVersion::parse("v1.14.0").unwrap();
-    let parts = Parts { grub: Some(samples::grub()), ..samples::parts() };
+    let parts = BootAssets { grub: Some(samples::grub()), ..samples::parts() };
     written(&iso_of(&Profile { talos, ..profile() }, &parts), folder.path(), "ours.iso");
 
     let info = told(folder.path(), "sgdisk", &["-i", "2", "ours.iso"]);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ichor_image::build::{Grub, Parts};
+use ichor_image::build::{BootAssets, GrubCd};
 use ichor_image::media::Content;
 
 use super::programs::told;
@@ -12,16 +12,16 @@ use ichor_testbed::firmware::{parts, systemd};
 const LOADER: &str = "systemd-bootx64.efi";
 
 /// An ISO, made in a folder, and parts with GRUB out of it.
-pub fn release(folder: &Path) -> (Content, Parts) {
+pub fn release(folder: &Path) -> (Content, BootAssets) {
     let parts = parts();
     let image = Content::from(fs::read(rescue(folder, &parts)).unwrap());
-    let grub = Grub::find_in(&image).unwrap();
+    let grub = GrubCd::find_in(&image).unwrap();
     assert!(grub.is_some(), "no GRUB is found");
-    (image, Parts { grub, ..parts })
+    (image, BootAssets { grub, ..parts })
 }
 
 /// An ISO as Talos' imager makes it.
-fn rescue(folder: &Path, parts: &Parts) -> PathBuf {
+fn rescue(folder: &Path, parts: &BootAssets) -> PathBuf {
     let tree = folder.join("iso");
     for below in ["boot/grub", "EFI/BOOT", "loader"] {
         fs::create_dir_all(tree.join(below)).unwrap();

@@ -4,10 +4,10 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
-use ichor_image::build::disk::{Bios, CORE_SECTOR, disk, google};
-use ichor_image::build::grub::Loader;
-use ichor_image::build::uki::{Offer, uki};
-use ichor_image::build::{Parts, Profile};
+use ichor_image::build::disk::{BiosPartitions, CORE_SECTOR, disk, google};
+use ichor_image::build::grub::GrubLoader;
+use ichor_image::build::uki::{ResetProfile, uki};
+use ichor_image::build::{BootAssets, Profile};
 use ichor_image::media::uki::Uki;
 use ichor_image::media::{Content, qcow2};
 use tempfile::TempDir;
@@ -26,9 +26,9 @@ pub fn told(folder: &Path, program: &str, arguments: &[&str]) -> String {
 }
 
 fn made(profile: &Profile) -> Content {
-    let image = uki(profile, &parts(), &profile.line.to_string(), Offer::Maintenance, 0).unwrap();
-    let loader = Loader::at(CORE_SECTOR, vec![1; 512], vec![2; 40_000]).unwrap();
-    let bios = Bios { loader, boot: Content::from(vec![5; 5000]) };
+    let image = uki(profile, &parts(), &profile.line.to_string(), ResetProfile::Maintenance, 0).unwrap();
+    let loader = GrubLoader::for_sector(CORE_SECTOR, vec![1; 512], vec![2; 40_000]).unwrap();
+    let bios = BiosPartitions { loader, boot: Content::from(vec![5; 5000]) };
     disk(profile, &parts(), &image, Some(&bios)).unwrap()
 }
 
@@ -105,8 +105,9 @@ fn tar_unpacks_the_same_disk() {
 
 #[test]
 fn objdump_reads_a_kernel_image_of_systemds_stub() {
-    let parts = Parts { kernel: kernel().into(), stub: Some(systemd("linuxx64.efi.stub").into()), ..parts() };
-    let image = uki(&profile("metal"), &parts, "a=b", Offer::Reset, 0).unwrap();
+    let parts =
+        BootAssets { kernel: kernel().into(), stub: Some(systemd("linuxx64.efi.stub").into()), ..parts() };
+    let image = uki(&profile("metal"), &parts, "a=b", ResetProfile::Reset, 0).unwrap();
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("image.efi"), image.read().unwrap()).unwrap();
 

@@ -46,7 +46,7 @@ fn segments_of_zstd_and_xz_are_read_as_the_tools_write_them() {
 }
 
 #[test]
-fn the_tools_take_apart_what_is_put_together() {
+fn standard_tools_extract_the_initramfs() {
     let published = published();
     let microcode: (&str, &[u8]) = ("usr/lib/firmware/intel-ucode/06-01", b"micro");
     let image = assembled(&published, &[extension("frr", &[("usr/local/bin/x", b"x"), microcode])]);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use ichor_image::oci::{Entry, Root};
+use ichor_image::oci::{FileTree, TreeEntry};
 use tempfile::TempDir;
 
 use super::tools::{gather, lay_out, run};
@@ -13,7 +13,7 @@ use crate::initramfs::trees;
 use ichor_testbed::vm;
 
 #[test]
-fn unsquashfs_reads_every_tree_and_complains_of_nothing() {
+fn unsquashfs_reads_every_tree_without_warnings() {
     for root in trees::all() {
         let folder = TempDir::new().unwrap();
         fs::write(folder.path().join("image"), written(&root)).unwrap();
@@ -62,8 +62,8 @@ fn labels(folder: &Path) -> BTreeMap<String, String> {
     labels
 }
 
-fn expected_labels(root: &Root) -> BTreeMap<String, String> {
-    let label = |(path, entry): (&str, &Entry)| Some((path.to_owned(), entry.label.clone()?));
+fn expected_labels(root: &FileTree) -> BTreeMap<String, String> {
+    let label = |(path, entry): (&str, &TreeEntry)| Some((path.to_owned(), entry.label.clone()?));
     root.iter().filter_map(label).collect()
 }
 
@@ -82,9 +82,9 @@ fn unsquashfs_finds_every_label() {
 #[test]
 fn attributes_are_stored_as_mksquashfs_stores_them() {
     let folder = TempDir::new().unwrap();
-    let mut root = Root::default();
+    let mut root = FileTree::default();
     let label = "system_u:object_r:system_state_t:s0";
-    root.put("x", Entry { label: Some(label.to_owned()), ..Entry::file(0o644, b"x") });
+    root.put("x", TreeEntry { label: Some(label.to_owned()), ..TreeEntry::file(0o644, b"x") });
     fs::write(folder.path().join("ours"), written(&root)).unwrap();
     fs::create_dir(folder.path().join("in")).unwrap();
     fs::write(folder.path().join("in/x"), b"x").unwrap();
@@ -109,7 +109,7 @@ fn attributes_are_stored_as_mksquashfs_stores_them() {
 }
 
 #[test]
-fn what_mksquashfs_writes_is_read() {
+fn images_of_mksquashfs_are_read() {
     let ways: [&[&str]; 9] = [
         &["-comp", "zstd", "-Xcompression-level", "3"],
         &["-comp", "xz"],
@@ -134,7 +134,7 @@ fn what_mksquashfs_writes_is_read() {
 }
 
 #[test]
-fn what_is_not_read_says_which_compression_it_has() {
+fn unsupported_compression_is_named() {
     let folder = TempDir::new().unwrap();
     lay_out(&trees::small()[2], &folder.path().join("in"));
     run(folder.path(), "mksquashfs", &["in", "image", "-comp", "lz4", "-no-progress"]);
@@ -153,7 +153,7 @@ fn a_linux_kernel_mounts_every_tree() {
         }
     };
 
-    vm::inside_with(fill, |folder| {
+    vm::run_in_vm_with(fill, |folder| {
         // There is nowhere to write but memory.
         run(folder, "mount", &["-t", "tmpfs", "tmpfs", "/mnt"]);
         let (at, last) = (Path::new("/mnt"), roots().count() - 1);

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use ichor_image::oci::{Entry, Kind, Root};
+use ichor_image::oci::{EntryKind, FileTree, TreeEntry};
 
 /// Runs a program that must not fail, in a folder; what it said that is text.
 pub fn run(folder: &Path, program: &str, arguments: &[&str]) -> String {
@@ -24,25 +24,25 @@ pub fn run(folder: &Path, program: &str, arguments: &[&str]) -> String {
 }
 
 /// A tree as a folder on disk.
-pub fn lay_out(root: &Root, folder: &Path) {
+pub fn lay_out(root: &FileTree, folder: &Path) {
     fs::create_dir(folder).unwrap();
     for (path, entry) in root.iter() {
         let at = folder.join(path);
         match &entry.kind {
-            Kind::Folder => fs::create_dir(&at).unwrap(),
-            Kind::File(content) => fs::write(&at, content.read().unwrap()).unwrap(),
-            Kind::Link(target) => symlink(target, &at).unwrap(),
-            Kind::Special(what) => panic!("{path} is a {what}"),
+            EntryKind::Folder => fs::create_dir(&at).unwrap(),
+            EntryKind::File(content) => fs::write(&at, content.read().unwrap()).unwrap(),
+            EntryKind::Link(target) => symlink(target, &at).unwrap(),
+            EntryKind::Special(what) => panic!("{path} is a {what}"),
         }
-        if !matches!(entry.kind, Kind::Link(_)) {
+        if !matches!(entry.kind, EntryKind::Link(_)) {
             fs::set_permissions(&at, Permissions::from_mode(entry.mode)).unwrap();
         }
     }
 }
 
 /// A folder on disk as a tree.
-pub fn gather(folder: &Path) -> Root {
-    let mut root = Root::default();
+pub fn gather(folder: &Path) -> FileTree {
+    let mut root = FileTree::default();
     let mut ahead = vec![String::new()];
     while let Some(path) = ahead.pop() {
         for found in fs::read_dir(folder.join(&path)).unwrap().map(Result::unwrap) {
@@ -52,13 +52,13 @@ pub fn gather(folder: &Path) -> Root {
             let mode = meta.permissions().mode() & 0o7777;
             let kind = if meta.is_dir() {
                 ahead.push(path.clone());
-                Kind::Folder
+                EntryKind::Folder
             } else if meta.is_symlink() {
-                Kind::Link(fs::read_link(found.path()).unwrap().to_str().unwrap().to_owned())
+                EntryKind::Link(fs::read_link(found.path()).unwrap().to_str().unwrap().to_owned())
             } else {
-                Kind::File(fs::read(found.path()).unwrap().into())
+                EntryKind::File(fs::read(found.path()).unwrap().into())
             };
-            root.put(&path, Entry { mode, kind, label: None });
+            root.put(&path, TreeEntry { mode, kind, label: None });
         }
     }
     root

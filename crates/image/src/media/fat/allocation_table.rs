@@ -1,9 +1,9 @@
 //! Where the clusters of a file are.
 
 use super::boot_sector::BootSector;
-use crate::media::file::File;
-use crate::media::image::{Image, ReadError, low16, low32, piece};
-use crate::media::{Entry, Kind};
+use crate::media::file::FileImage;
+use crate::media::image::{Image, ImageError, low16, low32, piece};
+use crate::media::{DirectoryEntry, FileSystemType};
 
 /// The most clusters of one file that are looked for: 1 GiB where they are smallest.
 const MOST: u64 = 1 << 21;
@@ -13,15 +13,15 @@ const BLOCK: u64 = 4096;
 
 /// The tables of a FAT file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Clusters {
-    kind: Kind,
+pub(crate) struct AllocationTable {
+    kind: FileSystemType,
     table: u64,
     data: u64,
     size: u64,
     count: u64,
 }
 
-impl Clusters {
+impl AllocationTable {
     pub(super) fn of(sector: &BootSector) -> Self {
         Self {
             kind: sector.kind,
@@ -32,7 +32,7 @@ impl Clusters {
         }
     }
 
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> FileSystemType {
         self.kind
     }
 
@@ -40,15 +40,15 @@ impl Clusters {
     pub(in crate::media) fn file<'i>(
         &self,
         image: &'i dyn Image,
-        file: &Entry,
-    ) -> Result<File<'i>, ReadError> {
+        file: &DirectoryEntry,
+    ) -> Result<FileImage<'i>, ImageError> {
         let longest = self.size * MOST;
         if file.length > longest {
-            return Err(ReadError::Long { name: file.name.clone(), length: file.length, longest });
+            return Err(ImageError::Long { name: file.name.clone(), length: file.length, longest });
         }
         let found = self.up_to(image, file.start, file.length)?;
         if found.size() < file.length {
-            return Err(ReadError::Broken("chain of a file's clusters"));
+            return Err(ImageError::Broken("cluster chain of a file"));
         }
         Ok(found)
     }
@@ -59,9 +59,9 @@ impl Clusters {
         image: &'i dyn Image,
         first: u64,
         length: u64,
-    ) -> Result<File<'i>, ReadError> {
-        let mut file = File::empty(image);
-        let mut table = Table { image, start: self.table, block: (u64::MAX, Vec::new()) };
+    ) -> Result<FileImage<'i>, ImageError> {
+        let mut file = FileImage::empty(image);
+        let mut table = TableCache { image, start: self.table, block: (u64::MAX, Vec::new()) };
         let mut cluster = first;
         while file.size() < length && (2..self.count + 2).contains(&cluster) {
             let part = self.size.min(length - file.size());
@@ -71,40 +71,40 @@ impl Clusters {
         Ok(file)
     }
 
-    fn next(&self, table: &mut Table<'_>, cluster: u64) -> Result<u64, ReadError> {
+    fn next(&self, table: &mut TableCache<'_>, cluster: u64) -> Result<u64, ImageError> {
         Ok(match self.kind {
-            Kind::Fat12 => {
+            FileSystemType::Fat12 => {
                 let pair = low16(&table.at(cluster + cluster / 2)?, 0);
                 u64::from(if cluster.is_multiple_of(2) { pair & 0xfff } else { pair >> 4 })
             }
-            Kind::Fat16 => low16(&table.at(cluster * 2)?, 0).into(),
+            FileSystemType::Fat16 => low16(&table.at(cluster * 2)?, 0).into(),
             _ => u64::from(low32(&table.at(cluster * 4)?, 0) & 0x0fff_ffff),
         })
     }
 }
 
 /// A table, of which the block that was read last is kept.
-struct Table<'i> {
+struct TableCache<'i> {
     image: &'i dyn Image,
     start: u64,
     block: (u64, Vec<u8>),
 }
 
-impl Table<'_> {
+impl TableCache<'_> {
     /// Four bytes; zeros where the image ends.
-    fn at(&mut self, offset: u64) -> Result<[u8; 4], ReadError> {
+    fn at(&mut self, offset: u64) -> Result<[u8; 4], ImageError> {
         let (block, within) = (offset / BLOCK * BLOCK, offset % BLOCK);
         if self.block.0 != block {
             let start = self.start + block;
             // An entry may go over the end of a block.
             let length = (BLOCK + 3).min(self.image.size().saturating_sub(start));
             let length = usize::try_from(length).expect("at most a block");
-            self.block = (block, piece(self.image, start, length, "table of clusters")?);
+            self.block = (block, piece(self.image, start, length, "file allocation table")?);
         }
         let within = usize::try_from(within).expect("less than a block");
         let rest = self.block.1.get(within..).unwrap_or_default();
         if rest.len() < 2 {
-            return Err(ReadError::Short("table of clusters"));
+            return Err(ImageError::Short("file allocation table"));
         }
         let mut entry = [0; 4];
         let length = rest.len().min(entry.len());

@@ -6,7 +6,7 @@ use flate2::read::ZlibDecoder;
 use lzma_rust2::XzReader;
 use ruzstd::decoding::StreamingDecoder;
 
-use crate::media::image::ReadError;
+use crate::media::image::ImageError;
 
 /// The level of zstd that Talos' own images have.
 pub(super) const LEVEL: i32 = 18;
@@ -15,18 +15,18 @@ pub(super) const LEVEL: i32 = 18;
 const MOST_MEMORY: u32 = 8 << 20;
 
 /// Makes each of some blocks shorter, in their order: [`one_by_one`], or the same on several processors.
-pub type Press<'p> = &'p dyn Fn(&[Vec<u8>]) -> io::Result<Vec<Vec<u8>>>;
+pub type CompressBlocks<'p> = &'p dyn Fn(&[Vec<u8>]) -> io::Result<Vec<Vec<u8>>>;
 
 /// Makes blocks shorter, one after the other.
 pub fn one_by_one(blocks: &[Vec<u8>]) -> io::Result<Vec<Vec<u8>>> {
-    let mut presser = Presser::new()?;
+    let mut presser = BlockCompressor::new()?;
     blocks.iter().map(|block| presser.press(block)).collect()
 }
 
 /// Makes blocks shorter. What it needs for that it has already when the second one comes.
-pub struct Presser(zstd::bulk::Compressor<'static>);
+pub struct BlockCompressor(zstd::bulk::Compressor<'static>);
 
-impl Presser {
+impl BlockCompressor {
     /// One that has not pressed anything yet.
     pub fn new() -> io::Result<Self> {
         zstd::bulk::Compressor::new(LEVEL).map(Self)
@@ -51,20 +51,20 @@ impl Compressor {
     pub(super) const ZSTD: u16 = 6;
 
     /// The one with a number.
-    pub(super) fn of(number: u16) -> Result<Self, ReadError> {
+    pub(super) fn of(number: u16) -> Result<Self, ImageError> {
         match number {
             1 => Ok(Self::Gzip),
             4 => Ok(Self::Xz),
             Self::ZSTD => Ok(Self::Zstd),
-            2 => Err(ReadError::Compressed("lzma")),
-            3 => Err(ReadError::Compressed("lzo")),
-            5 => Err(ReadError::Compressed("lz4")),
-            _ => Err(ReadError::Broken("superblock")),
+            2 => Err(ImageError::Compressed("lzma")),
+            3 => Err(ImageError::Compressed("lzo")),
+            5 => Err(ImageError::Compressed("lz4")),
+            _ => Err(ImageError::Broken("superblock")),
         }
     }
 
     /// What a block was, which has at most `most` bytes.
-    pub(super) fn unpack(self, block: &[u8], most: usize) -> Result<Vec<u8>, ReadError> {
+    pub(super) fn unpack(self, block: &[u8], most: usize) -> Result<Vec<u8>, ImageError> {
         let mut bytes = Vec::new();
         let wanted = most as u64 + 1;
         let unpacked = match self {
@@ -79,7 +79,7 @@ impl Compressor {
         };
         match unpacked {
             Ok(length) if length <= most => Ok(bytes),
-            _ => Err(ReadError::Broken("compressed block")),
+            _ => Err(ImageError::Broken("compressed block")),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The file of a program for UEFI: headers, and sections that are loaded.
 
 use crate::media::Content;
-use crate::media::image::{Image, ReadError, low16, low32, piece};
+use crate::media::image::{Image, ImageError, low16, low32, piece};
 
 /// What it begins with, how long that first header is, and where it says where the next is.
 const MAGIC: &[u8] = b"MZ";
@@ -18,7 +18,7 @@ pub(super) const SECTION: usize = 40;
 
 /// A program: what its headers say.
 #[derive(Clone, Debug)]
-pub(super) struct Program {
+pub(super) struct PeFile {
     /// The header that DOS knew.
     pub(super) dos: Vec<u8>,
     /// Machine, number of sections, time.
@@ -26,12 +26,12 @@ pub(super) struct Program {
     /// What is said to whoever loads it: may be none.
     pub(super) optional: Vec<u8>,
     /// The sections, in their order.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<PeSection>,
 }
 
 /// A section of a program.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct PeSection {
     pub(super) name: [u8; 8],
     /// How long it is in memory, and where it is loaded.
     pub(super) memory: u32,
@@ -42,9 +42,9 @@ pub(super) struct Part {
     pub(super) flags: u32,
 }
 
-impl Program {
+impl PeFile {
     /// The program in a file; none where it is something else.
-    pub(super) fn find_in(image: &dyn Image) -> Result<Option<Self>, ReadError> {
+    pub(super) fn find_in(image: &dyn Image) -> Result<Option<Self>, ImageError> {
         let Ok(dos) = piece(image, 0, DOS_HEADER, "header") else { return Ok(None) };
         if !dos.starts_with(MAGIC) {
             return Ok(None);
@@ -57,12 +57,12 @@ impl Program {
         let optional = piece(image, at, length, "header")?;
         let count = count.min(MOST_SECTIONS);
         let list = piece(image, at + length as u64, count * SECTION, "sections")?;
-        let parts = list.chunks_exact(SECTION).map(Part::read).collect();
+        let parts = list.chunks_exact(SECTION).map(PeSection::read).collect();
         Ok(Some(Self { dos, file: file.to_vec(), optional, parts }))
     }
 }
 
-impl Part {
+impl PeSection {
     fn read(bytes: &[u8]) -> Self {
         let mut name = [0; 8];
         name.copy_from_slice(&bytes[..8]);
@@ -87,9 +87,9 @@ impl Part {
     }
 
     /// The first bytes of what is written. What has none need not be anywhere.
-    pub(super) fn content(&self, file: &Content, length: u32) -> Result<Content, ReadError> {
+    pub(super) fn content(&self, file: &Content, length: u32) -> Result<Content, ImageError> {
         let start = if length == 0 { 0 } else { self.start };
-        file.part(start.into(), length.into()).ok_or(ReadError::Short("sections"))
+        file.part(start.into(), length.into()).ok_or(ImageError::Short("sections"))
     }
 
     /// How much of what is written is meant: that is padded to whole sectors, and in memory there may be more.

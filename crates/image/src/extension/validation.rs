@@ -2,10 +2,10 @@
 
 use std::io;
 
-use super::MakeError;
-use crate::oci::{Kind, Root};
+use super::ExtensionBuildError;
+use crate::oci::{EntryKind, FileTree};
 use ichor_talos::extension;
-use ichor_talos::extension::{Entry, Remark, Tree, Verdict};
+use ichor_talos::extension::{FileEntry, Remark, Tree, Verdict};
 use ichor_talos::release;
 use ichor_values::TalosVersion;
 
@@ -14,11 +14,11 @@ const LONGEST_TEXT: u64 = 1 << 20;
 
 /// Has every release that is known judge an unpacked extension, and each of its service definitions by itself. A warning is as bad as an
 /// error: what is made here means what it says.
-pub(super) fn pass(root: &Root) -> Result<(), MakeError> {
-    let (oldest, newest) = release::known();
+pub(super) fn validate_for_all_releases(root: &FileTree) -> Result<(), ExtensionBuildError> {
+    let (oldest, newest) = release::known_releases();
     for minor in oldest..=newest {
         let talos = TalosVersion::parse(&format!("1.{minor}")).expect("a release ichor knows is a version");
-        let mut remarks = remarks(judge(root, &talos).map_err(MakeError::Read)?);
+        let mut remarks = remarks(validate(root, &talos).map_err(ExtensionBuildError::Read)?);
         for (path, entry) in root.below("rootfs/usr/local/etc/containers") {
             if let Some(bytes) = entry.memory() {
                 remarks.extend(self::remarks(extension::judge_service(path, bytes, &talos)));
@@ -26,15 +26,15 @@ pub(super) fn pass(root: &Root) -> Result<(), MakeError> {
         }
         if let Some(remark) = remarks.first() {
             let what = format!("{}: {} {}", remark.file, remark.issue.subject, remark.issue.message);
-            return Err(MakeError::Refused { talos: talos.to_string(), what });
+            return Err(ExtensionBuildError::Refused { talos: talos.to_string(), what });
         }
     }
     Ok(())
 }
 
 /// Judges what the image of an extension unpacks to as a release does.
-pub fn judge(root: &Root, talos: &TalosVersion) -> io::Result<Verdict> {
-    Ok(extension::judge(&tree(root)?, talos))
+pub fn validate(root: &FileTree, talos: &TalosVersion) -> io::Result<Verdict> {
+    Ok(extension::check_extension(&tree(root)?, talos))
 }
 
 fn remarks(verdict: Verdict) -> Vec<Remark> {
@@ -42,18 +42,18 @@ fn remarks(verdict: Verdict) -> Vec<Remark> {
 }
 
 /// The extension as Talos' judgement looks at it.
-pub fn tree(root: &Root) -> io::Result<Tree> {
+pub fn tree(root: &FileTree) -> io::Result<Tree> {
     let mut tree = Tree::default();
     for (path, entry) in root.iter() {
         let kind = match &entry.kind {
-            Kind::Folder => extension::Kind::Folder,
-            Kind::File(_) => extension::Kind::File,
-            Kind::Link(target) => extension::Kind::Link(target.clone()),
-            Kind::Special(name) => extension::Kind::Special(name),
+            EntryKind::Folder => extension::FileKind::Folder,
+            EntryKind::File(_) => extension::FileKind::File,
+            EntryKind::Link(target) => extension::FileKind::Link(target.clone()),
+            EntryKind::Special(name) => extension::FileKind::Special(name),
         };
-        tree.add(path, Entry { kind, mode: entry.mode });
+        tree.add(path, FileEntry { kind, mode: entry.mode });
     }
-    for path in tree.wanted() {
+    for path in tree.required_files() {
         if let Some(bytes) = root.load(&path, LONGEST_TEXT)? {
             tree.fill(path, bytes);
         }

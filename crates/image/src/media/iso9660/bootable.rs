@@ -1,13 +1,13 @@
 //! A CD with folders, from which machines boot.
 
-use super::descriptor::Labels;
-use super::layout::{Layout, Order};
-use super::letters::Letters;
+use super::descriptor::VolumeLabels;
+use super::encoding::NameEncoding;
+use super::layout::{IsoLayout, LayoutOptions};
 use super::record::Extent;
-use super::tree::{Tree, TreeError};
+use super::tree::{IsoTree, IsoTreeError};
 use super::{SECTOR, el_torito, hybrid};
-use crate::media::{Content, ReadError};
-use crate::oci::Root;
+use crate::media::{Content, ImageError};
+use crate::oci::FileTree;
 
 /// Where the EFI system partition starts: at a multiple of this many sectors, one MiB, as on disks.
 const ALIGNMENT: u64 = 512;
@@ -20,22 +20,22 @@ const LONGEST_EFI: u64 = 1 << 40;
 
 /// A CD that machines boot: as a CD, and as a disk with the same contents, such as a stick.
 #[derive(Clone, Copy, Debug)]
-pub struct Disc<'a> {
+pub struct BootableIso<'a> {
     /// What it is called.
     pub label: &'a str,
     /// What the set of volumes is called that it belongs to.
     pub set: &'a str,
     /// What is on it.
-    pub tree: &'a Root,
+    pub tree: &'a FileTree,
     /// What a BIOS boots, if it boots anything.
-    pub bios: Option<Bios<'a>>,
+    pub bios: Option<BiosBoot<'a>>,
     /// What UEFI boots: the EFI system partition, which stands behind the tree.
     pub efi: &'a Content,
 }
 
 /// GRUB for a BIOS.
 #[derive(Clone, Copy, Debug)]
-pub struct Bios<'a> {
+pub struct BiosBoot<'a> {
     /// The path of its boot image in the tree. It is told there where it is.
     pub image: &'a str,
     /// The boot record by which it is started from a disk: GRUB's `boot_hybrid.img`.
@@ -44,44 +44,44 @@ pub struct Bios<'a> {
 
 /// Why there is no such CD.
 #[derive(Debug, thiserror::Error)]
-pub enum DiscError {
+pub enum BootableIsoError {
     /// It does not fit.
     #[error(transparent)]
-    Tree(#[from] TreeError),
+    Tree(#[from] IsoTreeError),
     /// A label is none.
-    #[error("`{0}` is no label of a CD; want 1 to {LONGEST_LABEL} of A-Z, 0-9 and `_`")]
+    #[error("`{0}` is not a valid ISO label; want 1 to {LONGEST_LABEL} of A-Z, 0-9 and `_`")]
     Label(String),
     /// The label of a set is none.
-    #[error("`{0}` is no label of a set of CDs; want at most {LONGEST_SET} printable letters of ASCII")]
+    #[error("`{0}` is not a valid volume set label; want at most {LONGEST_SET} printable ASCII characters")]
     Set(String),
     /// What a BIOS should boot is not GRUB.
-    #[error("`{0}` is no boot image of GRUB; want one for `i386-pc-eltorito`")]
+    #[error("`{0}` is not a GRUB boot image; want one for `i386-pc-eltorito`")]
     Image(String),
     /// What starts GRUB from a disk is something else.
     #[error(
-        "{0} bytes are no boot record of GRUB; want its `boot_hybrid.img`, or the first 440 bytes of a disk"
+        "{0} bytes are not a GRUB boot record; want its `boot_hybrid.img`, or the first 440 bytes of a disk"
     )]
     Record(u64),
     /// The EFI system partition is too long.
-    #[error("an EFI system partition of {0} bytes is too long for a CD; want at most 1 TiB")]
+    #[error("an EFI system partition of {0} bytes is too large for an ISO; want at most 1 TiB")]
     Efi(u64),
     /// What should go on it could not be read.
-    #[error("cannot read what a BIOS boots")]
+    #[error("cannot read the BIOS boot image")]
     Read(#[source] std::io::Error),
 }
 
-impl Disc<'_> {
+impl BootableIso<'_> {
     /// The CD. Nothing of what goes on it is read but what a BIOS boots.
-    pub fn write(&self) -> Result<Content, DiscError> {
+    pub fn write(&self) -> Result<Content, BootableIsoError> {
         self.check()?;
-        let tree = Tree::of_root(self.tree)?;
-        let layout = Layout::new(&tree, &Order { letters: &[Letters::Plain], boots: true });
-        let mut bios = self.bios.map(|bios| Settled::new(&bios, &tree, &layout)).transpose()?;
+        let tree = IsoTree::of_root(self.tree)?;
+        let layout = IsoLayout::new(&tree, &LayoutOptions { letters: &[NameEncoding::Plain], boots: true });
+        let mut bios = self.bios.map(|bios| PatchedBootImage::new(&bios, &tree, &layout)).transpose()?;
         let efi = Extent { sector: layout.end.next_multiple_of(ALIGNMENT), length: self.efi.len() };
         let sectors = hybrid::sectors_of(efi);
         let (mut cd, tail) = hybrid::tables(bios.as_mut().and_then(|bios| bios.program.take()), efi);
         let catalog = el_torito::catalog(bios.as_ref().map(|bios| bios.sector), efi);
-        cd.push(layout.head(Labels { volume: self.label, set: self.set }, sectors, &catalog));
+        cd.push(layout.head(VolumeLabels { volume: self.label, set: self.set }, sectors, &catalog));
         for (node, file) in tree.files() {
             let settled = bios.as_ref().filter(|bios| bios.node == node);
             layout.put(&mut cd, node, settled.map_or_else(|| file.clone(), |bios| bios.image.clone()));
@@ -93,50 +93,50 @@ impl Disc<'_> {
         Ok(cd)
     }
 
-    fn check(&self) -> Result<(), DiscError> {
+    fn check(&self) -> Result<(), BootableIsoError> {
         let fits = |letter: u8| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == b'_';
         if !(1..=LONGEST_LABEL).contains(&self.label.len()) || !self.label.bytes().all(fits) {
-            return Err(DiscError::Label(self.label.to_owned()));
+            return Err(BootableIsoError::Label(self.label.to_owned()));
         }
         let is_printable = |letter: u8| letter.is_ascii_graphic() || letter == b' ';
         if self.set.len() > LONGEST_SET || !self.set.bytes().all(is_printable) {
-            return Err(DiscError::Set(self.set.to_owned()));
+            return Err(BootableIsoError::Set(self.set.to_owned()));
         }
-        if self.efi.len() > LONGEST_EFI { Err(DiscError::Efi(self.efi.len())) } else { Ok(()) }
+        if self.efi.len() > LONGEST_EFI { Err(BootableIsoError::Efi(self.efi.len())) } else { Ok(()) }
     }
 }
 
 /// What a BIOS boots from a CD that somebody made: GRUB's boot image, and the boot record that starts it from a disk.
 #[derive(Clone, Debug)]
-pub struct BootImage {
+pub struct BiosBootImage {
     /// The image.
     pub image: Content,
     /// The record, where the CD can be a disk as well.
     pub record: Option<Content>,
 }
 
-impl BootImage {
+impl BiosBootImage {
     /// What a BIOS boots from a CD; none where it is not GRUB.
-    pub fn find_in(cd: &Content) -> Result<Option<Self>, ReadError> {
+    pub fn find_in(cd: &Content) -> Result<Option<Self>, ImageError> {
         let Some((sector, image)) = el_torito::find_in(cd)? else { return Ok(None) };
         Ok(Some(Self { image, record: hybrid::find_in(cd, sector)? }))
     }
 }
 
 /// What a BIOS boots, told where it is.
-struct Settled {
+struct PatchedBootImage {
     node: usize,
     sector: u64,
     image: Content,
     program: Option<Vec<u8>>,
 }
 
-impl Settled {
-    fn new(bios: &Bios<'_>, tree: &Tree, layout: &Layout<'_>) -> Result<Self, DiscError> {
+impl PatchedBootImage {
+    fn new(bios: &BiosBoot<'_>, tree: &IsoTree, layout: &IsoLayout<'_>) -> Result<Self, BootableIsoError> {
         let found = tree.file(bios.image).filter(|(_, image)| el_torito::may_be_grub(image));
-        let (node, image) = found.ok_or_else(|| DiscError::Image(bios.image.to_owned()))?;
+        let (node, image) = found.ok_or_else(|| BootableIsoError::Image(bios.image.to_owned()))?;
         let sector = layout.place(node).sector;
-        let image = el_torito::settle(image.read().map_err(DiscError::Read)?, sector);
+        let image = el_torito::settle(image.read().map_err(BootableIsoError::Read)?, sector);
         let program = bios.record.map(|record| hybrid::settle(record, sector)).transpose()?;
         Ok(Self { node, sector, image: image.into(), program })
     }

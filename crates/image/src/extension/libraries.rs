@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::elf::Elf;
-use super::{MakeError, Order};
-use crate::oci::Root;
+use super::{ExtensionBuildError, ExtensionRequest};
+use crate::oci::FileTree;
 use ichor_values::Arch;
 
 /// The list of libraries that glibc's loader looks into before its own folders.
@@ -12,23 +12,23 @@ const CACHE: &str = "etc/ld.so.cache";
 
 /// What programs need: paths in the input, links on the way included.
 #[derive(Debug, Default)]
-pub(super) struct Needs {
+pub(super) struct RequiredLibraries {
     /// Libraries and loaders.
     pub(crate) libraries: BTreeSet<String>,
     /// Links that lead to them.
     pub links: BTreeSet<String>,
 }
 
-struct Search<'s> {
-    root: &'s Root,
+struct LibrarySearch<'s> {
+    root: &'s FileTree,
     arch: Arch,
-    needs: Needs,
+    needs: RequiredLibraries,
     missing: BTreeMap<String, String>,
-    queue: VecDeque<Object>,
+    queue: VecDeque<ElfObject>,
 }
 
 /// A program or library whose needs are to be found.
-struct Object {
+struct ElfObject {
     path: String,
     elf: Elf,
     /// Folders that those who load it want to be looked into.
@@ -37,11 +37,14 @@ struct Object {
 }
 
 /// Finds everything that programs need, which lie at these paths.
-pub(super) fn find(order: &Order<'_>, programs: &[(String, Elf)]) -> Result<Needs, MakeError> {
-    let mut search = Search {
+pub(super) fn find_libraries(
+    order: &ExtensionRequest<'_>,
+    programs: &[(String, Elf)],
+) -> Result<RequiredLibraries, ExtensionBuildError> {
+    let mut search = LibrarySearch {
         root: order.input,
         arch: order.arch,
-        needs: Needs::default(),
+        needs: RequiredLibraries::default(),
         missing: BTreeMap::new(),
         queue: VecDeque::new(),
     };
@@ -52,7 +55,7 @@ pub(super) fn find(order: &Order<'_>, programs: &[(String, Elf)]) -> Result<Need
         {
             search.missing.entry(loader.clone()).or_insert_with(|| path.clone());
         }
-        let object = Object { path: path.clone(), elf: elf.clone(), inherited: Vec::new(), musl };
+        let object = ElfObject { path: path.clone(), elf: elf.clone(), inherited: Vec::new(), musl };
         search.queue.push_back(object);
     }
     while let Some(object) = search.queue.pop_front() {
@@ -61,13 +64,12 @@ pub(super) fn find(order: &Order<'_>, programs: &[(String, Elf)]) -> Result<Need
     if search.missing.is_empty() {
         return Ok(search.needs);
     }
-    let missing =
-        search.missing.iter().map(|(library, by)| format!("{library}, which /{by} needs")).collect();
-    Err(MakeError::Libraries { missing, origin: order.origin.to_owned() })
+    let missing = search.missing.iter().map(|(library, by)| format!("{library} (needed by /{by})")).collect();
+    Err(ExtensionBuildError::Libraries { missing, origin: order.origin.to_owned() })
 }
 
-impl Search<'_> {
-    fn object(&mut self, object: &Object) {
+impl LibrarySearch<'_> {
+    fn object(&mut self, object: &ElfObject) {
         let own = |folders: &[String]| -> Vec<String> {
             let origin =
                 object.path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("/{folder}"));
@@ -112,7 +114,7 @@ impl Search<'_> {
         self.needs.links.extend(walk.links);
         if self.needs.libraries.insert(walk.target.clone()) {
             let inherited = handed_down.to_vec();
-            self.queue.push_back(Object { path: walk.target, elf, inherited, musl });
+            self.queue.push_back(ElfObject { path: walk.target, elf, inherited, musl });
         }
         true
     }

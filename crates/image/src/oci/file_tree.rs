@@ -5,28 +5,28 @@ use std::io;
 use std::ops::Bound;
 
 use crate::media::Content;
-use ichor_values::symlink::{self, Target, Walk};
+use ichor_values::symlink::{self, LinkTarget, LinkWalk};
 
 /// A root file system. Paths are relative to its top, parted by slashes; the top itself is not in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Root {
-    entries: BTreeMap<String, Entry>,
+pub struct FileTree {
+    entries: BTreeMap<String, TreeEntry>,
 }
 
 /// Something in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct TreeEntry {
     /// Its permissions.
     pub mode: u32,
     /// What it is.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// Its SELinux label, if it has one.
     pub label: Option<String>,
 }
 
 /// What an entry is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryKind {
     /// A folder.
     Folder,
     /// A file and its contents.
@@ -37,39 +37,39 @@ pub enum Kind {
     Special(&'static str),
 }
 
-impl Entry {
+impl TreeEntry {
     /// A folder that everybody may look into.
     pub fn folder() -> Self {
-        Self { mode: 0o755, kind: Kind::Folder, label: None }
+        Self { mode: 0o755, kind: EntryKind::Folder, label: None }
     }
 
     /// A file.
     pub fn file(mode: u32, content: impl Into<Content>) -> Self {
-        Self { mode, kind: Kind::File(content.into()), label: None }
+        Self { mode, kind: EntryKind::File(content.into()), label: None }
     }
 
     /// The bytes of a file, where they are in memory.
     pub fn memory(&self) -> Option<&[u8]> {
         match &self.kind {
-            Kind::File(content) => content.memory(),
+            EntryKind::File(content) => content.memory(),
             _ => None,
         }
     }
 
     /// A symbolic link.
     pub fn link(target: impl Into<String>) -> Self {
-        Self { mode: 0o777, kind: Kind::Link(target.into()), label: None }
+        Self { mode: 0o777, kind: EntryKind::Link(target.into()), label: None }
     }
 }
 
-impl Root {
+impl FileTree {
     /// What lies at a path; links are not followed.
-    pub fn get(&self, path: &str) -> Option<&Entry> {
+    pub fn get(&self, path: &str) -> Option<&TreeEntry> {
         self.entries.get(path)
     }
 
     /// Everything, in the order of the paths.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Entry)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &TreeEntry)> {
         self.entries.iter().map(|(path, entry)| (path.as_str(), entry))
     }
 
@@ -84,7 +84,7 @@ impl Root {
     }
 
     /// Everything below a folder.
-    pub fn below<'r>(&'r self, folder: &str) -> impl Iterator<Item = (&'r str, &'r Entry)> {
+    pub fn below<'r>(&'r self, folder: &str) -> impl Iterator<Item = (&'r str, &'r TreeEntry)> {
         let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
         let range = (Bound::Included(prefix.clone()), Bound::Unbounded);
         let all = self.entries.range::<String, _>(range);
@@ -93,14 +93,14 @@ impl Root {
 
     /// Puts something at a path, in the place of what was there, and makes the folders above it. A folder in the place of
     /// a folder leaves what is in it.
-    pub fn put(&mut self, path: &str, entry: Entry) {
+    pub fn put(&mut self, path: &str, entry: TreeEntry) {
         for (at, _) in path.match_indices('/') {
             let above = &path[..at];
-            if !matches!(self.get(above), Some(Entry { kind: Kind::Folder, .. })) {
-                self.entries.insert(above.to_owned(), Entry::folder());
+            if !matches!(self.get(above), Some(TreeEntry { kind: EntryKind::Folder, .. })) {
+                self.entries.insert(above.to_owned(), TreeEntry::folder());
             }
         }
-        if entry.kind != Kind::Folder {
+        if entry.kind != EntryKind::Folder {
             self.remove(path);
         }
         self.entries.insert(path.to_owned(), entry);
@@ -116,11 +116,11 @@ impl Root {
     }
 
     /// Where a path leads, links followed; `/` is the top.
-    pub fn follow(&self, path: &str) -> Option<Walk> {
+    pub fn follow(&self, path: &str) -> Option<LinkWalk> {
         let look = |path: &str| match &self.get(path)?.kind {
-            Kind::Folder => Some(Target::Folder),
-            Kind::Link(target) => Some(Target::Link(target)),
-            Kind::File(_) | Kind::Special(_) => Some(Target::Leaf),
+            EntryKind::Folder => Some(LinkTarget::Folder),
+            EntryKind::Link(target) => Some(LinkTarget::Link(target)),
+            EntryKind::File(_) | EntryKind::Special(_) => Some(LinkTarget::Leaf),
         };
         symlink::follow(path, look)
     }
@@ -128,7 +128,7 @@ impl Root {
     /// The file that a path leads to.
     pub fn file(&self, path: &str) -> Option<&Content> {
         match &self.get(&self.follow(path)?.target)?.kind {
-            Kind::File(content) => Some(content),
+            EntryKind::File(content) => Some(content),
             _ => None,
         }
     }
@@ -149,14 +149,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_put_takes_the_place_of_what_was_there() {
-        let mut root = Root::default();
-        root.put("a/b/c", Entry::file(0o644, b"x"));
-        root.put("a-b", Entry::file(0o644, b"y"));
-        root.put("a", Entry { mode: 0o700, ..Entry::folder() });
+    fn a_new_entry_replaces_the_existing_one() {
+        let mut root = FileTree::default();
+        root.put("a/b/c", TreeEntry::file(0o644, b"x"));
+        root.put("a-b", TreeEntry::file(0o644, b"y"));
+        root.put("a", TreeEntry { mode: 0o700, ..TreeEntry::folder() });
         assert_eq!(root.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["a", "a-b", "a/b", "a/b/c"]);
 
-        root.put("a/b", Entry::link("/a-b"));
+        root.put("a/b", TreeEntry::link("/a-b"));
         assert_eq!(root.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["a", "a-b", "a/b"]);
         assert_eq!(root.read("a/b").map(|bytes| bytes.to_vec()), Some(b"y".to_vec()));
         assert_eq!(root.follow("/a/b").unwrap().links, ["a/b"]);

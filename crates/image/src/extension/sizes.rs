@@ -1,11 +1,11 @@
 //! What takes how much of an extension.
 
 use super::container::{AGENT, Container};
-use crate::oci::{Kind, Root};
+use crate::oci::{EntryKind, FileTree};
 
 /// A part of an extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Share {
+pub enum Component {
     /// ichor-agent.
     Agent,
     /// The programs of the daemon.
@@ -18,7 +18,7 @@ pub enum Share {
     Documents,
 }
 
-impl Share {
+impl Component {
     /// What it is called.
     pub fn word(self) -> &'static str {
         match self {
@@ -33,9 +33,9 @@ impl Share {
 
 /// How much a part takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct ComponentSize {
     /// Which part.
-    pub share: Share,
+    pub share: Component,
     /// How many files it has.
     pub files: usize,
     /// How many bytes they have.
@@ -43,18 +43,19 @@ pub struct Part {
 }
 
 /// The parts of a tree, whose container lies in `folder`.
-pub(super) fn of(tree: &Root, folder: &str, container: &Container) -> Vec<Part> {
-    let all = [Share::Agent, Share::Daemons, Share::Libraries, Share::Data, Share::Documents];
-    let mut parts = all.map(|share| Part { share, files: 0, bytes: 0 });
+pub(super) fn component_sizes(tree: &FileTree, folder: &str, container: &Container) -> Vec<ComponentSize> {
+    let all =
+        [Component::Agent, Component::Daemons, Component::Libraries, Component::Data, Component::Documents];
+    let mut parts = all.map(|share| ComponentSize { share, files: 0, bytes: 0 });
     for (path, entry) in tree.iter() {
-        let Kind::File(bytes) = &entry.kind else { continue };
+        let EntryKind::File(bytes) = &entry.kind else { continue };
         let inside = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
         let share = match inside {
-            None => Share::Documents,
-            Some(AGENT) => Share::Agent,
-            Some(path) if container.programs.iter().any(|it| it == path) => Share::Daemons,
-            Some(path) if container.libraries.iter().any(|it| it == path) => Share::Libraries,
-            Some(_) => Share::Data,
+            None => Component::Documents,
+            Some(AGENT) => Component::Agent,
+            Some(path) if container.programs.iter().any(|it| it == path) => Component::Daemons,
+            Some(path) if container.libraries.iter().any(|it| it == path) => Component::Libraries,
+            Some(_) => Component::Data,
         };
         for part in parts.iter_mut().filter(|part| part.share == share) {
             part.files += 1;

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::{EmbeddedError, Found, Media, boot_entry};
+use super::{BootMedia, EmbeddedError, MediaItem, boot_entry};
 use crate::build::extension::EMBEDDED;
 use crate::build::initramfs;
-use crate::build::initramfs::{ROOT, ReadError as InitramfsError};
+use crate::build::initramfs::{InitramfsError, ROOT};
 use crate::build::release;
-use crate::media::squashfs::{Node, Squashfs};
+use crate::media::squashfs::{Squashfs, SquashfsNode};
 use crate::media::uki::{self, name};
-use crate::media::{Content, FileSystem, Image, Kind, ReadError};
-use crate::oci::Spool;
+use crate::media::{Content, FileSystem, FileSystemType, Image, ImageError};
+use crate::oci::BlobStore;
 use ichor_talos::extension::{LAYERS, Layer};
 use ichor_values::TalosVersion;
 
@@ -26,18 +26,18 @@ const LONGEST: u64 = 16 << 20;
 
 /// A release, and what says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Release {
+pub struct DetectedRelease {
     /// Which it is.
     pub version: TalosVersion,
     /// What says so.
     pub by: String,
 }
 
-impl Media {
+impl BootMedia {
     /// What an installer has: the kernel image that it puts onto disks.
-    pub fn of_installer(kernel: &Content, spool: &mut dyn Spool) -> Result<Self, ReadError> {
+    pub fn of_installer(kernel: &Content, spool: &mut dyn BlobStore) -> Result<Self, ImageError> {
         let mut media = Self::of_image(kernel, spool)?;
-        media.found.insert(0, Found::new("an installer", 0, "what `machine.install.image` names"));
+        media.found.insert(0, MediaItem::new("an installer", 0, "the image of `machine.install.image`"));
         Ok(media)
     }
 
@@ -47,31 +47,31 @@ impl Media {
     }
 
     /// Adds an initramfs that lies beside what else there is.
-    pub fn add_initramfs(&mut self, place: &str, image: &dyn Image, spool: &mut dyn Spool) {
+    pub fn add_initramfs(&mut self, place: &str, image: &dyn Image, spool: &mut dyn BlobStore) {
         let mut found = |taken_for: String| {
-            self.found.push(Found { name: place.to_owned(), length: image.size(), taken_for });
+            self.found.push(MediaItem { name: place.to_owned(), length: image.size(), taken_for });
         };
         if self.extensions.is_some() {
-            return found("an initramfs, which is not looked into: one is enough".to_owned());
+            return found("another initramfs (ignored)".to_owned());
         }
-        let inside = match Inside::read(image, self.release.is_none(), spool) {
+        let inside = match InitramfsContents::read(image, self.release.is_none(), spool) {
             Ok(inside) => inside,
             Err(error) => {
-                found(format!("an initramfs that cannot be read: {}", chain(&error)));
+                found(format!("an unreadable initramfs: {}", error_chain(&error)));
                 self.embedded = Some(Err(EmbeddedError::Initramfs));
                 return;
             }
         };
         found(match inside.layers.len() {
             0 => "an initramfs without extensions".to_owned(),
-            1 => "an initramfs with an extension".to_owned(),
+            1 => "an initramfs with 1 extension".to_owned(),
             many => format!("an initramfs with {many} extensions"),
         });
         self.says(inside.release.as_deref().and_then(release), || format!("{ROOT} of {place}"));
         for layer in &inside.layers {
             let name = format!("{} {}", layer.metadata.name, layer.metadata.version);
             let taken_for = format!("an extension: {}", layer.image);
-            self.found.push(Found::new(name, 0, taken_for));
+            self.found.push(MediaItem::new(name, 0, taken_for));
         }
         if let Some(layer) = inside.layers.iter().find(|layer| layer.metadata.name == EMBEDDED) {
             let config = inside.configs.get(&layer.image);
@@ -86,14 +86,14 @@ impl Media {
         &mut self,
         found: &FileSystem,
         image: &dyn Image,
-        spool: &mut dyn Spool,
-    ) -> Result<(), ReadError> {
+        spool: &mut dyn BlobStore,
+    ) -> Result<(), ImageError> {
         for (path, entry) in boot_entry::kernels(found, image)? {
             self.add_kernel_image(&path, &found.file(image, &entry)?, spool)?;
         }
-        if found.kind == Kind::Iso9660 {
-            self.says(labelled(&found.label), || format!("the label `{}`", found.label));
-            if let Some(entry) = found.at(image, INITRAMFS)?.filter(|entry| !entry.folder) {
+        if found.kind == FileSystemType::Iso9660 {
+            self.says(release_of_label(&found.label), || format!("the label `{}`", found.label));
+            if let Some(entry) = found.find_path(image, INITRAMFS)?.filter(|entry| !entry.folder) {
                 self.add_initramfs(INITRAMFS, &found.file(image, &entry)?, spool);
             }
         }
@@ -105,15 +105,15 @@ impl Media {
         &mut self,
         path: &str,
         image: &dyn Image,
-        spool: &mut dyn Spool,
-    ) -> Result<(), ReadError> {
+        spool: &mut dyn BlobStore,
+    ) -> Result<(), ImageError> {
         if let Some(section) = uki::section(image, name::RELEASE)? {
             let length = section.size().min(LONGEST_TEXT);
             let mut bytes = vec![0; usize::try_from(length).expect("a short text")];
-            section.read_at(0, &mut bytes).map_err(ReadError::Read)?;
+            section.read_at(0, &mut bytes).map_err(ImageError::Read)?;
             self.says(release(&String::from_utf8_lossy(&bytes)), || format!("{} of {path}", name::RELEASE));
         }
-        self.says(named(path), || format!("the name of {path}"));
+        self.says(release_of_name(path), || format!("the name of {path}"));
         if let Some(initramfs) = uki::section(image, name::INITRAMFS)? {
             self.add_initramfs(&format!("{} of {path}", name::INITRAMFS), &initramfs, spool);
         }
@@ -124,15 +124,15 @@ impl Media {
     fn says(&mut self, version: Option<TalosVersion>, by: impl FnOnce() -> String) {
         if let (Some(version), None) = (version, &self.release) {
             let by = by();
-            self.found.push(Found::new(format!("Talos {version}"), 0, format!("the release, by {by}")));
-            self.release = Some(Release { version, by });
+            self.found.push(MediaItem::new(format!("Talos {version}"), 0, format!("the release, by {by}")));
+            self.release = Some(DetectedRelease { version, by });
         }
     }
 }
 
 /// What is in an initramfs.
 #[derive(Default)]
-struct Inside {
+struct InitramfsContents {
     layers: Vec<Layer>,
     /// Configurations by the file systems they are in.
     configs: BTreeMap<String, Vec<u8>>,
@@ -140,8 +140,12 @@ struct Inside {
     release: Option<String>,
 }
 
-impl Inside {
-    fn read(image: &dyn Image, wants_release: bool, spool: &mut dyn Spool) -> Result<Self, InitramfsError> {
+impl InitramfsContents {
+    fn read(
+        image: &dyn Image,
+        wants_release: bool,
+        spool: &mut dyn BlobStore,
+    ) -> Result<Self, InitramfsError> {
         let mut inside = Self::default();
         initramfs::files(image, &mut |file, bytes| {
             if file.path == LAYERS && file.length <= LONGEST {
@@ -150,7 +154,7 @@ impl Inside {
                 inside.layers = Layer::read(&text).map_err(InitramfsError::Layers)?;
             } else if file.path == ROOT {
                 if wants_release {
-                    inside.release = system(&spool.keep(bytes)?)?;
+                    inside.release = os_release(&spool.keep(bytes)?)?;
                 }
             } else if is_squashfs(&file.path) && file.length <= LONGEST {
                 let mut squashfs = Vec::new();
@@ -170,10 +174,10 @@ fn is_squashfs(path: &str) -> bool {
 }
 
 /// What a root file system says it is.
-fn system(squashfs: &Content) -> Result<Option<String>, InitramfsError> {
+fn os_release(squashfs: &Content) -> Result<Option<String>, InitramfsError> {
     let squashfs = Squashfs::open(squashfs)?;
     for path in RELEASES {
-        if let Some(file) = squashfs.find(path)?.filter(Node::is_file) {
+        if let Some(file) = squashfs.find(path)?.filter(SquashfsNode::is_file) {
             let text = squashfs.read(&file, LONGEST_TEXT)?;
             return Ok(Some(String::from_utf8_lossy(&text).into_owned()));
         }
@@ -182,13 +186,13 @@ fn system(squashfs: &Content) -> Result<Option<String>, InitramfsError> {
 }
 
 /// The release in the name of a kernel image: `Talos-v1.13.9.efi`, and `Talos-v1.13.9~1.efi` after an upgrade to the same.
-fn named(path: &str) -> Option<TalosVersion> {
+fn release_of_name(path: &str) -> Option<TalosVersion> {
     let name = path.rsplit('/').next()?.strip_prefix("Talos-")?.strip_suffix(".efi")?;
     TalosVersion::parse(name.split('~').next()?).ok()
 }
 
 /// The release in the label of a CD: `TALOS_V1_14_0_RC_1`.
-fn labelled(label: &str) -> Option<TalosVersion> {
+fn release_of_label(label: &str) -> Option<TalosVersion> {
     let rest = label.strip_prefix("TALOS_V")?.to_lowercase();
     let parts: Vec<&str> = rest.split('_').collect();
     match parts.as_slice() {
@@ -199,7 +203,7 @@ fn labelled(label: &str) -> Option<TalosVersion> {
 }
 
 /// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
+fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -214,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_labels_say_which_release_it_is() {
+    fn names_and_labels_contain_the_release() {
         let shown = |found: Option<TalosVersion>| found.map(|version| version.to_string());
         for (name, version) in [
             ("EFI/Linux/Talos-v1.13.9.efi", Some("v1.13.9")),
@@ -222,7 +226,7 @@ mod tests {
             ("EFI/Linux/Talos-A.efi", None),
             ("linux.efi", None),
         ] {
-            assert_eq!(shown(named(name)).as_deref(), version, "{name}");
+            assert_eq!(shown(release_of_name(name)).as_deref(), version, "{name}");
         }
         for (label, version) in [
             ("TALOS_V1_13_9", Some("v1.13.9")),
@@ -230,7 +234,7 @@ mod tests {
             ("TALOS_V1_14_0_DIRTY", None),
             ("cidata", None),
         ] {
-            assert_eq!(shown(labelled(label)).as_deref(), version, "{label}");
+            assert_eq!(shown(release_of_label(label)).as_deref(), version, "{label}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::media::{Entry, FileSystem, Image, ReadError};
+use crate::media::{DirectoryEntry, FileSystem, Image, ImageError};
 
 /// The files of nocloud.
 pub(super) const NOCLOUD: [&str; 3] = ["meta-data", "network-config", "user-data"];
@@ -19,7 +19,7 @@ pub(super) const SHORTEST: u64 = 64 << 10;
 
 /// Files that a platform looks for.
 #[derive(Clone, Default)]
-pub struct Carrier {
+pub struct ConfigVolume {
     /// Where it is.
     pub place: String,
     /// The label of its file system; none for a folder, which is taken for a volume with the right one.
@@ -34,7 +34,7 @@ pub struct Carrier {
     pub(crate) renamed: BTreeMap<&'static str, String>,
 }
 
-impl Carrier {
+impl ConfigVolume {
     /// Whether Talos, or for folders ichor, looks for a file of this name.
     pub fn wants(name: &str) -> bool {
         NOCLOUD.contains(&name) || [METAL_CONFIG, META_NETWORK].contains(&name)
@@ -51,10 +51,10 @@ impl Carrier {
         partition: &str,
         found: &FileSystem,
         image: &dyn Image,
-    ) -> Result<Self, ReadError> {
+    ) -> Result<Self, ImageError> {
         let (mut files, mut renamed) = (BTreeMap::new(), BTreeMap::new());
         for name in NOCLOUD.into_iter().chain([METAL_CONFIG]) {
-            let is_plain = |entry: &&Entry| !entry.folder && is_plain_form(&entry.name, name);
+            let is_plain = |entry: &&DirectoryEntry| !entry.folder && is_plain_form(&entry.name, name);
             if let Some(entry) = found.find(name).filter(|entry| !entry.folder) {
                 files.insert(name.to_owned(), found.read(image, entry)?);
             } else if let Some(entry) = found.files.iter().find(is_plain).filter(|_| found.has_plain_names())
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_names_are_told_from_others() {
+    fn plain_iso_names_are_matched_to_file_names() {
         for (plain, name) in [
             ("user_dat", "user-data"),
             ("user_data", "user-data"),

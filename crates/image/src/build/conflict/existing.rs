@@ -7,10 +7,10 @@ use std::io::{self, Read, Write};
 
 use super::{Conflict, ConflictError, MOST_FILES, are_lists};
 use crate::build::extension::{Extension, MODULES};
-use crate::build::initramfs::{Base, ROOT};
-use crate::media::squashfs::{self, Node, Squashfs};
-use crate::media::{Content, ReadError};
-use crate::oci::{Digest, Entry, Kind};
+use crate::build::initramfs::{BaseInitramfs, ROOT};
+use crate::media::squashfs::{self, Squashfs, SquashfsNode};
+use crate::media::{Content, ImageError};
+use crate::oci::{Digest, EntryKind, TreeEntry};
 use ichor_talos::extension::{is_definition, service_name};
 use ichor_values::TalosVersion;
 
@@ -21,16 +21,16 @@ const TALOS: &str = "Talos itself";
 const LONGEST_DEFINITION: u64 = 1 << 20;
 
 /// Finds what extensions would hide of an image, and services that it has already.
-pub(super) fn find(
+pub(super) fn find_existing_conflicts(
     extensions: &[Extension],
-    base: &Base,
+    base: &BaseInitramfs,
     talos: &TalosVersion,
     found: &mut Vec<Conflict>,
 ) -> Result<(), ConflictError> {
     if extensions.is_empty() {
         return Ok(());
     }
-    let mut search = Search { extensions, talos, seen: BTreeSet::new(), told: 0, found };
+    let mut search = ExistingFiles { extensions, talos, seen: BTreeSet::new(), told: 0, found };
     let is_given = |name: &str| extensions.iter().any(|extension| extension.metadata.name == name);
     // The highest first: what it hides already is nobody's any more.
     for layer in base.layers.iter().rev() {
@@ -44,7 +44,7 @@ pub(super) fn find(
     search.firmware(base)
 }
 
-struct Search<'s> {
+struct ExistingFiles<'s> {
     extensions: &'s [Extension],
     talos: &'s TalosVersion,
     /// Paths that a higher layer has.
@@ -53,7 +53,7 @@ struct Search<'s> {
     found: &'s mut Vec<Conflict>,
 }
 
-impl Search<'_> {
+impl ExistingFiles<'_> {
     /// Compares everything of a file system.
     fn look(&mut self, owner: &str, image: &str, content: &Content) -> Result<(), ConflictError> {
         let mut walk = || {
@@ -83,8 +83,8 @@ impl Search<'_> {
         owner: &str,
         path: &str,
         squashfs: &Squashfs<'_>,
-        node: &Node,
-    ) -> Result<(), ReadError> {
+        node: &SquashfsNode,
+    ) -> Result<(), ImageError> {
         let inside = format!("rootfs/{path}");
         if are_lists(&inside) || self.seen.contains(path) {
             return Ok(());
@@ -100,7 +100,7 @@ impl Search<'_> {
     }
 
     /// Firmware is no longer in the file systems of extensions: it is in the initramfs, for drivers that start before them.
-    fn firmware(&mut self, base: &Base) -> Result<(), ConflictError> {
+    fn firmware(&mut self, base: &BaseInitramfs) -> Result<(), ConflictError> {
         for (path, (length, digest)) in &base.firmware {
             for extension in self.extensions {
                 let Some(content) = extension.root.file(&format!("rootfs/{path}")) else { continue };
@@ -126,11 +126,11 @@ impl Search<'_> {
 }
 
 /// Whether nobody would notice that one hides the other.
-fn is_same(squashfs: &Squashfs<'_>, node: &Node, entry: &Entry) -> Result<bool, ReadError> {
+fn is_same(squashfs: &Squashfs<'_>, node: &SquashfsNode, entry: &TreeEntry) -> Result<bool, ImageError> {
     Ok(match (&node.kind, &entry.kind) {
-        (squashfs::Kind::Folder, Kind::Folder) => true,
-        (squashfs::Kind::Link(there), Kind::Link(given)) => there == given,
-        (squashfs::Kind::File, Kind::File(content)) => {
+        (squashfs::NodeKind::Folder, EntryKind::Folder) => true,
+        (squashfs::NodeKind::Link(there), EntryKind::Link(given)) => there == given,
+        (squashfs::NodeKind::File, EntryKind::File(content)) => {
             node.mode == entry.mode & 0o7777
                 && node.length == content.len()
                 && has_bytes(squashfs, node, content)?
@@ -139,8 +139,8 @@ fn is_same(squashfs: &Squashfs<'_>, node: &Node, entry: &Entry) -> Result<bool, 
     })
 }
 
-fn has_bytes(squashfs: &Squashfs<'_>, node: &Node, content: &Content) -> Result<bool, ReadError> {
-    let mut comparison = Comparison { other: content.reader(), buffer: Vec::new(), differs: false };
+fn has_bytes(squashfs: &Squashfs<'_>, node: &SquashfsNode, content: &Content) -> Result<bool, ImageError> {
+    let mut comparison = ContentComparison { other: content.reader(), buffer: Vec::new(), differs: false };
     match squashfs.copy(node, node.length, &mut comparison) {
         _ if comparison.differs => Ok(false),
         read => read.map(|()| true),
@@ -148,13 +148,13 @@ fn has_bytes(squashfs: &Squashfs<'_>, node: &Node, content: &Content) -> Result<
 }
 
 /// Compares what is written to it with what a reader has, and takes no more once they differ.
-struct Comparison<R> {
+struct ContentComparison<R> {
     other: R,
     buffer: Vec<u8>,
     differs: bool,
 }
 
-impl<R: Read> Write for Comparison<R> {
+impl<R: Read> Write for ContentComparison<R> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.buffer.resize(bytes.len(), 0);
         self.other.read_exact(&mut self.buffer)?;

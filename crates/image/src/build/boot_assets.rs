@@ -1,17 +1,17 @@
 //! Parts of a release, found in anything official.
 //!
-//! A [`Heap`] is given one thing after the other: kernels, initramfs, unified kernel images, CDs, disks, trees of container images. It tells
+//! A [`AssetCollector`] is given one thing after the other: kernels, initramfs, unified kernel images, CDs, disks, trees of container images. It tells
 //! by what is inside what each is, and takes what it does not have yet, so that several things complete each other.
-//! [`Heap::missing`] is what a product still needs, with where to get it, and [`Heap::parts`] are all of them.
+//! [`AssetCollector::missing`] is what a product still needs, with where to get it, and [`AssetCollector::parts`] are all of them.
 //!
-//! Not here: whether kernel and initramfs belong together ([`fit`](super::fit)), and where files come from (the command).
+//! Not here: whether kernel and initramfs belong together ([`fit`](super::compatibility)), and where files come from (the command).
 
+use super::compression::{CD_MARK, is_initramfs};
 use super::kernel::{ARM64_MARK, X86_MARK, ZBOOT_MARK, is_at};
-use super::packed::{CD_MARK, is_initramfs};
-use super::{Grub, Parts, Product};
+use super::{BootAssets, GrubCd, Product};
 use crate::media::uki::{self, Uki, name as section};
-use crate::media::{Content, Entry, FileSystem, Kind, Partitions, ReadError};
-use crate::oci::Root;
+use crate::media::{Content, DirectoryEntry, FileSystem, FileSystemType, ImageError, Partitions};
+use crate::oci::FileTree;
 use ichor_values::Arch;
 use ichor_values::TalosVersion;
 
@@ -29,29 +29,29 @@ const INSTALL: &str = "usr/install";
 
 /// What was found so far.
 #[derive(Clone, Debug)]
-pub struct Heap {
+pub struct AssetCollector {
     arch: Arch,
-    kernel: Option<Found<Content>>,
-    initramfs: Option<Found<Content>>,
-    stub: Option<Found<Content>>,
-    loader: Option<Found<Content>>,
-    grub: Option<Found<Grub>>,
-    releases: Vec<Found<TalosVersion>>,
+    kernel: Option<AssetFrom<Content>>,
+    initramfs: Option<AssetFrom<Content>>,
+    stub: Option<AssetFrom<Content>>,
+    loader: Option<AssetFrom<Content>>,
+    grub: Option<AssetFrom<GrubCd>>,
+    releases: Vec<AssetFrom<TalosVersion>>,
 }
 
 /// Something, and what it was in.
 #[derive(Clone, Debug)]
-struct Found<T> {
+struct AssetFrom<T> {
     it: T,
     from: String,
 }
 
 /// Why something is no part, or does not belong to the others.
 #[derive(Debug, thiserror::Error)]
-pub enum PartsError {
+pub enum AssetError {
     /// It is something else.
     #[error(
-        "{from} is nothing that Talos publishes; want a kernel, an initramfs, a unified kernel image, an ISO, a raw disk image, or a \
+        "{from} is not a Talos boot asset; want a kernel, an initramfs, a unified kernel image, an ISO, a raw disk image, or a \
          container image such as ghcr.io/siderolabs/imager"
     )]
     Unknown {
@@ -59,13 +59,13 @@ pub enum PartsError {
         from: String,
     },
     /// It has to be unpacked first.
-    #[error("{from} is a qcow2 image; make a raw one of it with `qemu-img convert -O raw`")]
+    #[error("{from} is a qcow2 image; convert it with `qemu-img convert -O raw`")]
     Qcow2 {
         /// What was given.
         from: String,
     },
     /// It is for other machines.
-    #[error("{from} is for {is}, and {want} is wanted")]
+    #[error("{from} is for {is}, not {want}")]
     Arch {
         /// What was given.
         from: String,
@@ -75,7 +75,7 @@ pub enum PartsError {
         want: &'static str,
     },
     /// It is of another release.
-    #[error("{from} is of Talos {is}, and {want} is wanted; give parts of one release")]
+    #[error("{from} is from Talos {is}, not {want}; use assets of one release")]
     Release {
         /// What was given.
         from: String,
@@ -85,13 +85,11 @@ pub enum PartsError {
         want: String,
     },
     /// Nothing says which release it is.
-    #[error(
-        "nothing of what is given says which release of Talos it is; name it with --talos, such as --talos v1.13.9"
-    )]
+    #[error("cannot detect the Talos release of the assets; set --talos, such as --talos v1.13.9")]
     NoRelease,
     /// A container image has none.
     #[error(
-        "{from} has nothing in {INSTALL}/{arch}; want ghcr.io/siderolabs/imager, or an installer with a kernel inside"
+        "{from} has no files in {INSTALL}/{arch}; want ghcr.io/siderolabs/imager, or an installer with a kernel"
     )]
     Empty {
         /// What was given.
@@ -106,10 +104,10 @@ pub enum PartsError {
         from: String,
         /// Why.
         #[source]
-        source: ReadError,
+        source: ImageError,
     },
     /// A unified kernel image without a usable stub.
-    #[error("cannot take {from} apart")]
+    #[error("cannot extract the stub of {from}")]
     Stub {
         /// What was given.
         from: String,
@@ -121,7 +119,7 @@ pub enum PartsError {
 
 /// A part that a product needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum AssetKind {
     /// The kernel.
     Kernel,
     /// The first file system.
@@ -132,7 +130,7 @@ pub enum Part {
     Loader,
 }
 
-impl Part {
+impl AssetKind {
     /// What people call it.
     pub fn name(self) -> &'static str {
         match self {
@@ -157,21 +155,23 @@ impl Part {
     }
 
     /// What a product is made of.
-    fn of(product: Product) -> &'static [Part] {
+    fn of(product: Product) -> &'static [AssetKind] {
         match product {
-            Product::Netboot => &[Part::Kernel, Part::Initramfs],
-            Product::Uki => &[Part::Kernel, Part::Initramfs, Part::Stub],
+            Product::Netboot => &[AssetKind::Kernel, AssetKind::Initramfs],
+            Product::Uki => &[AssetKind::Kernel, AssetKind::Initramfs, AssetKind::Stub],
             Product::Iso
             | Product::Disk
             | Product::Qcow2
             | Product::Gcp
             | Product::Installer
-            | Product::Layout => &[Part::Kernel, Part::Initramfs, Part::Stub, Part::Loader],
+            | Product::Layout => {
+                &[AssetKind::Kernel, AssetKind::Initramfs, AssetKind::Stub, AssetKind::Loader]
+            }
         }
     }
 }
 
-impl Heap {
+impl AssetCollector {
     /// Nothing yet, for machines of an architecture.
     pub fn new(arch: Arch) -> Self {
         Self {
@@ -186,11 +186,11 @@ impl Heap {
     }
 
     /// Takes what a file has. `from` is what errors call it.
-    pub fn add(&mut self, from: &str, content: &Content) -> Result<(), PartsError> {
+    pub fn add(&mut self, from: &str, content: &Content) -> Result<(), AssetError> {
         if is_at(content, CD_MARK) {
             self.add_cd(from, content)
         } else if is_at(content, QCOW2_MARK) {
-            Err(PartsError::Qcow2 { from: from.to_owned() })
+            Err(AssetError::Qcow2 { from: from.to_owned() })
         } else if self.add_part(from, content)? {
             Ok(())
         } else {
@@ -199,17 +199,17 @@ impl Heap {
     }
 
     /// Takes a part that is a file by itself. Whether it is one.
-    fn add_part(&mut self, from: &str, content: &Content) -> Result<bool, PartsError> {
+    fn add_part(&mut self, from: &str, content: &Content) -> Result<bool, AssetError> {
         if is_at(content, X86_MARK) {
             self.suits(from, Arch::Amd64)?;
-            put(&mut self.kernel, from, content.clone());
+            keep_first(&mut self.kernel, from, content.clone());
         } else if is_at(content, ARM64_MARK) {
             self.suits(from, Arch::Arm64)?;
-            put(&mut self.kernel, from, content.clone());
+            keep_first(&mut self.kernel, from, content.clone());
         } else if is_at(content, PROGRAM_MARK) {
             self.add_program(from, content)?;
         } else if is_initramfs(content) {
-            put(&mut self.initramfs, from, content.clone());
+            keep_first(&mut self.initramfs, from, content.clone());
         } else {
             return Ok(false);
         }
@@ -217,25 +217,25 @@ impl Heap {
     }
 
     /// Takes what a container image has.
-    pub fn add_root(&mut self, from: &str, root: &Root) -> Result<(), PartsError> {
+    pub fn add_root(&mut self, from: &str, root: &FileTree) -> Result<(), AssetError> {
         let folder = format!("{INSTALL}/{}", self.arch);
         let mut files = root.below(&folder).filter_map(|(path, _)| Some((path, root.file(path)?))).peekable();
         if files.peek().is_none() {
-            return Err(PartsError::Empty { from: from.to_owned(), arch: self.arch.word() });
+            return Err(AssetError::Empty { from: from.to_owned(), arch: self.arch.word() });
         }
         files.try_for_each(|(path, content)| self.add(&format!("{from}: {path}"), content))
     }
 
     /// Says which release something is of.
     pub(crate) fn add_release(&mut self, from: &str, talos: TalosVersion) {
-        self.releases.push(Found { it: talos, from: from.to_owned() });
+        self.releases.push(AssetFrom { it: talos, from: from.to_owned() });
     }
 
     /// A program for UEFI.
-    fn add_program(&mut self, from: &str, content: &Content) -> Result<(), PartsError> {
-        let failed = |source| PartsError::Read { from: from.to_owned(), source };
-        let program = uki::Identity::find_in(content).map_err(failed)?;
-        let Some(program) = program else { return Err(PartsError::Unknown { from: from.to_owned() }) };
+    fn add_program(&mut self, from: &str, content: &Content) -> Result<(), AssetError> {
+        let failed = |source| AssetError::Read { from: from.to_owned(), source };
+        let program = uki::PeIdentity::find_in(content).map_err(failed)?;
+        let Some(program) = program else { return Err(AssetError::Unknown { from: from.to_owned() }) };
         if let Some(arch) = program.arch {
             self.suits(from, arch)?;
         }
@@ -246,22 +246,22 @@ impl Heap {
             Some(info) if info.contains("systemd-stub") => &mut self.stub,
             Some(info) if info.contains("systemd-boot") => &mut self.loader,
             _ if is_at(content, ZBOOT_MARK) => &mut self.kernel,
-            _ => return Err(PartsError::Unknown { from: from.to_owned() }),
+            _ => return Err(AssetError::Unknown { from: from.to_owned() }),
         };
-        put(place, from, content.clone());
+        keep_first(place, from, content.clone());
         Ok(())
     }
 
-    fn add_uki(&mut self, from: &str, uki: &Uki) -> Result<(), PartsError> {
+    fn add_uki(&mut self, from: &str, uki: &Uki) -> Result<(), AssetError> {
         if let Some(kernel) = uki.first(section::KERNEL) {
-            put(&mut self.kernel, from, kernel.clone());
+            keep_first(&mut self.kernel, from, kernel.clone());
         }
         if let Some(initramfs) = uki.first(section::INITRAMFS) {
-            put(&mut self.initramfs, from, initramfs.clone());
+            keep_first(&mut self.initramfs, from, initramfs.clone());
         }
         if self.stub.is_none() {
-            let stub = uki.stub().map_err(|source| PartsError::Stub { from: from.to_owned(), source })?;
-            put(&mut self.stub, from, stub);
+            let stub = uki.stub().map_err(|source| AssetError::Stub { from: from.to_owned(), source })?;
+            keep_first(&mut self.stub, from, stub);
         }
         if let Some(talos) = uki.first(section::RELEASE).and_then(|text| release(&read_text(text)?)) {
             self.add_release(from, talos);
@@ -269,40 +269,40 @@ impl Heap {
         Ok(())
     }
 
-    fn add_cd(&mut self, from: &str, content: &Content) -> Result<(), PartsError> {
-        let failed = |source| PartsError::Read { from: from.to_owned(), source };
+    fn add_cd(&mut self, from: &str, content: &Content) -> Result<(), AssetError> {
+        let failed = |source| AssetError::Read { from: from.to_owned(), source };
         let cd = FileSystem::open(content).map_err(failed)?;
         for path in ["boot/vmlinuz", "boot/initramfs.xz"] {
-            if let Some(file) = cd.at(content, path).map_err(failed)? {
+            if let Some(file) = cd.find_path(content, path).map_err(failed)? {
                 self.add_part(&format!("{from}: {path}"), &cd.content(content, &file).map_err(failed)?)?;
             }
         }
-        if let Some(grub) = Grub::find_in(content).map_err(failed)? {
-            put(&mut self.grub, from, grub);
+        if let Some(grub) = GrubCd::find_in(content).map_err(failed)? {
+            keep_first(&mut self.grub, from, grub);
         }
         self.add_boot_folder(from, &cd, content)?;
         // What UEFI boots may be in a partition of its own alone.
         self.add_partitions(from, content)
     }
 
-    fn add_disk(&mut self, from: &str, content: &Content) -> Result<(), PartsError> {
-        let failed = |source| PartsError::Read { from: from.to_owned(), source };
+    fn add_disk(&mut self, from: &str, content: &Content) -> Result<(), AssetError> {
+        let failed = |source| AssetError::Read { from: from.to_owned(), source };
         if let Some(volume) = FileSystem::find_in(content).map_err(failed)? {
             return self.add_boot_folder(from, &volume, content);
         }
         if Partitions::find_in(content).map_err(failed)?.is_none() {
-            return Err(PartsError::Unknown { from: from.to_owned() });
+            return Err(AssetError::Unknown { from: from.to_owned() });
         }
         self.add_partitions(from, content)
     }
 
-    fn add_partitions(&mut self, from: &str, content: &Content) -> Result<(), PartsError> {
-        let failed = |source| PartsError::Read { from: from.to_owned(), source };
+    fn add_partitions(&mut self, from: &str, content: &Content) -> Result<(), AssetError> {
+        let failed = |source| AssetError::Read { from: from.to_owned(), source };
         let partitions = Partitions::find_in(content).map_err(failed)?;
         for partition in partitions.iter().flat_map(|partitions| &partitions.list) {
             let Some(part) = partition.content(content) else { continue };
             if let Ok(Some(volume)) = FileSystem::find_in(&part)
-                && volume.kind != Kind::Iso9660
+                && volume.kind != FileSystemType::Iso9660
             {
                 self.add_boot_folder(from, &volume, &part)?;
             }
@@ -316,17 +316,18 @@ impl Heap {
         from: &str,
         volume: &FileSystem,
         image: &Content,
-    ) -> Result<(), PartsError> {
-        let failed = |source| PartsError::Read { from: from.to_owned(), source };
+    ) -> Result<(), AssetError> {
+        let failed = |source| AssetError::Read { from: from.to_owned(), source };
         for folder in ["EFI/BOOT", "EFI/Linux"] {
-            let Some(entry) = volume.at(image, folder).map_err(failed)? else { continue };
-            let is_program = |entry: &Entry| !entry.folder && entry.name.to_lowercase().ends_with(".efi");
+            let Some(entry) = volume.find_path(image, folder).map_err(failed)? else { continue };
+            let is_program =
+                |entry: &DirectoryEntry| !entry.folder && entry.name.to_lowercase().ends_with(".efi");
             for file in volume.list(image, &entry).map_err(failed)?.iter().filter(|entry| is_program(entry)) {
                 let program = volume.content(image, file).map_err(failed)?;
                 let name = format!("{from}: {folder}/{}", file.name);
                 match self.add_program(&name, &program) {
                     // GRUB and shim may lie beside what is looked for.
-                    Ok(()) | Err(PartsError::Unknown { .. }) => {}
+                    Ok(()) | Err(AssetError::Unknown { .. }) => {}
                     Err(error) => return Err(error),
                 }
             }
@@ -334,20 +335,20 @@ impl Heap {
         Ok(())
     }
 
-    fn suits(&self, from: &str, is: Arch) -> Result<(), PartsError> {
+    fn suits(&self, from: &str, is: Arch) -> Result<(), AssetError> {
         let (is, want) = (is.word(), self.arch.word());
-        if is == want { Ok(()) } else { Err(PartsError::Arch { from: from.to_owned(), is, want }) }
+        if is == want { Ok(()) } else { Err(AssetError::Arch { from: from.to_owned(), is, want }) }
     }
 
     /// What is not there for a product.
-    pub fn missing(&self, product: Product) -> Vec<Part> {
-        let has = |part: Part| match part {
-            Part::Kernel => self.kernel.is_some(),
-            Part::Initramfs => self.initramfs.is_some(),
-            Part::Stub => self.stub.is_some(),
-            Part::Loader => self.loader.is_some(),
+    pub fn missing(&self, product: Product) -> Vec<AssetKind> {
+        let has = |part: AssetKind| match part {
+            AssetKind::Kernel => self.kernel.is_some(),
+            AssetKind::Initramfs => self.initramfs.is_some(),
+            AssetKind::Stub => self.stub.is_some(),
+            AssetKind::Loader => self.loader.is_some(),
         };
-        Part::of(product).iter().copied().filter(|part| !has(*part)).collect()
+        AssetKind::of(product).iter().copied().filter(|part| !has(*part)).collect()
     }
 
     /// Whether nothing more can be found: GRUB is for machines that may have a BIOS.
@@ -357,24 +358,24 @@ impl Heap {
     }
 
     /// The release that everything is of, which must be the wanted one where one is.
-    pub fn release(&self, want: Option<&TalosVersion>) -> Result<TalosVersion, PartsError> {
+    pub fn release(&self, want: Option<&TalosVersion>) -> Result<TalosVersion, AssetError> {
         let want = match (want, self.releases.first()) {
             (Some(want), _) => want,
             (None, Some(first)) => &first.it,
-            (None, None) => return Err(PartsError::NoRelease),
+            (None, None) => return Err(AssetError::NoRelease),
         };
         match self.releases.iter().find(|found| found.it != *want) {
             None => Ok(want.clone()),
-            Some(Found { it, from }) => {
-                Err(PartsError::Release { from: from.clone(), is: it.to_string(), want: want.to_string() })
+            Some(AssetFrom { it, from }) => {
+                Err(AssetError::Release { from: from.clone(), is: it.to_string(), want: want.to_string() })
             }
         }
     }
 
     /// All parts; none without a kernel or an initramfs, of which nothing is made.
-    pub fn parts(&self) -> Option<Parts> {
-        let it = |found: &Option<Found<Content>>| found.as_ref().map(|found| found.it.clone());
-        Some(Parts {
+    pub fn parts(&self) -> Option<BootAssets> {
+        let it = |found: &Option<AssetFrom<Content>>| found.as_ref().map(|found| found.it.clone());
+        Some(BootAssets {
             kernel: it(&self.kernel)?,
             initramfs: it(&self.initramfs)?,
             stub: it(&self.stub),
@@ -390,8 +391,8 @@ impl Heap {
 }
 
 /// Keeps the first.
-fn put<T>(place: &mut Option<Found<T>>, from: &str, it: T) {
-    place.get_or_insert(Found { it, from: from.to_owned() });
+fn keep_first<T>(place: &mut Option<AssetFrom<T>>, from: &str, it: T) {
+    place.get_or_insert(AssetFrom { it, from: from.to_owned() });
 }
 
 /// The release that a text such as `/etc/os-release` names.
@@ -421,25 +422,25 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_each_is_kept_and_what_is_missing_is_known() {
-        let mut heap = Heap::new(Arch::Amd64);
+    fn the_first_asset_of_each_kind_wins_and_missing_ones_are_listed() {
+        let mut heap = AssetCollector::new(Arch::Amd64);
         heap.add("vmlinuz", &kernel()).unwrap();
         heap.add("other", &kernel()).unwrap();
         heap.add("initramfs", &Content::from(b"0707010000")).unwrap();
 
         assert_eq!(heap.missing(Product::Netboot), []);
-        assert_eq!(heap.missing(Product::Iso), [Part::Stub, Part::Loader]);
+        assert_eq!(heap.missing(Product::Iso), [AssetKind::Stub, AssetKind::Loader]);
         assert!(!heap.is_complete() && heap.parts().is_some());
         assert_eq!(heap.kernel.as_ref().unwrap().from, "vmlinuz");
-        assert!(Part::Loader.is_in(&version("v1.13.9"), Arch::Amd64).contains("metal-amd64.iso"));
+        assert!(AssetKind::Loader.is_in(&version("v1.13.9"), Arch::Amd64).contains("metal-amd64.iso"));
     }
 
     #[test]
-    fn what_is_for_other_machines_or_nothing_at_all_is_refused() {
-        let mut heap = Heap::new(Arch::Arm64);
+    fn assets_of_other_architectures_and_unknown_files_are_rejected() {
+        let mut heap = AssetCollector::new(Arch::Arm64);
 
         let error = heap.add("vmlinuz", &kernel()).unwrap_err().to_string();
-        assert_eq!(error, "vmlinuz is for amd64, and arm64 is wanted");
+        assert_eq!(error, "vmlinuz is for amd64, not arm64");
         for nothing in [b"".to_vec(), b"MZ".to_vec(), b"QFI\xfb".to_vec(), b"text".to_vec(), vec![0; 70_000]]
         {
             assert!(heap.add("x", &nothing.into()).is_err());
@@ -447,16 +448,16 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_of_one_release() {
-        let mut heap = Heap::new(Arch::Amd64);
-        assert!(matches!(heap.release(None), Err(PartsError::NoRelease)));
+    fn assets_must_be_of_one_release() {
+        let mut heap = AssetCollector::new(Arch::Amd64);
+        assert!(matches!(heap.release(None), Err(AssetError::NoRelease)));
         heap.add_release("a", version("v1.13.9"));
 
         assert_eq!(heap.release(None).unwrap(), version("v1.13.9"));
         assert!(heap.release(Some(&version("v1.13.8"))).is_err());
         heap.add_release("b", version("v1.13.8"));
         let error = heap.release(Some(&version("v1.13.9"))).unwrap_err().to_string();
-        assert!(error.starts_with("b is of Talos v1.13.8"), "{error}");
+        assert!(error.starts_with("b is from Talos v1.13.8"), "{error}");
         assert_eq!(release("ID=talos\nVERSION_ID=\"v1.14.0-rc.1\"\n"), Some(version("v1.14.0-rc.1")));
     }
 }

@@ -2,14 +2,14 @@
 
 /// The letters of one set of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Letters {
+pub(super) enum NameEncoding {
     /// One byte each: the primary descriptor's.
     Plain,
     /// Two bytes each, the high one first: Joliet's.
     Wide,
 }
 
-impl Letters {
+impl NameEncoding {
     pub(super) fn write(self, text: &str) -> Vec<u8> {
         match self {
             Self::Plain => text.as_bytes().to_owned(),

@@ -16,16 +16,16 @@ const LONGEST: u64 = 16 << 20;
 
 /// A source of configurations.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Source {
+pub struct ConfigSource {
     /// What it is called: `STATE`, `embedded`, `talos.config.early`, `platform`, `talos.config.inline`.
     pub name: String,
     /// What comes of it.
-    pub verdict: Verdict,
+    pub verdict: ConfigSourceResult,
 }
 
 /// What comes of a source.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
+pub enum ConfigSourceResult {
     /// Nothing: Talos asks the next.
     Nothing,
     /// Documents that are no whole configuration: in force until another source has something.
@@ -40,7 +40,7 @@ pub enum Verdict {
     Unread(String),
 }
 
-impl Verdict {
+impl ConfigSourceResult {
     /// The verdict on the bytes of a platform, which may be gzipped.
     pub(super) fn of_platform(bytes: &[u8], talos: &TalosVersion, mode: Mode) -> Self {
         if !bytes.starts_with(&[0x1f, 0x8b, 0x08]) {
@@ -48,12 +48,13 @@ impl Verdict {
         }
         let mut unpacked = Vec::new();
         match MultiGzDecoder::new(bytes).take(LONGEST + 1).read_to_end(&mut unpacked) {
-            Ok(_) if unpacked.len() as u64 > LONGEST => {
-                Verdict::Refused(vec![format!("unpacked, it is longer than {} MiB", LONGEST >> 20)])
-            }
+            Ok(_) if unpacked.len() as u64 > LONGEST => ConfigSourceResult::Refused(vec![format!(
+                "the configuration is larger than {} MiB when decompressed",
+                LONGEST >> 20
+            )]),
             Ok(_) => Self::of(&unpacked, talos, mode),
-            Err(_) => Verdict::Refused(vec![
-                "it is gzipped and cannot be unpacked: it is broken or cut off".to_owned(),
+            Err(_) => ConfigSourceResult::Refused(vec![
+                "cannot decompress the configuration: corrupt or truncated gzip data".to_owned(),
             ]),
         }
     }
@@ -61,37 +62,44 @@ impl Verdict {
     /// The verdict on bytes as they are.
     pub(super) fn of(bytes: &[u8], talos: &TalosVersion, mode: Mode) -> Self {
         let Ok(text) = std::str::from_utf8(bytes) else {
-            return Verdict::Refused(vec!["it is not UTF-8 text".to_owned()]);
+            return ConfigSourceResult::Refused(vec!["the configuration is not UTF-8".to_owned()]);
         };
         let report = Report::of(text, talos, mode, false);
         match load::load(text, talos) {
-            Ok(config) if report.valid && config.machine().is_some() => Verdict::Complete(config),
-            Ok(config) if report.valid => Verdict::Partial(config),
-            _ => Verdict::Refused(reasons(&report)),
+            Ok(config) if report.valid && config.machine().is_some() => ConfigSourceResult::Complete(config),
+            Ok(config) if report.valid => ConfigSourceResult::Partial(config),
+            _ => ConfigSourceResult::Refused(reasons(&report)),
         }
     }
 
     /// The verdict on a URL, whose secrets are not shown.
     pub(super) fn fetched(url: &str) -> Self {
         if secret_value::in_url(url) {
-            return Verdict::Elsewhere("a URL with a secret in it".to_owned());
+            return ConfigSourceResult::Elsewhere("a URL with a secret".to_owned());
         }
-        Verdict::Elsewhere(url.to_owned())
+        ConfigSourceResult::Elsewhere(url.to_owned())
     }
 
     /// Whether Talos asks no source after it.
     pub fn ends_the_search(&self) -> bool {
         match self {
-            Verdict::Complete(_) | Verdict::Refused(_) | Verdict::Elsewhere(_) => true,
-            Verdict::Nothing | Verdict::Partial(_) | Verdict::Unread(_) => false,
+            ConfigSourceResult::Complete(_)
+            | ConfigSourceResult::Refused(_)
+            | ConfigSourceResult::Elsewhere(_) => true,
+            ConfigSourceResult::Nothing | ConfigSourceResult::Partial(_) | ConfigSourceResult::Unread(_) => {
+                false
+            }
         }
     }
 
     /// The configuration that is in force by it.
     pub fn config(&self) -> Option<&Config> {
         match self {
-            Verdict::Partial(config) | Verdict::Complete(config) => Some(config),
-            Verdict::Nothing | Verdict::Refused(_) | Verdict::Elsewhere(_) | Verdict::Unread(_) => None,
+            ConfigSourceResult::Partial(config) | ConfigSourceResult::Complete(config) => Some(config),
+            ConfigSourceResult::Nothing
+            | ConfigSourceResult::Refused(_)
+            | ConfigSourceResult::Elsewhere(_)
+            | ConfigSourceResult::Unread(_) => None,
         }
     }
 
@@ -104,26 +112,31 @@ impl Verdict {
     /// The verdict in a word.
     pub fn word(&self) -> &'static str {
         match self {
-            Verdict::Nothing => "nothing",
-            Verdict::Partial(_) => "partial",
-            Verdict::Complete(_) => "complete",
-            Verdict::Refused(_) => "refused",
-            Verdict::Elsewhere(_) => "elsewhere",
-            Verdict::Unread(_) => "unread",
+            ConfigSourceResult::Nothing => "nothing",
+            ConfigSourceResult::Partial(_) => "partial",
+            ConfigSourceResult::Complete(_) => "complete",
+            ConfigSourceResult::Refused(_) => "refused",
+            ConfigSourceResult::Elsewhere(_) => "elsewhere",
+            ConfigSourceResult::Unread(_) => "unread",
         }
     }
 }
 
 /// Adds a source, and a mistake where Talos does not take what is in it.
-pub(super) fn config_source(name: &str, written_in: &str, verdict: Verdict, inspection: &mut Inspection) {
-    if let Verdict::Refused(reasons) = &verdict {
+pub(super) fn add_config_source(
+    name: &str,
+    written_in: &str,
+    verdict: ConfigSourceResult,
+    inspection: &mut Inspection,
+) {
+    if let ConfigSourceResult::Refused(reasons) = &verdict {
         let message = format!(
-            "Talos does not take the configuration in {written_in} and starts again for ever, without maintenance mode: {}",
+            "Talos rejects the configuration in {written_in} and reboots in a loop, without maintenance mode: {}",
             reasons.join("; ")
         );
         inspection.mistake(&rules::CONFIG_REFUSED, message);
     }
-    inspection.sources.push(Source { name: name.to_owned(), verdict });
+    inspection.sources.push(ConfigSource { name: name.to_owned(), verdict });
 }
 
 /// What was said against it. Messages of the validation name keys, never secrets.

@@ -1,10 +1,10 @@
 //! Whether kernel and initramfs belong together: modules of that kernel, machines of that architecture, and the release that is wanted.
 
+use super::boot_assets::release;
 use super::kernel::version;
 use super::modules::kernels;
-use super::parts::release;
-use crate::media::squashfs::{Node, Squashfs};
-use crate::media::{Content, ReadError};
+use crate::media::squashfs::{Squashfs, SquashfsNode};
+use crate::media::{Content, ImageError};
 use ichor_values::Arch;
 use ichor_values::TalosVersion;
 
@@ -20,10 +20,10 @@ const MACHINE: usize = 18;
 
 /// Why they do not.
 #[derive(Debug, thiserror::Error)]
-pub enum FitError {
+pub enum CompatibilityError {
     /// The modules are of another kernel.
     #[error(
-        "the kernel is {kernel}, and the initramfs has modules for {}: they are of two releases; give both of one",
+        "the kernel is {kernel}, but the initramfs has modules for {}; use a kernel and an initramfs of the same release",
         modules.join(", ")
     )]
     Kernel {
@@ -33,7 +33,7 @@ pub enum FitError {
         modules: Vec<String>,
     },
     /// Another release.
-    #[error("the initramfs is of Talos {is}, and {want} is wanted; give parts of one release")]
+    #[error("the initramfs is from Talos {is}, not {want}; use assets of one release")]
     Release {
         /// What it says it is.
         is: String,
@@ -41,7 +41,7 @@ pub enum FitError {
         want: String,
     },
     /// Other machines.
-    #[error("the initramfs is for {is}, and {want} is wanted")]
+    #[error("the initramfs is for {is}, not {want}")]
     Arch {
         /// What it is for.
         is: &'static str,
@@ -50,7 +50,7 @@ pub enum FitError {
     },
     /// The root file system could not be read.
     #[error("cannot read the root file system of the initramfs")]
-    Read(#[from] ReadError),
+    Read(#[from] ImageError),
 }
 
 /// Compares a kernel with the root file system of an initramfs, and that with what is wanted. What says nothing is believed.
@@ -61,27 +61,27 @@ pub fn check(
     root: &Content,
     talos: &TalosVersion,
     arch: Arch,
-) -> Result<Option<String>, FitError> {
+) -> Result<Option<String>, CompatibilityError> {
     let modules = kernels(root)?;
     let root = Squashfs::open(root)?;
     if let Some(is) = written_release(&root)?.filter(|is| is != talos) {
-        return Err(FitError::Release { is: is.to_string(), want: talos.to_string() });
+        return Err(CompatibilityError::Release { is: is.to_string(), want: talos.to_string() });
     }
     if let Some(is) = machine(&root)?.filter(|is| *is != arch) {
-        return Err(FitError::Arch { is: is.word(), want: arch.word() });
+        return Err(CompatibilityError::Arch { is: is.word(), want: arch.word() });
     }
     match version(kernel) {
         Some(kernel) if !modules.is_empty() && !modules.contains(&kernel) => {
-            Err(FitError::Kernel { kernel, modules })
+            Err(CompatibilityError::Kernel { kernel, modules })
         }
         Some(kernel) => Ok(Some(kernel)),
         None => Ok(<[String; 1]>::try_from(modules).ok().map(|[kernel]| kernel)),
     }
 }
 
-fn written_release(root: &Squashfs<'_>) -> Result<Option<TalosVersion>, ReadError> {
+fn written_release(root: &Squashfs<'_>) -> Result<Option<TalosVersion>, ImageError> {
     for path in RELEASE {
-        if let Some(file) = root.find(path)?.filter(Node::is_file) {
+        if let Some(file) = root.find(path)?.filter(SquashfsNode::is_file) {
             let text = root.read(&file, LONGEST_RELEASE)?;
             if let Some(talos) = release(&String::from_utf8_lossy(&text)) {
                 return Ok(Some(talos));
@@ -92,10 +92,10 @@ fn written_release(root: &Squashfs<'_>) -> Result<Option<TalosVersion>, ReadErro
 }
 
 /// What machines its programs are for.
-fn machine(root: &Squashfs<'_>) -> Result<Option<Arch>, ReadError> {
+fn machine(root: &Squashfs<'_>) -> Result<Option<Arch>, ImageError> {
     for path in PROGRAMS {
-        let Some(file) = root.find(path)?.filter(Node::is_file) else { continue };
-        let mut head = Head::default();
+        let Some(file) = root.find(path)?.filter(SquashfsNode::is_file) else { continue };
+        let mut head = HeadBuffer::default();
         // What is longer than its head ends early.
         if root.copy(&file, LONGEST_PROGRAM, &mut head).is_err() && head.0.len() < MACHINE + 2 {
             continue;
@@ -113,9 +113,9 @@ fn machine(root: &Squashfs<'_>) -> Result<Option<Arch>, ReadError> {
 
 /// The first bytes of a file; it is full after them.
 #[derive(Default)]
-struct Head(Vec<u8>);
+struct HeadBuffer(Vec<u8>);
 
-impl std::io::Write for Head {
+impl std::io::Write for HeadBuffer {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         if self.0.len() > MACHINE + 2 {
             return Err(std::io::ErrorKind::StorageFull.into());

@@ -46,7 +46,7 @@ pub fn packed_disk(
     unpack: &mut dyn FnMut(&mut dyn Read) -> io::Result<Content>,
 ) -> Option<io::Result<Content>> {
     let mut packed = unpacked(content).filter(|_| !is_initramfs(content))?;
-    let head = match head(&mut packed) {
+    let head = match read_head(&mut packed) {
         Ok(head) => head,
         Err(error) => return Some(Err(error)),
     };
@@ -58,7 +58,7 @@ pub fn packed_disk(
 }
 
 /// The beginning of what a reader has.
-fn head(reader: &mut dyn Read) -> io::Result<Content> {
+fn read_head(reader: &mut dyn Read) -> io::Result<Content> {
     let mut head = Vec::new();
     reader.take(HEAD).read_to_end(&mut head)?;
     Ok(head.into())
@@ -77,7 +77,7 @@ fn archived_disk(
     if let Some(entry) = tar::Archive::new(archive).entries()?.next() {
         let mut entry = entry?;
         if entry.path_bytes().ends_with(DISK_IN_TAR) {
-            let head = head(&mut entry)?;
+            let head = read_head(&mut entry)?;
             if is_disk(&head) {
                 return unpack(&mut head.reader().chain(entry));
             }
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_is_unpacked_and_nothing_else() {
+    fn only_disk_images_are_decompressed() {
         let mut disk = vec![7; 100_000];
         disk[510..512].copy_from_slice(b"\x55\xaa");
         let mut cd = vec![0; 100_000];

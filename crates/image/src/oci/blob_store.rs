@@ -8,9 +8,9 @@ use crate::media::Content;
 const MOST_IN_MEMORY: u64 = 2 << 30;
 
 /// Somewhere with room for long contents: a file, or memory.
-pub trait Spool {
+pub trait BlobStore {
     /// Keeps what `fill` writes.
-    fn write(&mut self, fill: Fill<'_>) -> io::Result<Content>;
+    fn write(&mut self, fill: BlobWriter<'_>) -> io::Result<Content>;
 
     /// Keeps what a reader gives, to its end.
     fn keep(&mut self, bytes: &mut dyn Read) -> io::Result<Content> {
@@ -19,23 +19,23 @@ pub trait Spool {
 }
 
 /// What writes a content.
-pub type Fill<'f> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'f>;
+pub type BlobWriter<'f> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'f>;
 
 /// Memory. Only for what is needed in it, such as the programs of an image that are looked into.
 #[derive(Debug)]
-pub struct Memory {
+pub struct MemoryStore {
     left: u64,
 }
 
-impl Default for Memory {
+impl Default for MemoryStore {
     fn default() -> Self {
         Self { left: MOST_IN_MEMORY }
     }
 }
 
-impl Spool for Memory {
-    fn write(&mut self, fill: Fill<'_>) -> io::Result<Content> {
-        let mut bounded = Bounded { bytes: Vec::new(), left: self.left };
+impl BlobStore for MemoryStore {
+    fn write(&mut self, fill: BlobWriter<'_>) -> io::Result<Content> {
+        let mut bounded = BoundedBuffer { bytes: Vec::new(), left: self.left };
         fill(&mut bounded)?;
         self.left = bounded.left;
         Ok(bounded.bytes.into())
@@ -43,14 +43,19 @@ impl Spool for Memory {
 }
 
 /// Bytes, and how many more may come.
-struct Bounded {
+struct BoundedBuffer {
     bytes: Vec<u8>,
     left: u64,
 }
 
-impl Write for Bounded {
+impl Write for BoundedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let full = || io::Error::other(format!("more than {} GiB in memory", MOST_IN_MEMORY >> 30));
+        let full = || {
+            io::Error::other(format!(
+                "content larger than {} GiB does not fit in memory",
+                MOST_IN_MEMORY >> 30
+            ))
+        };
         self.left = self.left.checked_sub(bytes.len() as u64).ok_or_else(full)?;
         self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -62,19 +67,19 @@ impl Write for Bounded {
 }
 
 /// Keeps how long contents are, and nothing of what they hold.
-pub(crate) struct Lengths;
+pub(crate) struct LengthStore;
 
-impl Spool for Lengths {
-    fn write(&mut self, fill: Fill<'_>) -> io::Result<Content> {
-        let mut length = Length(0);
+impl BlobStore for LengthStore {
+    fn write(&mut self, fill: BlobWriter<'_>) -> io::Result<Content> {
+        let mut length = LengthCounter(0);
         fill(&mut length)?;
         Ok(Content::zeros(length.0))
     }
 }
 
-struct Length(u64);
+struct LengthCounter(u64);
 
-impl Write for Length {
+impl Write for LengthCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 += bytes.len() as u64;
         Ok(bytes.len())
@@ -90,12 +95,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_comes_to_an_end() {
-        let mut memory = Memory { left: 5 };
+    fn the_memory_store_has_a_size_limit() {
+        let mut memory = MemoryStore { left: 5 };
 
         assert_eq!(memory.keep(&mut &b"abc"[..]).unwrap(), b"abc".into());
         assert!(memory.keep(&mut &b"def"[..]).is_err());
         assert_eq!(memory.keep(&mut &b"de"[..]).unwrap(), b"de".into());
-        assert_eq!(Lengths.keep(&mut &b"abc"[..]).unwrap(), Content::zeros(3));
+        assert_eq!(LengthStore.keep(&mut &b"abc"[..]).unwrap(), Content::zeros(3));
     }
 }
