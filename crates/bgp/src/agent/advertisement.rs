@@ -19,7 +19,7 @@ pub const HOP_LIMIT: u8 = 255;
 
 /// A message on a link with routers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Message {
+pub enum NdpMessage {
     /// Somebody asks for routers.
     Solicitation {
         /// Its MAC address.
@@ -42,7 +42,7 @@ pub struct Advertisement {
 
 /// Why bytes are no such message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Malformed {
+pub enum MessageError {
     /// The header is not whole.
     #[error("{0} bytes are too short")]
     Short(usize),
@@ -54,17 +54,17 @@ pub enum Malformed {
     Option(usize),
 }
 
-impl Message {
+impl NdpMessage {
     /// Reads an ICMPv6 message. The kernel has looked at its checksum.
-    pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
-        let [kind, code, ..] = *bytes else { return Err(Malformed::Short(bytes.len())) };
+    pub fn parse(bytes: &[u8]) -> Result<Self, MessageError> {
+        let [kind, code, ..] = *bytes else { return Err(MessageError::Short(bytes.len())) };
         let header = match (kind, code) {
             (SOLICITATION, 0) => 8,
             (ADVERTISEMENT, 0) => 16,
-            _ => return Err(Malformed::Type(kind, code)),
+            _ => return Err(MessageError::Type(kind, code)),
         };
         if bytes.len() < header {
-            return Err(Malformed::Short(bytes.len()));
+            return Err(MessageError::Short(bytes.len()));
         }
         let (source, mtu) = options(bytes, header)?;
         Ok(match kind {
@@ -100,11 +100,11 @@ impl Message {
 }
 
 /// The options that matter; of several the first.
-fn options(bytes: &[u8], start: usize) -> Result<(Option<Mac>, Option<u32>), Malformed> {
+fn options(bytes: &[u8], start: usize) -> Result<(Option<Mac>, Option<u32>), MessageError> {
     let (mut source, mut mtu, mut at) = (None, None, start);
     while at < bytes.len() {
         let length = bytes.get(at + 1).map_or(0, |&words| usize::from(words) * 8);
-        let option = bytes.get(at..at + length).filter(|_| length > 0).ok_or(Malformed::Option(at))?;
+        let option = bytes.get(at..at + length).filter(|_| length > 0).ok_or(MessageError::Option(at))?;
         match *option {
             [SOURCE, 1, a, b, c, d, e, f] => source = source.or(Some(Mac([a, b, c, d, e, f]))),
             [MTU, 1, _, _, a, b, c, d] => mtu = mtu.or(Some(u32::from_be_bytes([a, b, c, d]))),
@@ -117,7 +117,7 @@ fn options(bytes: &[u8], start: usize) -> Result<(Option<Mac>, Option<u32>), Mal
 
 /// A router that was heard on a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Router {
+pub struct AdvertisingRouter {
     /// Its link-local address.
     pub address: Ipv6Addr,
     /// Its MAC address, where it told it.
@@ -130,13 +130,13 @@ pub struct Router {
 
 /// The routers on each port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Routers(BTreeMap<String, Vec<Router>>);
+pub struct RouterTable(BTreeMap<String, Vec<AdvertisingRouter>>);
 
-impl Routers {
+impl RouterTable {
     /// Keeps what was heard on a port; whether that router is new there, or has another MAC address than before.
     pub fn hear(&mut self, port: &str, address: Ipv6Addr, said: &Advertisement, now: Duration) -> bool {
         let routers = self.0.entry(port.to_owned()).or_default();
-        let router = Router { address, mac: said.source, lifetime: said.lifetime, when: now };
+        let router = AdvertisingRouter { address, mac: said.source, lifetime: said.lifetime, when: now };
         match routers.iter_mut().find(|known| known.address == address) {
             Some(known) => {
                 let same = known.mac == router.mac;
@@ -151,8 +151,8 @@ impl Routers {
     }
 
     /// The routers of a port, the one heard last first: after a change of its MAC address, a leaf is there under two.
-    pub fn on(&self, port: &str) -> Vec<&Router> {
-        let mut routers: Vec<&Router> = self.0.get(port).into_iter().flatten().collect();
+    pub fn on(&self, port: &str) -> Vec<&AdvertisingRouter> {
+        let mut routers: Vec<&AdvertisingRouter> = self.0.get(port).into_iter().flatten().collect();
         routers.sort_by_key(|router| std::cmp::Reverse(router.when));
         routers
     }
@@ -171,19 +171,19 @@ mod tests {
 
     const MAC: Mac = Mac([2, 0, 0, 0, 0, 1]);
 
-    fn message() -> impl Strategy<Value = Message> {
+    fn message() -> impl Strategy<Value = NdpMessage> {
         let source = prop::option::of(any::<[u8; 6]>().prop_map(Mac));
         let advertisement =
             (any::<u16>(), source.clone(), any::<Option<u32>>()).prop_map(|(lifetime, source, mtu)| {
-                Message::Advertisement(Advertisement { lifetime, source, mtu })
+                NdpMessage::Advertisement(Advertisement { lifetime, source, mtu })
             });
-        prop_oneof![source.prop_map(|source| Message::Solicitation { source }), advertisement]
+        prop_oneof![source.prop_map(|source| NdpMessage::Solicitation { source }), advertisement]
     }
 
     proptest! {
         #[test]
         fn what_is_written_is_read(message in message()) {
-            prop_assert_eq!(Message::parse(&message.bytes()), Ok(message));
+            prop_assert_eq!(NdpMessage::parse(&message.bytes()), Ok(message));
         }
 
         #[test]
@@ -192,8 +192,8 @@ mod tests {
             if let [first, second, ..] = &mut bytes[..] {
                 (*first, *second) = (kind, 0);
             }
-            if let Ok(message) = Message::parse(&bytes) {
-                prop_assert_eq!(Message::parse(&message.bytes()), Ok(message));
+            if let Ok(message) = NdpMessage::parse(&bytes) {
+                prop_assert_eq!(NdpMessage::parse(&message.bytes()), Ok(message));
             }
         }
     }
@@ -207,22 +207,22 @@ mod tests {
         ];
 
         let said = Advertisement { lifetime: 1800, source: Some(MAC), mtu: None };
-        assert_eq!(Message::parse(&bytes), Ok(Message::Advertisement(said)));
+        assert_eq!(NdpMessage::parse(&bytes), Ok(NdpMessage::Advertisement(said)));
     }
 
     #[test]
     fn an_option_without_a_length_does_not_go_on_for_ever() {
         let bytes = [133, 0, 0, 0, 0, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0, 1];
 
-        assert_eq!(Message::parse(&bytes), Err(Malformed::Option(8)));
-        assert_eq!(Message::parse(&bytes[..9]), Err(Malformed::Option(8)));
-        assert_eq!(Message::parse(&bytes[..4]), Err(Malformed::Short(4)));
-        assert_eq!(Message::parse(&[135, 0]), Err(Malformed::Type(135, 0)));
+        assert_eq!(NdpMessage::parse(&bytes), Err(MessageError::Option(8)));
+        assert_eq!(NdpMessage::parse(&bytes[..9]), Err(MessageError::Option(8)));
+        assert_eq!(NdpMessage::parse(&bytes[..4]), Err(MessageError::Short(4)));
+        assert_eq!(NdpMessage::parse(&[135, 0]), Err(MessageError::Type(135, 0)));
     }
 
     #[test]
     fn a_router_is_new_once_and_with_each_mac_address() {
-        let mut routers = Routers::default();
+        let mut routers = RouterTable::default();
         let (first, second) =
             (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 2));
         let said = Advertisement { lifetime: 0, source: Some(MAC), mtu: None };
@@ -233,8 +233,9 @@ mod tests {
         assert!(routers.hear("eth0", second, &said, at(3)));
         assert!(routers.hear("eth0", first, &Advertisement { source: None, ..said }, at(4)));
 
-        let addresses =
-            |routers: &Routers| routers.on("eth0").iter().map(|router| router.address).collect::<Vec<_>>();
+        let addresses = |routers: &RouterTable| {
+            routers.on("eth0").iter().map(|router| router.address).collect::<Vec<_>>()
+        };
         assert_eq!(addresses(&routers), [first, second]);
     }
 }

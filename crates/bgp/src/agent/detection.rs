@@ -5,16 +5,16 @@
 
 use std::time::Duration;
 
-use crate::reload::Configuration;
+use crate::reload::FrrConfig;
 
 /// What a configuration says about BFD: every interval between packets, and every number of them that may be lost.
 #[derive(Default)]
-struct Said {
+struct BfdSettings {
     intervals: Vec<Duration>,
     multipliers: Vec<u32>,
 }
 
-impl Said {
+impl BfdSettings {
     /// The longest detection, with what the daemon does where nothing is said.
     fn longest(self, interval: Duration, multiplier: u32) -> Duration {
         let interval = self.intervals.into_iter().max().unwrap_or(interval);
@@ -23,8 +23,8 @@ impl Said {
 }
 
 /// That of FRR, whose BFD is a daemon of its own.
-pub fn frr(configuration: &Configuration) -> Duration {
-    let mut said = Said::default();
+pub fn frr(configuration: &FrrConfig) -> Duration {
+    let mut said = BfdSettings::default();
     for line in configuration.lines() {
         match line.words()[..] {
             ["transmit-interval", number] => said.intervals.extend(time(number, "ms")),
@@ -37,7 +37,7 @@ pub fn frr(configuration: &Configuration) -> Duration {
 
 /// That of BIRD; none where it has no BFD.
 pub fn bird(text: &str) -> Option<Duration> {
-    let (mut said, mut has_bfd) = (Said::default(), false);
+    let (mut said, mut has_bfd) = (BfdSettings::default(), false);
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
     for statement in lines.flat_map(|line| line.split(['{', '}', ';'])) {
         match statement.split_whitespace().collect::<Vec<_>>()[..] {
@@ -54,7 +54,7 @@ pub fn bird(text: &str) -> Option<Duration> {
 
 /// That of GoBGP; none where no neighbour has BFD.
 pub fn gobgp(toml: &str) -> Option<Duration> {
-    let (mut said, mut has_bfd, mut is_about_bfd) = (Said::default(), false, false);
+    let (mut said, mut has_bfd, mut is_about_bfd) = (BfdSettings::default(), false, false);
     for line in toml.lines().map(str::trim) {
         if line.starts_with('[') {
             is_about_bfd = line.trim_matches(['[', ']']).ends_with(".bfd.config");
@@ -88,14 +88,14 @@ mod tests {
         let text = "bfd\n profile slow\n  detect-multiplier 4\n  transmit-interval 500\n exit\n profile quick\n  \
                     detect-multiplier 3\n  transmit-interval 100\n exit\nexit\n";
 
-        let found = frr(&Configuration::parse(text));
+        let found = frr(&FrrConfig::parse(text));
 
         assert_eq!(found, Duration::from_secs(2));
     }
 
     #[test]
     fn without_a_word_it_is_that_of_frr() {
-        let found = frr(&Configuration::parse("router bgp 65001\n neighbor eth0 bfd\nexit\n"));
+        let found = frr(&FrrConfig::parse("router bgp 65001\n neighbor eth0 bfd\nexit\n"));
 
         assert_eq!(found, Duration::from_millis(900));
     }

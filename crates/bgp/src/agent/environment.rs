@@ -1,7 +1,7 @@
-//! A duty that is told by environment variables: those of two extensions that went before.
+//! Configuration by environment variables, for compatibility with two earlier extensions.
 //!
-//! One keeps the speaker in a VRF and finds its ports by MAC address ([`Variant::Vrf`]); the other keeps it in a network
-//! namespace, with fixed defaults, and finds ports by itself ([`Variant::Namespace`]).
+//! One isolates the load balancer in a VRF and finds ports by MAC address ([`ExtensionVariant::Vrf`]); the other isolates it in a network
+//! namespace, has fixed defaults, and discovers ports ([`ExtensionVariant::Namespace`]).
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -10,19 +10,20 @@ use std::str::FromStr;
 use ipnet::IpNet;
 
 use super::config::{
-    AgentConfig, Announce, BgpConfig, ConfigSource, Discover, Health, Ports, Probe, VethPair,
+    AgentConfig, AnnouncedInterface, BgpConfig, ConfigSource, DiscoveryPorts, HealthCheck, HealthProbe,
+    NeighborDiscovery, VethPair,
 };
-use crate::model::Protected;
-use crate::model::fabric::{Fabric, Found, Inward, Neighbor, Outward};
-use crate::model::workload::End;
-use crate::model::{Bfd, Domain, Family, Filter, Model, Term, Workload};
+use crate::model::ProtectedPrefixes;
+use crate::model::fabric::{ExportPolicy, Fabric, ImportPolicy, Neighbor, PeerAddress};
+use crate::model::workload::SessionEndpoint;
+use crate::model::{Bfd, BgpModel, Family, PrefixFilter, PrefixRule, RoutingDomain, Workload};
 use crate::setting::{Advertise, LogLevel, Speaker};
 use ichor_values::read::Scalar;
 use ichor_values::{Asn, Backend, Issue, LinkName, Mac, Mtu, NodeName, ValueError, Word, nearest};
 
-/// How the speaker is kept apart, and where the defaults come from.
+/// How the load balancer is isolated, which also decides the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Variant {
+pub(crate) enum ExtensionVariant {
     /// In a VRF, over IPv6.
     Vrf,
     /// In a network namespace, over IPv4.
@@ -45,7 +46,7 @@ const BOTH: &[&str] = &[
     "CILIUM_ALLOWED_PREFIXES",
 ];
 
-/// Those of the VRF alone.
+/// The variables of the VRF variant only.
 const OF_VRF: &[&str] = &[
     "FE_MACS",
     "ASN_VRF_METALLB",
@@ -56,7 +57,7 @@ const OF_VRF: &[&str] = &[
     "PEER_IP_METALLB",
 ];
 
-/// Those of the namespace alone.
+/// The variables of the namespace variant only.
 const OF_NAMESPACE: &[&str] = &[
     "ASN_METALLB_LOCAL",
     "ASN_METALLB_REMOTE",
@@ -70,26 +71,26 @@ const OF_NAMESPACE: &[&str] = &[
 const ANNOUNCED: [(&str, Advertise); 3] =
     [("lo", Advertise::Loopback), ("dummy0", Advertise::Dummy), ("dummy1", Advertise::Anycast)];
 
-/// Whether any variable is there that only an agent would be given.
+/// Whether any variable of the agent is set.
 pub fn is_told(variables: &BTreeMap<String, String>) -> bool {
     let known = || BOTH.iter().chain(OF_VRF).chain(OF_NAMESPACE);
     known().any(|name| variables.contains_key(*name))
 }
 
-/// Variables that are known to nobody, with the one that was probably meant.
+/// Unknown variables with a similar name, each with the known one.
 pub fn misspelt(variables: &BTreeMap<String, String>) -> Vec<(String, &'static str)> {
     let known = || BOTH.iter().chain(OF_VRF).chain(OF_NAMESPACE).copied();
     let strange = variables.keys().filter(|name| !known().any(|known| known == **name));
     strange.filter_map(|name| Some((name.clone(), nearest(name, known())?))).collect()
 }
 
-/// The duty that the variables tell, or everything that is wrong with them. `backend` is the daemon that is there.
+/// The configuration that the variables describe, or every problem with them. `backend` is the installed daemon.
 pub fn read(
     variables: &BTreeMap<String, String>,
     node: &NodeName,
     backend: Backend,
 ) -> Result<AgentConfig, Vec<Issue>> {
-    let mut reader = Reader { variables, problems: Vec::new() };
+    let mut reader = VariableReader { variables, problems: Vec::new() };
     let duty = reader.duty(node, backend);
     match duty {
         Some(duty) if reader.problems.is_empty() => Ok(duty),
@@ -97,7 +98,7 @@ pub fn read(
     }
 }
 
-/// The veth pair to the load balancer, where variables describe one; for configuration files that are used as they are.
+/// The veth pair to the load balancer if variables describe one; for ready-made configuration files.
 pub fn veth(variables: &BTreeMap<String, String>) -> Result<Option<VethPair>, Vec<Issue>> {
     let of_link = [
         "PEER_IP_FRR",
@@ -110,7 +111,7 @@ pub fn veth(variables: &BTreeMap<String, String>) -> Result<Option<VethPair>, Ve
     if !of_link.iter().any(|name| variables.contains_key(*name)) {
         return Ok(None);
     }
-    let mut reader = Reader { variables, problems: Vec::new() };
+    let mut reader = VariableReader { variables, problems: Vec::new() };
     let variant = reader.variant();
     let link = variant.and_then(|variant| reader.link(variant));
     if reader.problems.is_empty() {
@@ -123,36 +124,35 @@ pub fn veth(variables: &BTreeMap<String, String>) -> Result<Option<VethPair>, Ve
     Err(reader.problems)
 }
 
-struct Reader<'v> {
+struct VariableReader<'v> {
     variables: &'v BTreeMap<String, String>,
     problems: Vec<Issue>,
 }
 
-struct Link {
-    domain: Domain,
+struct VethVariables {
+    domain: RoutingDomain,
     names: (&'static str, &'static str),
     nets: (IpNet, IpNet),
 }
 
-impl<'v> Reader<'v> {
+impl<'v> VariableReader<'v> {
     fn problem(&mut self, variable: &str, reason: impl Into<String>) {
         self.problems.push(Issue::error(variable, reason));
     }
 
-    /// Notes that a variable is not there, and one that was probably meant to be it.
+    /// Reports a missing variable, and a misspelt one that is set instead.
     fn missing(&mut self, name: &str, what: &str) {
         let written = misspelt(self.variables).into_iter().find(|(_, meant)| *meant == name);
-        let hint =
-            written.map(|(written, _)| format!("; {written} is set, which is no variable of the agent"));
-        self.problem(name, format!("not set; it is {what}{}", hint.unwrap_or_default()));
+        let hint = written.map(|(written, _)| format!("; did you mean {name} by {written}?"));
+        self.problem(name, format!("not set; want {what}{}", hint.unwrap_or_default()));
     }
 
-    /// The text of a variable; one that is empty is not there.
+    /// The text of a variable; none if it is unset or empty.
     fn text(&self, name: &str) -> Option<&'v str> {
         self.variables.get(name).map(|text| text.trim()).filter(|text| !text.is_empty())
     }
 
-    /// A checked value; none where there is none, or a wrong one, which is noted.
+    /// The parsed value; none if it is unset or invalid. An invalid one is reported.
     fn value<T: Scalar>(&mut self, name: &str) -> Option<T> {
         let text = self.text(name)?;
         match T::parse(text) {
@@ -190,21 +190,21 @@ impl<'v> Reader<'v> {
             Some("true" | "yes" | "on" | "1") => true,
             Some("false" | "no" | "off" | "0") => false,
             Some(other) => {
-                self.problem(name, format!("`{other}` is neither true nor false"));
+                self.problem(name, format!("`{other}` is not a boolean; want true or false"));
                 usual
             }
         }
     }
 
-    /// Which variant is meant: told by a variable, or by the names that are used.
-    fn variant(&mut self) -> Option<Variant> {
+    /// The variant: explicit, or implied by the variables that are set.
+    fn variant(&mut self) -> Option<ExtensionVariant> {
         let used = |names: &[&'static str]| names.iter().copied().find(|name| self.text(name).is_some());
         let (vrf, namespace) = (used(OF_VRF), used(OF_NAMESPACE));
         let told = match self.text("ICHOR_VARIANT") {
-            Some("vrf") => Some(Variant::Vrf),
-            Some("namespace") => Some(Variant::Namespace),
+            Some("vrf") => Some(ExtensionVariant::Vrf),
+            Some("namespace") => Some(ExtensionVariant::Namespace),
             Some(other) => {
-                let reason = format!("`{other}` is no variant; want vrf or namespace");
+                let reason = format!("`{other}` is not a variant; want vrf or namespace");
                 self.problem("ICHOR_VARIANT", reason);
                 return None;
             }
@@ -213,23 +213,23 @@ impl<'v> Reader<'v> {
         match (told, vrf, namespace) {
             (None, Some(vrf), Some(namespace)) => {
                 let reason = format!(
-                    "it is of the variant with a VRF, {namespace} of the one with a namespace; take one of them"
+                    "belongs to the vrf variant, but {namespace} belongs to the namespace variant; set the variables of one variant only"
                 );
                 self.problem(vrf, reason);
                 None
             }
-            (Some(Variant::Vrf), _, Some(other)) => {
-                self.problem(other, "it is of the variant with a namespace, and ICHOR_VARIANT says vrf");
+            (Some(ExtensionVariant::Vrf), _, Some(other)) => {
+                self.problem(other, "belongs to the namespace variant, but ICHOR_VARIANT is vrf");
                 None
             }
-            // Ports may be named in either.
-            (Some(Variant::Namespace), Some(other), _) if other != "FE_MACS" => {
-                self.problem(other, "it is of the variant with a VRF, and ICHOR_VARIANT says namespace");
+            // Both variants accept MAC addresses of ports.
+            (Some(ExtensionVariant::Namespace), Some(other), _) if other != "FE_MACS" => {
+                self.problem(other, "belongs to the vrf variant, but ICHOR_VARIANT is namespace");
                 None
             }
             (Some(told), ..) => Some(told),
-            (None, Some(_), None) => Some(Variant::Vrf),
-            (None, None, _) => Some(Variant::Namespace),
+            (None, Some(_), None) => Some(ExtensionVariant::Vrf),
+            (None, None, _) => Some(ExtensionVariant::Namespace),
         }
     }
 
@@ -245,11 +245,11 @@ impl<'v> Reader<'v> {
         let log = self.value("ICHOR_LOG").unwrap_or(LogLevel::Info);
         let mtu = self.value::<Mtu>("INTERFACE_MTU").map(|mtu| mtu.0);
         let variant = variant?;
-        let bfd = self.flag("ENABLE_BFD", variant == Variant::Vrf);
+        let bfd = self.flag("ENABLE_BFD", variant == ExtensionVariant::Vrf);
         let (neighbors, discover) = self.neighbors(variant, bfd);
         let workload = self.workload(variant, &allowed, backend);
         let asn = asn?;
-        let model = Model {
+        let model = BgpModel {
             name: node.clone(),
             nth: 0,
             asn,
@@ -260,15 +260,19 @@ impl<'v> Reader<'v> {
                 neighbors,
                 announced: Vec::new(),
                 aggregates: Vec::new(),
-                inward: Inward { filter: Filter::allowing(&[]), max_prefixes: None, local_preference: None },
-                outward: Outward::default(),
+                inward: ImportPolicy {
+                    filter: PrefixFilter::allowing(&[]),
+                    max_prefixes: None,
+                    local_preference: None,
+                },
+                outward: ExportPolicy::default(),
                 graceful_restart: Some(30),
             },
             workload: Some(workload?),
         };
-        let announce = ANNOUNCED
-            .iter()
-            .filter_map(|(link, kind)| Some(Announce { link: LinkName::parse(link).ok()?, kind: *kind }));
+        let announce = ANNOUNCED.iter().filter_map(|(link, kind)| {
+            Some(AnnouncedInterface { link: LinkName::parse(link).ok()?, kind: *kind })
+        });
         let meant = BgpConfig {
             model,
             passwords: Vec::new(),
@@ -281,7 +285,7 @@ impl<'v> Reader<'v> {
         Some(AgentConfig {
             backend,
             source: ConfigSource::Model(Box::new(meant)),
-            mtu: mtu.or((variant == Variant::Namespace).then_some(1500)),
+            mtu: mtu.or((variant == ExtensionVariant::Namespace).then_some(1500)),
             extra_addresses: Vec::new(),
             health,
             drain,
@@ -290,9 +294,13 @@ impl<'v> Reader<'v> {
         })
     }
 
-    fn neighbors(&mut self, variant: Variant, bfd: bool) -> (Vec<Neighbor>, Option<Discover>) {
+    fn neighbors(
+        &mut self,
+        variant: ExtensionVariant,
+        bfd: bool,
+    ) -> (Vec<Neighbor>, Option<NeighborDiscovery>) {
         let like = |name: LinkName, mac: Option<Mac>| Neighbor {
-            found: Found::Port { name, mac },
+            found: PeerAddress::Port { name, mac },
             asn: None,
             families: Family::ALL.to_vec(),
             bfd: bfd.then_some(Bfd { interval: 300, multiplier: 3 }),
@@ -308,24 +316,21 @@ impl<'v> Reader<'v> {
                 None,
             );
         }
-        if variant == Variant::Vrf {
+        if variant == ExtensionVariant::Vrf {
             if self.text("FE_MACS").is_none() {
-                self.missing(
-                    "FE_MACS",
-                    "the MAC addresses of the ports toward the fabric, with commas between them",
-                );
+                self.missing("FE_MACS", "the MAC addresses of the fabric ports, separated by commas");
             }
             return (Vec::new(), None);
         }
         let ports = match self.text("FE_PORTS") {
-            None | Some("advertised") => Ports::Advertised,
-            Some("all") => Ports::All,
+            None | Some("advertised") => DiscoveryPorts::Advertised,
+            Some("all") => DiscoveryPorts::All,
             Some(_) => {
                 let names = self.list("FE_PORTS", LinkName::parse);
                 return (names.into_iter().map(|name| like(name, None)).collect(), None);
             }
         };
-        (Vec::new(), Some(Discover { ports, like: like(port(0), None) }))
+        (Vec::new(), Some(NeighborDiscovery { ports, like: like(port(0), None) }))
     }
 
     fn macs(&mut self) -> Vec<Mac> {
@@ -335,7 +340,7 @@ impl<'v> Reader<'v> {
         let mut seen = Vec::new();
         for mac in macs {
             if seen.contains(&mac) {
-                self.problem("FE_MACS", format!("{mac} is there twice"));
+                self.problem("FE_MACS", format!("duplicate MAC address {mac}"));
             } else {
                 seen.push(mac);
             }
@@ -352,26 +357,32 @@ impl<'v> Reader<'v> {
         allowed
     }
 
-    fn link(&mut self, variant: Variant) -> Option<Link> {
+    fn link(&mut self, variant: ExtensionVariant) -> Option<VethVariables> {
         let (domain, names, ours, theirs, prefix) = match variant {
-            Variant::Vrf => {
+            ExtensionVariant::Vrf => {
                 let name = self
                     .value::<LinkName>("VRF_METALLB")
                     .map_or_else(|| "metallb".to_owned(), |name| name.to_string());
                 let table = self.value::<u32>("METALLB_VRF_ROUTE_TABLE_ID").unwrap_or(88);
-                let domain = Domain::Vrf { name, table };
+                let domain = RoutingDomain::Vrf { name, table };
                 (domain, ("frr-metallb", "metallb-frr"), "fda1:b2c3:d4e5:1::", "fda1:b2c3:d4e5:1::1", 127)
             }
-            Variant::Namespace => {
+            ExtensionVariant::Namespace => {
                 let name = self
                     .value::<Word>("NAMESPACE_METALLB")
                     .map_or_else(|| "metallb".to_owned(), |name| name.to_string());
-                (Domain::Namespace { name }, ("veth-a", "veth-b"), "192.168.250.254", "192.168.250.255", 31)
+                (
+                    RoutingDomain::Namespace { name },
+                    ("veth-a", "veth-b"),
+                    "192.168.250.254",
+                    "192.168.250.255",
+                    31,
+                )
             }
         };
         let [our_name, their_name] = match variant {
-            Variant::Vrf => ["PEER_IP_FRR", "PEER_IP_METALLB"],
-            Variant::Namespace => ["PEER_IP_LOCAL", "PEER_IP_REMOTE"],
+            ExtensionVariant::Vrf => ["PEER_IP_FRR", "PEER_IP_METALLB"],
+            ExtensionVariant::Namespace => ["PEER_IP_LOCAL", "PEER_IP_REMOTE"],
         };
         let usual = |text: &str| text.parse::<IpAddr>().expect("an address");
         let ours = self.value(our_name).unwrap_or_else(|| usual(ours));
@@ -379,63 +390,84 @@ impl<'v> Reader<'v> {
         let prefix = self.value("PEER_IP_PREFIX").unwrap_or(prefix);
         let net = |address| IpNet::new(address, prefix);
         let (Ok(our_net), Ok(their_net)) = (net(ours), net(theirs)) else {
-            self.problem("PEER_IP_PREFIX", format!("{prefix} is longer than the address {ours}"));
+            self.problem("PEER_IP_PREFIX", format!("prefix length {prefix} is too long for address {ours}"));
             return None;
         };
         if ours.is_ipv4() != theirs.is_ipv4() {
-            self.problem(their_name, format!("{theirs} and {our_name} {ours} are of different families"));
+            self.problem(
+                their_name,
+                format!("{theirs} and {ours} ({our_name}) have different address families"),
+            );
         } else if ours == theirs {
-            self.problem(their_name, format!("{theirs} is {our_name} as well; each end has its own"));
+            self.problem(
+                their_name,
+                format!("{theirs} is also {our_name}; each end needs a different address"),
+            );
         } else if our_net.trunc() != their_net.trunc() {
             self.problem(
                 their_name,
-                format!("{theirs} is not in {}, the network of {our_name}", our_net.trunc()),
+                format!("{theirs} is not in {}, the subnet of {our_name}", our_net.trunc()),
             );
         }
-        Some(Link { domain, names, nets: (our_net, their_net) })
+        Some(VethVariables { domain, names, nets: (our_net, their_net) })
     }
 
-    fn workload(&mut self, variant: Variant, allowed: &[IpNet], backend: Backend) -> Option<Workload> {
+    fn workload(
+        &mut self,
+        variant: ExtensionVariant,
+        allowed: &[IpNet],
+        backend: Backend,
+    ) -> Option<Workload> {
         let (our_asn, their_asn, asns) = match variant {
-            Variant::Vrf => ("ASN_VRF_METALLB", "ASN_METALLB_SPEAKER", (4_000_099_998, 4_000_099_999)),
-            Variant::Namespace => ("ASN_METALLB_LOCAL", "ASN_METALLB_REMOTE", (4_200_099_998, 4_200_099_999)),
+            ExtensionVariant::Vrf => {
+                ("ASN_VRF_METALLB", "ASN_METALLB_SPEAKER", (4_000_099_998, 4_000_099_999))
+            }
+            ExtensionVariant::Namespace => {
+                ("ASN_METALLB_LOCAL", "ASN_METALLB_REMOTE", (4_200_099_998, 4_200_099_999))
+            }
         };
         let ours = self.value(our_asn).unwrap_or(Asn(asns.0));
         let theirs = self.value(their_asn).unwrap_or(Asn(asns.1));
         let mut link = self.link(variant)?;
         if backend == Backend::Gobgp {
-            // gobgpd is one process, and listens in the node's own domain.
-            link.domain = Domain::Shared;
+            // gobgpd is a single process that listens in the node's own network namespace.
+            link.domain = RoutingDomain::Shared;
         }
-        let terms: Vec<Term> = if allowed.is_empty() {
-            Family::ALL.map(|family| Term::hosts(true, family.everything())).to_vec()
+        let terms: Vec<PrefixRule> = if allowed.is_empty() {
+            Family::ALL.map(|family| PrefixRule::hosts(true, family.everything())).to_vec()
         } else {
-            allowed.iter().map(|net| Term::within(true, net.trunc())).collect()
+            allowed.iter().map(|net| PrefixRule::within(true, net.trunc())).collect()
         };
         Some(Workload {
             speaker: Speaker::Metallb,
-            ours: End { link: link.names.0.to_owned(), address: link.nets.0.addr(), asn: ours },
-            theirs: End { link: link.names.1.to_owned(), address: link.nets.1.addr(), asn: theirs },
+            ours: SessionEndpoint { link: link.names.0.to_owned(), address: link.nets.0.addr(), asn: ours },
+            theirs: SessionEndpoint {
+                link: link.names.1.to_owned(),
+                address: link.nets.1.addr(),
+                asn: theirs,
+            },
             prefix: link.nets.0.prefix_len(),
             domain: link.domain,
             families: Family::ALL.to_vec(),
             bfd: None,
             timers: (3, 9),
-            filter: Protected::default().filter(&terms),
+            filter: ProtectedPrefixes::default().filter(&terms),
         })
     }
 
-    fn health(&mut self) -> Option<Health> {
+    fn health(&mut self) -> Option<HealthCheck> {
         let text = self.text("ICHOR_HEALTH")?;
         let probe = match text.split_once("://") {
-            Some(("http" | "https", _)) => Probe::Url(text.to_owned()),
-            Some(("tcp", rest)) => Probe::Tcp(rest.to_owned()),
-            Some(("command", rest)) => Probe::Command(rest.split_whitespace().map(str::to_owned).collect()),
+            Some(("http" | "https", _)) => HealthProbe::Url(text.to_owned()),
+            Some(("tcp", rest)) => HealthProbe::Tcp(rest.to_owned()),
+            Some(("command", rest)) => {
+                HealthProbe::Command(rest.split_whitespace().map(str::to_owned).collect())
+            }
             _ => {
-                self.problem("ICHOR_HEALTH", format!("`{text}` is no check; want https://…, http://…, tcp://HOST:PORT or command://PROGRAM ARGUMENTS"));
+                self.problem("ICHOR_HEALTH", format!("`{text}` is not a health check; want https://…, http://…, tcp://HOST:PORT or command://PROGRAM ARGUMENTS"));
                 return None;
             }
         };
-        Some(Health::of(probe))
+        Some(HealthCheck::of(probe))
     }
 }

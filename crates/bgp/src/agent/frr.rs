@@ -1,4 +1,4 @@
-//! FRR's own words: which of its daemons run, and what they tell of sessions and routes.
+//! FRR's formats: its `daemons` file, and the JSON of its `show` commands for sessions and routes.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,56 +8,56 @@ use ipnet::IpNet;
 use serde_json::{Map, Value};
 
 use super::Session;
-use super::route::{self, Hop};
-use super::session::{Extended, Notification, State};
+use super::route::{self, NextHop};
+use super::session::{ExtendedNextHop, Notification, SessionState};
 use crate::model::Family;
-use crate::reload::Daemon;
+use crate::reload::FrrDaemon;
 
-/// A daemon that shall run, and its options.
+/// A daemon to run, and its options.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Run {
-    /// Which.
-    pub daemon: Daemon,
+pub struct DaemonRun {
+    /// The daemon.
+    pub daemon: FrrDaemon,
     /// Its options, word by word.
     pub options: Vec<String>,
 }
 
-/// What is wrong with a file `daemons`.
+/// The problems of a `daemons` file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`daemons`: {}", .0.join("; "))]
-pub struct Unrunnable(pub Vec<String>);
+#[error("invalid `daemons` file: {}", .0.join("; "))]
+pub struct DaemonsFileError(pub Vec<String>);
 
-/// Programs of FRR that a node has no use for, as a file `daemons` names them.
+/// FRR daemons that the agent does not run, by their names in a `daemons` file.
 const OTHERS: [&str; 17] = [
     "babeld", "eigrpd", "fabricd", "isisd", "ldpd", "nhrpd", "ospf6d", "ospfd", "pathd", "pbrd", "pim6d",
     "pimd", "ripd", "ripngd", "sharpd", "snmpd", "vrrpd",
 ];
 
-/// Which daemons a file `daemons` wants of a release, in the order in which they start. Those that FRR cannot be without, it
-/// need not name.
-pub fn daemons(text: &str, version: (u16, u16)) -> Result<Vec<Run>, Unrunnable> {
+/// The daemons of a release that a `daemons` file enables, in the order of their start. Daemons that FRR needs are enabled by
+/// default.
+pub fn daemons(text: &str, version: (u16, u16)) -> Result<Vec<DaemonRun>, DaemonsFileError> {
     let settings: Vec<(&str, &str)> = text.lines().filter_map(setting).collect();
     let of = |name: &str| settings.iter().rev().find(|(key, _)| *key == name).map(|(_, value)| *value);
     let yes = |name: &str| of(name).map(|value| value.eq_ignore_ascii_case("yes"));
     let mut wrong = Vec::new();
     for other in OTHERS.into_iter().filter(|other| yes(other) == Some(true)) {
-        wrong.push(format!("{other} does not run on a node; say `{other}=no`"));
+        wrong.push(format!("the agent does not support {other}; set `{other}=no`"));
     }
     let mut run = Vec::new();
-    for &daemon in Daemon::of(version) {
-        let needed = matches!(daemon, Daemon::Mgmtd | Daemon::Zebra);
-        let usual = needed || daemon == Daemon::Staticd;
+    for &daemon in FrrDaemon::of(version) {
+        let needed = matches!(daemon, FrrDaemon::Mgmtd | FrrDaemon::Zebra);
+        let usual = needed || daemon == FrrDaemon::Staticd;
         if !yes(daemon.name()).unwrap_or(usual) {
             if needed {
-                wrong.push(format!("nothing works without {daemon}; say `{daemon}=yes`"));
+                wrong.push(format!("FRR needs {daemon}; set `{daemon}=yes`"));
             }
             continue;
         }
         let written = of(&format!("{daemon}_options")).unwrap_or_default();
         let profile = of("frr_profile").filter(|profile| !profile.is_empty());
-        run.push(Run { daemon, options: options(written, profile) });
+        run.push(DaemonRun { daemon, options: options(written, profile) });
     }
-    if wrong.is_empty() { Ok(run) } else { Err(Unrunnable(wrong)) }
+    if wrong.is_empty() { Ok(run) } else { Err(DaemonsFileError(wrong)) }
 }
 
 fn setting(line: &str) -> Option<(&str, &str)> {
@@ -68,7 +68,7 @@ fn setting(line: &str) -> Option<(&str, &str)> {
     Some((key.trim(), quoted.unwrap_or(value).trim()))
 }
 
-/// The words of a line of options, for a daemon in the foreground whose shell listens on no TCP port unless it is told to.
+/// The options of a daemon in the foreground. Its VTY listens on a TCP port only if the options name one.
 fn options(written: &str, profile: Option<&str>) -> Vec<String> {
     let words = written.split_whitespace().filter(|word| !matches!(*word, "-d" | "--daemon"));
     let mut words: Vec<String> = words.map(str::to_owned).collect();
@@ -79,35 +79,35 @@ fn options(written: &str, profile: Option<&str>) -> Vec<String> {
     words
 }
 
-/// The release that one of FRR's programs says it is of, when asked for its version.
+/// The release in the version output of an FRR program.
 pub fn version(said: &str) -> Option<(u16, u16)> {
     let number = said.split_whitespace().skip_while(|word| *word != "version").nth(1)?;
     let mut parts = number.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     Some((parts.next()?.ok()?, parts.next()?.ok()?))
 }
 
-/// An answer is not of the form that FRR 8.4 to 10 give.
+/// A reply has another form than that of FRR 8.4 to 10.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("FRR's answer to `{question}` is not understood: {reason}")]
-pub struct Strange {
+#[error("cannot parse FRR's reply to `{question}`: {reason}")]
+pub struct ReplyError {
     question: &'static str,
     reason: String,
 }
 
-/// What is asked for sessions.
+/// The command that shows sessions.
 pub const NEIGHBORS: &str = "show bgp vrf all neighbors json";
-/// What is asked for BFD.
+/// The command that shows BFD peers.
 pub const PEERS: &str = "show bfd peers json";
-/// What is asked for the routes that BGP gave the kernel.
+/// The commands that show BGP routes in the kernel, by address family.
 pub const ROUTES: [&str; 2] = ["show ip route vrf all bgp json", "show ipv6 route vrf all bgp json"];
 
-/// The sessions, from the answers to [`NEIGHBORS`] and, where BFD runs, [`PEERS`].
-pub fn sessions(neighbors: &str, peers: Option<&str>) -> Result<Vec<Session>, Strange> {
+/// The sessions in the replies to [`NEIGHBORS`] and, where BFD runs, [`PEERS`].
+pub fn sessions(neighbors: &str, peers: Option<&str>) -> Result<Vec<Session>, ReplyError> {
     let neighbors = objects(NEIGHBORS, neighbors)?;
     let peers = peers.map(bfd_peers).transpose()?.unwrap_or_default();
     let mut found = Vec::new();
     for (vrf, of_vrf) in neighbors.iter().flatten() {
-        // Beside the neighbours, an instance tells its own name and number.
+        // An instance also has its own name and number here.
         for (name, told) in of_vrf.as_object().into_iter().flatten().filter(|(_, told)| told.is_object()) {
             found.push(session(vrf, name, told, &peers));
         }
@@ -115,10 +115,10 @@ pub fn sessions(neighbors: &str, peers: Option<&str>) -> Result<Vec<Session>, St
     Ok(found)
 }
 
-/// FRR 8 answers with one object after the other, one for each VRF.
-fn objects(question: &'static str, text: &str) -> Result<Vec<Map<String, Value>>, Strange> {
+/// FRR 8 replies with a sequence of objects, one for each VRF.
+fn objects(question: &'static str, text: &str) -> Result<Vec<Map<String, Value>>, ReplyError> {
     let all = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
-    all.collect::<Result<_, _>>().map_err(|error| Strange { question, reason: error.to_string() })
+    all.collect::<Result<_, _>>().map_err(|error| ReplyError { question, reason: error.to_string() })
 }
 
 /// One end of a BFD session, and whether it is up.
@@ -130,14 +130,14 @@ struct BfdPeer {
 }
 
 impl BfdPeer {
-    /// Whether it watches the neighbour of a session: that of a port may have had another address than it has now.
+    /// Whether it monitors the neighbour of a session. The neighbour of a port may have had another address before.
     fn is_of(&self, name: &str, address: Option<&str>) -> bool {
         self.port.as_deref() == Some(name) || (address.is_none() && self.peer == name)
     }
 }
 
-fn bfd_peers(text: &str) -> Result<Vec<BfdPeer>, Strange> {
-    let strange = |reason: String| Strange { question: PEERS, reason };
+fn bfd_peers(text: &str) -> Result<Vec<BfdPeer>, ReplyError> {
+    let strange = |reason: String| ReplyError { question: PEERS, reason };
     let all: Vec<Value> = serde_json::from_str(text).map_err(|error| strange(error.to_string()))?;
     let word = |told: &Value, key: &str| told[key].as_str().map(str::to_owned);
     let peer = |told: &Value| {
@@ -149,7 +149,7 @@ fn bfd_peers(text: &str) -> Result<Vec<BfdPeer>, Strange> {
 }
 
 fn session(vrf: &str, name: &str, told: &Value, peers: &[BfdPeer]) -> Session {
-    let state = told["bgpState"].as_str().and_then(State::parse).unwrap_or(State::Idle);
+    let state = told["bgpState"].as_str().and_then(SessionState::parse).unwrap_or(SessionState::Idle);
     let address = told["bgpNeighborAddr"].as_str().filter(|address| *address != "none" && *address != name);
     let number = |key: &str| told[key].as_u64().and_then(|number| u32::try_from(number).ok());
     let families = told["addressFamilyInfo"].as_object();
@@ -157,7 +157,7 @@ fn session(vrf: &str, name: &str, told: &Value, peers: &[BfdPeer]) -> Session {
         let of = |family: &Value| family[key].as_u64().and_then(|count| u32::try_from(count).ok());
         families.into_iter().flat_map(Map::values).filter_map(of).sum()
     };
-    let established = state == State::Established;
+    let established = state == SessionState::Established;
     let uptime =
         told["bgpTimerUpMsec"].as_u64().filter(|_| established).map(|milliseconds| milliseconds / 1000);
     let asked = told["peerBfdInfo"].is_object();
@@ -183,14 +183,14 @@ fn session(vrf: &str, name: &str, told: &Value, peers: &[BfdPeer]) -> Session {
     }
 }
 
-/// Who offers to take IPv4 over IPv6; what the neighbour offers is known only while the session stands.
-fn extended(told: &Value) -> Option<Extended> {
+/// Which ends advertise the extended next hop capability; known only while the session is established.
+fn extended(told: &Value) -> Option<ExtendedNextHop> {
     let offers = told["neighborCapabilities"]["extendedNexthop"].as_str()?;
     let [ours, theirs] = ["dvertised", "eceived"].map(|word| offers.contains(word));
-    Some(Extended { ours, theirs })
+    Some(ExtendedNextHop { ours, theirs })
 }
 
-/// The families that both ends have; known only while the session stands.
+/// The address families of both ends; known only while the session is established.
 fn agreed(told: &Value) -> Option<Vec<Family>> {
     let told = told["neighborCapabilities"]["multiprotocolExtensions"].as_object()?;
     let has = |name: &str| told.get(name).is_some_and(|who| who["advertisedAndReceived"] == true);
@@ -198,13 +198,13 @@ fn agreed(told: &Value) -> Option<Vec<Family>> {
     Some(both.into_iter().filter(|(_, name)| has(name)).map(|(family, _)| family).collect())
 }
 
-/// The message that last closed the session.
+/// The notification that last closed the session.
 fn notification(told: &Value) -> Option<Notification> {
     let sent = told["lastResetDueTo"].as_str().is_some_and(|why| why.contains("send"));
     Notification::parse(told["lastErrorCodeSubcode"].as_str()?, sent)
 }
 
-/// What the daemon last said was wrong, in its own words.
+/// The daemon's last error message.
 fn said(told: &Value) -> Option<String> {
     let word = |key: &str| told[key].as_str().map(str::trim).filter(|text| !text.is_empty());
     let reset = word("lastResetDueTo").filter(|text| !text.eq_ignore_ascii_case("never"))?;
@@ -215,45 +215,45 @@ fn said(told: &Value) -> Option<String> {
 /// The metric of every route that zebra installs.
 const KERNEL_METRIC: u32 = 20;
 
-/// A route that BGP gave the kernel.
+/// A BGP route in the kernel, according to zebra.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Route {
-    /// The VRF or namespace; none for the node's own.
+pub struct InstalledRoute {
+    /// The VRF or namespace; none for the node's own table.
     pub domain: Option<String>,
-    /// Where to.
+    /// The destination.
     pub prefix: IpNet,
-    /// The ways of it that are in the kernel.
-    pub hops: BTreeSet<Hop>,
-    /// The address the node itself sends from.
+    /// The next hops that are in the kernel.
+    pub hops: BTreeSet<NextHop>,
+    /// The preferred source address.
     pub source: Option<IpAddr>,
 }
 
-impl Route {
-    /// The route as zebra installs it; none for one whose table is not here: only that of `vrf` is, beside the node's own.
+impl InstalledRoute {
+    /// The kernel's form of the route; none in a VRF other than `vrf`, whose table is unknown.
     pub fn in_kernel(self, vrf: Option<&(String, u32)>) -> Option<route::Route> {
         let table = match &self.domain {
             None => route::MAIN,
             Some(domain) => vrf.filter(|(name, _)| name == domain)?.1,
         };
         let Self { prefix, source, hops, .. } = self;
-        let protocol = route::Protocol::Bgp;
+        let protocol = route::RouteOrigin::Bgp;
         Some(route::Route { prefix, table, protocol, metric: KERNEL_METRIC, source, hops })
     }
 }
 
-impl fmt::Display for Route {
+impl fmt::Display for InstalledRoute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.prefix)?;
         self.domain.iter().try_for_each(|domain| write!(f, " in {domain}"))
     }
 }
 
-/// The routes that zebra says are in the kernel, from the answers to [`ROUTES`].
-pub fn routes(answers: [&str; 2]) -> Result<Vec<Route>, Strange> {
+/// The routes that zebra has installed, from the replies to [`ROUTES`].
+pub fn routes(answers: [&str; 2]) -> Result<Vec<InstalledRoute>, ReplyError> {
     let mut found = Vec::new();
     for (question, answer) in ROUTES.into_iter().zip(answers) {
         for (key, told) in objects(question, answer)?.into_iter().flatten() {
-            // With several VRFs there is one more level, of their names.
+            // With several VRFs there is another level: their names.
             match told {
                 Value::Object(of_vrf) => {
                     of_vrf.iter().for_each(|(prefix, told)| installed(prefix, told, &mut found));
@@ -266,7 +266,7 @@ pub fn routes(answers: [&str; 2]) -> Result<Vec<Route>, Strange> {
     Ok(found)
 }
 
-fn installed(prefix: &str, told: &Value, found: &mut Vec<Route>) {
+fn installed(prefix: &str, told: &Value, found: &mut Vec<InstalledRoute>) {
     let Ok(prefix) = prefix.parse() else { return };
     for route in told.as_array().into_iter().flatten() {
         let here = route["installed"] == true && route["selected"] == true;
@@ -274,12 +274,12 @@ fn installed(prefix: &str, told: &Value, found: &mut Vec<Route>) {
         let source = ways.clone().find_map(|hop| hop["rmapSource"].as_str()?.parse().ok());
         let hops = ways.filter_map(|hop| {
             let link = u32::try_from(hop["interfaceIndex"].as_u64()?).ok()?;
-            Some(Hop { via: hop["ip"].as_str().and_then(|via| via.parse().ok()), link })
+            Some(NextHop { via: hop["ip"].as_str().and_then(|via| via.parse().ok()), link })
         });
         let hops = hops.collect();
         let domain = route["vrfName"].as_str().filter(|vrf| *vrf != "default").map(str::to_owned);
         if here {
-            found.push(Route { domain, prefix, hops, source });
+            found.push(InstalledRoute { domain, prefix, hops, source });
         }
     }
 }
@@ -294,7 +294,7 @@ mod tests {
         };
     }
 
-    /// What FRR 8.4 and 10.3 said of a session with a leaf: while it was up, and after the leaf shut it down.
+    /// Replies of FRR 8.4 and 10.3 about a session with a leaf: while it was up, and after the leaf shut it down.
     const TOLD: [[&str; 5]; 2] = [
         [
             told!("8.4", "up/neighbors.json"),
@@ -327,7 +327,7 @@ mod tests {
             assert!(session.address.unwrap().starts_with("fe80::"));
             assert_eq!(
                 (session.state, session.bfd, session.asn),
-                (State::Established, Some(true), Some(65100))
+                (SessionState::Established, Some(true), Some(65100))
             );
             assert_eq!((session.received, session.sent, session.established), (1, 1, 1));
             assert_eq!(session.families, Some(vec![Family::V4]));
@@ -336,11 +336,11 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_is_down_says_why() {
+    fn a_session_that_is_down_has_the_last_error() {
         for [_, _, neighbors, peers, _] in TOLD {
             let session = one(neighbors, peers);
 
-            assert_eq!((session.state, session.uptime, session.received), (State::Idle, None, 0));
+            assert_eq!((session.state, session.uptime, session.received), (SessionState::Idle, None, 0));
             assert_eq!(
                 session.said.as_deref(),
                 Some("BGP Notification received: Cease/Administrative Shutdown")
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn bfd_is_that_of_the_address_a_port_was_found_at() {
+    fn the_bfd_state_is_that_of_the_current_address_of_a_port() {
         for [neighbors, peers, ..] in TOLD {
             let moved = one(neighbors, &peers.replace("\"peer\":\"fe80::", "\"peer\":\"fe80::bad:"));
 
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_is_agreed_on_where_both_ends_have_it() {
+    fn a_family_is_negotiated_if_both_ends_advertise_it() {
         for [neighbors, peers, ..] in TOLD {
             let offered = neighbors.replace(
                 "\"multiprotocolExtensions\":{",
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_of_other_vrfs_have_their_name() {
+    fn sessions_in_a_vrf_have_its_name() {
         let neighbors = TOLD[0][0].replace("\"default\":{", "\"metallb\":{");
 
         let [session] = sessions(&neighbors, None).unwrap().try_into().unwrap();
@@ -382,13 +382,14 @@ mod tests {
     }
 
     #[test]
-    fn routes_are_those_that_are_in_the_kernel() {
+    fn only_installed_routes_are_returned() {
         for [.., told] in TOLD {
             let here = routes([told, "{}"]).unwrap();
             let twice = routes([&format!("{told}{}", told.replace("default", "red")), "{}"]).unwrap();
             let gone = routes([&told.replace("\"installed\":true,", ""), "{}"]).unwrap();
 
-            let shown = |routes: Vec<Route>| routes.iter().map(ToString::to_string).collect::<Vec<_>>();
+            let shown =
+                |routes: Vec<InstalledRoute>| routes.iter().map(ToString::to_string).collect::<Vec<_>>();
             assert_eq!(here[0].hops.len(), 1);
             assert_eq!(shown(here), ["198.51.100.0/24"]);
             assert_eq!(shown(twice), ["198.51.100.0/24", "198.51.100.0/24 in red"]);
@@ -397,18 +398,18 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_no_answer_is_an_error() {
+    fn a_malformed_reply_is_an_error() {
         let error = sessions("% no such thing", None).unwrap_err().to_string();
 
         assert!(
-            error.starts_with("FRR's answer to `show bgp vrf all neighbors json` is not understood"),
+            error.starts_with("cannot parse FRR's reply to `show bgp vrf all neighbors json`"),
             "{error}"
         );
         assert_eq!(sessions("{}", Some("[]")), Ok(Vec::new()));
     }
 
     #[test]
-    fn daemons_run_in_their_order_with_the_options_of_the_file() {
+    fn daemons_start_in_order_with_the_options_of_the_file() {
         let text = "# ours\nbgpd=yes\nbgpd_options=\"  -P 0 -d -M rpki\"\nbfdd=no\nzebra_options='-s 9'\nfrr_profile=\"datacenter\"\n";
         let shown = |version| {
             let runs = daemons(text, version).unwrap();
@@ -427,15 +428,15 @@ mod tests {
     }
 
     #[test]
-    fn what_a_node_cannot_run_is_all_named() {
+    fn every_problem_of_a_daemons_file_is_reported() {
         let error = daemons("ospfd=yes\nripd=yes\nzebra=no\n", (8, 4)).unwrap_err();
 
         assert_eq!(error.0.len(), 3);
-        assert!(error.to_string().contains("nothing works without zebra"), "{error}");
+        assert!(error.to_string().contains("FRR needs zebra"), "{error}");
     }
 
     #[test]
-    fn a_release_is_the_first_two_numbers_of_a_version() {
+    fn a_release_has_the_first_two_numbers_of_a_version() {
         assert_eq!(version("zebra version 8.4.4\nCopyright 1996-2005 Kunihiro Ishiguro\n"), Some((8, 4)));
         assert_eq!(version("zebra version 10.3\n"), Some((10, 3)));
         assert_eq!(version("zebra version 10.5.1_git\n"), Some((10, 5)));

@@ -1,84 +1,95 @@
-//! A link as the kernel shows it, and the port that a MAC address means.
+//! A kernel link, and the port with a given MAC address.
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use ichor_values::Mac;
 
-/// Kinds that take the address of the port below them for their own.
+/// Link types that use the MAC address of the port below them.
 const BORROWERS: &[&str] =
     &["bond", "bridge", "vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "macsec", "team", "vrf", "vxlan"];
 
 /// A link of the node's own network namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "the kernel tells each by itself")]
+#[expect(clippy::struct_excessive_bools, reason = "the kernel reports each separately")]
 pub struct Link {
-    /// The kernel's number of it.
+    /// Its interface index.
     pub index: u32,
     /// Its name.
+    #[serde(rename = "interface", alias = "name")]
     pub name: String,
-    /// What it is, where it is no port: `veth`, `bond`, `vrf` and so on.
+    /// The link type: `veth`, `bond`, `vrf` and so on; none for a port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Whether it is the loopback.
+    /// Whether it is the loopback interface.
     #[serde(default)]
     pub loopback: bool,
-    /// Its address.
+    /// Its MAC address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<Mac>,
-    /// The address it was made with, where the kernel knows one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Its permanent MAC address, if the kernel reports one.
+    #[serde(default, rename = "permanent_mac", alias = "permanent", skip_serializing_if = "Option::is_none")]
     pub permanent: Option<Mac>,
-    /// Whether it was switched on.
+    /// Whether it is administratively up.
     #[serde(default)]
     pub up: bool,
-    /// Whether something answers at its other end.
+    /// Whether it has carrier.
     #[serde(default)]
     pub carrier: bool,
-    /// The longest packet.
+    /// The MTU.
     #[serde(default)]
     pub mtu: u32,
-    /// The number of the bond, bridge or VRF it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The index of its bond, bridge or VRF.
+    #[serde(default, rename = "master_index", alias = "master", skip_serializing_if = "Option::is_none")]
     pub master: Option<u32>,
-    /// The number of its other end, or of the link below it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The index of its veth peer or of the link below it.
+    #[serde(default, rename = "peer_index", alias = "peer", skip_serializing_if = "Option::is_none")]
     pub peer: Option<u32>,
-    /// Whether that other end is in another network namespace.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// Whether that peer is in another network namespace.
+    #[serde(
+        default,
+        rename = "peer_in_other_namespace",
+        alias = "far",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
     pub far: bool,
     /// The table of a VRF.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, rename = "routing_table", alias = "table", skip_serializing_if = "Option::is_none")]
     pub table: Option<u32>,
-    /// Its addresses.
+    /// Its IP addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<IpNet>,
-    /// Those of its addresses that the agent gave it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// The addresses that the agent added.
+    #[serde(default, rename = "agent_addresses", alias = "given", skip_serializing_if = "Vec::is_empty")]
     pub given: Vec<IpNet>,
-    /// Whether the agent made it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// Whether the agent created it.
+    #[serde(
+        default,
+        rename = "created_by_agent",
+        alias = "made",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
     pub made: bool,
 }
 
 impl Link {
-    /// The address by which it is told from other ports; none for what borrows one.
+    /// The MAC address that identifies the port; none for links that use that of another.
     pub(crate) fn port_mac(&self) -> Option<Mac> {
         let borrows = self.kind.as_deref().is_some_and(|kind| BORROWERS.contains(&kind));
         if borrows || self.loopback { None } else { self.permanent.or(self.mac) }
     }
 
-    /// Whether it is hardware, or what a hypervisor shows as such.
+    /// Whether it is a physical port, or a virtual one of a hypervisor.
     pub fn is_physical(&self) -> bool {
         self.kind.is_none() && !self.loopback && self.mac.is_some()
     }
 }
 
-/// More than one port has a MAC address.
+/// Several ports have the same MAC address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{} have the same MAC address {mac}; give each its own", names.join(" and "))]
-pub struct Ambiguous {
+#[error("{} have the same MAC address {mac}; give each port a different one", names.join(" and "))]
+pub struct AmbiguousMac {
     /// The address.
     pub mac: Mac,
     /// The ports.
@@ -86,12 +97,12 @@ pub struct Ambiguous {
 }
 
 /// The port with a MAC address; none while it is missing.
-pub fn port(links: &[Link], mac: Mac) -> Result<Option<&Link>, Ambiguous> {
+pub fn port(links: &[Link], mac: Mac) -> Result<Option<&Link>, AmbiguousMac> {
     let found: Vec<&Link> = links.iter().filter(|link| link.port_mac() == Some(mac)).collect();
     match found[..] {
         [] => Ok(None),
         [link] => Ok(Some(link)),
-        _ => Err(Ambiguous { mac, names: found.iter().map(|link| link.name.clone()).collect() }),
+        _ => Err(AmbiguousMac { mac, names: found.iter().map(|link| link.name.clone()).collect() }),
     }
 }
 
@@ -108,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_borrows_the_address_of_a_port_is_not_taken_for_it() {
+    fn a_link_with_the_address_of_its_port_is_not_the_port() {
         for kind in BORROWERS {
             let links = [link("over", Some(kind), MAC, None), link("eth0", None, MAC, Some(MAC))];
 
@@ -117,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_in_a_bond_is_found_by_the_address_it_was_made_with() {
+    fn a_port_in_a_bond_is_found_by_its_permanent_address() {
         let links = [link("eth0", None, OTHER, Some(MAC)), link("eth1", None, OTHER, Some(OTHER))];
 
         assert_eq!(port(&links, MAC).unwrap().unwrap().name, "eth0");
@@ -125,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_veth_is_found_by_the_address_it_has() {
+    fn a_veth_is_found_by_its_current_address() {
         let links = [link("eth0", Some("veth"), MAC, None)];
 
         assert_eq!(port(&links, MAC).unwrap().unwrap().name, "eth0");
@@ -133,11 +144,14 @@ mod tests {
     }
 
     #[test]
-    fn two_ports_with_one_address_are_both_named() {
+    fn two_ports_with_the_same_address_are_both_reported() {
         let links = [link("eth0", None, MAC, None), link("eth1", None, MAC, None)];
 
         let error = port(&links, MAC).unwrap_err().to_string();
 
-        assert_eq!(error, "eth0 and eth1 have the same MAC address 02:00:00:00:00:01; give each its own");
+        assert_eq!(
+            error,
+            "eth0 and eth1 have the same MAC address 02:00:00:00:00:01; give each port a different one"
+        );
     }
 }

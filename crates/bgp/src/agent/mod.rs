@@ -1,8 +1,8 @@
 //! What the agent on a node decides: the same code at the desk and on the node.
 //!
 //! A [`AgentConfig`] is what the agent is told, by the file of a build or by environment variables. Together with the kernel's
-//! [`Link`]s it becomes a [`Scene`]: what can be done now. From that follow the [`Wiring`] of the node, the
-//! daemon's files ([`Scene::render`]), and in the end the [`Session`]s that are told.
+//! [`Link`]s it becomes a [`DesiredState`]: what can be done now. From that follow the [`Wiring`] of the node, the
+//! daemon's files ([`DesiredState::render`]), and in the end the [`Session`]s that are told.
 //!
 //! Not here: doing any of it, which is `crates/agent`.
 
@@ -25,9 +25,9 @@ pub mod trouble;
 pub mod wiring;
 
 pub use config::AgentConfig;
-pub use gate::Gate;
+pub use gate::HealthGate;
 pub use link::Link;
-pub use scene::Scene;
+pub use scene::DesiredState;
 pub use session::Session;
-pub use status::Status;
+pub use status::AgentStatus;
 pub use wiring::Wiring;

@@ -1,31 +1,31 @@
-//! Another routing daemon in the node's network, which takes the node's routes for its own leftovers and removes them.
+//! Detection of a conflicting routing daemon: one in the node's network that removes the node's routes as its own leftovers.
 //!
-//! It is most often in a container, so its process is not seen from the agent's. But the kernel lists the sockets of a network
-//! whoever holds them, and every such daemon has one to be asked by.
+//! It usually runs in a container, so the agent cannot see its process. But the kernel lists the Unix sockets of a network
+//! namespace for all processes, and every such daemon has a control socket.
 
 use std::path::Path;
 
 use ichor_values::Backend;
 
-/// The flag of a socket that takes connections, as `/proc/net/unix` writes flags.
+/// The flags of a listening socket in `/proc/net/unix`.
 const LISTENS: &str = "00010000";
 
-/// The rival of a backend's daemon, if one is there: what runs, and how it is found.
+/// A daemon that conflicts with a backend's daemon: its name and its socket; none if there is none.
 ///
-/// `sockets` is what `/proc/net/unix` says, `own` the socket of the node's own daemon of that kind, while that runs.
+/// `sockets` is the text of `/proc/net/unix`, `own` the socket of the node's own daemon while it runs.
 pub fn rival(backend: Backend, sockets: &str, own: Option<&str>) -> Option<String> {
     let name = sweeper(backend)?;
     let mut paths: Vec<&str> =
         sockets.lines().filter_map(listening).filter(|path| is_of(name, path)).collect();
     if let (Some(own), false) = (own, paths.is_empty()) {
-        // A container has paths of its own, so another one's may be the same.
+        // A container has its own file system, so another daemon may have the same path.
         let nth = paths.iter().position(|path| plain(path) == plain(own)).unwrap_or_default();
         paths.remove(nth);
     }
     paths.first().map(|path| format!("another {name} (its socket is {path})"))
 }
 
-/// Who removes routes of the protocol that a backend's have. zebra leaves BIRD's alone, BIRD leaves zebra's, and gobgpd writes none.
+/// The daemon that removes routes of a backend's route protocol. zebra and BIRD ignore each other's routes, gobgpd installs none.
 fn sweeper(backend: Backend) -> Option<&'static str> {
     match backend {
         Backend::Frr | Backend::Gobgp => Some("zebra"),
@@ -34,7 +34,7 @@ fn sweeper(backend: Backend) -> Option<&'static str> {
     }
 }
 
-/// The path of a socket that takes connections.
+/// The path of a listening socket.
 fn listening(line: &str) -> Option<&str> {
     let mut rest = line;
     let mut words = [""; 7];
@@ -44,7 +44,7 @@ fn listening(line: &str) -> Option<&str> {
     (words[3] == LISTENS && rest.starts_with('/')).then_some(rest)
 }
 
-/// Whether a socket is the one that a daemon is asked by: `zebra.vty`, `bird.ctl`, `bird6.ctl`.
+/// Whether a socket is the control socket of a daemon: `zebra.vty`, `bird.ctl`, `bird6.ctl`.
 fn is_of(name: &str, path: &str) -> bool {
     let path = Path::new(path);
     let [stem, end] = [path.file_stem(), path.extension()].map(|part| part.and_then(|part| part.to_str()));
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn the_only_zebra_is_the_nodes_own() {
+    fn the_nodes_own_zebra_is_no_conflict() {
         let sockets = listed(&["/run/frr/zebra.vty", "/run/frr/bgpd.vty", "/run/frr/zserv.api"]);
 
         assert_eq!(rival(Backend::Frr, &sockets, Some(OWN)), None);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_zebra_is_named_by_its_socket_also_where_that_has_the_same_path() {
+    fn a_second_zebra_is_detected_by_its_socket_even_at_the_same_path() {
         let named = |path: &str| Some(format!("another zebra (its socket is {path})"));
         let beside = listed(&["/run/frr/second/zebra.vty", "/var/run/frr/zebra.vty"]);
 
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_only_connected_is_nobodys() {
+    fn a_connected_socket_is_not_a_daemon() {
         let connected =
             listed(&["/run/frr/zebra.vty", "/run/frr/zebra.vty"]).replacen(LISTENS, "00000000", 1);
 
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_the_routes_of_the_daemon_alone_is_no_rival() {
+    fn a_daemon_of_another_route_protocol_is_no_conflict() {
         let calico = listed(&["/var/run/calico/bird.ctl", "/var/run/calico/bird6.ctl"]);
 
         assert_eq!(rival(Backend::Frr, &calico, None), None);

@@ -15,7 +15,7 @@ pub(crate) const METRIC: u32 = 17;
 
 /// Who installed a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Protocol {
+pub enum RouteOrigin {
     /// BGP: FRR's bgpd through zebra, or the agent for GoBGP.
     Bgp,
     /// BIRD, which calls all of its own so.
@@ -32,18 +32,18 @@ pub struct Route {
     /// Its table.
     pub table: u32,
     /// Who installed it.
-    pub protocol: Protocol,
+    pub protocol: RouteOrigin,
     /// Which of several is taken: the lowest.
     pub metric: u32,
     /// The address the node itself sends from.
     pub source: Option<IpAddr>,
     /// The ways: packets are spread over all of them.
-    pub hops: BTreeSet<Hop>,
+    pub hops: BTreeSet<NextHop>,
 }
 
 /// One way.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Hop {
+pub struct NextHop {
     /// The next router: for IPv4 it may be an IPv6 one.
     pub via: Option<IpAddr>,
     /// The kernel's number of the link.
@@ -52,7 +52,7 @@ pub struct Hop {
 
 /// What names a route: the kernel has one of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Name {
+struct RouteKey {
     table: u32,
     prefix: IpNet,
 }
@@ -63,25 +63,25 @@ impl Route {
         table: u32,
         prefix: IpNet,
         source: Option<IpAddr>,
-        hops: impl IntoIterator<Item = Hop>,
+        hops: impl IntoIterator<Item = NextHop>,
     ) -> Self {
         let hops = hops.into_iter().collect();
-        Self { prefix: prefix.trunc(), table, protocol: Protocol::Bgp, metric: METRIC, source, hops }
+        Self { prefix: prefix.trunc(), table, protocol: RouteOrigin::Bgp, metric: METRIC, source, hops }
     }
 
     /// Whether the agent installed it.
     pub(crate) fn is_ours(&self) -> bool {
-        self.protocol == Protocol::Bgp && self.metric == METRIC
+        self.protocol == RouteOrigin::Bgp && self.metric == METRIC
     }
 
-    fn name(&self) -> Name {
-        Name { table: self.table, prefix: self.prefix }
+    fn name(&self) -> RouteKey {
+        RouteKey { table: self.table, prefix: self.prefix }
     }
 }
 
 /// What is to be done to the kernel's routes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Difference {
+pub struct RouteChanges {
     /// Routes to install; one of the same prefix is replaced.
     pub install: Vec<Route>,
     /// Routes to remove.
@@ -89,13 +89,13 @@ pub struct Difference {
 }
 
 /// What makes the agent's routes those that are wanted. Routes of others are not looked at.
-pub fn difference(wanted: &[Route], kernel: &[Route]) -> Difference {
-    let wanted: BTreeMap<Name, &Route> = wanted.iter().map(|route| (route.name(), route)).collect();
-    let ours: BTreeMap<Name, &Route> =
+pub fn difference(wanted: &[Route], kernel: &[Route]) -> RouteChanges {
+    let wanted: BTreeMap<RouteKey, &Route> = wanted.iter().map(|route| (route.name(), route)).collect();
+    let ours: BTreeMap<RouteKey, &Route> =
         kernel.iter().filter(|route| route.is_ours()).map(|route| (route.name(), route)).collect();
     let missing = wanted.iter().filter(|(name, route)| ours.get(name) != Some(route));
     let stale = ours.iter().filter(|(name, _)| !wanted.contains_key(name));
-    Difference {
+    RouteChanges {
         install: missing.map(|(_, route)| (*route).clone()).collect(),
         remove: stale.map(|(_, route)| (*route).clone()).collect(),
     }
@@ -104,8 +104,8 @@ pub fn difference(wanted: &[Route], kernel: &[Route]) -> Difference {
 /// The routes that a backend leaves in the kernel when it ends as for a restart. Another daemon of the same kind would have the same.
 pub fn left(backend: Backend, kernel: Vec<Route>) -> Vec<Route> {
     let is_left = |route: &Route| match backend {
-        Backend::Frr => route.protocol != Protocol::Bird,
-        Backend::Bird => route.protocol == Protocol::Bird,
+        Backend::Frr => route.protocol != RouteOrigin::Bird,
+        Backend::Bird => route.protocol == RouteOrigin::Bird,
         Backend::Gobgp => route.is_ours(),
         Backend::Native => false,
     };
@@ -114,9 +114,9 @@ pub fn left(backend: Backend, kernel: Vec<Route>) -> Vec<Route> {
 
 /// Which of the prefixes that a daemon says it installed, each with its table, the kernel does not have: somebody swept them.
 pub fn swept(told: &[(u32, IpNet)], kernel: &[Route]) -> Vec<(u32, IpNet)> {
-    let names: BTreeSet<Name> = kernel.iter().map(Route::name).collect();
+    let names: BTreeSet<RouteKey> = kernel.iter().map(Route::name).collect();
     let is_gone =
-        |&&(table, prefix): &&(u32, IpNet)| !names.contains(&Name { table, prefix: prefix.trunc() });
+        |&&(table, prefix): &&(u32, IpNet)| !names.contains(&RouteKey { table, prefix: prefix.trunc() });
     told.iter().filter(is_gone).copied().collect()
 }
 
@@ -128,7 +128,7 @@ mod tests {
 
     /// Few prefixes and ways, so that they meet.
     fn route() -> impl Strategy<Value = Route> {
-        let hop = (0u8..3, 1u32..3).prop_map(|(last, link)| Hop {
+        let hop = (0u8..3, 1u32..3).prop_map(|(last, link)| NextHop {
             via: Some(IpAddr::from([0xfe80, 0, 0, 0, 0, 0, 0, u16::from(last)])),
             link,
         });
@@ -157,7 +157,7 @@ mod tests {
             kernel in kernel(),
         ) {
             let wanted: Vec<Route> = wanted.into_iter().filter(Route::is_ours).collect();
-            let Difference { install, remove } = difference(&wanted, &kernel);
+            let RouteChanges { install, remove } = difference(&wanted, &kernel);
 
             let mut after: BTreeMap<_, _> =
                 kernel.iter().map(|route| ((route.name(), route.metric), route.clone())).collect();
@@ -172,7 +172,7 @@ mod tests {
             prop_assert_eq!(ours, wanted.clone());
             let foreign: Vec<Route> = kernel.into_iter().filter(|route| !route.is_ours()).collect();
             prop_assert_eq!(others, foreign);
-            prop_assert_eq!(difference(&wanted, &after), Difference::default());
+            prop_assert_eq!(difference(&wanted, &after), RouteChanges::default());
         }
 
         #[test]

@@ -1,53 +1,53 @@
-//! What of a duty can be done now: with the links that are there, and what else the node knows of itself.
+//! The desired state of a node: what its configuration asks for, as far as present conditions allow.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use ipnet::IpNet;
 
-use super::config::{AgentConfig, BgpConfig, ConfigSource, Ports, VethPair};
-use super::link::{self, Ambiguous, Link};
-use super::wiring::{Pair, Wiring};
-use crate::model::fabric::{Announced, Found, Neighbor};
-use crate::model::{Domain, Family, Model, Workload};
+use super::config::{AgentConfig, BgpConfig, ConfigSource, DiscoveryPorts, VethPair};
+use super::link::{self, AmbiguousMac, Link};
+use super::wiring::{VethLink, Wiring};
+use crate::model::fabric::{AnnouncedAddress, Neighbor, PeerAddress};
+use crate::model::{BgpModel, Family, RoutingDomain, Workload};
 use crate::render as routing;
-use crate::render::{Order, Routers, Service, Template};
+use crate::render::{RenderRequest, RouterAddresses, Service, Template};
 use crate::setting::{Advertise, Carrier};
 use ichor_values::{Backend, Issue, LinkName, Mac, SoftwareVersion};
 
-/// What the node knows of itself.
+/// The present conditions of a node.
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions<'a> {
-    /// The links of its own network namespace.
+    /// The links of the node's own network namespace.
     pub links: &'a [Link],
-    /// Those on which a router advertises itself.
+    /// The links on which a router sends advertisements.
     pub advertised: &'a BTreeSet<String>,
-    /// Whether the kernel can make a VRF.
+    /// Whether the kernel supports VRFs.
     pub vrf: bool,
-    /// Whether what is behind the anycast addresses works.
+    /// Whether the health check of the anycast addresses succeeds.
     pub healthy: bool,
-    /// Whether the node is about to leave.
+    /// Whether the node reboots, shuts down, is reset or upgraded.
     pub leaving: bool,
 }
 
-/// What can be done now.
+/// What the agent should establish on the node under present conditions.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Scene {
-    /// What is meant, as far as it is possible, with the kernel's names of ports; none for files that are ready.
-    pub model: Option<Model>,
-    /// A password for each neighbour of the model.
+pub struct DesiredState {
+    /// The BGP model without missing ports, with the kernel's interface names; none for ready-made files.
+    pub model: Option<BgpModel>,
+    /// The password of each neighbour of the model.
     passwords: Vec<Option<String>>,
     /// The links it needs.
     pub wiring: Wiring,
-    /// What it waits for.
-    pub waiting: Vec<Waiting>,
-    /// Routers that the daemon is told by their addresses.
-    routers: Routers,
+    /// What is missing.
+    pub waiting: Vec<Prerequisite>,
+    /// Routers that the daemon's configuration names by address.
+    routers: RouterAddresses,
 }
 
-/// What a node waits for.
+/// Something that is missing for the complete configuration.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Waiting {
+pub enum Prerequisite {
     /// A fabric port.
     Port {
         /// Its name in the plan.
@@ -57,51 +57,57 @@ pub enum Waiting {
     },
     /// Any fabric port.
     AnyPort,
-    /// A router on a port.
+    /// A router advertisement on a port.
     Router(LinkName),
-    /// The kernel's module for VRFs.
+    /// The kernel module for VRFs.
     Vrf(String),
-    /// A link whose MTU the one to the speaker shall have.
+    /// A fabric port to take the MTU of the veth pair from.
     Mtu,
 }
 
-impl fmt::Display for Waiting {
+impl fmt::Display for Prerequisite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Port { name, mac: Some(mac) } => write!(f, "no port has the MAC address {mac} ({name})"),
-            Self::Port { name, mac: None } => write!(f, "there is no port {name}"),
-            Self::Router(port) => write!(f, "no router advertises itself on {port}"),
-            Self::AnyPort => write!(f, "no port has a router that advertises itself"),
+            Self::Port { name, mac: None } => write!(f, "port {name} not found"),
+            Self::Router(port) => write!(f, "no router advertisement on port {port}"),
+            Self::AnyPort => write!(f, "no router advertisement on any port"),
             Self::Vrf(name) => write!(
                 f,
-                "the kernel has no VRFs, so {name} is left out; load the module by `machine.kernel.modules: [{{name: vrf}}]`"
+                "the kernel has no VRF support, so VRF {name} is left out; load the module with `machine.kernel.modules: [{{name: vrf}}]`"
             ),
             Self::Mtu => {
-                write!(f, "there is no port yet from which the link to the speaker could take its MTU")
+                write!(f, "no fabric port to take the MTU of the veth pair from")
             }
         }
     }
 }
 
-impl Scene {
-    /// What can be done of a duty, or the ports that cannot be told apart.
-    pub fn of(duty: &AgentConfig, now: Conditions<'_>) -> Result<Self, Vec<Ambiguous>> {
+impl DesiredState {
+    /// The desired state of a configuration under these conditions, or the ports that share a MAC address.
+    pub fn of(duty: &AgentConfig, now: Conditions<'_>) -> Result<Self, Vec<AmbiguousMac>> {
         match &duty.source {
             ConfigSource::Model(meant) => Self::meant(duty, meant, now),
             ConfigSource::Files(ready) => {
                 let mut waiting = Vec::new();
                 let pair = ready.veth.clone().and_then(|lead| pair(duty, lead, &[], now, &mut waiting));
                 let wiring = Wiring { pair, carried: duty.extra_addresses.clone(), ..Wiring::default() };
-                Ok(Self { model: None, passwords: Vec::new(), wiring, waiting, routers: Routers::new() })
+                Ok(Self {
+                    model: None,
+                    passwords: Vec::new(),
+                    wiring,
+                    waiting,
+                    routers: RouterAddresses::new(),
+                })
             }
         }
     }
 
-    fn meant(duty: &AgentConfig, meant: &BgpConfig, now: Conditions<'_>) -> Result<Self, Vec<Ambiguous>> {
+    fn meant(duty: &AgentConfig, meant: &BgpConfig, now: Conditions<'_>) -> Result<Self, Vec<AmbiguousMac>> {
         let mut waiting = Vec::new();
         let mut sessions = sessions(meant, now, &mut waiting)?;
         if duty.backend == Backend::Gobgp {
-            // It looks for the router of a port when it reads its file, and ends when there is none.
+            // gobgpd looks up the router of a port when it reads its file, and exits if there is none.
             sessions.retain(|(neighbor, _)| is_heard(neighbor, now, &mut waiting));
         }
         let mut model = meant.model.clone();
@@ -121,17 +127,17 @@ impl Scene {
             model.drain();
         }
         let wiring = Wiring { pair, carried: duty.extra_addresses.clone(), ports, ..Wiring::default() };
-        Ok(Self { model: Some(model), passwords, wiring, waiting, routers: Routers::new() })
+        Ok(Self { model: Some(model), passwords, wiring, waiting, routers: RouterAddresses::new() })
     }
 
-    /// The same with routers that the daemon is told by their addresses, where it can be told both ways.
+    /// Adds routers that the configuration names by address, for daemons that support both ways.
     #[must_use]
-    pub fn knowing(mut self, routers: &Routers) -> Self {
+    pub fn knowing(mut self, routers: &RouterAddresses) -> Self {
         self.routers.clone_from(routers);
         self
     }
 
-    /// The same without the speaker: the link to it cannot be made.
+    /// Removes the load balancer, whose veth pair cannot be set up.
     #[must_use]
     pub fn without_speaker(mut self) -> Self {
         self.wiring.pair = None;
@@ -141,7 +147,7 @@ impl Scene {
         self
     }
 
-    /// The daemon's files, for the release that is there, or everything that is wrong.
+    /// Renders the daemon's files for the installed release, or returns every problem.
     pub fn render(&self, duty: &AgentConfig, there: Option<&SoftwareVersion>) -> Result<Service, Vec<Issue>> {
         let (model, meant) = match (&self.model, &duty.source) {
             (Some(model), ConfigSource::Model(meant)) => (model, meant),
@@ -152,7 +158,7 @@ impl Scene {
             }
         };
         let template = meant.template.as_ref();
-        let order = Order {
+        let order = RenderRequest {
             backend: duty.backend,
             carrier: Carrier::Ichor,
             model,
@@ -166,12 +172,12 @@ impl Scene {
     }
 }
 
-/// The sessions with the fabric whose ports are there, each with its password.
+/// The fabric sessions whose ports exist, each with its password.
 fn sessions(
     meant: &BgpConfig,
     now: Conditions<'_>,
-    waiting: &mut Vec<Waiting>,
-) -> Result<Vec<(Neighbor, Option<String>)>, Vec<Ambiguous>> {
+    waiting: &mut Vec<Prerequisite>,
+) -> Result<Vec<(Neighbor, Option<String>)>, Vec<AmbiguousMac>> {
     let mut ambiguous = Vec::new();
     let mut sessions = Vec::new();
     for (nth, neighbor) in meant.model.fabric.neighbors.iter().enumerate() {
@@ -184,53 +190,53 @@ fn sessions(
     }
     if let Some(discover) = &meant.discover {
         let ports = now.links.iter().filter(|link| {
-            let heard = discover.ports == Ports::All || now.advertised.contains(&link.name);
+            let heard = discover.ports == DiscoveryPorts::All || now.advertised.contains(&link.name);
             heard && link.is_physical() && link.master.is_none()
         });
         let before = sessions.len();
         sessions.extend(ports.filter_map(|link| {
-            let found = Found::Port { name: LinkName::parse(&link.name).ok()?, mac: link.port_mac() };
+            let found = PeerAddress::Port { name: LinkName::parse(&link.name).ok()?, mac: link.port_mac() };
             Some((Neighbor { found, ..discover.like.clone() }, None))
         }));
         if sessions.len() == before {
-            waiting.push(Waiting::AnyPort);
+            waiting.push(Prerequisite::AnyPort);
         }
     }
     ambiguous.dedup();
     if ambiguous.is_empty() { Ok(sessions) } else { Err(ambiguous) }
 }
 
-/// A neighbour with the kernel's name of its port; none while the port is missing.
-fn found(meant: &Found, links: &[Link]) -> Result<Option<Found>, Ambiguous> {
-    let Found::Port { name, mac } = meant else { return Ok(Some(meant.clone())) };
+/// Replaces the planned name of a neighbour's port by the kernel's; none while the port is missing.
+fn found(meant: &PeerAddress, links: &[Link]) -> Result<Option<PeerAddress>, AmbiguousMac> {
+    let PeerAddress::Port { name, mac } = meant else { return Ok(Some(meant.clone())) };
     let link = match mac {
         Some(mac) => link::port(links, *mac)?,
         None => links.iter().find(|link| link.name == name.as_str()),
     };
     let name = link.and_then(|link| LinkName::parse(&link.name).ok());
-    Ok(name.map(|name| Found::Port { name, mac: *mac }))
+    Ok(name.map(|name| PeerAddress::Port { name, mac: *mac }))
 }
 
-fn is_heard(neighbor: &Neighbor, now: Conditions<'_>, waiting: &mut Vec<Waiting>) -> bool {
-    let Found::Port { name, .. } = &neighbor.found else { return true };
+fn is_heard(neighbor: &Neighbor, now: Conditions<'_>, waiting: &mut Vec<Prerequisite>) -> bool {
+    let PeerAddress::Port { name, .. } = &neighbor.found else { return true };
     let heard = now.advertised.contains(name.as_str());
     if !heard {
-        waiting.push(Waiting::Router(name.clone()));
+        waiting.push(Prerequisite::Router(name.clone()));
     }
     heard
 }
 
-fn missing(meant: &Found) -> Option<Waiting> {
+fn missing(meant: &PeerAddress) -> Option<Prerequisite> {
     match meant {
-        Found::Port { name, mac } => Some(Waiting::Port { name: name.clone(), mac: *mac }),
-        Found::Address { .. } => None,
+        PeerAddress::Port { name, mac } => Some(Prerequisite::Port { name: name.clone(), mac: *mac }),
+        PeerAddress::Address { .. } => None,
     }
 }
 
-/// The ports toward the fabric: those of neighbours, and those on which one may be found.
-fn ports(meant: &BgpConfig, model: &Model, now: Conditions<'_>) -> Vec<String> {
+/// The fabric ports: those of neighbours, and those on which neighbours are discovered.
+fn ports(meant: &BgpConfig, model: &BgpModel, now: Conditions<'_>) -> Vec<String> {
     let port = |neighbor: &Neighbor| match found(&neighbor.found, now.links) {
-        Ok(Some(Found::Port { name, .. })) => Some(name.to_string()),
+        Ok(Some(PeerAddress::Port { name, .. })) => Some(name.to_string()),
         _ => None,
     };
     let mut ports: Vec<String> = meant.model.fabric.neighbors.iter().filter_map(port).collect();
@@ -242,13 +248,13 @@ fn ports(meant: &BgpConfig, model: &Model, now: Conditions<'_>) -> Vec<String> {
     ports
 }
 
-/// Adds the addresses of links that are announced whatever they are. Those of an anycast link are never a source.
-fn announce(model: &mut Model, meant: &BgpConfig, now: Conditions<'_>) {
+/// Announces every address of the announced interfaces. An anycast address is never a source address.
+fn announce(model: &mut BgpModel, meant: &BgpConfig, now: Conditions<'_>) {
     for announce in &meant.announce {
         let Some(link) = now.links.iter().find(|link| link.name == announce.link.as_str()) else { continue };
         for net in link.addresses.iter().filter(|net| is_for_others(**net)) {
             let net = IpNet::from(net.addr());
-            let announced = Announced { kind: announce.kind, link: announce.link.clone(), net };
+            let announced = AnnouncedAddress { kind: announce.kind, link: announce.link.clone(), net };
             if !model.fabric.announced.contains(&announced) {
                 model.fabric.announced.push(announced);
             }
@@ -260,7 +266,7 @@ fn announce(model: &mut Model, meant: &BgpConfig, now: Conditions<'_>) {
     }
 }
 
-/// Whether an address of a loopback or dummy link means something to others.
+/// Whether an address of a loopback or dummy link is a host address that other nodes can reach.
 fn is_for_others(net: IpNet) -> bool {
     let link_local = match net {
         IpNet::V4(net) => net.addr().is_link_local(),
@@ -278,35 +284,34 @@ fn lead(workload: &Workload) -> Option<VethPair> {
     })
 }
 
-/// The first link toward the fabric: the port of the first neighbour, or the link of its network; a port where neither is
-/// known.
+/// The first fabric link: the port of the first neighbour or the link of its subnet, else any physical port that is up.
 fn first_link<'l>(fabric: &[Neighbor], links: &'l [Link]) -> Option<&'l Link> {
     let toward = |neighbor: &Neighbor| match &neighbor.found {
-        Found::Port { name, .. } => links.iter().find(|link| link.name == name.as_str()),
-        Found::Address { address, .. } => {
+        PeerAddress::Port { name, .. } => links.iter().find(|link| link.name == name.as_str()),
+        PeerAddress::Address { address, .. } => {
             links.iter().find(|link| link.addresses.iter().any(|net| net.contains(address)))
         }
     };
     fabric.iter().find_map(toward).or_else(|| links.iter().find(|link| link.is_physical() && link.up))
 }
 
-/// The link to the speaker, unless the kernel cannot make it yet.
+/// The veth pair to the load balancer, unless the kernel cannot create it yet.
 fn pair(
     duty: &AgentConfig,
     lead: VethPair,
     fabric: &[Neighbor],
     now: Conditions<'_>,
-    waiting: &mut Vec<Waiting>,
-) -> Option<Pair> {
-    if let Domain::Vrf { name, .. } = &lead.domain
+    waiting: &mut Vec<Prerequisite>,
+) -> Option<VethLink> {
+    if let RoutingDomain::Vrf { name, .. } = &lead.domain
         && !now.vrf
     {
-        waiting.push(Waiting::Vrf(name.clone()));
+        waiting.push(Prerequisite::Vrf(name.clone()));
         return None;
     }
     let Some(mtu) = duty.mtu.or_else(|| first_link(fabric, now.links).map(|link| link.mtu)) else {
-        waiting.push(Waiting::Mtu);
+        waiting.push(Prerequisite::Mtu);
         return None;
     };
-    Some(Pair { domain: lead.domain, ours: lead.ours, theirs: lead.theirs, mtu })
+    Some(VethLink { domain: lead.domain, ours: lead.ours, theirs: lead.theirs, mtu })
 }

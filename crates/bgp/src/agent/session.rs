@@ -16,7 +16,7 @@ pub struct Session {
     /// The neighbour's AS number, as far as it is known.
     pub asn: Option<u32>,
     /// How far it is.
-    pub state: State,
+    pub state: SessionState,
     /// Seconds since it was established.
     pub uptime: Option<u64>,
     /// How often it was established.
@@ -32,7 +32,7 @@ pub struct Session {
     /// The families both ends agreed on; none while that is not known.
     pub families: Option<Vec<Family>>,
     /// Who can take IPv4 over IPv6; none while that is not known.
-    pub extended: Option<Extended>,
+    pub extended: Option<ExtendedNextHop>,
     /// The message that last closed it.
     pub notification: Option<Notification>,
     /// What the daemon last said was wrong, in its own words.
@@ -42,7 +42,7 @@ pub struct Session {
 impl Session {
     /// Whether routes are told.
     pub fn is_established(&self) -> bool {
-        self.state == State::Established
+        self.state == SessionState::Established
     }
 
     /// Keeps the message that tells most, where this session is `before` a moment later.
@@ -62,7 +62,7 @@ impl Session {
 
 /// Who offers the extended next hop capability (RFC 8950) for IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extended {
+pub struct ExtendedNextHop {
     /// The node.
     pub ours: bool,
     /// The neighbour.
@@ -95,7 +95,7 @@ impl Notification {
 
 /// How far a session is (RFC 4271, section 8.2.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
+pub enum SessionState {
     /// Nothing is tried.
     #[default]
     Idle,
@@ -111,7 +111,7 @@ pub enum State {
     Established,
 }
 
-impl State {
+impl SessionState {
     /// Every state.
     pub const ALL: [Self; 6] =
         [Self::Idle, Self::Connect, Self::Active, Self::OpenSent, Self::OpenConfirm, Self::Established];
@@ -122,7 +122,7 @@ impl State {
     }
 }
 
-impl fmt::Display for State {
+impl fmt::Display for SessionState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Idle => "Idle",
@@ -141,9 +141,9 @@ mod tests {
 
     #[test]
     fn a_state_is_read_in_any_case() {
-        assert_eq!(State::parse("OPENSENT"), Some(State::OpenSent));
-        assert_eq!(State::parse("established"), Some(State::Established));
-        assert_eq!(State::parse("Clearing"), None);
+        assert_eq!(SessionState::parse("OPENSENT"), Some(SessionState::OpenSent));
+        assert_eq!(SessionState::parse("established"), Some(SessionState::Established));
+        assert_eq!(SessionState::parse("Clearing"), None);
     }
 
     #[test]
@@ -169,16 +169,19 @@ mod tests {
             now.remember(before);
             now.notification.map(|it| (it.code, it.subcode))
         };
-        let wrong_as = with("0202", State::Idle, 1);
+        let wrong_as = with("0202", SessionState::Idle, 1);
 
-        assert_eq!(remembered(&wrong_as, with("0501", State::Active, 1)), Some((2, 2)));
-        assert_eq!(remembered(&wrong_as, with("0602", State::Active, 1)), Some((6, 2)));
+        assert_eq!(remembered(&wrong_as, with("0501", SessionState::Active, 1)), Some((2, 2)));
+        assert_eq!(remembered(&wrong_as, with("0602", SessionState::Active, 1)), Some((6, 2)));
         assert_eq!(
-            remembered(&wrong_as, with("0501", State::Active, 2)),
+            remembered(&wrong_as, with("0501", SessionState::Active, 2)),
             Some((5, 1)),
             "it stood in between"
         );
-        assert_eq!(remembered(&wrong_as, with("0000", State::Established, 2)), None);
-        assert_eq!(remembered(&with("0501", State::Idle, 1), with("0000", State::Idle, 1)), None);
+        assert_eq!(remembered(&wrong_as, with("0000", SessionState::Established, 2)), None);
+        assert_eq!(
+            remembered(&with("0501", SessionState::Idle, 1), with("0000", SessionState::Idle, 1)),
+            None
+        );
     }
 }

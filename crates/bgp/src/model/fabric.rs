@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::{Bfd, Family, Filter};
+use super::{Bfd, Family, PrefixFilter};
 use crate::setting::Advertise;
 use ichor_values::{Asn, Community, LinkName, Mac, Secret};
 
@@ -14,13 +14,13 @@ pub struct Fabric {
     /// Whom it peers with.
     pub neighbors: Vec<Neighbor>,
     /// The node's own addresses that are announced.
-    pub announced: Vec<Announced>,
+    pub announced: Vec<AnnouncedAddress>,
     /// Prefixes that are announced in place of their parts.
     pub aggregates: Vec<IpNet>,
     /// What is let in.
-    pub inward: Inward,
+    pub inward: ImportPolicy,
     /// What is added on the way out. Only what the node or its speaker originated goes out: a node is never transit.
-    pub outward: Outward,
+    pub outward: ExportPolicy,
     /// Seconds that neighbours keep routes through a planned restart; none when they shall not.
     pub graceful_restart: Option<u16>,
 }
@@ -29,7 +29,7 @@ pub struct Fabric {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbor {
     /// How the neighbour is found.
-    pub found: Found,
+    pub found: PeerAddress,
     /// Its AS number; none when any external one will do.
     pub asn: Option<Asn>,
     /// The families it carries.
@@ -46,7 +46,7 @@ pub struct Neighbor {
 
 /// How a neighbour is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum PeerAddress {
     /// By its router advertisements on a port.
     Port {
         /// The port.
@@ -67,8 +67,8 @@ impl Neighbor {
     /// Whether IPv4 goes over an IPv6 session, which both ends must be told.
     pub fn extends_next_hops(&self) -> bool {
         let v6 = match &self.found {
-            Found::Port { .. } => true,
-            Found::Address { address, .. } => address.is_ipv6(),
+            PeerAddress::Port { .. } => true,
+            PeerAddress::Address { address, .. } => address.is_ipv6(),
         };
         v6 && self.families.contains(&Family::V4)
     }
@@ -76,7 +76,7 @@ impl Neighbor {
 
 /// An address that is announced while its link has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Announced {
+pub struct AnnouncedAddress {
     /// What kind of address it is.
     pub kind: Advertise,
     /// The link that has it.
@@ -87,9 +87,9 @@ pub struct Announced {
 
 /// What is let in from the fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Inward {
+pub struct ImportPolicy {
     /// Prefixes.
-    pub filter: Filter,
+    pub filter: PrefixFilter,
     /// More routes of one family than this close the session.
     pub max_prefixes: Option<u32>,
     /// Local preference.
@@ -98,7 +98,7 @@ pub struct Inward {
 
 /// What is added to routes on the way to the fabric.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outward {
+pub struct ExportPolicy {
     /// Communities.
     pub communities: Vec<Community>,
     /// How often the own AS number is put in front once more.

@@ -35,7 +35,7 @@ impl Family {
 
 /// One line: prefixes within `net` whose length is in a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Term {
+pub struct PrefixRule {
     /// Whether they are let through.
     pub permit: bool,
     /// What they are within.
@@ -46,7 +46,7 @@ pub struct Term {
     pub most: u8,
 }
 
-impl Term {
+impl PrefixRule {
     /// The prefix itself and all within it.
     pub fn within(permit: bool, net: IpNet) -> Self {
         Self { permit, net, least: net.prefix_len(), most: net.max_prefix_len() }
@@ -69,15 +69,15 @@ impl Term {
 
 /// Terms, of which the first that matches decides. What none matches is refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter(pub Vec<Term>);
+pub struct PrefixFilter(pub Vec<PrefixRule>);
 
-impl Filter {
+impl PrefixFilter {
     /// Everything within these prefixes; everything at all when there are none.
     pub fn allowing(nets: &[IpNet]) -> Self {
         if nets.is_empty() {
-            return Self(Family::ALL.map(|family| Term::within(true, family.everything())).to_vec());
+            return Self(Family::ALL.map(|family| PrefixRule::within(true, family.everything())).to_vec());
         }
-        Self(nets.iter().map(|net| Term::within(true, *net)).collect())
+        Self(nets.iter().map(|net| PrefixRule::within(true, *net)).collect())
     }
 
     /// Whether a prefix is let through.
@@ -86,7 +86,7 @@ impl Filter {
     }
 
     /// The terms of one family.
-    pub fn of(&self, family: Family) -> impl Iterator<Item = &Term> {
+    pub fn of(&self, family: Family) -> impl Iterator<Item = &PrefixRule> {
         self.0.iter().filter(move |term| Family::of(term.net) == family)
     }
 }
@@ -101,8 +101,10 @@ mod tests {
 
     #[test]
     fn the_first_term_that_matches_decides() {
-        let filter =
-            Filter(vec![Term::exactly(false, net("0.0.0.0/0")), Term::within(true, net("0.0.0.0/0"))]);
+        let filter = PrefixFilter(vec![
+            PrefixRule::exactly(false, net("0.0.0.0/0")),
+            PrefixRule::within(true, net("0.0.0.0/0")),
+        ]);
 
         assert!(!filter.admits(net("0.0.0.0/0")));
         assert!(filter.admits(net("10.0.0.0/8")));
@@ -111,7 +113,7 @@ mod tests {
 
     #[test]
     fn hosts_are_single_addresses() {
-        let filter = Filter(vec![Term::hosts(true, net("10.0.0.0/24"))]);
+        let filter = PrefixFilter(vec![PrefixRule::hosts(true, net("10.0.0.0/24"))]);
 
         assert!(filter.admits(net("10.0.0.7/32")));
         assert!(!filter.admits(net("10.0.0.0/25")));
@@ -120,8 +122,8 @@ mod tests {
 
     #[test]
     fn no_prefixes_allow_everything() {
-        let all = Filter::allowing(&[]);
-        let some = Filter::allowing(&[net("10.0.0.0/8")]);
+        let all = PrefixFilter::allowing(&[]);
+        let some = PrefixFilter::allowing(&[net("10.0.0.0/8")]);
 
         assert!(all.admits(net("0.0.0.0/0")) && all.admits(net("fd00::1/128")));
         assert!(some.admits(net("10.1.0.0/16")) && !some.admits(net("fd00::1/128")));

@@ -1,6 +1,6 @@
 //! What a node's BGP means, in no daemon's words.
 //!
-//! A [`Model`] says everything once: the instance toward the [`fabric`], the one toward the load balancer's speaker
+//! A [`BgpModel`] says everything once: the instance toward the [`fabric`], the one toward the load balancer's speaker
 //! ([`workload`]), and what passes between them ([`filter`]). Every backend renders the same meaning.
 //!
 //! Not here: deciding it from a plan (`ichor_core::routing`) and configuration text ([`render`](crate::render)).
@@ -15,13 +15,13 @@ use std::net::{IpAddr, Ipv4Addr};
 use ichor_values::{Asn, NodeName};
 
 pub use fabric::Fabric;
-pub use filter::{Family, Filter, Term};
-pub use protected::Protected;
-pub use workload::{Domain, Workload};
+pub use filter::{Family, PrefixFilter, PrefixRule};
+pub use protected::ProtectedPrefixes;
+pub use workload::{RoutingDomain, Workload};
 
 /// The BGP of one node.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Model {
+pub struct BgpModel {
     /// The node.
     pub name: NodeName,
     /// Its number in the plan.
@@ -50,13 +50,13 @@ pub struct Bfd {
     pub multiplier: u8,
 }
 
-impl Model {
+impl BgpModel {
     /// Announces nothing any more, neither the node's own nor the speaker's. Sessions stay: the node still finds its way.
     pub fn drain(&mut self) {
         self.fabric.announced.clear();
         self.fabric.aggregates.clear();
         if let Some(workload) = &mut self.workload {
-            workload.filter = Filter::default();
+            workload.filter = PrefixFilter::default();
         }
     }
 

@@ -3,13 +3,13 @@
 use ipnet::IpNet;
 
 use super::Family;
-use super::filter::{Filter, Term};
+use super::filter::{PrefixFilter, PrefixRule};
 
 /// The prefixes of nodes, loopbacks, dummy links and the API.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Protected(Vec<IpNet>);
+pub struct ProtectedPrefixes(Vec<IpNet>);
 
-impl Protected {
+impl ProtectedPrefixes {
     /// Protects `nets` and everything within them.
     pub fn new(nets: &[IpNet]) -> Self {
         Self(outermost(nets.iter().map(IpNet::trunc).collect()))
@@ -18,15 +18,17 @@ impl Protected {
     /// What is taken from a speaker: `allowed`, but never a default route nor a prefix of the cluster.
     ///
     /// A pool may lie inside a node prefix, where the rest of the prefix stays protected.
-    pub fn filter(&self, allowed: &[Term]) -> Filter {
-        let inside = |term: &&Term| {
+    pub fn filter(&self, allowed: &[PrefixRule]) -> PrefixFilter {
+        let inside = |term: &&PrefixRule| {
             self.0.iter().any(|net| net.contains(&term.net) && net.prefix_len() < term.net.prefix_len())
         };
-        let (inner, outer): (Vec<&Term>, Vec<&Term>) = allowed.iter().partition(inside);
-        let defaults = Family::ALL.map(|family| Term::exactly(false, family.everything()));
-        let protected = self.0.iter().map(|net| Term::within(false, *net));
+        let (inner, outer): (Vec<&PrefixRule>, Vec<&PrefixRule>) = allowed.iter().partition(inside);
+        let defaults = Family::ALL.map(|family| PrefixRule::exactly(false, family.everything()));
+        let protected = self.0.iter().map(|net| PrefixRule::within(false, *net));
         let inner = inner.into_iter().copied();
-        Filter(defaults.into_iter().chain(inner).chain(protected).chain(outer.into_iter().copied()).collect())
+        PrefixFilter(
+            defaults.into_iter().chain(inner).chain(protected).chain(outer.into_iter().copied()).collect(),
+        )
     }
 }
 
@@ -53,10 +55,10 @@ mod tests {
 
     #[test]
     fn neither_a_default_route_nor_a_prefix_of_the_cluster_passes() {
-        let protected = Protected(vec![net("10.0.0.0/24"), net("fd00::/64")]);
+        let protected = ProtectedPrefixes(vec![net("10.0.0.0/24"), net("fd00::/64")]);
 
-        let filter =
-            protected.filter(&[Term::within(true, net("0.0.0.0/0")), Term::within(true, net("::/0"))]);
+        let filter = protected
+            .filter(&[PrefixRule::within(true, net("0.0.0.0/0")), PrefixRule::within(true, net("::/0"))]);
 
         for refused in ["0.0.0.0/0", "::/0", "10.0.0.0/24", "10.0.0.7/32", "fd00::7/128"] {
             assert!(!filter.admits(net(refused)), "{refused}");
@@ -66,9 +68,9 @@ mod tests {
 
     #[test]
     fn a_pool_inside_the_node_prefix_passes_and_the_rest_of_it_does_not() {
-        let protected = Protected(vec![net("10.0.0.0/24")]);
+        let protected = ProtectedPrefixes(vec![net("10.0.0.0/24")]);
 
-        let filter = protected.filter(&[Term::hosts(true, net("10.0.0.192/26"))]);
+        let filter = protected.filter(&[PrefixRule::hosts(true, net("10.0.0.192/26"))]);
 
         assert!(filter.admits(net("10.0.0.200/32")));
         assert!(!filter.admits(net("10.0.0.7/32")));

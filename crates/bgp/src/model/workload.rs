@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::filter::Filter;
+use super::filter::PrefixFilter;
 use super::{Bfd, Family};
 use crate::setting::Speaker;
 use ichor_values::Asn;
@@ -14,11 +14,11 @@ pub struct Workload {
     /// Who announces service addresses.
     pub speaker: Speaker,
     /// Where our end of the link is.
-    pub domain: Domain,
+    pub domain: RoutingDomain,
     /// Our end of the link.
-    pub ours: End,
+    pub ours: SessionEndpoint,
     /// The speaker's.
-    pub theirs: End,
+    pub theirs: SessionEndpoint,
     /// Prefix length of the link.
     pub prefix: u8,
     /// The families that are taken and cross.
@@ -28,12 +28,12 @@ pub struct Workload {
     /// Keepalive and hold time in seconds.
     pub timers: (u16, u16),
     /// What is taken.
-    pub filter: Filter,
+    pub filter: PrefixFilter,
 }
 
 /// One end of the link to the speaker.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct End {
+pub struct SessionEndpoint {
     /// Name of the link.
     pub link: String,
     /// Address.
@@ -44,7 +44,7 @@ pub struct End {
 
 /// What keeps the speaker's routes apart from the node's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Domain {
+pub enum RoutingDomain {
     /// A VRF.
     Vrf {
         /// Its name.
@@ -61,7 +61,7 @@ pub enum Domain {
     Shared,
 }
 
-impl Domain {
+impl RoutingDomain {
     /// The name of the VRF or namespace.
     pub fn name(&self) -> Option<&str> {
         match self {

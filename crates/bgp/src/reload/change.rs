@@ -1,6 +1,6 @@
 //! One change: what a daemon is told.
 
-use super::daemon::Daemon;
+use super::daemon::FrrDaemon;
 use super::line::Line;
 
 /// When a change is made. The order keeps what is used in place and lets nothing through in between.
@@ -26,15 +26,15 @@ pub enum Phase {
 
 /// A line to tell a daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct ConfigChange {
     /// When.
     pub phase: Phase,
     /// The line, with the lines that open the contexts it is told in.
     pub line: Line,
 }
 
-impl Change {
-    /// What is sent, one after the other; `enable` was sent before. After one that is refused, only [`Change::END`] may follow:
+impl ConfigChange {
+    /// What is sent, one after the other; `enable` was sent before. After one that is refused, only [`ConfigChange::END`] may follow:
     /// FRR would look for the rest in whatever context it is in.
     pub fn commands(&self) -> Vec<String> {
         let mut commands = vec!["configure terminal".to_owned()];
@@ -48,9 +48,12 @@ impl Change {
 }
 
 /// The changes of several daemons in one order: nothing is used before every daemon knows it.
-pub fn in_order(changes: impl IntoIterator<Item = (Daemon, Vec<Change>)>) -> Vec<(Daemon, Change)> {
-    let of =
-        |(daemon, changes): (Daemon, Vec<Change>)| changes.into_iter().map(move |change| (daemon, change));
+pub fn in_order(
+    changes: impl IntoIterator<Item = (FrrDaemon, Vec<ConfigChange>)>,
+) -> Vec<(FrrDaemon, ConfigChange)> {
+    let of = |(daemon, changes): (FrrDaemon, Vec<ConfigChange>)| {
+        changes.into_iter().map(move |change| (daemon, change))
+    };
     let mut all: Vec<_> = changes.into_iter().flat_map(of).collect();
     all.sort_by_key(|(_, change)| change.phase);
     all

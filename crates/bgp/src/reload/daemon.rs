@@ -7,7 +7,7 @@ use super::line::Line;
 
 /// A daemon of FRR that a node runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Daemon {
+pub enum FrrDaemon {
     /// Keeps the configuration of those that have none of their own, from FRR 9 on.
     Mgmtd,
     /// Ports and the kernel's routes.
@@ -80,11 +80,11 @@ const KERNEL: [&str; 9] = [
     "vrf",
 ];
 
-impl Daemon {
+impl FrrDaemon {
     /// The daemons of a release, in the order in which they are told.
     pub fn of(version: (u16, u16)) -> &'static [Self] {
-        const DAEMONS: [Daemon; 5] =
-            [Daemon::Mgmtd, Daemon::Zebra, Daemon::Bfdd, Daemon::Staticd, Daemon::Bgpd];
+        const DAEMONS: [FrrDaemon; 5] =
+            [FrrDaemon::Mgmtd, FrrDaemon::Zebra, FrrDaemon::Bfdd, FrrDaemon::Staticd, FrrDaemon::Bgpd];
         if version.0 >= 9 { &DAEMONS } else { &DAEMONS[1..] }
     }
 
@@ -154,7 +154,7 @@ fn of_bgpd(line: &Line, version: (u16, u16)) -> bool {
         || !(newer || NOT_BGPD.iter().any(|start| starts(&line.text, start)))
 }
 
-impl fmt::Display for Daemon {
+impl fmt::Display for FrrDaemon {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -167,10 +167,11 @@ mod tests {
     #[test]
     fn of_logs_mgmtd_alone_is_told_from_frr_10_5_on() {
         let line = Line::top("log syslog informational");
-        let told = |version| Daemon::of(version).iter().filter(|daemon| daemon.takes(version, &line)).count();
+        let told =
+            |version| FrrDaemon::of(version).iter().filter(|daemon| daemon.takes(version, &line)).count();
 
         assert_eq!([(8, 4), (10, 3), (10, 4)].map(told), [4, 5, 5]);
         assert_eq!([(10, 5), (10, 7)].map(told), [1, 1]);
-        assert!(Daemon::Mgmtd.takes((10, 5), &line));
+        assert!(FrrDaemon::Mgmtd.takes((10, 5), &line));
     }
 }

@@ -2,21 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::change::{Change, Phase};
+use super::change::{ConfigChange, Phase};
 use super::context::{Context, starts};
 use super::line::Line;
-use super::list::{self, Entry};
-use super::statement::{Statement, replaces, statement, undo};
+use super::list::{self, ListEntry};
+use super::statement::{StatementKind, replaces, statement, undo};
 use super::{instance, key, map};
 
 /// What is told so far.
 #[derive(Default)]
-pub(crate) struct Changes(Vec<Change>);
+pub(crate) struct ChangeList(Vec<ConfigChange>);
 
-impl Changes {
+impl ChangeList {
     /// A line is told.
     pub(crate) fn tell(&mut self, phase: Phase, line: Line) {
-        self.0.push(Change { phase, line });
+        self.0.push(ConfigChange { phase, line });
     }
 
     /// A line is taken back.
@@ -26,16 +26,16 @@ impl Changes {
 }
 
 /// Lines by what tells them apart.
-pub(crate) type Index<'l> = BTreeMap<(Vec<String>, String), &'l Line>;
+pub(crate) type LineIndex<'l> = BTreeMap<(Vec<String>, String), &'l Line>;
 
 /// The lines by what tells them apart.
-pub fn index<'l>(lines: impl IntoIterator<Item = &'l Line>) -> Index<'l> {
+pub fn index<'l>(lines: impl IntoIterator<Item = &'l Line>) -> LineIndex<'l> {
     lines.into_iter().map(|line| (key(line), line)).collect()
 }
 
 /// What turns the running lines into the intended ones, by phases.
-pub fn difference(running: &[Line], intended: &[Line]) -> Vec<Change> {
-    let mut changes = Changes::default();
+pub fn difference(running: &[Line], intended: &[Line]) -> Vec<ConfigChange> {
+    let mut changes = ChangeList::default();
     profile(running, intended, &mut changes);
     let running = instance::clear(running, intended, &mut changes);
     lists(&running, intended, &mut changes);
@@ -48,7 +48,7 @@ pub fn difference(running: &[Line], intended: &[Line]) -> Vec<Change> {
 
 /// The profile of defaults comes before everything. Instances keep the one they were made with: while there are some, telling
 /// another would change what they print and not what they do, and only a restart helps.
-fn profile(running: &[Line], intended: &[Line], changes: &mut Changes) {
+fn profile(running: &[Line], intended: &[Line], changes: &mut ChangeList) {
     let of = |lines: &[Line]| lines.iter().find(|line| is_profile(line)).cloned();
     if running.iter().any(|line| line.opens() == Some(Context::Bgp)) {
         return;
@@ -64,11 +64,11 @@ fn is_profile(line: &Line) -> bool {
     starts(&line.text, "frr defaults")
 }
 
-fn lists(running: &[Line], intended: &[Line], changes: &mut Changes) {
+fn lists(running: &[Line], intended: &[Line], changes: &mut ChangeList) {
     let (now, meant) = (by_list(running), by_list(intended));
     let names: BTreeSet<_> = now.keys().chain(meant.keys()).collect();
     for name in names {
-        let entries = |of: &BTreeMap<String, Vec<Entry>>| of.get(name).cloned().unwrap_or_default();
+        let entries = |of: &BTreeMap<String, Vec<ListEntry>>| of.get(name).cloned().unwrap_or_default();
         let (old, new) = (entries(&now), entries(&meant));
         let phase = if new.is_empty() { Phase::Forget } else { Phase::Define };
         for text in list::changes(&old, &new) {
@@ -77,20 +77,20 @@ fn lists(running: &[Line], intended: &[Line], changes: &mut Changes) {
     }
 }
 
-fn by_list(lines: &[Line]) -> BTreeMap<String, Vec<Entry>> {
-    let mut lists: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
-    for entry in lines.iter().filter_map(Entry::of) {
+fn by_list(lines: &[Line]) -> BTreeMap<String, Vec<ListEntry>> {
+    let mut lists: BTreeMap<String, Vec<ListEntry>> = BTreeMap::new();
+    for entry in lines.iter().filter_map(ListEntry::of) {
         lists.entry(entry.list.clone()).or_default().push(entry);
     }
     lists
 }
 
 /// All that is neither list nor map nor instance: ports, BFD, the kernel's side, and what is not known here.
-fn others(running: &[Line], intended: &[Line], changes: &mut Changes) {
+fn others(running: &[Line], intended: &[Line], changes: &mut ChangeList) {
     let (now, meant) = (rest(running), rest(intended));
     let (old, new) = (index(now.iter().copied()), index(meant.iter().copied()));
     for line in gone(&now, &new) {
-        let first = statement(line) == Statement::Unknown && line.opens().is_none();
+        let first = statement(line) == StatementKind::Unknown && line.opens().is_none();
         let phase = match added(line) {
             phase if first => phase,
             Phase::Use => Phase::Release,
@@ -113,7 +113,7 @@ fn others(running: &[Line], intended: &[Line], changes: &mut Changes) {
 fn rest(lines: &[Line]) -> Vec<&Line> {
     let apart = |line: &&Line| {
         let first = line.above.first().unwrap_or(&line.text);
-        Entry::of(line).is_none()
+        ListEntry::of(line).is_none()
             && !is_profile(line)
             && !starts(first, "router bgp")
             && !map::is_entry(first)
@@ -122,7 +122,7 @@ fn rest(lines: &[Line]) -> Vec<&Line> {
 }
 
 /// The lines that are in the index no longer, without those that go with what they are below; the last first.
-fn gone<'l>(lines: &[&'l Line], meant: &Index<'_>) -> Vec<&'l Line> {
+fn gone<'l>(lines: &[&'l Line], meant: &LineIndex<'_>) -> Vec<&'l Line> {
     let is_gone = |line: &Line| !meant.contains_key(&key(line)) && !is_frame(line);
     let with_above = |line: &Line| {
         (0..line.above.len())
@@ -144,11 +144,11 @@ fn added(line: &Line) -> Phase {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Configuration, difference};
+    use super::super::{FrrConfig, difference};
 
     /// What is told to make one text of another.
     fn told(from: &str, to: &str) -> Vec<String> {
-        let changes = difference(&Configuration::parse(from), &Configuration::parse(to));
+        let changes = difference(&FrrConfig::parse(from), &FrrConfig::parse(to));
         changes.iter().map(|change| change.line.to_string()).collect()
     }
 

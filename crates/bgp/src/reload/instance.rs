@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use super::change::Phase;
 use super::context::{Context, starts};
-use super::difference::{Changes, index, is_frame};
+use super::difference::{ChangeList, index, is_frame};
 use super::key;
 use super::line::Line;
-use super::statement::{Statement, replaces, statement};
+use super::statement::{StatementKind, replaces, statement};
 
 /// The heads of the instances, those of VRFs first: what imports them finds them there.
 fn heads(lines: &[Line]) -> Vec<&Line> {
@@ -40,7 +40,7 @@ fn is_import(line: &Line) -> bool {
 
 /// Takes back the instances that must come back with another AS number, which FRR refuses while the old one is there. What then
 /// still runs is returned. An instance that imports does not go, so imports go before it.
-pub(crate) fn clear(running: &[Line], intended: &[Line], changes: &mut Changes) -> Vec<Line> {
+pub(crate) fn clear(running: &[Line], intended: &[Line], changes: &mut ChangeList) -> Vec<Line> {
     let meant = heads(intended);
     let other = |head: &&Line| meant.iter().any(|new| vrf(new) == vrf(head) && new.text != head.text);
     let cleared: Vec<_> = heads(running).into_iter().filter(other).collect();
@@ -60,7 +60,7 @@ pub(crate) fn clear(running: &[Line], intended: &[Line], changes: &mut Changes) 
 }
 
 /// What turns the running instances into the intended ones.
-pub fn changes(running: &[Line], intended: &[Line], changes: &mut Changes) {
+pub fn changes(running: &[Line], intended: &[Line], changes: &mut ChangeList) {
     let old_heads = heads(running);
     for head in heads(intended) {
         let new = !old_heads.contains(&head);
@@ -70,7 +70,7 @@ pub fn changes(running: &[Line], intended: &[Line], changes: &mut Changes) {
         let of = |lines: &[Line]| -> Vec<Line> {
             lines.iter().filter(|line| is_of(line, head) && *line != head).cloned().collect()
         };
-        Instance { head, new, now: of(running), meant: of(intended) }.changes(changes);
+        BgpInstance { head, new, now: of(running), meant: of(intended) }.changes(changes);
     }
     let meant = heads(intended);
     for head in old_heads.into_iter().rev().filter(|head| !meant.contains(head)) {
@@ -82,7 +82,7 @@ pub fn changes(running: &[Line], intended: &[Line], changes: &mut Changes) {
 }
 
 /// One instance that is meant.
-struct Instance<'l> {
+struct BgpInstance<'l> {
     head: &'l Line,
     /// Whether it does not run yet.
     new: bool,
@@ -92,8 +92,8 @@ struct Instance<'l> {
     meant: Vec<Line>,
 }
 
-impl Instance<'_> {
-    fn changes(mut self, changes: &mut Changes) {
+impl BgpInstance<'_> {
+    fn changes(mut self, changes: &mut ChangeList) {
         self.replace_neighbors(changes);
         self.forget_unknown(changes);
         self.tell(changes);
@@ -101,7 +101,7 @@ impl Instance<'_> {
     }
 
     /// Neighbours that FRR can make into what is meant in no other way go, to come back.
-    fn replace_neighbors(&mut self, changes: &mut Changes) {
+    fn replace_neighbors(&mut self, changes: &mut ChangeList) {
         let meant = identities(&self.meant);
         let now = identities(&self.now);
         let lost = |name: &str| {
@@ -121,17 +121,17 @@ impl Instance<'_> {
     }
 
     /// Takes a whole neighbour or group back.
-    fn remove_neighbor(&self, name: &str, changes: &mut Changes) {
+    fn remove_neighbor(&self, name: &str, changes: &mut ChangeList) {
         let group = self.now.iter().any(|line| line.text == format!("neighbor {name} peer-group"));
         let text = format!("no neighbor {name}{}", if group { " peer-group" } else { "" });
         changes.tell(Phase::Instance, Line::below(std::slice::from_ref(&self.head.text), text));
     }
 
     /// What is not known here goes first: taken back later, it could take with it what came in its place.
-    fn forget_unknown(&self, changes: &mut Changes) {
+    fn forget_unknown(&self, changes: &mut ChangeList) {
         let meant = index(&self.meant);
         for line in &self.now {
-            let unknown = statement(line) == Statement::Unknown && !is_frame(line);
+            let unknown = statement(line) == StatementKind::Unknown && !is_frame(line);
             if unknown && !meant.contains_key(&key(line)) && !self.goes_with_neighbor(line) {
                 changes.take_back(Phase::Instance, line);
             }
@@ -143,7 +143,7 @@ impl Instance<'_> {
     }
 
     /// First what concerns the instance and its neighbours, then each family: its filters before it is activated.
-    fn tell(&self, changes: &mut Changes) {
+    fn tell(&self, changes: &mut ChangeList) {
         let now = index(&self.now);
         let told: Vec<_> =
             self.meant.iter().filter(|line| !is_frame(line) && now.get(&key(line)) != Some(line)).collect();
@@ -165,7 +165,7 @@ impl Instance<'_> {
     }
 
     /// A new neighbour is active in IPv4 unless the instance says otherwise.
-    fn deactivate(&self, changes: &mut Changes) {
+    fn deactivate(&self, changes: &mut ChangeList) {
         let off = |lines: &[Line]| lines.iter().any(|line| line.text == "no bgp default ipv4-unicast");
         if off(&self.meant) || (!self.new && off(&self.now)) {
             return;
@@ -182,12 +182,12 @@ impl Instance<'_> {
     }
 
     /// What is not meant any more: activations first, then the rest, the last first; then neighbours, and groups after them.
-    fn forget(&self, changes: &mut Changes) {
+    fn forget(&self, changes: &mut ChangeList) {
         let meant = index(&self.meant);
         let gone = |line: &&Line| {
             !is_frame(line)
                 && !meant.contains_key(&key(line))
-                && statement(line) != Statement::Unknown
+                && statement(line) != StatementKind::Unknown
                 && !self.goes_with_neighbor(line)
         };
         let gone: Vec<_> = self.now.iter().rev().filter(gone).collect();

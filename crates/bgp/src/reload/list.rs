@@ -26,7 +26,7 @@ const KINDS: [&str; 12] = [
 
 /// A line of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ListEntry {
     /// The kind and the name.
     pub list: String,
     /// Its number; none where the file leaves it to FRR.
@@ -35,7 +35,7 @@ pub struct Entry {
     pub value: String,
 }
 
-impl Entry {
+impl ListEntry {
     /// The line of a list that a line is.
     pub fn of(line: &Line) -> Option<Self> {
         let kind = KINDS.iter().find(|kind| super::context::starts(&line.text, kind))?;
@@ -71,7 +71,7 @@ pub(crate) fn numbered(lines: Vec<Line>) -> Vec<Line> {
     let mut lists: BTreeMap<String, BTreeMap<u64, String>> = BTreeMap::new();
     let mut kept = Vec::new();
     for line in lines {
-        let Some(mut entry) = Entry::of(&line) else {
+        let Some(mut entry) = ListEntry::of(&line) else {
             kept.push(line);
             continue;
         };
@@ -89,11 +89,11 @@ pub(crate) fn numbered(lines: Vec<Line>) -> Vec<Line> {
 
 /// What turns a list into another of its name, neither of them empty. At no time does it let through what both refuse, and
 /// it is never empty: an empty one would let everything through. So what refuses comes first and goes last.
-pub fn changes(running: &[Entry], intended: &[Entry]) -> Vec<String> {
-    let mut now: BTreeMap<u64, Entry> = numbers(running);
+pub fn changes(running: &[ListEntry], intended: &[ListEntry]) -> Vec<String> {
+    let mut now: BTreeMap<u64, ListEntry> = numbers(running);
     let meant = numbers(intended);
     let mut said = Vec::new();
-    let turns = |now: &BTreeMap<u64, Entry>, entry: &Entry| {
+    let turns = |now: &BTreeMap<u64, ListEntry>, entry: &ListEntry| {
         entry.number.and_then(|number| now.get(&number)).is_some_and(|old| !old.permits() && entry.permits())
     };
     for pass in [0, 1, 2] {
@@ -123,13 +123,13 @@ pub fn changes(running: &[Entry], intended: &[Entry]) -> Vec<String> {
     said
 }
 
-fn numbers(entries: &[Entry]) -> BTreeMap<u64, Entry> {
+fn numbers(entries: &[ListEntry]) -> BTreeMap<u64, ListEntry> {
     entries.iter().filter_map(|entry| Some((entry.number?, entry.clone()))).collect()
 }
 
 /// Says a line, after what says the same under another number was taken back.
-fn tell(now: &mut BTreeMap<u64, Entry>, entry: &Entry, said: &mut Vec<String>) {
-    let same = |other: &&Entry| other.is_taken_for(entry) && other.number != entry.number;
+fn tell(now: &mut BTreeMap<u64, ListEntry>, entry: &ListEntry, said: &mut Vec<String>) {
+    let same = |other: &&ListEntry| other.is_taken_for(entry) && other.number != entry.number;
     if let Some(other) = now.values().find(same).cloned() {
         said.push(undo(&other.line()));
         now.retain(|_, entry| *entry != other);
@@ -140,12 +140,12 @@ fn tell(now: &mut BTreeMap<u64, Entry>, entry: &Entry, said: &mut Vec<String>) {
 
 /// Takes back what is not meant, of what permits or of what denies.
 fn forget(
-    now: &mut BTreeMap<u64, Entry>,
-    meant: &BTreeMap<u64, Entry>,
+    now: &mut BTreeMap<u64, ListEntry>,
+    meant: &BTreeMap<u64, ListEntry>,
     permits: bool,
     said: &mut Vec<String>,
 ) {
-    let gone = |number: &u64, entry: &Entry| entry.permits() == permits && !meant.contains_key(number);
+    let gone = |number: &u64, entry: &ListEntry| entry.permits() == permits && !meant.contains_key(number);
     said.extend(
         now.iter().filter(|(number, entry)| gone(number, entry)).map(|(_, entry)| undo(&entry.line())),
     );
@@ -156,8 +156,8 @@ fn forget(
 mod tests {
     use super::*;
 
-    fn entries(values: &[(u64, &str)]) -> Vec<Entry> {
-        let entry = |(number, value): &(u64, &str)| Entry {
+    fn entries(values: &[(u64, &str)]) -> Vec<ListEntry> {
+        let entry = |(number, value): &(u64, &str)| ListEntry {
             list: "ip prefix-list P".to_owned(),
             number: Some(*number),
             value: (*value).to_owned(),

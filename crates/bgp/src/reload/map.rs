@@ -6,18 +6,18 @@
 use std::collections::BTreeMap;
 
 use super::change::Phase;
-use super::difference::{Changes, index};
+use super::difference::{ChangeList, index};
 use super::key;
 use super::line::Line;
 use super::statement::heading;
 
 /// An entry: its first line and those below it.
-struct Entry<'l> {
+struct RouteMapEntry<'l> {
     head: &'l Line,
     body: Vec<&'l Line>,
 }
 
-impl Entry<'_> {
+impl RouteMapEntry<'_> {
     fn permits(&self) -> bool {
         self.head.text.contains(" permit ")
     }
@@ -46,11 +46,11 @@ fn is_for_permit(line: &Line) -> bool {
 }
 
 /// The entries by map and number.
-fn entries(lines: &[Line]) -> BTreeMap<(String, u64), Entry<'_>> {
+fn entries(lines: &[Line]) -> BTreeMap<(String, u64), RouteMapEntry<'_>> {
     let mut entries = BTreeMap::new();
     for head in lines.iter().filter(|line| line.above.is_empty() && is_entry(&line.text)) {
         let body = lines.iter().filter(|line| line.above.first() == Some(&head.text)).collect();
-        let entry = Entry { head, body };
+        let entry = RouteMapEntry { head, body };
         let number = head.words().last().and_then(|number| number.parse().ok()).unwrap_or_default();
         entries.insert((entry.name().to_owned(), number), entry);
     }
@@ -58,7 +58,7 @@ fn entries(lines: &[Line]) -> BTreeMap<(String, u64), Entry<'_>> {
 }
 
 /// What turns the running maps into the intended ones.
-pub fn changes(running: &[Line], intended: &[Line], changes: &mut Changes) {
+pub fn changes(running: &[Line], intended: &[Line], changes: &mut ChangeList) {
     let (now, meant) = (entries(running), entries(intended));
     let in_use = |name: &str| running.iter().any(|line| line.words().contains(&name));
     for denying in [true, false] {
@@ -79,7 +79,7 @@ pub fn changes(running: &[Line], intended: &[Line], changes: &mut Changes) {
 }
 
 /// A new entry. One that permits, in a map that may be in use, denies until it knows what it matches.
-fn create(new: &Entry<'_>, in_use: bool, changes: &mut Changes) {
+fn create(new: &RouteMapEntry<'_>, in_use: bool, changes: &mut ChangeList) {
     let guarded = in_use && new.permits() && new.matches();
     let head = if guarded { new.head.text.replace(" permit ", " deny ") } else { new.head.text.clone() };
     changes.tell(Phase::Policy, Line::top(&head));
@@ -97,7 +97,7 @@ fn create(new: &Entry<'_>, in_use: bool, changes: &mut Changes) {
 
 /// An entry that stays. While it permits, what it shall match is added before what it matched goes; while it denies, the
 /// other way round.
-fn change(old: &Entry<'_>, new: &Entry<'_>, changes: &mut Changes) {
+fn change(old: &RouteMapEntry<'_>, new: &RouteMapEntry<'_>, changes: &mut ChangeList) {
     let (before, after) = (index(old.body.iter().copied()), index(new.body.iter().copied()));
     let gone = || old.body.iter().copied().filter(|line| !after.contains_key(&key(line)));
     let told = || {
@@ -106,7 +106,7 @@ fn change(old: &Entry<'_>, new: &Entry<'_>, changes: &mut Changes) {
     };
     let opens = !old.permits() && new.permits();
     let head = if opens { old.head } else { new.head };
-    let take_back = |head: &Line, line: &Line, changes: &mut Changes| {
+    let take_back = |head: &Line, line: &Line, changes: &mut ChangeList| {
         changes.take_back(Phase::Policy, &Line::below(std::slice::from_ref(&head.text), &line.text));
     };
     for line in gone().filter(|line| is_for_permit(line)) {

@@ -1,8 +1,8 @@
 //! Reloading FRR without losing a session: what of a running configuration has to change, and whether it did.
 //!
-//! Each daemon is asked for what it runs (`show running-config`). [`Configuration::parse`] reads that, and the file that is
-//! meant, into the same normal form; [`Configuration::of`] takes out of it what a [`Daemon`] is told; [`difference`] is what
-//! turns the one into the other, and [`in_order`] puts what several daemons are told into one order. Each [`Change`] is sent as
+//! Each daemon is asked for what it runs (`show running-config`). [`FrrConfig::parse`] reads that, and the file that is
+//! meant, into the same normal form; [`FrrConfig::of`] takes out of it what a [`FrrDaemon`] is told; [`difference`] is what
+//! turns the one into the other, and [`in_order`] puts what several daemons are told into one order. Each [`ConfigChange`] is sent as
 //! its [commands](Change::commands). Afterwards [`compare`] says which lines did not take, and which are left over.
 //!
 //! What holds on the way:
@@ -44,17 +44,17 @@ mod map;
 mod normal;
 mod statement;
 
-pub use change::{Change, Phase, in_order};
-pub use daemon::Daemon;
+pub use change::{ConfigChange, Phase, in_order};
+pub use daemon::FrrDaemon;
 pub use line::{Line, without_secret};
 
-use statement::{Statement, heading, statement};
+use statement::{StatementKind, heading, statement};
 
 /// What FRR runs, or shall run, in the form in which it prints it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Configuration(Vec<Line>);
+pub struct FrrConfig(Vec<Line>);
 
-impl Configuration {
+impl FrrConfig {
     /// Reads a file, or what a daemon or vtysh prints. Every text is one: what is not understood is kept as it is.
     pub fn parse(text: &str) -> Self {
         Self(normal::normal(line::parse(text)))
@@ -62,7 +62,7 @@ impl Configuration {
 
     /// The part that a daemon of a release is told.
     #[must_use]
-    pub fn of(&self, daemon: Daemon, version: (u16, u16)) -> Self {
+    pub fn of(&self, daemon: FrrDaemon, version: (u16, u16)) -> Self {
         Self(self.0.iter().filter(|line| daemon.takes(version, line)).cloned().collect())
     }
 
@@ -73,7 +73,7 @@ impl Configuration {
 
     /// The lines that no daemon of a release is told. They are meant for another program, or a mistake.
     pub fn of_nobody(&self, version: (u16, u16)) -> Vec<&Line> {
-        let taken = |line: &&Line| Daemon::of(version).iter().any(|daemon| daemon.takes(version, line));
+        let taken = |line: &&Line| FrrDaemon::of(version).iter().any(|daemon| daemon.takes(version, line));
         self.0.iter().filter(|line| !taken(line)).collect()
     }
 }
@@ -95,8 +95,8 @@ impl Comparison {
 }
 
 /// Compares what runs with what is meant, line by line. The order does not matter: FRR prints its own.
-pub fn compare(running: &Configuration, intended: &Configuration) -> Comparison {
-    let without = |one: &Configuration, other: &Configuration| {
+pub fn compare(running: &FrrConfig, intended: &FrrConfig) -> Comparison {
+    let without = |one: &FrrConfig, other: &FrrConfig| {
         let mut lines = one.0.clone();
         let other: std::collections::BTreeSet<_> = other.0.iter().collect();
         lines.retain(|line| !other.contains(line));
@@ -106,7 +106,7 @@ pub fn compare(running: &Configuration, intended: &Configuration) -> Comparison 
 }
 
 /// What turns the running configuration of a daemon into the intended one, in the order of [`Phase`].
-pub fn difference(running: &Configuration, intended: &Configuration) -> Vec<Change> {
+pub fn difference(running: &FrrConfig, intended: &FrrConfig) -> Vec<ConfigChange> {
     // A text may have what FRR never runs, such as two AS numbers in one VRF: where nothing differs, nothing has to change.
     if running == intended {
         return Vec::new();
@@ -118,7 +118,7 @@ pub fn difference(running: &Configuration, intended: &Configuration) -> Vec<Chan
 fn key(line: &Line) -> (Vec<String>, String) {
     let above = line.above.iter().map(|above| heading(above)).collect();
     match statement(line) {
-        Statement::One(key) => (above, key),
-        Statement::Many | Statement::Unknown => (above, line.text.clone()),
+        StatementKind::One(key) => (above, key),
+        StatementKind::Many | StatementKind::Unknown => (above, line.text.clone()),
     }
 }

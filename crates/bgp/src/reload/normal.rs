@@ -69,7 +69,7 @@ pub(crate) fn normal(lines: Vec<Line>) -> Vec<Line> {
     };
     let lines = lines.into_iter().flat_map(spelled).collect();
     let lines = activated(&last_said(list::numbered(lines)));
-    let known = Known::of(&lines);
+    let known = NeighborFacts::of(&lines);
     let of_profile =
         |line: &Line| line.within() == Some(Context::Bgp) && profile.contains(&line.text.as_str());
     let meant = |line: &Line| !known.goes_without_saying(line) && !of_profile(line);
@@ -215,13 +215,13 @@ fn activated(lines: &[Line]) -> Vec<Line> {
 }
 
 /// What lines say of each other.
-struct Known {
+struct NeighborFacts {
     ports: BTreeSet<(Vec<String>, String)>,
     groups: BTreeMap<(Vec<String>, String), String>,
     active: BTreeSet<(Vec<String>, String)>,
 }
 
-impl Known {
+impl NeighborFacts {
     fn of(lines: &[Line]) -> Self {
         let mut known = Self { ports: BTreeSet::new(), groups: BTreeMap::new(), active: BTreeSet::new() };
         for line in lines {
@@ -310,15 +310,15 @@ fn last_said(lines: Vec<Line>) -> Vec<Line> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Configuration;
+    use super::super::FrrConfig;
 
     #[test]
     fn the_namespace_that_zebra_found_is_not_meant_and_another_is() {
         let found = "vrf red\n netns /run/netns/red\nexit-vrf\n";
         let told = found.replace("netns/red", "netns/blue");
 
-        assert!(Configuration::parse(found).lines().is_empty());
-        assert_eq!(Configuration::parse(&told).lines().len(), 2);
+        assert!(FrrConfig::parse(found).lines().is_empty());
+        assert_eq!(FrrConfig::parse(&told).lines().len(), 2);
     }
 
     #[test]
@@ -326,7 +326,7 @@ mod tests {
         let bgp = "router bgp 65001\n use-underlays-nexthop-weight\nexit\n";
         let datacenter = format!("frr defaults datacenter\n{bgp}");
         let says = |text: &str| {
-            Configuration::parse(text).lines().iter().any(|line| line.text == "use-underlays-nexthop-weight")
+            FrrConfig::parse(text).lines().iter().any(|line| line.text == "use-underlays-nexthop-weight")
         };
 
         assert!(!says(&datacenter));

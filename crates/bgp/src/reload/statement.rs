@@ -5,7 +5,7 @@ use super::line::Line;
 
 /// What a daemon does with a line that it is told.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Statement {
+pub(crate) enum StatementKind {
     /// The line takes the place of any other with this key.
     One(String),
     /// The line stands beside others of its kind.
@@ -151,16 +151,16 @@ const BFD: [&str; 3] = ["detect-multiplier 3", "receive-interval 300", "transmit
 const SHORT: [&str; 4] = ["description", "on-match goto", "set as-path prepend", "set table"];
 
 /// What a line is.
-pub(crate) fn statement(line: &Line) -> Statement {
+pub(crate) fn statement(line: &Line) -> StatementKind {
     let text = line.text.strip_prefix("no ").unwrap_or(&line.text);
     if line.opens().is_some() {
-        return Statement::One(heading(&line.text));
+        return StatementKind::One(heading(&line.text));
     }
     if starts(text, "ip route") || starts(text, "ipv6 route") {
-        return Statement::One(without_distance(text));
+        return StatementKind::One(without_distance(text));
     }
     if line.within() == Some(Context::Family) && starts(text, "redistribute") {
-        return Statement::One(text.split(' ').take(2).collect::<Vec<_>>().join(" "));
+        return StatementKind::One(text.split(' ').take(2).collect::<Vec<_>>().join(" "));
     }
     let words: Vec<_> = text.split(' ').collect();
     let patterns: &[&str] = match line.within() {
@@ -174,13 +174,13 @@ pub(crate) fn statement(line: &Line) -> Statement {
         Some(Context::Bfd | Context::Other) => &[],
     };
     let Some(pattern) = patterns.iter().find(|pattern| fits(pattern, &words)) else {
-        return Statement::Unknown;
+        return StatementKind::Unknown;
     };
     let key = key(pattern, &words);
     if key == text && line.text == text && pattern.ends_with('*') {
-        Statement::Many
+        StatementKind::Many
     } else {
-        Statement::One(key)
+        StatementKind::One(key)
     }
 }
 
@@ -252,7 +252,7 @@ pub(crate) fn undo(line: &Line) -> String {
 mod tests {
     use super::*;
 
-    fn of(above: &[&str], text: &str) -> Statement {
+    fn of(above: &[&str], text: &str) -> StatementKind {
         let above: Vec<_> = above.iter().map(ToString::to_string).collect();
         statement(&Line::below(&above, text))
     }
@@ -261,11 +261,11 @@ mod tests {
     fn lines_that_take_each_others_place_have_the_same_key() {
         let bgp = ["router bgp 1"];
         let family = ["router bgp 1", "address-family ipv4 unicast"];
-        let one = |key: &str| Statement::One(key.to_owned());
+        let one = |key: &str| StatementKind::One(key.to_owned());
 
         assert_eq!(of(&bgp, "neighbor a timers 3 9"), one("neighbor a timers"));
         assert_eq!(of(&bgp, "neighbor a timers connect 9"), one("neighbor a timers connect"));
-        assert_eq!(of(&bgp, "neighbor a passive"), Statement::Many);
+        assert_eq!(of(&bgp, "neighbor a passive"), StatementKind::Many);
         assert_eq!(of(&family, "neighbor a route-map B in"), one("neighbor a route-map in"));
         assert_eq!(of(&family, "redistribute connected route-map B"), one("redistribute connected"));
         assert_eq!(
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(of(&["route-map A permit 10"], "set as-path prepend 1 1"), one("set as-path prepend"));
         assert_eq!(of(&[], "ip prefix-list P seq 5 permit any"), one("ip prefix-list P seq 5"));
         assert_eq!(of(&[], "ip route 10.0.0.0/8 10.0.0.1 50"), one("ip route 10.0.0.0/8 10.0.0.1"));
-        assert_eq!(of(&bgp, "something else"), Statement::Unknown);
+        assert_eq!(of(&bgp, "something else"), StatementKind::Unknown);
     }
 
     #[test]

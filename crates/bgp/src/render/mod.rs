@@ -1,6 +1,6 @@
 //! Configurations of routing daemons, from a node's [`Model`].
 //!
-//! [`render`] is asked with an [`Order`] and gives the [`Service`] that runs the daemon on the node: the files it reads and where.
+//! [`render`] is asked with an [`RenderRequest`] and gives the [`Service`] that runs the daemon on the node: the files it reads and where.
 //! Each backend has a module of its own.
 
 pub mod bird;
@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::net::Ipv6Addr;
 
-use crate::model::Model;
+use crate::model::BgpModel;
 use crate::setting::Carrier;
 use ichor_values::{Backend, Issue, Secret, SoftwareVersion};
 pub use template::Template;
-use template::variables::{self, Daemon};
+use template::variables::{self, DaemonInfo};
 
 /// The longest password TCP takes (`TCP_MD5SIG_MAXKEYLEN` of Linux).
 const LONGEST_PASSWORD: usize = 80;
@@ -25,7 +25,7 @@ const LONGEST_PASSWORD: usize = 80;
 pub const TEMPLATE: &str = "routing.template";
 
 /// Fetches a secret that the file refers to.
-pub type Fetch<'a> = dyn Fn(&Secret) -> Result<String, SecretError> + Sync + 'a;
+pub type SecretFetcher<'a> = dyn Fn(&Secret) -> Result<String, SecretError> + Sync + 'a;
 
 /// Why a secret cannot be fetched, in the words of the edge that tried. It does not repeat the secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -56,28 +56,28 @@ pub enum PasswordError {
 
 /// What a daemon's configuration is made from.
 #[derive(Clone, Copy)]
-pub struct Order<'a> {
+pub struct RenderRequest<'a> {
     /// Who speaks BGP.
     pub backend: Backend,
     /// What brings it.
     pub carrier: Carrier,
     /// What is meant.
-    pub model: &'a Model,
+    pub model: &'a BgpModel,
     /// The daemon's release; that of the carrier when there is none.
     pub version: Option<&'a SoftwareVersion>,
     /// Further options.
-    pub options: &'a Options,
+    pub options: &'a DaemonOptions,
     /// A template in the place of the daemon's own configuration.
     pub template: Option<Template<'a>>,
     /// Routers whose addresses are known.
-    pub routers: &'a Routers,
+    pub routers: &'a RouterAddresses,
 }
 
 /// Addresses of the routers on ports, by the names of the ports: none at the desk.
-pub type Routers = BTreeMap<String, Ipv6Addr>;
+pub type RouterAddresses = BTreeMap<String, Ipv6Addr>;
 
 /// Further options, by daemon: each word of a command line for itself.
-pub(crate) type Options = BTreeMap<String, Vec<String>>;
+pub(crate) type DaemonOptions = BTreeMap<String, Vec<String>>;
 
 /// An extension service: what it reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ pub struct Service {
     /// Folder of its files on the node.
     pub folder: &'static str,
     /// The files, the daemon's own configuration first.
-    pub files: Vec<File>,
+    pub files: Vec<ConfigFile>,
 }
 
 impl Service {
@@ -106,7 +106,7 @@ impl Service {
 
 /// A file that a routing daemon reads.
 #[derive(Clone, PartialEq, Eq)]
-pub struct File {
+pub struct ConfigFile {
     /// Its name.
     pub name: &'static str,
     /// Its text.
@@ -115,7 +115,7 @@ pub struct File {
     pub private: bool,
 }
 
-impl std::fmt::Debug for File {
+impl std::fmt::Debug for ConfigFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("File").field("name", &self.name).finish_non_exhaustive()
     }
@@ -128,7 +128,7 @@ pub(crate) fn no_daemon() -> Issue {
 
 /// The service of a node, or everything that is wrong, each under its key; none where Talos itself speaks BGP. `fetch` gives
 /// the passwords of sessions.
-pub fn render(order: Order<'_>, fetch: &Fetch<'_>) -> Result<Option<Service>, Vec<Issue>> {
+pub fn render(order: RenderRequest<'_>, fetch: &SecretFetcher<'_>) -> Result<Option<Service>, Vec<Issue>> {
     let mut issues = Vec::new();
     let passwords = passwords(order.model, fetch, &mut issues);
     render_with(order, &passwords, issues)
@@ -136,7 +136,7 @@ pub fn render(order: Order<'_>, fetch: &Fetch<'_>) -> Result<Option<Service>, Ve
 
 /// The service of a node whose passwords are known: one for each session with the fabric. `issues` is what is wrong already.
 pub(crate) fn render_with(
-    order: Order<'_>,
+    order: RenderRequest<'_>,
     passwords: &[Option<String>],
     mut issues: Vec<Issue>,
 ) -> Result<Option<Service>, Vec<Issue>> {
@@ -173,11 +173,11 @@ pub fn ready(
 fn fill(
     service: &mut Service,
     template: Template<'_>,
-    order: Order<'_>,
+    order: RenderRequest<'_>,
     passwords: &[Option<String>],
 ) -> Result<(), Issue> {
     let Some(file) = service.files.first_mut() else { return Ok(()) };
-    let daemon = Daemon { backend: order.backend, version: service.version, default: &file.text };
+    let daemon = DaemonInfo { backend: order.backend, version: service.version, default: &file.text };
     let variables = variables::of(order.model, passwords, daemon);
     let secrets: Vec<&str> = passwords.iter().flatten().map(String::as_str).collect();
     file.text = template::render(template, &variables, &secrets)
@@ -187,7 +187,11 @@ fn fill(
 }
 
 /// The password of each session with the fabric; why one cannot be had is added to `issues`.
-pub fn passwords(model: &Model, fetch: &Fetch<'_>, issues: &mut Vec<Issue>) -> Vec<Option<String>> {
+pub fn passwords(
+    model: &BgpModel,
+    fetch: &SecretFetcher<'_>,
+    issues: &mut Vec<Issue>,
+) -> Vec<Option<String>> {
     let mut one = |secret: &Secret| match password(fetch, secret) {
         Ok(password) => Some(password),
         Err(error) => {
@@ -200,7 +204,7 @@ pub fn passwords(model: &Model, fetch: &Fetch<'_>, issues: &mut Vec<Issue>) -> V
 }
 
 /// The password of one session, or why it cannot be had.
-pub fn password(fetch: &Fetch<'_>, secret: &Secret) -> Result<String, PasswordError> {
+pub fn password(fetch: &SecretFetcher<'_>, secret: &Secret) -> Result<String, PasswordError> {
     let password = fetch(secret)?;
     if fits(&password) { Ok(password) } else { Err(PasswordError::Form) }
 }
@@ -211,7 +215,7 @@ fn fits(password: &str) -> bool {
 }
 
 /// The further options of one daemon; what is wrong with one is added to `issues`.
-fn words<'a>(options: &'a Options, daemon: &str, issues: &mut Vec<Issue>) -> &'a [String] {
+fn words<'a>(options: &'a DaemonOptions, daemon: &str, issues: &mut Vec<Issue>) -> &'a [String] {
     let words = options.get(daemon).map_or(&[][..], Vec::as_slice);
     if let Some(bad) = words.iter().find(|option| !is_word(option)) {
         let reason = format!("`{bad}` is no single word of a command line; write each word as an item");

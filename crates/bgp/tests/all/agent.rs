@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ichor_bgp::agent::config::{AgentConfig, ConfigSource, Probe};
-use ichor_bgp::agent::scene::{Conditions, Scene, Waiting};
+use ichor_bgp::agent::config::{AgentConfig, ConfigSource, HealthProbe};
+use ichor_bgp::agent::scene::{Conditions, DesiredState, Prerequisite};
 use ichor_bgp::agent::{Link, environment};
-use ichor_bgp::model::Domain;
+use ichor_bgp::model::RoutingDomain;
 use ichor_bgp::render::Service;
 use ichor_bgp::setting::Carrier;
 use ichor_core::plan::NodePlan;
-use ichor_core::render::machine::{Rendered, Renderer};
+use ichor_core::render::machine::{RenderedConfig, Renderer};
 use ichor_talos::secrets::Pem;
 use ichor_testbed::routing::{PASSWORD, cases, routed, service_with};
 use ichor_values::Backend;
@@ -61,7 +61,7 @@ fn the_agent_renders_what_the_desk_renders() {
             let links = planned_links(node);
             let advertised = links.iter().map(|link| link.name.clone()).collect();
 
-            let scene = Scene::of(&duty, conditions(&links, &advertised)).unwrap();
+            let scene = DesiredState::of(&duty, conditions(&links, &advertised)).unwrap();
 
             assert_eq!(scene.waiting, [], "{}: {}", case.display(), node.name);
             let rendered = scene.render(&duty, None).unwrap();
@@ -94,7 +94,7 @@ fn variables_of_the_vrf_have_its_defaults() {
 
     let ConfigSource::Model(meant) = &duty.source else { panic!("{duty:?}") };
     let workload = meant.model.workload.as_ref().unwrap();
-    assert_eq!(workload.domain, Domain::Vrf { name: "metallb".to_owned(), table: 88 });
+    assert_eq!(workload.domain, RoutingDomain::Vrf { name: "metallb".to_owned(), table: 88 });
     assert_eq!((workload.ours.asn.0, workload.theirs.asn.0), (4_000_099_998, 4_000_099_999));
     assert_eq!(workload.ours.address.to_string(), "fda1:b2c3:d4e5:1::");
     assert_eq!((workload.prefix, duty.mtu), (127, None));
@@ -107,7 +107,7 @@ fn variables_of_the_namespace_have_its_defaults() {
 
     let ConfigSource::Model(meant) = &duty.source else { panic!("{duty:?}") };
     let workload = meant.model.workload.as_ref().unwrap();
-    assert_eq!(workload.domain, Domain::Namespace { name: "metallb".to_owned() });
+    assert_eq!(workload.domain, RoutingDomain::Namespace { name: "metallb".to_owned() });
     assert_eq!((workload.ours.asn.0, workload.theirs.asn.0), (4_200_099_998, 4_200_099_999));
     assert_eq!(workload.theirs.address.to_string(), "192.168.250.255");
     assert_eq!((workload.prefix, duty.mtu), (31, Some(1500)));
@@ -150,7 +150,7 @@ fn everything_wrong_with_variables_is_told_at_once_and_by_name() {
 fn names_of_both_variants_together_are_a_problem() {
     let problems = read(&[VRF, &[("NAMESPACE_METALLB", "metallb")]].concat()).unwrap_err();
 
-    assert!(problems[0].contains("take one of them"), "{problems:?}");
+    assert!(problems[0].contains("set the variables of one variant only"), "{problems:?}");
     let told =
         read(&[("NODE_IP", "10.0.0.1"), ("ASN_LOCAL", "65001"), ("ICHOR_VARIANT", "vrf")]).unwrap_err();
     assert!(told[0].starts_with("FE_MACS: not set"), "{told:?}");
@@ -168,8 +168,8 @@ fn a_variable_that_is_missing_is_told_with_how_it_was_misspelt() {
     let problems = read(&[("NODE_IP", "10.0.0.1"), ("ASN_LOKAL", "65001")]).unwrap_err();
 
     let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
-    assert!(told[0].starts_with("ASN_LOCAL: not set; it is "), "{told:?}");
-    assert!(told[0].ends_with("; ASN_LOKAL is set, which is no variable of the agent"), "{told:?}");
+    assert!(told[0].starts_with("ASN_LOCAL: not set; want "), "{told:?}");
+    assert!(told[0].ends_with("; did you mean ASN_LOCAL by ASN_LOKAL?"), "{told:?}");
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn ports_have_the_kernels_names_in_the_order_of_the_duty() {
         link("enp2s0", Some(Mac::parse("00:11:22:33:44:55").unwrap())),
     ];
 
-    let scene = Scene::of(&duty, conditions(&links, &BTreeSet::new())).unwrap();
+    let scene = DesiredState::of(&duty, conditions(&links, &BTreeSet::new())).unwrap();
 
     assert_eq!(scene.wiring.ports, ["enp2s0", "enp1s0"]);
     assert_eq!(scene.wiring.pair.as_ref().unwrap().mtu, 9000);
@@ -193,8 +193,8 @@ fn bird_is_told_a_router_by_its_address_once_that_is_known() {
     let duty = AgentConfig { backend: Backend::Bird, ..read(VRF).unwrap() };
     let links = ["00:11:22:33:44:55", "00:11:22:33:44:56"].map(|mac| Mac::parse(mac).unwrap());
     let links = [link("eth0", Some(links[0])), link("eth1", Some(links[1]))];
-    let scene = Scene::of(&duty, conditions(&links, &BTreeSet::new())).unwrap();
-    let told = |scene: &Scene| scene.render(&duty, None).unwrap().files[0].text.clone();
+    let scene = DesiredState::of(&duty, conditions(&links, &BTreeSet::new())).unwrap();
+    let told = |scene: &DesiredState| scene.render(&duty, None).unwrap().files[0].text.clone();
     assert_eq!(told(&scene).matches("neighbor range fe80::/10 external;").count(), 2);
 
     let known = [("eth1".to_owned(), "fe80::1".parse().unwrap())].into();
@@ -212,7 +212,7 @@ fn a_missing_port_is_waited_for_and_the_rest_is_done() {
     let duty = read(VRF).unwrap();
     let links = [link("eth1", Some(Mac::parse("00:11:22:33:44:56").unwrap()))];
 
-    let scene = Scene::of(&duty, conditions(&links, &BTreeSet::new())).unwrap();
+    let scene = DesiredState::of(&duty, conditions(&links, &BTreeSet::new())).unwrap();
 
     assert_eq!(scene.wiring.ports, ["eth1"]);
     assert_eq!(scene.waiting.len(), 1);
@@ -226,9 +226,9 @@ fn without_vrfs_the_fabric_comes_up_first() {
     let advertised = BTreeSet::new();
     let now = Conditions { vrf: false, ..conditions(&links, &advertised) };
 
-    let scene = Scene::of(&duty, now).unwrap();
+    let scene = DesiredState::of(&duty, now).unwrap();
 
-    assert!(scene.waiting.contains(&Waiting::Vrf("metallb".to_owned())));
+    assert!(scene.waiting.contains(&Prerequisite::Vrf("metallb".to_owned())));
     assert_eq!(scene.wiring.pair, None);
     assert!(!scene.render(&duty, None).unwrap().files[0].text.contains("vrf metallb"));
 }
@@ -236,7 +236,7 @@ fn without_vrfs_the_fabric_comes_up_first() {
 #[test]
 fn addresses_of_links_are_announced_whatever_they_are_and_anycast_only_while_healthy() {
     let duty = read(&[VRF, &[("ICHOR_HEALTH", "tcp://127.0.0.1:6443")]].concat()).unwrap();
-    assert_eq!(duty.health.as_ref().unwrap().probe, Probe::Tcp("127.0.0.1:6443".to_owned()));
+    assert_eq!(duty.health.as_ref().unwrap().probe, HealthProbe::Tcp("127.0.0.1:6443".to_owned()));
     let mut links = vec![link("eth0", Some(Mac::parse("00:11:22:33:44:55").unwrap()))];
     for (name, net) in [("lo", "10.0.0.1/32"), ("lo", "127.0.0.1/8"), ("dummy1", "10.0.0.100/32")] {
         links.push(Link { addresses: vec![net.parse().unwrap()], ..link(name, None) });
@@ -244,7 +244,7 @@ fn addresses_of_links_are_announced_whatever_they_are_and_anycast_only_while_hea
     let advertised = BTreeSet::new();
     let of = |healthy, leaving| {
         let now = Conditions { healthy, leaving, ..conditions(&links, &advertised) };
-        let model = Scene::of(&duty, now).unwrap().model.unwrap();
+        let model = DesiredState::of(&duty, now).unwrap().model.unwrap();
         (model.fabric.announced.iter().map(|it| it.net.to_string()).collect::<Vec<_>>(), model.sources)
     };
 
@@ -264,11 +264,11 @@ fn a_port_is_discovered_by_the_router_on_it() {
     let links = [link("eth0", mac(1)), link("eth1", mac(2)), pod];
     let advertised = BTreeSet::from(["eth1".to_owned(), "veth12".to_owned()]);
 
-    let scene = Scene::of(&duty, conditions(&links, &advertised)).unwrap();
+    let scene = DesiredState::of(&duty, conditions(&links, &advertised)).unwrap();
 
     assert_eq!(scene.wiring.ports, ["eth1"], "a pod that advertises itself is no leaf");
-    let nobody = Scene::of(&duty, conditions(&links, &BTreeSet::new())).unwrap();
-    assert_eq!(nobody.waiting, [Waiting::AnyPort]);
+    let nobody = DesiredState::of(&duty, conditions(&links, &BTreeSet::new())).unwrap();
+    assert_eq!(nobody.waiting, [Prerequisite::AnyPort]);
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn the_state_is_served_with_a_certificate_of_the_os_authority_and_only_after_the
          nodes: [{name: a1, role: controlplane, index: 1}]",
     ));
     let node = &plan.nodes[0];
-    let of = |stage: fn(&Renderer<'_>, &NodePlan) -> Result<Rendered, Vec<Issue>>| {
+    let of = |stage: fn(&Renderer<'_>, &NodePlan) -> Result<RenderedConfig, Vec<Issue>>| {
         let rendered =
             ichor_testbed::machine::rendered(&cluster, &plan, |renderer| stage(renderer, node)).unwrap();
         duties(&rendered.documents).remove(0).status

@@ -13,15 +13,15 @@ use std::net::Ipv4Addr;
 
 use ichor_bgp::agent::config;
 use ichor_bgp::agent::config::{
-    AgentConfig, ConfigSource, DaemonFiles, Hidden, OwnTemplate, ParsedConfig, VethPair,
+    AgentConfig, ConfigSource, DaemonFiles, SecretText, UserTemplate, ParsedConfig, VethPair,
 };
 use ichor_bgp::agent::environment;
-use ichor_bgp::model::Domain;
-use ichor_bgp::model::fabric::Found;
+use ichor_bgp::model::RoutingDomain;
+use ichor_bgp::model::fabric::PeerAddress;
 use ichor_bgp::setting::LogLevel;
 use ichor_core::plan::attachment::Attachments;
-use ichor_core::render::machine::{Script, rehearsed};
-use ichor_core::routing::Protected;
+use ichor_core::render::machine::{AgentConfigInputs, rehearsed};
+use ichor_core::routing::ProtectedPrefixes;
 use ichor_values::Backend;
 use ichor_values::NodeName;
 
@@ -66,10 +66,10 @@ fn built() -> BTreeMap<String, (String, AgentConfig)> {
                 documents.iter().filter_map(|document| document.get("configFiles")?.as_array()).flatten();
             let mut files = files.filter(|file| file["mountPath"].as_str().unwrap().ends_with(config::FILE));
             let text = files.next().unwrap()["content"].as_str().unwrap().to_owned();
-            let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut ichor_testbed::Alone(Vec::new()));
+            let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut ichor_testbed::SingleFile(Vec::new()));
             let secret = |_: &_| Ok("a-secret-of-the-file".to_owned());
-            let script = Script { cluster: &cluster, attachments: &attachments, secret: &secret };
-            let meant = rehearsed(script, &Protected::of(&plan), node).unwrap().unwrap();
+            let script = AgentConfigInputs { cluster: &cluster, attachments: &attachments, secret: &secret };
+            let meant = rehearsed(script, &ProtectedPrefixes::of(&plan), node).unwrap().unwrap();
             (format!("{name}.json"), (text, meant))
         })
         .collect()
@@ -80,7 +80,7 @@ fn variables(pairs: &[(&str, &str)]) -> AgentConfig {
     environment::read(&variables, &NodeName::parse("node1").unwrap(), Backend::Frr).unwrap()
 }
 
-fn files(backend: Backend, daemons: Option<&str>, domain: Option<Domain>) -> AgentConfig {
+fn files(backend: Backend, daemons: Option<&str>, domain: Option<RoutingDomain>) -> AgentConfig {
     let end = |name: &str, net: &str| (name.to_owned(), net.parse().unwrap());
     let veth = |domain| VethPair {
         domain,
@@ -88,7 +88,7 @@ fn files(backend: Backend, daemons: Option<&str>, domain: Option<Domain>) -> Age
         theirs: end("metallb-frr", "fda1:b2c3:d4e5:1::1/127"),
     };
     let files = DaemonFiles {
-        configuration: Hidden("router id 10.0.0.1;\n".to_owned()),
+        configuration: SecretText("router id 10.0.0.1;\n".to_owned()),
         daemons: daemons.map(str::to_owned),
         veth: domain.map(veth),
     };
@@ -120,15 +120,15 @@ fn unbuilt() -> BTreeMap<String, AgentConfig> {
     ]);
     let ConfigSource::Model(bgp) = &mut template.source else { panic!("{template:?}") };
     bgp.template =
-        Some(OwnTemplate { path: "frr.conf.j2".to_owned(), text: "router bgp {{ asn }}\n".to_owned() });
+        Some(UserTemplate { path: "frr.conf.j2".to_owned(), text: "router bgp {{ asn }}\n".to_owned() });
     let name = || "metallb".to_owned();
-    let vrf = Domain::Vrf { name: name(), table: 88 };
+    let vrf = RoutingDomain::Vrf { name: name(), table: 88 };
     let cases = [
         ("discovered-neighbors", discovered),
         ("template", template),
         ("files", files(Backend::Bird, None, None)),
         ("files-vrf", files(Backend::Frr, Some("bgpd=yes\n"), Some(vrf))),
-        ("files-namespace", files(Backend::Frr, None, Some(Domain::Namespace { name: name() }))),
+        ("files-namespace", files(Backend::Frr, None, Some(RoutingDomain::Namespace { name: name() }))),
     ];
     cases.into_iter().map(|(name, config)| (format!("{name}.json"), config)).collect()
 }
@@ -156,7 +156,7 @@ fn a_file_means_the_model_of_the_plan() {
         bgp.model.fabric.neighbors.iter_mut().for_each(|neighbor| neighbor.password = None);
         assert_eq!(read, meant, "{name}");
     }
-    let any = Found::Address { address: Ipv4Addr::UNSPECIFIED.into(), source: None };
+    let any = PeerAddress::Address { address: Ipv4Addr::UNSPECIFIED.into(), source: None };
     for (name, mut meant) in unbuilt() {
         let mut read = parse(&kept(&newest(), &name));
 

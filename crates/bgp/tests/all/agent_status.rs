@@ -8,10 +8,10 @@ mod common;
 
 use std::fs;
 
-use ichor_bgp::agent::gate::Position;
-use ichor_bgp::agent::session::{Extended, Notification, Session, State};
+use ichor_bgp::agent::gate::GateState;
+use ichor_bgp::agent::session::{ExtendedNextHop, Notification, Session, SessionState};
 use ichor_bgp::agent::status;
-use ichor_bgp::agent::status::{Anycast, Daemon, Reload, Stage, Status, Told, With};
+use ichor_bgp::agent::status::{AnycastStatus, DaemonStatus, ReloadStatus, AgentStage, AgentStatus, SessionStatus, PeerRole};
 use ichor_bgp::model::Family;
 use ichor_values::{Backend, Issue, Moment};
 
@@ -19,12 +19,12 @@ fn moment(seconds: u64) -> Moment {
     Moment::from_unix(1_767_225_600 + seconds).unwrap()
 }
 
-fn sessions() -> Vec<Told> {
+fn sessions() -> Vec<SessionStatus> {
     let leaf = Session {
         peer: "eth0".into(),
         address: Some("fe80::1".into()),
         asn: Some(64512),
-        state: State::Established,
+        state: SessionState::Established,
         uptime: Some(3700),
         established: 1,
         received: 2,
@@ -32,7 +32,7 @@ fn sessions() -> Vec<Told> {
         bfd: Some(true),
         watched: Some("fe80::1".into()),
         families: Some(Family::ALL.to_vec()),
-        extended: Some(Extended { ours: true, theirs: false }),
+        extended: Some(ExtendedNextHop { ours: true, theirs: false }),
         ..Session::default()
     };
     let refused = Session {
@@ -45,7 +45,7 @@ fn sessions() -> Vec<Told> {
         peer: "fd00:102::1".into(),
         domain: Some("metallb".into()),
         asn: Some(64512),
-        state: State::OpenConfirm,
+        state: SessionState::OpenConfirm,
         established: 2,
         received: 4,
         bfd: Some(false),
@@ -53,21 +53,21 @@ fn sessions() -> Vec<Told> {
     };
     let trouble = Issue::error("", "wrong AS").with_help("write the right one");
     vec![
-        Told { session: leaf, with: With::Fabric, trouble: None },
-        Told { session: refused, with: With::Fabric, trouble: Some(trouble) },
-        Told { session: speaker, with: With::Speaker, trouble: None },
+        SessionStatus { session: leaf, with: PeerRole::Fabric, trouble: None },
+        SessionStatus { session: refused, with: PeerRole::Fabric, trouble: Some(trouble) },
+        SessionStatus { session: speaker, with: PeerRole::Speaker, trouble: None },
     ]
 }
 
 /// What the lines of every version mean.
-fn statuses() -> [Status; 3] {
-    let nothing = Status {
+fn statuses() -> [AgentStatus; 3] {
+    let nothing = AgentStatus {
         time: moment(60),
         node: "n1".into(),
         agent: "0.1.0".into(),
         backend: Backend::Bird,
         version: None,
-        stage: Stage::Starting,
+        stage: AgentStage::Starting,
         reason: None,
         waiting: Vec::new(),
         sessions: Vec::new(),
@@ -76,27 +76,27 @@ fn statuses() -> [Status; 3] {
         reload: None,
         restored: 0,
     };
-    let daemon = |name: &str, pid, since| Daemon {
+    let daemon = |name: &str, pid, since| DaemonStatus {
         name: name.into(),
         pid,
         answers: pid.is_some(),
         restarts: 0,
         since,
     };
-    let everything = Status {
+    let everything = AgentStatus {
         node: "solcp01".into(),
         backend: Backend::Frr,
         version: Some("10.3".into()),
-        stage: Stage::Draining,
-        reason: Some("the configuration says so".into()),
+        stage: AgentStage::Draining,
+        reason: Some("`drain` is set in the configuration".into()),
         waiting: vec!["port 02:00:00:00:00:09 is not there".into()],
         sessions: sessions(),
-        anycast: Some(Anycast { gate: Position::Shut, reason: Some("answer 503".into()) }),
+        anycast: Some(AnycastStatus { gate: GateState::Shut, reason: Some("answer 503".into()) }),
         daemons: vec![
             daemon("zebra", Some(11), moment(0)),
-            Daemon { restarts: 1, ..daemon("bgpd", None, moment(5)) },
+            DaemonStatus { restarts: 1, ..daemon("bgpd", None, moment(5)) },
         ],
-        reload: Some(Reload {
+        reload: Some(ReloadStatus {
             time: moment(9),
             refused: Some("line 3: unknown".into()),
             again: Some(moment(11)),
@@ -104,13 +104,13 @@ fn statuses() -> [Status; 3] {
         restored: 4,
         ..nothing.clone()
     };
-    let running = Status {
+    let running = AgentStatus {
         node: "n2".into(),
         backend: Backend::Gobgp,
         version: Some("4.8.0".into()),
-        stage: Stage::Running,
-        anycast: Some(Anycast { gate: Position::Open, reason: None }),
-        reload: Some(Reload { time: moment(9), refused: None, again: None }),
+        stage: AgentStage::Running,
+        anycast: Some(AnycastStatus { gate: GateState::Open, reason: None }),
+        reload: Some(ReloadStatus { time: moment(9), refused: None, again: None }),
         ..nothing.clone()
     };
     [everything, nothing, running]
@@ -130,7 +130,7 @@ fn every_version_is_read() {
     assert_eq!(files.len(), 2);
     for path in files {
         let text = fs::read_to_string(&path).unwrap();
-        let read: Vec<Status> = text.lines().map(|line| Status::find(line).unwrap().unwrap()).collect();
+        let read: Vec<AgentStatus> = text.lines().map(|line| AgentStatus::find(line).unwrap().unwrap()).collect();
         assert_eq!(read, statuses(), "{}", path.display());
     }
 }

@@ -18,17 +18,17 @@ impl Reply {
             let text = line.strip_suffix(b"\n")?;
             taken += line.len();
             let text = String::from_utf8_lossy(text);
-            match Head::of(&text) {
-                Head::More(code, rest) => lines.push((code, rest.to_owned())),
-                Head::Last(code, rest) => {
+            match ReplyLine::of(&text) {
+                ReplyLine::More(code, rest) => lines.push((code, rest.to_owned())),
+                ReplyLine::Last(code, rest) => {
                     lines.push((code, rest.to_owned()));
                     return Some((Self(lines), taken));
                 }
-                Head::Same(rest) => {
+                ReplyLine::Same(rest) => {
                     let code = lines.last().map_or(0, |(code, _)| *code);
                     lines.push((code, rest.to_owned()));
                 }
-                Head::Log => {}
+                ReplyLine::Log => {}
             }
         }
         None
@@ -58,14 +58,14 @@ impl fmt::Display for Reply {
 }
 
 /// What a line is by its first signs.
-enum Head<'t> {
+enum ReplyLine<'t> {
     More(u16, &'t str),
     Last(u16, &'t str),
     Same(&'t str),
     Log,
 }
 
-impl<'t> Head<'t> {
+impl<'t> ReplyLine<'t> {
     fn of(line: &'t str) -> Self {
         if line.starts_with('+') {
             return Self::Log;

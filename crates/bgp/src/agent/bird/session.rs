@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::reply::Reply;
-use super::since::Told;
-use crate::agent::session::{Session, State};
+use super::since::Timestamp;
+use crate::agent::session::{Session, SessionState};
 
 /// Code of the row of a protocol.
 const ROW: u16 = 1002;
@@ -24,7 +24,7 @@ pub fn sessions(protocols: &Reply, bfd: &Reply, status: &Reply) -> Vec<Session> 
     let now = status.lines().find_map(|(_, line)| now(line));
     let bfd: BTreeMap<_, _> = bfd.lines().filter(|(code, _)| *code == BFD_ROW).filter_map(path).collect();
     let all = read(protocols);
-    let came = |range: &Protocol| all.iter().any(|other| other.came_by(range));
+    let came = |range: &BgpProtocol| all.iter().any(|other| other.came_by(range));
     let told = all.iter().filter(|one| !(one.range && came(one)));
     let mut sessions: Vec<Session> = told.map(|one| one.session(now, &bfd)).collect();
     sessions.sort_by(|one, other| one.peer.cmp(&other.peer));
@@ -32,9 +32,9 @@ pub fn sessions(protocols: &Reply, bfd: &Reply, status: &Reply) -> Vec<Session> 
 }
 
 /// `Current server time is 2026-11-16 06:13:24.168`.
-fn now(line: &str) -> Option<Told> {
+fn now(line: &str) -> Option<Timestamp> {
     let words: Vec<&str> = line.trim().strip_prefix("Current server time is ")?.split_whitespace().collect();
-    Told::read(&words).map(|(told, _)| told)
+    Timestamp::read(&words).map(|(told, _)| told)
 }
 
 /// Address, link and state of a row of BFD; its head is one whose state is none.
@@ -48,9 +48,9 @@ fn path((_, line): (u16, &str)) -> Option<((String, String), bool)> {
 
 /// What is said of one protocol that speaks BGP.
 #[derive(Default)]
-struct Protocol {
+struct BgpProtocol {
     name: String,
-    since: Option<Told>,
+    since: Option<Timestamp>,
     /// What stands at the end of its row.
     info: String,
     state: Option<String>,
@@ -65,12 +65,12 @@ struct Protocol {
     exported: u32,
 }
 
-fn read(protocols: &Reply) -> Vec<Protocol> {
-    let mut all: Vec<Protocol> = Vec::new();
+fn read(protocols: &Reply) -> Vec<BgpProtocol> {
+    let mut all: Vec<BgpProtocol> = Vec::new();
     let mut current = false;
     for (code, line) in protocols.lines() {
         if code == ROW {
-            let row = Protocol::row(line);
+            let row = BgpProtocol::row(line);
             current = row.is_some();
             all.extend(row);
         } else if code == DETAILS
@@ -83,12 +83,12 @@ fn read(protocols: &Reply) -> Vec<Protocol> {
     all
 }
 
-impl Protocol {
+impl BgpProtocol {
     /// `NAME BGP --- up 06:13:20.763  Established   Received: Bad peer AS`; none for one of another kind.
     fn row(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [name, "BGP", _table, _state, rest @ ..] = &words[..] else { return None };
-        let (since, taken) = Told::read(rest).map_or((None, 0), |(told, taken)| (Some(told), taken));
+        let (since, taken) = Timestamp::read(rest).map_or((None, 0), |(told, taken)| (Some(told), taken));
         // The state comes first, and is told below once more.
         let info = rest.get(taken + 1..).unwrap_or_default().join(" ");
         Some(Self { name: (*name).to_owned(), since, info, ..Self::default() })
@@ -134,9 +134,9 @@ impl Protocol {
                 .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
     }
 
-    fn session(&self, now: Option<Told>, bfd: &BTreeMap<(String, String), bool>) -> Session {
-        let state = self.state.as_deref().map_or(State::Idle, state);
-        let up = state == State::Established;
+    fn session(&self, now: Option<Timestamp>, bfd: &BTreeMap<(String, String), bool>) -> Session {
+        let state = self.state.as_deref().map_or(SessionState::Idle, state);
+        let up = state == SessionState::Established;
         let named = || self.name.strip_prefix(FABRIC).unwrap_or(&self.name).to_owned();
         let said = self.error.clone().unwrap_or_else(|| self.info.clone());
         Session {
@@ -165,10 +165,10 @@ impl Protocol {
 }
 
 /// BIRD waits for others in a state of its own; a closed session tries nothing.
-fn state(word: &str) -> State {
+fn state(word: &str) -> SessionState {
     match word {
-        "Passive" => State::Active,
-        word => State::parse(word).unwrap_or(State::Idle),
+        "Passive" => SessionState::Active,
+        word => SessionState::parse(word).unwrap_or(SessionState::Idle),
     }
 }
 
@@ -182,7 +182,7 @@ mod tests {
 2002-Name       Proto      Table      State  Since         Info
 1002-device1    Device     ---        up     06:13:19.647  
 1006-
-1002-own-lo     Direct     ---        up     06:13:19.647  
+1002-node-addresses-lo Direct     ---        up     06:13:19.647  
 1006-  Channel ipv4
      Routes:         1 imported, 0 exported, 1 preferred
 1002-fabric-eth0 BGP        ---        start  06:13:19.647  Passive       
@@ -210,7 +210,7 @@ mod tests {
      Routes:         2 imported, 1 exported, 1 preferred
    Channel ipv6
      Routes:         1 imported, 3 filtered, 0 exported, 1 preferred
-1002-speaker    BGP        ---        down   06:13:22.527  Down          Route limit exceeded
+1002-load_balancer BGP        ---        down   06:13:22.527  Down          Route limit exceeded
 1006-  VRF:            metallb
    BGP state:          Down
      Neighbor address: 192.168.250.255
@@ -236,7 +236,7 @@ mod tests {
         Reply::read(text.as_bytes()).unwrap().0
     }
 
-    fn plain(peer: &str, state: State) -> Session {
+    fn plain(peer: &str, state: SessionState) -> Session {
         Session { peer: peer.to_owned(), state, ..Session::default() }
     }
 
@@ -244,11 +244,11 @@ mod tests {
     fn sessions_are_told_by_port_address_and_last_error() {
         let told = sessions(&reply(PROTOCOLS), &reply(BFD), &reply(STATUS));
 
-        let waiting = plain("eth1", State::Active);
+        let waiting = plain("eth1", SessionState::Active);
         let refused = Session {
             asn: Some(65009),
             said: Some("Received: Bad peer AS".to_owned()),
-            ..plain("fd00::9", State::Idle)
+            ..plain("fd00::9", SessionState::Idle)
         };
         let up = Session {
             address: Some("fe80::2".to_owned()),
@@ -258,13 +258,13 @@ mod tests {
             received: 3,
             sent: 1,
             bfd: Some(true),
-            ..plain("eth0", State::Established)
+            ..plain("eth0", SessionState::Established)
         };
         let closed = Session {
             domain: Some("metallb".to_owned()),
             asn: Some(65010),
             said: Some("Route limit exceeded".to_owned()),
-            ..plain("192.168.250.255", State::Idle)
+            ..plain("192.168.250.255", SessionState::Idle)
         };
         assert_eq!(told, [closed, up, waiting, refused]);
     }
@@ -275,7 +275,7 @@ mod tests {
 
         let told = sessions(&reply(PROTOCOLS), &none, &reply("0013 up\n"));
 
-        assert_eq!((told[1].bfd, told[1].uptime, told[1].state), (None, None, State::Established));
+        assert_eq!((told[1].bfd, told[1].uptime, told[1].state), (None, None, SessionState::Established));
     }
 
     proptest! {

@@ -5,14 +5,14 @@ const DAY: i64 = 24 * 60 * 60;
 
 /// A moment on BIRD's clock, in the parts that it tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct Timestamp {
     /// Days since 1970; none when it is less than a day ago (BIRD then tells the time alone).
     day: Option<i64>,
     /// Seconds of the day; none when it is long ago (BIRD then tells the day alone).
     second: Option<i64>,
 }
 
-impl Told {
+impl Timestamp {
     /// The moment at the start of these words, and how many of them it takes: `06:13:19.647`, `2026-11-16`, or both.
     pub fn read(words: &[&str]) -> Option<(Self, usize)> {
         let first = words.first()?;
@@ -64,8 +64,8 @@ fn numbers(text: &str, sign: char) -> Option<[i64; 3]> {
 mod tests {
     use super::*;
 
-    fn at(text: &str) -> Told {
-        Told::read(&text.split(' ').collect::<Vec<_>>()).unwrap().0
+    fn at(text: &str) -> Timestamp {
+        Timestamp::read(&text.split(' ').collect::<Vec<_>>()).unwrap().0
     }
 
     #[test]
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn other_words_are_no_time() {
         for word in ["", "up", "25:00:00", "1:2", "2026-13-01", "99999999999999999999-1-1"] {
-            assert_eq!(Told::read(&[word]), None, "{word}");
+            assert_eq!(Timestamp::read(&[word]), None, "{word}");
         }
     }
 }

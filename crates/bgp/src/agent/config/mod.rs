@@ -16,10 +16,10 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::wiring::Carried;
+use super::wiring::ExtraAddresses;
 use crate::model::fabric::Neighbor;
-use crate::model::{Domain, Model};
-use crate::render::Options;
+use crate::model::{BgpModel, RoutingDomain};
+use crate::render::DaemonOptions;
 use crate::setting::{Advertise, LogLevel};
 use ichor_values::Backend;
 use ichor_values::{LinkName, SoftwareVersion};
@@ -39,15 +39,15 @@ pub struct AgentConfig {
     /// MTU of the veth pair to the load balancer; that of the first fabric port when there is none.
     pub mtu: Option<u32>,
     /// Addresses that the agent adds to the node: nothing else configures them.
-    pub extra_addresses: Vec<Carried>,
+    pub extra_addresses: Vec<ExtraAddresses>,
     /// When anycast addresses are announced: always when there is none.
-    pub health: Option<Health>,
+    pub health: Option<HealthCheck>,
     /// Whether nothing is announced, because the node is about to leave.
     pub drain: bool,
     /// The log level of the agent.
     pub log: LogLevel,
     /// Where the status is served over mutual TLS.
-    pub status: Option<Status>,
+    pub status: Option<StatusListener>,
 }
 
 /// Where the daemon's configuration comes from.
@@ -63,26 +63,26 @@ pub enum ConfigSource {
 #[derive(Clone, Debug, PartialEq)]
 pub struct BgpConfig {
     /// The BGP model. Its ports have the names of the plan until the kernel's are known.
-    pub model: Model,
+    pub model: BgpModel,
     /// Passwords of the sessions with the fabric, in the order of the model's neighbours; empty when no session has one.
-    pub passwords: Vec<Option<Hidden>>,
+    pub passwords: Vec<Option<SecretText>>,
     /// More neighbours, on ports that are not listed.
-    pub discover: Option<Discover>,
+    pub discover: Option<NeighborDiscovery>,
     /// Links of which every address is announced.
-    pub announce: Vec<Announce>,
+    pub announce: Vec<AnnouncedInterface>,
     /// The release of the daemon; the one in the extension when there is none.
     pub version: Option<SoftwareVersion>,
     /// Further options, by daemon.
-    pub options: Options,
+    pub options: DaemonOptions,
     /// The user's template.
-    pub template: Option<OwnTemplate>,
+    pub template: Option<UserTemplate>,
 }
 
 /// A daemon's configuration that is used as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DaemonFiles {
     /// The daemon's configuration.
-    pub configuration: Hidden,
+    pub configuration: SecretText,
     /// Which daemons run and how, in the form of FRR's `daemons`; the usual ones when there is none.
     pub daemons: Option<String>,
     /// The veth pair to the load balancer.
@@ -93,7 +93,7 @@ pub struct DaemonFiles {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VethPair {
     /// Where the daemon's end is.
-    pub domain: Domain,
+    pub domain: RoutingDomain,
     /// The daemon's end: its name and address.
     pub ours: (String, IpNet),
     /// The load balancer's end.
@@ -102,7 +102,7 @@ pub struct VethPair {
 
 /// A link of which every address is announced.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Announce {
+pub struct AnnouncedInterface {
     /// The link.
     pub link: LinkName,
     /// What kind of addresses it has.
@@ -111,7 +111,7 @@ pub struct Announce {
 
 /// The user's template.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnTemplate {
+pub struct UserTemplate {
     /// Its path in the cluster file, for errors.
     pub path: String,
     /// Its text.
@@ -120,9 +120,9 @@ pub struct OwnTemplate {
 
 /// A text with secrets in it, which prints as `***`.
 #[derive(Clone, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Hidden(pub String);
+pub struct SecretText(pub String);
 
-impl fmt::Debug for Hidden {
+impl fmt::Debug for SecretText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
     }
@@ -130,16 +130,16 @@ impl fmt::Debug for Hidden {
 
 /// Neighbours on ports that are not listed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Discover {
+pub struct NeighborDiscovery {
     /// Which ports.
-    pub ports: Ports,
+    pub ports: DiscoveryPorts,
     /// What every such neighbour is like; its port is replaced.
     pub(crate) like: Neighbor,
 }
 
 /// Which physical ports have a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ports {
+pub enum DiscoveryPorts {
     /// Those on which a router advertises itself.
     Advertised,
     /// All.
@@ -148,9 +148,9 @@ pub enum Ports {
 
 /// A check on which the announcement of anycast addresses depends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Health {
+pub struct HealthCheck {
     /// What is probed.
-    pub probe: Probe,
+    pub probe: HealthProbe,
     /// Milliseconds between two probes.
     pub interval: u32,
     /// Milliseconds an answer may take.
@@ -161,16 +161,16 @@ pub struct Health {
     pub fall: u8,
 }
 
-impl Health {
+impl HealthCheck {
     /// A probe with the default numbers.
-    pub fn of(probe: Probe) -> Self {
+    pub fn of(probe: HealthProbe) -> Self {
         Self { probe, interval: 1000, timeout: 1000, rise: 2, fall: 3 }
     }
 }
 
 /// What is probed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Probe {
+pub enum HealthProbe {
     /// GET of a URL, `https` or `http`: an answer 2xx is good. The certificate is not verified: it is the node's own API.
     Url(String),
     /// A connection to `HOST:PORT`.
@@ -181,7 +181,7 @@ pub enum Probe {
 
 /// Where the status is served over mutual TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
+pub struct StatusListener {
     /// The address.
     pub listen: IpAddr,
     /// The port.
@@ -191,5 +191,5 @@ pub struct Status {
     /// The agent's own certificate, as PEM.
     pub certificate: String,
     /// Its key, as PEM.
-    pub key: Hidden,
+    pub key: SecretText,
 }

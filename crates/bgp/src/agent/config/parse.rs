@@ -35,7 +35,7 @@ fn remedy(error: &FormatError) -> &'static str {
 impl AgentConfig {
     /// The file of a build, in the newest version of the format.
     pub fn text(&self) -> String {
-        let file = Versioned::new(v1::VERSION, v1::AgentConfig::from(self));
+        let file = Versioned::new(v1::VERSION, v1::AgentConfigV1::from(self));
         serde_json::to_string_pretty(&file).expect("all keys are texts") + "\n"
     }
 
@@ -45,10 +45,10 @@ impl AgentConfig {
         let document = Document::parse(text, v1::VERSION)?;
         let version = document.version();
         let (config, unknown) = if version.major == v0::VERSION.major {
-            let (config, unknown) = document.read::<v0::AgentConfig>()?;
+            let (config, unknown) = document.read::<v0::AgentConfigV0>()?;
             (config.upgrade(), unknown)
         } else {
-            document.read::<v1::AgentConfig>()?
+            document.read::<v1::AgentConfigV1>()?
         };
         let ignored = |key: UnknownKey| {
             format!(

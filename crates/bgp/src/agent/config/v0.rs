@@ -1,6 +1,6 @@
 //! Version 0 of `agent.json`: what builds wrote before the format had a version. It is only read.
 //!
-//! These types are frozen; [`AgentConfig::upgrade`] turns them into those of version 1.
+//! These types are frozen; [`AgentConfigV0::upgrade`] turns them into those of version 1.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 use ipnet::IpNet;
 use serde::Deserialize;
 
-use super::{Hidden, v1};
+use super::{SecretText, v1};
 use ichor_values::format::Version;
 use ichor_values::{Asn, Community, LinkName, Mac, NodeName, SoftwareVersion};
 
@@ -17,83 +17,83 @@ use ichor_values::{Asn, Community, LinkName, Mac, NodeName, SoftwareVersion};
 pub(super) const VERSION: Version = Version::new(0, 0);
 
 #[derive(Deserialize)]
-pub(super) struct AgentConfig {
-    backend: v1::Backend,
-    speech: Speech,
+pub(super) struct AgentConfigV0 {
+    backend: v1::BackendV1,
+    speech: ConfigSourceV0,
     mtu: Option<u32>,
     #[serde(default)]
-    carried: Vec<Carried>,
-    health: Option<Health>,
+    carried: Vec<ExtraAddressesV0>,
+    health: Option<HealthCheckV0>,
     #[serde(default)]
     drain: bool,
     #[serde(default)]
-    log: v1::LogLevel,
-    status: Option<Status>,
+    log: v1::LogLevelV1,
+    status: Option<StatusListenerV0>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Speech {
-    Model(Box<Meant>),
-    Ready(Box<Ready>),
+enum ConfigSourceV0 {
+    Model(Box<BgpV0>),
+    Ready(Box<FilesV0>),
 }
 
 #[derive(Deserialize)]
-struct Meant {
-    model: Model,
+struct BgpV0 {
+    model: ModelV0,
     #[serde(default)]
-    passwords: Vec<Option<Hidden>>,
-    discover: Option<Discover>,
+    passwords: Vec<Option<SecretText>>,
+    discover: Option<DiscoverNeighborsV0>,
     #[serde(default)]
-    announce: Vec<Announce>,
+    announce: Vec<AnnouncedInterfaceV0>,
     version: Option<SoftwareVersion>,
     #[serde(default)]
     options: BTreeMap<String, Vec<String>>,
-    template: Option<v1::Template>,
+    template: Option<v1::TemplateV1>,
 }
 
 #[derive(Deserialize)]
-struct Ready {
-    configuration: Hidden,
+struct FilesV0 {
+    configuration: SecretText,
     daemons: Option<String>,
-    lead: Option<Lead>,
+    lead: Option<VethPairV0>,
 }
 
 #[derive(Deserialize)]
-struct Lead {
-    domain: Domain,
+struct VethPairV0 {
+    domain: IsolationV0,
     ours: (String, IpNet),
     theirs: (String, IpNet),
 }
 
 #[derive(Deserialize)]
-struct Announce {
+struct AnnouncedInterfaceV0 {
     link: LinkName,
-    kind: v1::AddressKind,
+    kind: v1::AddressKindV1,
 }
 
 #[derive(Deserialize)]
-struct Carried {
+struct ExtraAddressesV0 {
     link: String,
     addresses: Vec<IpNet>,
 }
 
 #[derive(Deserialize)]
-struct Discover {
-    ports: Ports,
-    like: Neighbor,
+struct DiscoverNeighborsV0 {
+    ports: DiscoveredInterfacesV0,
+    like: NeighborV0,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Ports {
+enum DiscoveredInterfacesV0 {
     Advertised,
     All,
 }
 
 #[derive(Deserialize)]
-struct Health {
-    probe: v1::Probe,
+struct HealthCheckV0 {
+    probe: v1::ProbeV1,
     interval: Option<u32>,
     timeout: Option<u32>,
     rise: Option<u8>,
@@ -101,16 +101,16 @@ struct Health {
 }
 
 #[derive(Deserialize)]
-struct Status {
+struct StatusListenerV0 {
     listen: IpAddr,
     port: u16,
     ca: String,
     certificate: String,
-    key: Hidden,
+    key: SecretText,
 }
 
 #[derive(Deserialize)]
-struct Model {
+struct ModelV0 {
     name: NodeName,
     #[serde(rename = "nth")]
     _nth: usize,
@@ -119,72 +119,72 @@ struct Model {
     sources: Vec<IpAddr>,
     #[serde(rename = "transit")]
     _transit: bool,
-    fabric: Fabric,
-    workload: Option<Workload>,
+    fabric: FabricV0,
+    workload: Option<LoadBalancerV0>,
 }
 
 #[derive(Deserialize)]
-struct Fabric {
-    neighbors: Vec<Neighbor>,
-    announced: Vec<Announced>,
+struct FabricV0 {
+    neighbors: Vec<NeighborV0>,
+    announced: Vec<AnnouncedAddressV0>,
     aggregates: Vec<IpNet>,
-    inward: Inward,
-    outward: Outward,
+    inward: ImportPolicyV0,
+    outward: ExportPolicyV0,
     graceful_restart: Option<u16>,
 }
 
 #[derive(Deserialize)]
-struct Neighbor {
-    found: Found,
+struct NeighborV0 {
+    found: PeerV0,
     asn: Option<Asn>,
-    families: Vec<Family>,
-    bfd: Option<Bfd>,
+    families: Vec<AddressFamilyV0>,
+    bfd: Option<BfdV0>,
     timers: (u16, u16),
     passive: bool,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Found {
+enum PeerV0 {
     Port { name: LinkName, mac: Option<Mac> },
     Address { address: IpAddr, source: Option<IpAddr> },
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Family {
+enum AddressFamilyV0 {
     V4,
     V6,
 }
 
 #[derive(Deserialize)]
-struct Bfd {
+struct BfdV0 {
     interval: u32,
     multiplier: u8,
 }
 
 #[derive(Deserialize)]
-struct Announced {
-    kind: v1::AddressKind,
+struct AnnouncedAddressV0 {
+    kind: v1::AddressKindV1,
     link: LinkName,
     net: IpNet,
 }
 
 #[derive(Deserialize)]
-struct Inward {
-    filter: Vec<Term>,
+struct ImportPolicyV0 {
+    filter: Vec<PrefixRuleV0>,
     max_prefixes: Option<u32>,
     local_preference: Option<u32>,
 }
 
 #[derive(Deserialize)]
-struct Outward {
+struct ExportPolicyV0 {
     communities: Vec<Community>,
     prepend: u8,
 }
 
 #[derive(Deserialize)]
-struct Term {
+struct PrefixRuleV0 {
     permit: bool,
     net: IpNet,
     least: u8,
@@ -192,28 +192,28 @@ struct Term {
 }
 
 #[derive(Deserialize)]
-struct Workload {
-    speaker: Speaker,
-    domain: Domain,
-    ours: End,
-    theirs: End,
+struct LoadBalancerV0 {
+    speaker: LoadBalancerSoftwareV0,
+    domain: IsolationV0,
+    ours: SessionEndV0,
+    theirs: SessionEndV0,
     prefix: u8,
-    families: Vec<Family>,
-    bfd: Option<Bfd>,
+    families: Vec<AddressFamilyV0>,
+    bfd: Option<BfdV0>,
     timers: (u16, u16),
-    filter: Vec<Term>,
+    filter: Vec<PrefixRuleV0>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Speaker {
+enum LoadBalancerSoftwareV0 {
     Metallb,
     Cilium,
     None,
 }
 
 #[derive(Deserialize)]
-struct End {
+struct SessionEndV0 {
     link: String,
     address: IpAddr,
     asn: Asn,
@@ -221,22 +221,24 @@ struct End {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Domain {
+enum IsolationV0 {
     Vrf { name: String, table: u32 },
     Namespace { name: String },
     Shared,
 }
 
-impl AgentConfig {
+impl AgentConfigV0 {
     /// The same in version 1.
-    pub(super) fn upgrade(self) -> v1::AgentConfig {
+    pub(super) fn upgrade(self) -> v1::AgentConfigV1 {
         let (bgp, files) = match self.speech {
-            Speech::Model(meant) => (Some(meant.upgrade()), None),
-            Speech::Ready(ready) => (None, Some(ready.upgrade())),
+            ConfigSourceV0::Model(meant) => (Some(meant.upgrade()), None),
+            ConfigSourceV0::Ready(ready) => (None, Some(ready.upgrade())),
         };
-        let extra =
-            |carried: Carried| v1::ExtraAddresses { interface: carried.link, addresses: carried.addresses };
-        v1::AgentConfig {
+        let extra = |carried: ExtraAddressesV0| v1::ExtraAddressesV1 {
+            interface: carried.link,
+            addresses: carried.addresses,
+        };
+        v1::AgentConfigV1 {
             backend: self.backend,
             log_level: self.log,
             drain: self.drain,
@@ -244,45 +246,47 @@ impl AgentConfig {
             files,
             veth_mtu: self.mtu,
             extra_addresses: self.carried.into_iter().map(extra).collect(),
-            anycast_health_check: self.health.map(Health::upgrade),
-            status_listener: self.status.map(Status::upgrade),
+            anycast_health_check: self.health.map(HealthCheckV0::upgrade),
+            status_listener: self.status.map(StatusListenerV0::upgrade),
         }
     }
 }
 
-impl Meant {
-    fn upgrade(self) -> v1::Bgp {
-        let Model { name, asn, router_id, sources, fabric, workload, .. } = self.model;
+impl BgpV0 {
+    fn upgrade(self) -> v1::BgpV1 {
+        let ModelV0 { name, asn, router_id, sources, fabric, workload, .. } = self.model;
         let passwords = self.passwords.into_iter().chain(std::iter::repeat(None));
         let neighbors = fabric.neighbors.into_iter().zip(passwords);
-        let announced = |announced: Announced| v1::AnnouncedAddress {
+        let announced = |announced: AnnouncedAddressV0| v1::AnnouncedAddressV1 {
             kind: announced.kind,
             interface: announced.link,
             prefix: announced.net,
         };
-        let interface =
-            |announce: Announce| v1::AnnouncedInterface { kind: announce.kind, interface: announce.link };
-        v1::Bgp {
+        let interface = |announce: AnnouncedInterfaceV0| v1::AnnouncedInterfaceV1 {
+            kind: announce.kind,
+            interface: announce.link,
+        };
+        v1::BgpV1 {
             node_name: name,
             asn: number(asn),
             router_id,
             source_addresses: sources,
             neighbors: neighbors.map(|(neighbor, password)| neighbor.upgrade(password)).collect(),
-            discover_neighbors: self.discover.map(Discover::upgrade),
+            discover_neighbors: self.discover.map(DiscoverNeighborsV0::upgrade),
             announced_addresses: fabric.announced.into_iter().map(announced).collect(),
             announced_interfaces: self.announce.into_iter().map(interface).collect(),
             aggregates: fabric.aggregates,
-            import_policy: v1::ImportPolicy {
+            import_policy: v1::ImportPolicyV1 {
                 prefixes: rules(fabric.inward.filter),
                 max_prefixes: fabric.inward.max_prefixes,
                 local_preference: fabric.inward.local_preference,
             },
-            export_policy: v1::ExportPolicy {
+            export_policy: v1::ExportPolicyV1 {
                 communities: fabric.outward.communities,
                 prepend: fabric.outward.prepend,
             },
             graceful_restart_seconds: fabric.graceful_restart,
-            load_balancer: workload.map(Workload::upgrade),
+            load_balancer: workload.map(LoadBalancerV0::upgrade),
             daemon_version: self.version,
             daemon_options: self.options,
             template: self.template,
@@ -290,87 +294,90 @@ impl Meant {
     }
 }
 
-impl Ready {
-    fn upgrade(self) -> v1::Files {
-        let end = |(interface, address)| v1::VethEnd { interface, address };
-        let veth = |lead: Lead| v1::VethPair {
+impl FilesV0 {
+    fn upgrade(self) -> v1::FilesV1 {
+        let end = |(interface, address)| v1::VethEndV1 { interface, address };
+        let veth = |lead: VethPairV0| v1::VethPairV1 {
             isolation: lead.domain.upgrade(),
             local: end(lead.ours),
             remote: end(lead.theirs),
         };
-        v1::Files { config: self.configuration, frr_daemons: self.daemons, veth: self.lead.map(veth) }
+        v1::FilesV1 { config: self.configuration, frr_daemons: self.daemons, veth: self.lead.map(veth) }
     }
 }
 
-impl Neighbor {
-    fn upgrade(self, password: Option<Hidden>) -> v1::Neighbor {
+impl NeighborV0 {
+    fn upgrade(self, password: Option<SecretText>) -> v1::NeighborV1 {
         let peer = match self.found {
-            Found::Port { name, mac } => v1::Peer::Interface { name, mac },
-            Found::Address { address, source } => v1::Peer::Ip { address, source_address: source },
+            PeerV0::Port { name, mac } => v1::PeerV1::Interface { name, mac },
+            PeerV0::Address { address, source } => v1::PeerV1::Ip { address, source_address: source },
         };
-        let session = v1::Session {
+        let session = v1::SessionV1 {
             remote_asn: self.asn.map(number),
             address_families: families(self.families),
-            bfd: self.bfd.map(Bfd::upgrade),
+            bfd: self.bfd.map(BfdV0::upgrade),
             timers: timers(self.timers),
             passive: self.passive,
         };
-        v1::Neighbor { peer, session, password }
+        v1::NeighborV1 { peer, session, password }
     }
 }
 
-impl Discover {
-    fn upgrade(self) -> v1::DiscoverNeighbors {
+impl DiscoverNeighborsV0 {
+    fn upgrade(self) -> v1::DiscoverNeighborsV1 {
         let interfaces = match self.ports {
-            Ports::Advertised => v1::DiscoveredInterfaces::WithRouterAdvertisements,
-            Ports::All => v1::DiscoveredInterfaces::All,
+            DiscoveredInterfacesV0::Advertised => v1::DiscoveredInterfacesV1::WithRouterAdvertisements,
+            DiscoveredInterfacesV0::All => v1::DiscoveredInterfacesV1::All,
         };
-        v1::DiscoverNeighbors { interfaces, session: self.like.upgrade(None).session }
+        v1::DiscoverNeighborsV1 { interfaces, session: self.like.upgrade(None).session }
     }
 }
 
-impl Workload {
-    fn upgrade(self) -> v1::LoadBalancer {
+impl LoadBalancerV0 {
+    fn upgrade(self) -> v1::LoadBalancerV1 {
         let software = match self.speaker {
-            Speaker::Metallb => Some(v1::LoadBalancerSoftware::Metallb),
-            Speaker::Cilium => Some(v1::LoadBalancerSoftware::Cilium),
-            Speaker::None => None,
+            LoadBalancerSoftwareV0::Metallb => Some(v1::LoadBalancerSoftwareV1::Metallb),
+            LoadBalancerSoftwareV0::Cilium => Some(v1::LoadBalancerSoftwareV1::Cilium),
+            LoadBalancerSoftwareV0::None => None,
         };
-        let end =
-            |end: End| v1::SessionEnd { interface: end.link, address: end.address, asn: number(end.asn) };
-        v1::LoadBalancer {
+        let end = |end: SessionEndV0| v1::SessionEndV1 {
+            interface: end.link,
+            address: end.address,
+            asn: number(end.asn),
+        };
+        v1::LoadBalancerV1 {
             software,
             isolation: self.domain.upgrade(),
             local: end(self.ours),
             remote: end(self.theirs),
             prefix_length: self.prefix,
             address_families: families(self.families),
-            bfd: self.bfd.map(Bfd::upgrade),
+            bfd: self.bfd.map(BfdV0::upgrade),
             timers: timers(self.timers),
             import_prefixes: rules(self.filter),
         }
     }
 }
 
-impl Domain {
-    fn upgrade(self) -> v1::Isolation {
+impl IsolationV0 {
+    fn upgrade(self) -> v1::IsolationV1 {
         match self {
-            Self::Vrf { name, table } => v1::Isolation::Vrf { name, table },
-            Self::Namespace { name } => v1::Isolation::Namespace { name },
-            Self::Shared => v1::Isolation::None,
+            Self::Vrf { name, table } => v1::IsolationV1::Vrf { name, table },
+            Self::Namespace { name } => v1::IsolationV1::Namespace { name },
+            Self::Shared => v1::IsolationV1::None,
         }
     }
 }
 
-impl Bfd {
-    fn upgrade(self) -> v1::Bfd {
-        v1::Bfd { interval_ms: self.interval, multiplier: self.multiplier }
+impl BfdV0 {
+    fn upgrade(self) -> v1::BfdV1 {
+        v1::BfdV1 { interval_ms: self.interval, multiplier: self.multiplier }
     }
 }
 
-impl Health {
-    fn upgrade(self) -> v1::HealthCheck {
-        v1::HealthCheck {
+impl HealthCheckV0 {
+    fn upgrade(self) -> v1::HealthCheckV1 {
+        v1::HealthCheckV1 {
             probe: self.probe,
             interval_ms: self.interval.unwrap_or(1000),
             timeout_ms: self.timeout.unwrap_or(1000),
@@ -380,9 +387,9 @@ impl Health {
     }
 }
 
-impl Status {
-    fn upgrade(self) -> v1::StatusListener {
-        v1::StatusListener {
+impl StatusListenerV0 {
+    fn upgrade(self) -> v1::StatusListenerV1 {
+        v1::StatusListenerV1 {
             address: self.listen,
             port: self.port,
             client_ca: self.ca,
@@ -396,21 +403,21 @@ fn number(asn: Asn) -> NonZeroU32 {
     NonZeroU32::new(asn.0).expect("0 is not read as an AS number")
 }
 
-fn timers((keepalive_seconds, hold_seconds): (u16, u16)) -> v1::Timers {
-    v1::Timers { keepalive_seconds, hold_seconds }
+fn timers((keepalive_seconds, hold_seconds): (u16, u16)) -> v1::TimersV1 {
+    v1::TimersV1 { keepalive_seconds, hold_seconds }
 }
 
-fn families(families: Vec<Family>) -> Vec<v1::AddressFamily> {
-    let family = |family: Family| match family {
-        Family::V4 => v1::AddressFamily::Ipv4,
-        Family::V6 => v1::AddressFamily::Ipv6,
+fn families(families: Vec<AddressFamilyV0>) -> Vec<v1::AddressFamilyV1> {
+    let family = |family: AddressFamilyV0| match family {
+        AddressFamilyV0::V4 => v1::AddressFamilyV1::Ipv4,
+        AddressFamilyV0::V6 => v1::AddressFamilyV1::Ipv6,
     };
     families.into_iter().map(family).collect()
 }
 
-fn rules(terms: Vec<Term>) -> Vec<v1::PrefixRule> {
-    let rule = |term: Term| v1::PrefixRule {
-        action: if term.permit { v1::Action::Permit } else { v1::Action::Deny },
+fn rules(terms: Vec<PrefixRuleV0>) -> Vec<v1::PrefixRuleV1> {
+    let rule = |term: PrefixRuleV0| v1::PrefixRuleV1 {
+        action: if term.permit { v1::ActionV1::Permit } else { v1::ActionV1::Deny },
         prefix: term.net,
         min_length: term.least,
         max_length: term.most,

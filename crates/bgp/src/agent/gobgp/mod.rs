@@ -1,26 +1,26 @@
-//! What GoBGP leaves to others: routes in the kernel, neighbours that must be known first, and whether it took a file.
+//! What the agent does for GoBGP: kernel routes, discovery of neighbours, and checking whether it accepted its file.
 //!
-//! gobgpd installs nothing, so [`routes`] are what the kernel shall have of the [`Path`]s in its table. It does not start
-//! with a neighbour on a port where no router was heard, so [`heard`] leaves that one out. And it says nowhere but in its log
-//! that it refused a file, so [`Running`] is compared with what the file means.
+//! gobgpd installs no routes, so [`routes`] computes those of the [`BgpPath`]s in its table. It does not start with a neighbour on a
+//! port without a known router, so [`heard`] leaves such neighbours out. And it reports a rejected file only in its log, so
+//! [`GobgpConfig`] is compared with the file.
 
 mod route;
 mod running;
 
-pub use route::{Path, given, owes, routes};
-pub use running::{Running, Timers};
+pub use route::{BgpPath, given, owes, routes};
+pub use running::{GobgpConfig, SessionTimers};
 
-use crate::model::Model;
-use crate::model::fabric::{Found, Neighbor};
+use crate::model::BgpModel;
+use crate::model::fabric::{Neighbor, PeerAddress};
 use ichor_values::LinkName;
 
-/// What can be told gobgpd while routers were heard on some ports only: neighbours on other ports are left out.
+/// The model without neighbours on ports where no router was discovered.
 ///
-/// It looks for the router of a port in the kernel's neighbours when it reads its file, and ends when there is none.
-pub fn heard(model: &Model, on: impl Fn(&LinkName) -> bool) -> Model {
+/// gobgpd looks up the router of a port in the kernel's neighbour table when it reads its file, and exits if there is none.
+pub fn heard(model: &BgpModel, on: impl Fn(&LinkName) -> bool) -> BgpModel {
     let known = |neighbor: &Neighbor| match &neighbor.found {
-        Found::Port { name, .. } => on(name),
-        Found::Address { .. } => true,
+        PeerAddress::Port { name, .. } => on(name),
+        PeerAddress::Address { .. } => true,
     };
     let mut model = model.clone();
     model.fabric.neighbors.retain(known);

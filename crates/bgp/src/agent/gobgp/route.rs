@@ -1,4 +1,4 @@
-//! Routes for the kernel, from gobgpd's table.
+//! Kernel routes from gobgpd's table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -6,30 +6,30 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::agent::Link;
-use crate::agent::route::{Hop, MAIN, Route};
-use crate::model::fabric::{Found, Neighbor};
-use crate::model::{Family, Model};
+use crate::agent::route::{MAIN, NextHop, Route};
+use crate::model::fabric::{Neighbor, PeerAddress};
+use crate::model::{BgpModel, Family};
 
 /// A path in gobgpd's table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Path {
-    /// Where to.
+pub struct BgpPath {
+    /// The destination.
     pub net: IpNet,
-    /// The next hops that the neighbour told: one, or a global and a link-local one.
+    /// The next hops that the neighbour advertised: one, or a global and a link-local one.
     pub hops: Vec<IpAddr>,
-    /// The neighbour's address, with its port behind a `%` where it is a link-local one; none for what was added here.
+    /// The neighbour's address, link-local ones with `%PORT`; none for paths that the agent added.
     pub from: Option<String>,
-    /// Whether it is the best, or as good as the best.
+    /// Whether it is the best path or equal to it.
     pub best: bool,
 }
 
-/// The routes of a node: from the best paths that the fabric told, by destination.
+/// The routes of a node, from the best paths of the fabric neighbours.
 ///
-/// What the speaker tells is for others, and what the node has itself needs no route. A path of a family that its session
-/// shall not carry, of a neighbour that nobody meant, or over a link that is not there, is no way.
-pub fn routes(model: &Model, paths: &[Path], links: &[Link]) -> Vec<Route> {
+/// Paths of the load balancer and of the node's own addresses give no routes. Neither do paths of an address family that the
+/// session does not have, of an unknown neighbour, or over a missing link.
+pub fn routes(model: &BgpModel, paths: &[BgpPath], links: &[Link]) -> Vec<Route> {
     let own: BTreeSet<IpNet> = model.fabric.announced.iter().map(|announced| announced.net).collect();
-    let mut ways: BTreeMap<IpNet, BTreeSet<Hop>> = BTreeMap::new();
+    let mut ways: BTreeMap<IpNet, BTreeSet<NextHop>> = BTreeMap::new();
     for path in paths.iter().filter(|path| path.best && !own.contains(&path.net)) {
         if let Some(hop) = hop(model, path, links) {
             ways.entry(path.net).or_default().insert(hop);
@@ -39,17 +39,17 @@ pub fn routes(model: &Model, paths: &[Path], links: &[Link]) -> Vec<Route> {
     ways.into_iter().map(|(net, hops)| Route::ours(MAIN, net, source(net), hops)).collect()
 }
 
-/// What neighbours of the fabric are told: what was added here, and what the speaker tells.
-pub fn given(model: &Model, paths: &[Path]) -> BTreeSet<IpNet> {
-    let of_fabric = |path: &Path| path.from.as_deref().is_some_and(|from| neighbor(model, from).is_some());
+/// The prefixes that fabric neighbours are sent: those of the agent and those of the load balancer.
+pub fn given(model: &BgpModel, paths: &[BgpPath]) -> BTreeSet<IpNet> {
+    let of_fabric = |path: &BgpPath| path.from.as_deref().is_some_and(|from| neighbor(model, from).is_some());
     paths.iter().filter(|path| path.best && !of_fabric(path)).map(|path| path.net).collect()
 }
 
-/// Whether something that was given is not any more, while others still tell it.
+/// Whether a prefix is no longer exported while other neighbours still advertise it.
 ///
-/// GoBGP 4.8 then owes the neighbour a withdrawal whose path is the best now: it takes that back only from the others, as the
-/// path has the AS number of the neighbour in it.
-pub fn owes(before: &BTreeSet<IpNet>, given: &BTreeSet<IpNet>, paths: &[Path]) -> bool {
+/// GoBGP 4.8 then does not withdraw it from the neighbour whose path is now the best: that path contains the neighbour's AS
+/// number, and GoBGP withdraws the prefix from the other neighbours only.
+pub fn owes(before: &BTreeSet<IpNet>, given: &BTreeSet<IpNet>, paths: &[BgpPath]) -> bool {
     before.difference(given).any(|net| paths.iter().any(|path| path.net == *net))
 }
 
@@ -57,14 +57,14 @@ fn is_v4(net: IpNet) -> bool {
     Family::of(net) == Family::V4
 }
 
-fn hop(model: &Model, path: &Path, links: &[Link]) -> Option<Hop> {
+fn hop(model: &BgpModel, path: &BgpPath, links: &[Link]) -> Option<NextHop> {
     let (address, port, neighbor) = neighbor(model, path.from.as_deref()?)?;
     if !neighbor.families.contains(&Family::of(path.net)) {
         return None;
     }
     let mut hops = path.hops.iter().copied();
     let (address, link) = match port {
-        // On a port without addresses the neighbour itself is the way, whatever global address it tells besides.
+        // On an unnumbered port the neighbour is the next hop, whatever global address it advertises.
         Some(port) => (hops.find(is_near).unwrap_or(address), links.iter().find(|link| link.name == port)?),
         None => {
             let hop = hops.find(|hop| !is_near(hop) && !hop.is_unspecified())?;
@@ -72,11 +72,11 @@ fn hop(model: &Model, path: &Path, links: &[Link]) -> Option<Hop> {
             (hop, links.iter().find(reaches)?)
         }
     };
-    Some(Hop { via: Some(address), link: link.index })
+    Some(NextHop { via: Some(address), link: link.index })
 }
 
-/// The neighbour of the fabric with this address, in its parts.
-fn neighbor<'a>(model: &'a Model, from: &'a str) -> Option<(IpAddr, Option<&'a str>, &'a Neighbor)> {
+/// The fabric neighbour with this address, with the address and the port.
+fn neighbor<'a>(model: &'a BgpModel, from: &'a str) -> Option<(IpAddr, Option<&'a str>, &'a Neighbor)> {
     let (address, port) = match from.split_once('%') {
         Some((address, port)) => (address, Some(port)),
         None => (from, None),
@@ -88,8 +88,8 @@ fn neighbor<'a>(model: &'a Model, from: &'a str) -> Option<(IpAddr, Option<&'a s
 
 fn is(neighbor: &Neighbor, address: IpAddr, port: Option<&str>) -> bool {
     match &neighbor.found {
-        Found::Port { name, .. } => port == Some(name.as_str()),
-        Found::Address { address: meant, .. } => *meant == address,
+        PeerAddress::Port { name, .. } => port == Some(name.as_str()),
+        PeerAddress::Address { address: meant, .. } => *meant == address,
     }
 }
 
@@ -107,8 +107,8 @@ mod tests {
     use super::*;
     use crate::agent::config::{AgentConfig, ConfigSource};
 
-    /// Two leafs on ports, one gateway that carries IPv6 alone, a speaker, and an anycast address.
-    fn model() -> Model {
+    /// Two leafs on ports, a gateway for IPv6 only, a load balancer, and an anycast address.
+    fn model() -> BgpModel {
         let session = |families: &[&str]| json!({"address_families": families, "timers": {"keepalive_seconds": 3, "hold_seconds": 9}});
         let port = |name: &str| json!({"peer": {"interface": {"name": name}}, "session": session(&["ipv4", "ipv6"])});
         let gateway = json!({"peer": {"ip": {"address": "fd00::9"}}, "session": session(&["ipv6"])});
@@ -131,10 +131,10 @@ mod tests {
         bgp.model
     }
 
-    fn path(net: &str, hops: &[&str], from: &str) -> Path {
+    fn path(net: &str, hops: &[&str], from: &str) -> BgpPath {
         let hops = hops.iter().map(|hop| hop.parse().unwrap()).collect();
         let from = Some(from.to_owned()).filter(|from| !from.is_empty());
-        Path { net: net.parse().unwrap(), hops, from, best: true }
+        BgpPath { net: net.parse().unwrap(), hops, from, best: true }
     }
 
     fn links() -> Vec<Link> {
@@ -144,8 +144,8 @@ mod tests {
         links
     }
 
-    fn told(paths: &[Path]) -> Vec<String> {
-        let hop = |hop: &Hop| format!("{}%{}", hop.via.unwrap(), hop.link);
+    fn told(paths: &[BgpPath]) -> Vec<String> {
+        let hop = |hop: &NextHop| format!("{}%{}", hop.via.unwrap(), hop.link);
         let route = |route: &Route| {
             let ways: Vec<_> = route.hops.iter().map(hop).collect();
             format!("{} via {} src {}", route.prefix, ways.join(" "), route.source.unwrap())
@@ -154,36 +154,36 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbour_is_owed_a_withdrawal_when_only_others_tell_what_was_given() {
+    fn a_withdrawal_is_owed_for_a_prefix_that_only_neighbours_still_advertise() {
         let speaker = path("203.0.113.1/32", &["192.168.250.255"], "192.168.250.255");
         let own = path("10.1.1.100/32", &["0.0.0.0"], "");
         let leaf = path("203.0.113.1/32", &["fe80::1"], "fe80::1%eth0");
-        let nets = |paths: &[Path]| given(&model(), paths);
+        let nets = |paths: &[BgpPath]| given(&model(), paths);
 
-        let all = nets(&[Path { best: false, ..leaf.clone() }, speaker.clone(), own.clone()]);
+        let all = nets(&[BgpPath { best: false, ..leaf.clone() }, speaker.clone(), own.clone()]);
 
         assert_eq!(all, nets(&[speaker, own.clone()]));
         assert_eq!(all.len(), 2);
         let left = [leaf, own.clone()];
         assert!(owes(&all, &nets(&left), &left));
-        assert!(!owes(&nets(&left), &all, &left), "it is given anew");
+        assert!(!owes(&nets(&left), &all, &left), "the prefix is exported again");
         let alone = [own];
-        assert!(!owes(&all, &nets(&alone), &alone), "nobody tells it any more");
+        assert!(!owes(&all, &nets(&alone), &alone), "no neighbour advertises the prefix");
     }
 
     #[test]
-    fn paths_as_good_as_the_best_are_ways_of_one_route() {
+    fn equal_paths_are_next_hops_of_one_route() {
         let paths = [
             path("0.0.0.0/0", &["fe80::2"], "fe80::2%eth1"),
             path("0.0.0.0/0", &["fe80::1"], "fe80::1%eth0"),
-            Path { best: false, ..path("0.0.0.0/0", &["fe80::9"], "fe80::9%eth1") },
+            BgpPath { best: false, ..path("0.0.0.0/0", &["fe80::9"], "fe80::9%eth1") },
         ];
 
         assert_eq!(told(&paths), ["0.0.0.0/0 via fe80::1%1 fe80::2%2 src 10.1.1.1"]);
     }
 
     #[test]
-    fn the_near_hop_counts_on_a_port_and_the_far_one_elsewhere() {
+    fn the_next_hop_is_link_local_on_a_port_and_global_elsewhere() {
         let paths = [
             path("2001:db8::/32", &["fd00:5::5", "fe80::1"], "fe80::1%eth0"),
             path("2001:db9::/32", &["::"], "fe80::1%eth0"),
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_the_speaker_the_node_or_a_stranger_is_installed() {
+    fn paths_of_the_load_balancer_the_node_and_unknown_neighbours_are_not_installed() {
         let paths = [
             path("203.0.113.7/32", &["192.168.250.255"], "192.168.250.255"),
             path("10.1.1.1/32", &["0.0.0.0"], ""),
@@ -221,7 +221,7 @@ mod tests {
 
         let found: Vec<_> = told.fabric.neighbors.iter().map(|neighbor| &neighbor.found).collect();
         assert_eq!(found.len(), 2);
-        assert!(matches!(found[0], Found::Port { name, .. } if name.as_str() == "eth1"));
-        assert!(matches!(found[1], Found::Address { .. }));
+        assert!(matches!(found[0], PeerAddress::Port { name, .. } if name.as_str() == "eth1"));
+        assert!(matches!(found[1], PeerAddress::Address { .. }));
     }
 }

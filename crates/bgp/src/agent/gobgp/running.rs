@@ -1,31 +1,31 @@
-//! What gobgpd runs, beside what its file means.
+//! The running configuration of gobgpd, compared with its file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Neighbours, prefix sets and policies: of a file, or of a running gobgpd.
+/// Neighbours, prefix sets and policies of a file or of a running gobgpd.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Running {
+pub struct GobgpConfig {
     /// Neighbours by port or address.
-    pub neighbors: BTreeMap<String, Timers>,
+    pub neighbors: BTreeMap<String, SessionTimers>,
     /// Prefixes of each set, as `NET LEAST..MOST`.
     pub sets: BTreeMap<String, BTreeSet<String>>,
     /// Statements of each policy.
     pub policies: BTreeMap<String, Vec<String>>,
 }
 
-/// Keepalive and hold time of a session, as far as they are written.
+/// Keepalive and hold time of a session; none where the file does not set them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Timers {
+pub struct SessionTimers {
     /// Seconds between two keepalives.
     pub keepalive: Option<u64>,
-    /// Seconds after which a silent session is closed.
+    /// Seconds without messages after which the session is closed.
     pub hold: Option<u64>,
 }
 
-impl Running {
-    /// What a file means, from its lines `[table]`, `[[table]]` and `key = value`.
+impl GobgpConfig {
+    /// Parses a configuration file: lines `[table]`, `[[table]]` and `key = value`.
     pub fn meant(toml: &str) -> Self {
-        let mut reader = Reader::default();
+        let mut reader = TomlParser::default();
         for line in toml.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
             if let Some((key, value)) = line.split_once('=') {
                 reader.key(key.trim(), value.trim().trim_matches('"'));
@@ -36,20 +36,20 @@ impl Running {
         reader.running
     }
 
-    /// What of this one, a file's meaning, is not so in a running one.
+    /// The differences between this configuration of a file and a running one.
     pub fn missing_in(&self, running: &Self) -> Vec<String> {
         let mut all = Vec::new();
         for (name, timers) in &self.neighbors {
             match running.neighbors.get(name) {
                 None => all.push(format!("neighbor {name} is missing")),
-                Some(is) if !timers.agree(*is) => all.push(format!("neighbor {name} has other timers")),
+                Some(is) if !timers.agree(*is) => all.push(format!("neighbor {name} has different timers")),
                 Some(_) => {}
             }
         }
         for name in running.neighbors.keys().filter(|name| !self.neighbors.contains_key(*name)) {
-            all.push(format!("neighbor {name} is still there"));
+            all.push(format!("neighbor {name} was not removed"));
         }
-        let other = |what: &str, name: &str| format!("{what} {name} is another");
+        let other = |what: &str, name: &str| format!("{what} {name} differs");
         let sets = self.sets.iter().filter(|(name, set)| running.sets.get(*name) != Some(set));
         all.extend(sets.map(|(name, _)| other("prefix set", name)));
         let policies = self.policies.iter().filter(|(name, list)| running.policies.get(*name) != Some(list));
@@ -58,27 +58,27 @@ impl Running {
     }
 }
 
-impl Timers {
-    /// What is not written can be anything.
+impl SessionTimers {
+    /// Whether the running timers match; a timer that the file does not set matches any.
     fn agree(self, is: Self) -> bool {
         let same = |meant: Option<u64>, is: Option<u64>| meant.is_none() || meant == is;
         same(self.keepalive, is.keepalive) && same(self.hold, is.hold)
     }
 }
 
-/// Where the reader of a file is.
+/// The position in a file.
 #[derive(Default)]
-struct Reader {
-    running: Running,
+struct TomlParser {
+    running: GobgpConfig,
     table: String,
-    /// The neighbour, set, prefix or policy that was named last.
+    /// The current neighbour; below the current set, prefix and policy.
     neighbor: String,
     set: String,
     prefix: String,
     policy: String,
 }
 
-impl Reader {
+impl TomlParser {
     fn table(&mut self, name: &str) {
         name.clone_into(&mut self.table);
     }
@@ -127,7 +127,7 @@ mod tests {
 as = 65001
 
 [[defined-sets.prefix-sets]]
-prefix-set-name = \"own-v4\"
+prefix-set-name = \"node-addresses-v4\"
 
 [[defined-sets.prefix-sets.prefix-list]]
 ip-prefix = \"10.1.1.1/32\"
@@ -137,7 +137,7 @@ masklength-range = \"32..32\"
 name = \"in\"
 
 [[policy-definitions.statements]]
-name = \"own-in-v4\"
+name = \"import-node-addresses-v4\"
 
 [[neighbors]]
 
@@ -154,37 +154,37 @@ keepalive-interval = 3
 neighbor-address = \"fd00::9\"
 ";
 
-    fn running() -> Running {
-        let timers = Timers { keepalive: Some(3), hold: Some(9) };
-        let other = Timers { keepalive: Some(30), hold: Some(90) };
-        Running {
+    fn running() -> GobgpConfig {
+        let timers = SessionTimers { keepalive: Some(3), hold: Some(9) };
+        let other = SessionTimers { keepalive: Some(30), hold: Some(90) };
+        GobgpConfig {
             neighbors: [("eth0".to_owned(), timers), ("fd00::9".to_owned(), other)].into(),
-            sets: [("own-v4".to_owned(), ["10.1.1.1/32 32..32".to_owned()].into())].into(),
-            policies: [("in".to_owned(), vec!["own-in-v4".to_owned()])].into(),
+            sets: [("node-addresses-v4".to_owned(), ["10.1.1.1/32 32..32".to_owned()].into())].into(),
+            policies: [("import".to_owned(), vec!["import-node-addresses-v4".to_owned()])].into(),
         }
     }
 
     #[test]
-    fn a_daemon_that_took_the_file_has_all_it_means() {
-        assert_eq!(Running::meant(FILE).missing_in(&running()), [""; 0]);
+    fn a_daemon_that_accepted_its_file_has_no_differences() {
+        assert_eq!(GobgpConfig::meant(FILE).missing_in(&running()), [""; 0]);
     }
 
     #[test]
-    fn what_differs_is_named() {
-        let meant = Running::meant(&FILE.replace("10.1.1.1/32", "10.1.1.2/32").replace("= 9", "= 12"));
+    fn every_difference_is_reported() {
+        let meant = GobgpConfig::meant(&FILE.replace("10.1.1.1/32", "10.1.1.2/32").replace("= 9", "= 12"));
         let mut running = running();
         running.neighbors.remove("fd00::9");
-        running.neighbors.insert("eth7".to_owned(), Timers::default());
+        running.neighbors.insert("eth7".to_owned(), SessionTimers::default());
         running.policies.clear();
 
         assert_eq!(
             meant.missing_in(&running),
             [
-                "neighbor eth0 has other timers",
+                "neighbor eth0 has different timers",
                 "neighbor fd00::9 is missing",
-                "neighbor eth7 is still there",
-                "prefix set own-v4 is another",
-                "policy in is another",
+                "neighbor eth7 was not removed",
+                "prefix set node-addresses-v4 differs",
+                "policy in differs",
             ]
         );
     }

@@ -1,38 +1,38 @@
 //! Whether a node's routing works.
 
-use super::{Stage, Status, With};
+use super::{AgentStage, AgentStatus, PeerRole};
 
-/// Why a node's routing does not work, in one line.
+/// Why a node's routing is not healthy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HealthError {
-    /// The agent just started.
+    /// The agent is starting.
     #[error("starting{}{}", if waiting.is_empty() { "" } else { ": " }, waiting.join("; "))]
     Starting {
-        /// What it waits for.
+        /// What is missing.
         waiting: Vec<String>,
     },
-    /// A program of the daemon is stuck, or ended.
-    #[error("{program} does not {}", if *is_running { "answer" } else { "run" })]
+    /// A program of the daemon hangs or has ended.
+    #[error("{program} {}", if *is_running { "does not respond" } else { "is not running" })]
     Daemon {
         /// The program.
         program: String,
-        /// Whether there is a process of it.
+        /// Whether it has a process.
         is_running: bool,
     },
-    /// Every session with the fabric is down.
-    #[error("no session with the fabric stands: {}", reasons.join("; "))]
+    /// Every fabric session is down.
+    #[error("no fabric session is established: {}", reasons.join("; "))]
     Sessions {
         /// Each session, and why it is down.
         reasons: Vec<String>,
     },
 }
 
-impl Status {
-    /// Says why the node's routing does not work, in one line.
+impl AgentStatus {
+    /// Checks whether the node's routing works; the error is one line.
     ///
-    /// It works when the daemon answers and at least one session with the fabric stands, or none is meant.
+    /// It works if the daemon responds and at least one fabric session is established, or none is configured.
     pub fn health(&self) -> Result<(), HealthError> {
-        if self.stage == Stage::Starting {
+        if self.stage == AgentStage::Starting {
             return Err(HealthError::Starting { waiting: self.waiting.clone() });
         }
         if let Some(daemon) = self.daemons.iter().find(|daemon| !daemon.answers) {
@@ -41,7 +41,7 @@ impl Status {
                 is_running: daemon.pid.is_some(),
             });
         }
-        let fabric: Vec<_> = self.sessions.iter().filter(|told| told.with == With::Fabric).collect();
+        let fabric: Vec<_> = self.sessions.iter().filter(|told| told.with == PeerRole::Fabric).collect();
         if fabric.is_empty() || fabric.iter().any(|told| told.session.is_established()) {
             return Ok(());
         }

@@ -1,25 +1,25 @@
-//! The state in Prometheus' text exposition format, version 0.0.4.
+//! The status as Prometheus metrics, in the text exposition format, version 0.0.4.
 
-use super::{Stage, Status};
-use crate::agent::gate::Position;
-use crate::agent::session::State;
+use super::{AgentStage, AgentStatus, PeerRole};
+use crate::agent::gate::GateState;
+use crate::agent::session::SessionState;
 
-/// How a metric is written down.
+/// The type of a metric.
 #[derive(Clone, Copy)]
-enum Kind {
+enum MetricType {
     Gauge,
     Counter,
 }
 
-/// The text under way.
+/// The text of the exposition format.
 #[derive(Default)]
 struct Exposition(String);
 
 impl Exposition {
-    /// One metric with all its samples; nothing when there are none.
+    /// Writes one metric with all its samples; nothing without samples.
     fn metric(
         &mut self,
-        kind: Kind,
+        kind: MetricType,
         name: &str,
         help: &str,
         samples: impl IntoIterator<Item = (Vec<(&'static str, String)>, u64)>,
@@ -29,8 +29,8 @@ impl Exposition {
             return;
         }
         let kind = match kind {
-            Kind::Gauge => "gauge",
-            Kind::Counter => "counter",
+            MetricType::Gauge => "gauge",
+            MetricType::Counter => "counter",
         };
         self.0.push_str(&format!("# HELP ichor_agent_{name} {help}\n# TYPE ichor_agent_{name} {kind}\n"));
         for (labels, value) in samples {
@@ -46,8 +46,8 @@ fn escape(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-impl Status {
-    /// The state as Prometheus reads it.
+impl AgentStatus {
+    /// The status as Prometheus metrics.
     pub fn metrics(&self) -> String {
         let mut text = Exposition::default();
         self.node_metrics(&mut text);
@@ -59,90 +59,119 @@ impl Status {
     fn node_metrics(&self, text: &mut Exposition) {
         let about = vec![
             ("node", self.node.clone()),
-            ("version", self.agent.clone()),
+            ("agent_version", self.agent.clone()),
             ("backend", self.backend.to_string()),
-            ("backend_version", self.version.clone().unwrap_or_default()),
+            ("daemon_version", self.version.clone().unwrap_or_default()),
         ];
         let one = |value| [(Vec::new(), value)];
-        text.metric(Kind::Gauge, "info", "The agent and the daemon it runs.", [(about, 1)]);
+        text.metric(MetricType::Gauge, "info", "Releases of the agent and its routing daemon.", [(about, 1)]);
         let stages =
-            Stage::ALL.map(|stage| (vec![("stage", stage.to_string())], u64::from(stage == self.stage)));
-        text.metric(Kind::Gauge, "stage", "What the agent is about: 1 for one of the stages.", stages);
+            AgentStage::ALL.map(|stage| (vec![("stage", stage.to_string())], u64::from(stage == self.stage)));
+        text.metric(MetricType::Gauge, "stage", "Stage of the agent: 1 for the current one.", stages);
         let healthy = u64::from(self.health().is_ok());
-        text.metric(Kind::Gauge, "healthy", "Whether the node's routing works.", one(healthy));
-        text.metric(Kind::Gauge, "waiting", "Things that are missing.", one(self.waiting.len() as u64));
-        let open = self.anycast.iter().map(|anycast| (Vec::new(), u64::from(anycast.gate == Position::Open)));
-        text.metric(Kind::Gauge, "anycast_open", "Whether anycast addresses are announced.", open);
+        text.metric(MetricType::Gauge, "healthy", "Whether the node's routing is healthy.", one(healthy));
+        text.metric(
+            MetricType::Gauge,
+            "waiting_for",
+            "Number of missing or failing prerequisites.",
+            one(self.waiting.len() as u64),
+        );
+        let open =
+            self.anycast.iter().map(|anycast| (Vec::new(), u64::from(anycast.gate == GateState::Open)));
+        text.metric(MetricType::Gauge, "anycast_announced", "Whether anycast addresses are announced.", open);
         let reloads = || self.reload.iter();
         let taken = reloads().map(|reload| (Vec::new(), u64::from(reload.refused.is_none())));
         text.metric(
-            Kind::Gauge,
-            "reload_taken",
-            "Whether the daemon took its last new configuration.",
+            MetricType::Gauge,
+            "last_reload_successful",
+            "Whether the daemon accepted its last configuration.",
             taken,
         );
         let at = reloads().map(|reload| (Vec::new(), reload.time.unix()));
-        text.metric(Kind::Gauge, "reload_time_seconds", "When it was given that.", at);
-        let help = "Routes put back that another program took out of the kernel.";
-        text.metric(Kind::Counter, "routes_restored_total", help, one(self.restored));
+        text.metric(MetricType::Gauge, "last_reload_time_seconds", "Unix time of the last reload.", at);
+        let help = "Routes restored after another program removed them from the kernel.";
+        text.metric(MetricType::Counter, "routes_restored_total", help, one(self.restored));
         text.metric(
-            Kind::Gauge,
+            MetricType::Gauge,
             "status_time_seconds",
-            "When the state was looked at.",
+            "Unix time of this status.",
             one(self.time.unix()),
         );
     }
 
     fn session_metrics(&self, text: &mut Exposition) {
         let sessions = self.each_once();
-        let labels = |told: &super::Told| {
+        let labels = |told: &super::SessionStatus| {
             let domain = told.session.domain.clone().unwrap_or_default();
-            vec![("peer", told.session.peer.clone()), ("domain", domain), ("with", told.with.to_string())]
+            let role = match told.with {
+                PeerRole::Fabric => "fabric",
+                PeerRole::Speaker => "load_balancer",
+            };
+            vec![
+                ("peer", told.session.peer.clone()),
+                ("vrf_or_namespace", domain),
+                ("peer_role", role.to_owned()),
+            ]
         };
-        let mut each = |kind, name: &str, help: &str, value: &dyn Fn(&super::Told) -> Option<u64>| {
-            let samples = sessions.iter().filter_map(|told| Some((labels(told), value(told)?)));
-            text.metric(kind, name, help, samples);
-        };
-        each(Kind::Gauge, "session_established", "Whether the session stands.", &|told| {
+        let mut each =
+            |kind, name: &str, help: &str, value: &dyn Fn(&super::SessionStatus) -> Option<u64>| {
+                let samples = sessions.iter().filter_map(|told| Some((labels(told), value(told)?)));
+                text.metric(kind, name, help, samples);
+            };
+        each(MetricType::Gauge, "session_established", "Whether the session is established.", &|told| {
             Some(u64::from(told.session.is_established()))
         });
-        each(Kind::Gauge, "session_state", "How far it is: 0 is Idle, 5 is Established.", &|told| {
-            State::ALL.iter().position(|state| *state == told.session.state).map(|nth| nth as u64)
-        });
-        each(Kind::Gauge, "session_uptime_seconds", "Seconds since it was established.", &|told| {
-            told.session.uptime
-        });
-        each(Kind::Counter, "session_established_total", "How often it was established.", &|told| {
-            Some(u64::from(told.session.established))
-        });
-        each(Kind::Gauge, "session_prefixes_received", "Prefixes that came in.", &|told| {
+        each(
+            MetricType::Gauge,
+            "session_state",
+            "State of the session, from 0 (Idle) to 5 (Established).",
+            &|told| {
+                SessionState::ALL.iter().position(|state| *state == told.session.state).map(|nth| nth as u64)
+            },
+        );
+        each(
+            MetricType::Gauge,
+            "session_uptime_seconds",
+            "Seconds since the session was established.",
+            &|told| told.session.uptime,
+        );
+        each(
+            MetricType::Counter,
+            "session_established_total",
+            "Number of times the session was established.",
+            &|told| Some(u64::from(told.session.established)),
+        );
+        each(MetricType::Gauge, "session_prefixes_received", "Prefixes received from the peer.", &|told| {
             Some(u64::from(told.session.received))
         });
-        each(Kind::Gauge, "session_prefixes_sent", "Prefixes that went out.", &|told| {
+        each(MetricType::Gauge, "session_prefixes_sent", "Prefixes sent to the peer.", &|told| {
             Some(u64::from(told.session.sent))
         });
-        each(Kind::Gauge, "session_bfd_up", "Whether BFD says the path works.", &|told| {
+        each(MetricType::Gauge, "session_bfd_up", "Whether BFD reports the path as up.", &|told| {
             told.session.bfd.map(u64::from)
         });
-        each(Kind::Gauge, "session_trouble", "Whether something is wrong with it.", &|told| {
+        each(MetricType::Gauge, "session_problem", "Whether the session has a problem.", &|told| {
             Some(u64::from(told.trouble.is_some()))
         });
     }
 
     fn daemon_metrics(&self, text: &mut Exposition) {
-        let mut each = |kind, name: &str, help: &str, value: &dyn Fn(&super::Daemon) -> u64| {
+        let mut each = |kind, name: &str, help: &str, value: &dyn Fn(&super::DaemonStatus) -> u64| {
             let samples =
                 self.daemons.iter().map(|daemon| (vec![("daemon", daemon.name.clone())], value(daemon)));
             text.metric(kind, name, help, samples);
         };
-        each(Kind::Gauge, "daemon_up", "Whether the daemon runs and answers.", &|daemon| {
+        each(MetricType::Gauge, "daemon_up", "Whether the daemon runs and responds.", &|daemon| {
             u64::from(daemon.answers)
         });
-        each(Kind::Counter, "daemon_restarts_total", "How often it was started again.", &|daemon| {
+        each(MetricType::Counter, "daemon_restarts_total", "Number of restarts of the daemon.", &|daemon| {
             u64::from(daemon.restarts)
         });
-        each(Kind::Gauge, "daemon_since_seconds", "Since when it runs, or does not.", &|daemon| {
-            daemon.since.unix()
-        });
+        each(
+            MetricType::Gauge,
+            "daemon_state_change_time_seconds",
+            "Unix time at which the daemon started or ended.",
+            &|daemon| daemon.since.unix(),
+        );
     }
 }

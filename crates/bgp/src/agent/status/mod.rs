@@ -1,9 +1,9 @@
-//! The state of a node's routing, as the agent tells it.
+//! The status of a node's routing, as the agent reports it.
 //!
-//! A [`Status`] has three forms: one line of JSON in the log ([`Status::line`], found again by [`Status::find`]), a table for
-//! people ([`Status::table`]) and Prometheus' text ([`Status::metrics`]). [`changes`] are what happened between two of them.
+//! A [`AgentStatus`] has three forms: a line of JSON in the log ([`AgentStatus::line`], read back by [`AgentStatus::find`]), a table for
+//! operators ([`AgentStatus::table`]) and Prometheus metrics ([`AgentStatus::metrics`]). [`changes`] lists the events between two statuses.
 //!
-//! Not here: where the values come from, and who is told: `crates/agent`.
+//! Not here: collecting and publishing the status, which `crates/agent` does.
 
 mod change;
 mod format;
@@ -15,61 +15,61 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::Session;
-use super::gate::Position;
-pub use change::{Change, changes};
+use super::gate::GateState;
+pub use change::{StatusChange, changes};
 pub use format::{StatusError, VERSION};
 use ichor_values::{Backend, Issue, Moment};
 
-/// The state of a node's routing at one moment.
+/// The status of a node's routing at one time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
-    /// When it was so.
+pub struct AgentStatus {
+    /// The time of the status.
     pub time: Moment,
-    /// The node.
+    /// The node's name.
     pub node: String,
     /// The agent's release.
     pub agent: String,
-    /// Who speaks BGP.
+    /// The routing daemon.
     pub backend: Backend,
-    /// The daemon's release, once it said so.
+    /// The daemon's release, once it is known.
     pub version: Option<String>,
-    /// What the agent is about.
-    pub stage: Stage,
-    /// Why it drains or leaves.
+    /// The stage of the agent.
+    pub stage: AgentStage,
+    /// Why the node drains or leaves.
     pub reason: Option<String>,
-    /// What is missing, in plain words.
+    /// What is missing or failing, one message each.
     pub waiting: Vec<String>,
-    /// Sessions with the fabric and with the speaker.
-    pub sessions: Vec<Told>,
+    /// Sessions with the fabric and with the load balancer.
+    pub sessions: Vec<SessionStatus>,
     /// Anycast addresses that depend on a health check; none without a check.
-    pub anycast: Option<Anycast>,
+    pub anycast: Option<AnycastStatus>,
     /// The daemon's processes.
-    pub daemons: Vec<Daemon>,
-    /// What came of the last change of the daemon's configuration while it ran.
-    pub reload: Option<Reload>,
-    /// Routes that another program took out of the kernel, and that were put back.
+    pub daemons: Vec<DaemonStatus>,
+    /// The result of the last reload of the daemon's configuration.
+    pub reload: Option<ReloadStatus>,
+    /// Routes that another program removed from the kernel, and that the agent restored.
     pub restored: u64,
 }
 
-/// What the agent is about.
+/// The stage of the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// Bringing links and daemons up.
+pub enum AgentStage {
+    /// Setting up links and starting daemons.
     Starting,
     /// Routing.
     Running,
-    /// Routing, and announcing nothing.
+    /// Routing without announcing anything.
     Draining,
     /// The node reboots, shuts down, is reset or upgraded: everything is withdrawn.
     Leaving,
 }
 
-impl Stage {
+impl AgentStage {
     /// Every stage.
     pub(crate) const ALL: [Self; 4] = [Self::Starting, Self::Running, Self::Draining, Self::Leaving];
 }
 
-impl fmt::Display for Stage {
+impl fmt::Display for AgentStage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Starting => "starting",
@@ -80,27 +80,27 @@ impl fmt::Display for Stage {
     }
 }
 
-/// A session, and what is wrong with it.
+/// A session and its problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct SessionStatus {
     /// The session.
     pub session: Session,
-    /// Who is at the other end.
-    pub with: With,
-    /// What is wrong.
+    /// The role of the peer.
+    pub with: PeerRole,
+    /// The problem; none if the session works.
     pub trouble: Option<Issue>,
 }
 
-/// The other end of a session.
+/// The role of a session's peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum With {
+pub enum PeerRole {
     /// A router of the fabric.
     Fabric,
-    /// The speaker on the node.
+    /// The load balancer on the node.
     Speaker,
 }
 
-impl fmt::Display for With {
+impl fmt::Display for PeerRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Fabric => "fabric",
@@ -111,42 +111,42 @@ impl fmt::Display for With {
 
 /// Whether anycast addresses are announced.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Anycast {
-    /// Where the gate is.
-    pub gate: Position,
-    /// What the last bad answer was, unless a good one came after it.
+pub struct AnycastStatus {
+    /// Whether they are announced.
+    pub gate: GateState,
+    /// The last failure of the health check, unless a success followed.
     pub reason: Option<String>,
 }
 
 /// A process of the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Daemon {
+pub struct DaemonStatus {
     /// Its name.
     pub name: String,
-    /// Its number; none while it does not run.
+    /// Its process id; none while it does not run.
     pub pid: Option<u32>,
-    /// Whether it answers.
+    /// Whether it responds.
     pub answers: bool,
-    /// How often it was started again.
+    /// The number of restarts.
     pub restarts: u32,
-    /// Since when it runs, or does not.
+    /// When it started or ended.
     pub since: Moment,
 }
 
-/// What came of a change of the daemon's configuration.
+/// The result of a reload of the daemon's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reload {
-    /// When it was tried.
+pub struct ReloadStatus {
+    /// The time of the reload.
     pub time: Moment,
-    /// Why it was refused; none when it was taken.
+    /// Why the daemon rejected it; none if it was accepted.
     pub refused: Option<String>,
-    /// When it is tried again, where what is in its way passes; none when it is not.
+    /// The time of the next attempt after a transient failure; none if there is no other attempt.
     pub again: Option<Moment>,
 }
 
-impl Status {
-    /// The sessions, each once: what two of the same name and domain mean, nobody could tell.
-    fn each_once(&self) -> Vec<&Told> {
+impl AgentStatus {
+    /// The sessions without duplicates of the same peer and domain, which no reader could tell apart.
+    fn each_once(&self) -> Vec<&SessionStatus> {
         let mut seen = BTreeSet::new();
         self.sessions.iter().filter(|told| seen.insert((&told.session.peer, &told.session.domain))).collect()
     }

@@ -1,13 +1,14 @@
-//! The state for people.
+//! The status as tables.
 
-use super::{Status, Told};
+use super::{AgentStatus, PeerRole, SessionStatus};
+use crate::agent::gate::GateState;
 use ichor_values::duration;
 
-const SESSIONS: &[&str] = &["session", "domain", "with", "AS", "state", "for", "in", "out", "BFD"];
-const DAEMONS: &[&str] = &["daemon", "process", "answers", "restarts", "since"];
+const SESSIONS: &[&str] = &["PEER", "VRF/NETNS", "ROLE", "ASN", "STATE", "UPTIME", "RECEIVED", "SENT", "BFD"];
+const DAEMONS: &[&str] = &["DAEMON", "PID", "RESPONDS", "RESTARTS", "SINCE"];
 
-impl Status {
-    /// The state as tables, with what is wrong below them; ends with a line end.
+impl AgentStatus {
+    /// The status as tables, with the problems below them; ends with a line end.
     pub fn table(&self) -> String {
         let version = self.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
         let reason = self.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
@@ -18,16 +19,18 @@ impl Status {
         self.waiting.iter().for_each(|what| text.push_str(&format!("waiting: {what}\n")));
         if let Some(anycast) = &self.anycast {
             let reason = anycast.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-            text.push_str(&format!("anycast: {}{reason}\n", anycast.gate));
+            let state = if anycast.gate == GateState::Open { "announced" } else { "withdrawn" };
+            text.push_str(&format!("anycast: {state}{reason}\n"));
         }
         if let Some(reload) = &self.reload {
-            let again = reload.again.map(|again| format!(", tried again at {again}")).unwrap_or_default();
+            let again = reload.again.map(|again| format!(", next attempt at {again}")).unwrap_or_default();
             let refused = reload.refused.as_ref();
-            let refused = refused.map_or_else(|| "taken".to_owned(), |why| format!("refused{again}: {why}"));
+            let refused =
+                refused.map_or_else(|| "accepted".to_owned(), |why| format!("rejected{again}: {why}"));
             text.push_str(&format!("last reload: {}, {refused}\n", reload.time));
         }
         if self.restored > 0 {
-            text.push_str(&format!("routes put back: {}\n", self.restored));
+            text.push_str(&format!("routes restored: {}\n", self.restored));
         }
         if !self.sessions.is_empty() {
             let rows: Vec<_> = self.sessions.iter().map(session).collect();
@@ -44,7 +47,7 @@ impl Status {
     }
 
     fn daemons(&self) -> Vec<Vec<String>> {
-        let row = |daemon: &super::Daemon| {
+        let row = |daemon: &super::DaemonStatus| {
             vec![
                 daemon.name.clone(),
                 daemon.pid.map(|pid| pid.to_string()).unwrap_or_default(),
@@ -57,7 +60,7 @@ impl Status {
     }
 }
 
-fn session(told: &Told) -> Vec<String> {
+fn session(told: &SessionStatus) -> Vec<String> {
     let session = &told.session;
     let peer = match &session.address {
         Some(address) => format!("{}\n{address}", session.peer),
@@ -66,7 +69,7 @@ fn session(told: &Told) -> Vec<String> {
     vec![
         peer,
         session.domain.clone().unwrap_or_default(),
-        told.with.to_string(),
+        role(told.with),
         session.asn.map(|asn| asn.to_string()).unwrap_or_default(),
         session.state.to_string(),
         session.uptime.map(duration).unwrap_or_default(),
@@ -76,7 +79,7 @@ fn session(told: &Told) -> Vec<String> {
     ]
 }
 
-/// Rows under a heading and a line. A cell may have several lines; columns that no row fills are left out.
+/// Rows below a heading and a rule. A cell may have several lines; empty columns are left out.
 fn columns(heading: &[&str], rows: &[Vec<String>]) -> String {
     let filled = |column: &usize| rows.iter().any(|row| !row[*column].is_empty());
     let filled: Vec<usize> = (0..heading.len()).filter(filled).collect();
@@ -101,6 +104,14 @@ fn columns(heading: &[&str], rows: &[Vec<String>]) -> String {
         }
     }
     lines.join("\n")
+}
+
+fn role(role: PeerRole) -> String {
+    match role {
+        PeerRole::Fabric => "fabric",
+        PeerRole::Speaker => "load balancer",
+    }
+    .to_owned()
 }
 
 fn yes(is: bool) -> String {

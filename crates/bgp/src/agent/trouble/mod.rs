@@ -1,9 +1,9 @@
-//! Why a session is not what it should be, in plain words, and what helps.
+//! Diagnosis of sessions: what is wrong, and how to fix it.
 //!
-//! [`judge`] looks at a [`Session`] and at what the node knows of its surroundings ([`Known`]). Causes are looked for from the cable
-//! upwards: a message that closed a session yesterday explains nothing while its port is gone.
+//! [`judge`] examines a [`Session`] and its context on the node ([`SessionContext`]), from the cable upwards: a notification that closed a
+//! session yesterday explains nothing while its port is missing.
 //!
-//! Not here: asking the daemon and the kernel, which is `crates/agent`.
+//! Not here: polling the daemon and the kernel, which `crates/agent` does.
 
 mod bfd;
 mod capability;
@@ -12,63 +12,63 @@ mod path;
 mod words;
 
 use super::{Link, Session};
-use crate::model::fabric::{Found, Inward, Neighbor};
-use crate::model::{Family, Model};
+use crate::model::fabric::{ImportPolicy, Neighbor, PeerAddress};
+use crate::model::{BgpModel, Family};
 use ichor_values::{Issue, Mac};
 
-/// What is wrong with the session at hand, and what helps. The session names itself: there is no subject.
+/// The problem of a session and its fix. The report names the session, so the issue has no subject.
 fn issue(message: impl Into<String>, help: impl Into<String>) -> Issue {
     Issue::error("", message).with_help(help)
 }
 
-/// What a node knows of a session beside what its daemon says.
+/// The context of a session on the node: its configuration, its port and its routes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself")]
-pub struct Known {
+pub struct SessionContext {
     /// The node's AS number on this session.
     pub own: u32,
     /// The neighbour's AS number; none when any external one will do.
     pub asn: Option<u32>,
-    /// The families that are meant.
+    /// The configured address families.
     pub families: Vec<Family>,
-    /// Whether IPv4 goes over IPv6.
+    /// Whether IPv4 routes need the extended next hop capability.
     pub extended: bool,
-    /// Whether BFD is meant.
+    /// Whether BFD is configured.
     pub bfd: bool,
-    /// Seconds of silence that end it.
+    /// Hold time in seconds.
     pub hold: u16,
     /// Whether it has a password.
     pub password: bool,
-    /// More routes of one family than this close it.
+    /// More prefixes of one family than this close the session.
     pub max_prefixes: Option<u32>,
     /// Whether the neighbour connects.
     pub passive: bool,
-    /// The port on which the neighbour is found; none for one that is found by its address.
-    pub port: Option<Port>,
-    /// Whether there is a route to the neighbour's address; none where nobody looked.
+    /// The port of the neighbour; none for one with a configured address.
+    pub port: Option<PortState>,
+    /// Whether the kernel has a route to the neighbour's address; none if unknown.
     pub route: Option<bool>,
     /// Another program that writes the same routes, as [`rival`](super::rival::rival) names it.
     pub rival: Option<String>,
 }
 
-/// A port toward the fabric.
+/// The state of a fabric port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Port {
+pub struct PortState {
     /// Its name.
     pub name: String,
-    /// What the kernel shows of it; none while it is missing.
+    /// The kernel's link; none while it is missing.
     pub link: Option<Link>,
-    /// Its address before it went and came back.
+    /// Its MAC address when the session was last established.
     pub was: Option<Mac>,
-    /// Seconds since a router advertised itself there; none when none ever did.
+    /// Seconds since the last router advertisement; none if there was none.
     pub heard: Option<u64>,
 }
 
-impl Known {
-    /// What the model says of a neighbour in the fabric. What only the node can know is still open, and so is whether there
-    /// is a password where the model came without them.
-    pub fn of(model: &Model, neighbor: &Neighbor) -> Self {
-        let Inward { max_prefixes, .. } = model.fabric.inward;
+impl SessionContext {
+    /// The context of a fabric neighbour according to the model. What only the node knows is unset, and so is the password of a
+    /// model without passwords.
+    pub fn of(model: &BgpModel, neighbor: &Neighbor) -> Self {
+        let ImportPolicy { max_prefixes, .. } = model.fabric.inward;
         Self {
             own: model.asn.0,
             asn: neighbor.asn.map(|asn| asn.0),
@@ -80,8 +80,10 @@ impl Known {
             max_prefixes,
             passive: neighbor.passive,
             port: match &neighbor.found {
-                Found::Port { name, .. } => Some(Port { name: name.to_string(), ..Port::default() }),
-                Found::Address { .. } => None,
+                PeerAddress::Port { name, .. } => {
+                    Some(PortState { name: name.to_string(), ..PortState::default() })
+                }
+                PeerAddress::Address { .. } => None,
             },
             route: None,
             rival: None,
@@ -89,13 +91,13 @@ impl Known {
     }
 }
 
-type Judge = fn(&Session, &Known) -> Option<Issue>;
+type DiagnosisCheck = fn(&Session, &SessionContext) -> Option<Issue>;
 
-/// Who is asked about a session that stands.
-const ESTABLISHED: &[Judge] = &[capability::judge, bfd::silent, rival];
+/// The checks of an established session, in order.
+const ESTABLISHED: &[DiagnosisCheck] = &[capability::judge, bfd::silent, rival];
 
-/// Who is asked about one that does not, in this order.
-const OTHERWISE: &[Judge] = &[
+/// The checks of any other session, in order.
+const OTHERWISE: &[DiagnosisCheck] = &[
     rival,
     path::port,
     bfd::moved,
@@ -106,20 +108,20 @@ const OTHERWISE: &[Judge] = &[
     bfd::silent,
 ];
 
-/// What is wrong with a session; none when it is as it should be.
-pub fn judge(session: &Session, known: &Known) -> Option<Issue> {
-    let ask = |judges: &[Judge]| judges.iter().find_map(|judge| judge(session, known));
+/// The problem of a session; none if it works.
+pub fn judge(session: &Session, known: &SessionContext) -> Option<Issue> {
+    let ask = |judges: &[DiagnosisCheck]| judges.iter().find_map(|judge| judge(session, known));
     if session.is_established() {
         return ask(ESTABLISHED);
     }
     Some(ask(OTHERWISE).unwrap_or_else(|| words::judge(session, known)))
 }
 
-fn rival(_: &Session, known: &Known) -> Option<Issue> {
+fn rival(_: &Session, known: &SessionContext) -> Option<Issue> {
     let rival = known.rival.as_ref()?;
     Some(issue(
-        format!("{rival} runs in the node's network too, and takes away routes that are not its own"),
-        "stop it, or keep it from that (zebra: start it with `-K 60`); until then the agent puts back what it takes",
+        format!("{rival} runs in the node's network and removes routes of other programs"),
+        "stop it, or keep it from removing routes (zebra: start it with `-K 60`); until then the agent restores them",
     ))
 }
 

@@ -1,56 +1,56 @@
-//! What is there and cannot be put right without hurting somebody.
+//! Existing state that the agent must not change, because it belongs to another program.
 
 use ipnet::IpNet;
 
-use super::{At, Observed, Pair, Wiring};
+use super::{KernelState, LinkRef, VethLink, Wiring};
 use crate::agent::Link;
-use crate::model::Domain;
+use crate::model::RoutingDomain;
 
-/// A link with an IPv6 address must let packets of this length through (RFC 8200, section 5).
+/// The smallest MTU of a link with an IPv6 address (RFC 8200, section 5).
 const SHORTEST: u32 = 1280;
 
-/// The longest name of a link.
+/// The longest interface name.
 const LONGEST: usize = 15;
 
-/// Why a wiring is refused. Nothing is touched then.
+/// Why the links cannot be set up. Nothing is changed then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
-    /// No name for a link or namespace.
-    #[error("`{name}` cannot be the name of a {what}; want 1 to 15 characters without `/`, `:` and spaces")]
+    /// An invalid name of a link or namespace.
+    #[error("`{name}` is not a valid {what} name; want 1 to 15 characters without `/`, `:` and spaces")]
     Name {
-        /// What was to be named so.
+        /// `link` or `namespace`.
         what: &'static str,
         /// The name.
         name: String,
     },
-    /// Two links are to have the same name.
-    #[error("two links are to be called {name}; give each a name of its own")]
+    /// Two links have the same name.
+    #[error("two links are named {name}; give each a different name")]
     Twice {
         /// The name.
         name: String,
     },
-    /// The link is too short for its address.
-    #[error("MTU {mtu} on {at} is too short for IPv6 address {net}; want 1280 or more")]
+    /// The MTU is too small for IPv6.
+    #[error("MTU {mtu} of {at} is too small for IPv6 address {net}; want 1280 or more")]
     Short {
         /// The link.
-        at: At,
-        /// Its length.
+        at: LinkRef,
+        /// Its MTU.
         mtu: u32,
         /// Its address.
         net: IpNet,
     },
-    /// A link of that name is something else.
-    #[error("{at} is there already and is a {found}, not a {wanted}; rename or remove it")]
+    /// A link of this name has another type.
+    #[error("{at} exists and is a {found}, not a {wanted}; rename or remove it")]
     Kind {
         /// The link.
-        at: At,
-        /// What it is.
+        at: LinkRef,
+        /// Its type.
         found: String,
-        /// What it should be.
+        /// The type it should have.
         wanted: &'static str,
     },
-    /// A VRF of that name has another table.
-    #[error("VRF {name} has table {found}, not {wanted}; give it that table, or write the one it has")]
+    /// A VRF of this name has another table.
+    #[error("VRF {name} uses table {found}, not {wanted}; change its table, or configure table {found}")]
     Table {
         /// The VRF.
         name: String,
@@ -60,30 +60,30 @@ pub enum Conflict {
         wanted: u32,
     },
     /// Another VRF has the table: zebra exits when it sees two.
-    #[error("VRF {other} has table {table}, which is for VRF {name}; give one of them another table")]
+    #[error("VRF {other} uses table {table} of VRF {name}; give one of them another table")]
     Taken {
-        /// The VRF that is wanted.
+        /// The configured VRF.
         name: String,
-        /// The one that is there.
+        /// The existing VRF.
         other: String,
         /// The table.
         table: u32,
     },
-    /// The other end of our link is somebody else's.
-    #[error("the other end of {at} is {found}, not {wanted}; remove {at}")]
+    /// The peer of the veth link is an unrelated link.
+    #[error("the veth peer of {at} is {found}, not {wanted}; remove {at}")]
     Peer {
         /// The link.
-        at: At,
-        /// Its other end.
+        at: LinkRef,
+        /// Its peer.
         found: String,
-        /// What that should be.
-        wanted: At,
+        /// The peer it should have.
+        wanted: LinkRef,
     },
-    /// Somebody else gave the address to another link, or with another length.
-    #[error("{net} is for {at}, and {other} has {found}; remove it there")]
+    /// Another program configured the address on another link, or with another prefix length.
+    #[error("{net} belongs on {at}, but {other} has {found}; remove it from {other}")]
     Address {
         /// The link that should have it.
-        at: At,
+        at: LinkRef,
         /// The address.
         net: IpNet,
         /// The link that has it.
@@ -93,11 +93,11 @@ pub enum Conflict {
     },
 }
 
-/// Everything that stands in the way of a wiring.
-pub(super) fn all(wiring: &Wiring, observed: &Observed) -> Vec<Conflict> {
+/// Every conflict between a wiring and the existing state.
+pub(super) fn all(wiring: &Wiring, observed: &KernelState) -> Vec<Conflict> {
     let mut conflicts = names(wiring);
     for carried in wiring.carried.iter().filter(|carried| carried.link != "lo") {
-        conflicts.extend(kind(observed, &At::here(&carried.link), "dummy"));
+        conflicts.extend(kind(observed, &LinkRef::here(&carried.link), "dummy"));
     }
     if let Some(pair) = &wiring.pair {
         conflicts.extend(of_domain(pair, observed));
@@ -115,9 +115,9 @@ fn names(wiring: &Wiring) -> Vec<Conflict> {
     if let Some(pair) = &wiring.pair {
         named.extend([("link", pair.ours.0.as_str()), ("link", pair.theirs.0.as_str())]);
         match &pair.domain {
-            Domain::Vrf { name, .. } => named.push(("link", name)),
-            Domain::Namespace { name } => named.push(("namespace", name)),
-            Domain::Shared => {}
+            RoutingDomain::Vrf { name, .. } => named.push(("link", name)),
+            RoutingDomain::Namespace { name } => named.push(("namespace", name)),
+            RoutingDomain::Shared => {}
         }
     }
     let bad = named.iter().filter(|(_, name)| !is_name(name));
@@ -127,13 +127,13 @@ fn names(wiring: &Wiring) -> Vec<Conflict> {
     bad.chain(twice).collect()
 }
 
-/// As the kernel sees it; a namespace is a file, and a file may not be called otherwise either.
+/// Whether the kernel accepts the name. A namespace is a file, so the same rules apply to it.
 fn is_name(name: &str) -> bool {
     let fits = (1..=LONGEST).contains(&name.len()) && name != "." && name != "..";
     fits && !name.contains(|c: char| c == '/' || c == ':' || c == '\0' || c.is_whitespace())
 }
 
-fn kind(observed: &Observed, at: &At, wanted: &'static str) -> Option<Conflict> {
+fn kind(observed: &KernelState, at: &LinkRef, wanted: &'static str) -> Option<Conflict> {
     let link = observed.at(at)?;
     if link.kind.as_deref() == Some(wanted) {
         return None;
@@ -143,9 +143,9 @@ fn kind(observed: &Observed, at: &At, wanted: &'static str) -> Option<Conflict> 
     Some(Conflict::Kind { at: at.clone(), found, wanted })
 }
 
-fn of_domain(pair: &Pair, observed: &Observed) -> Vec<Conflict> {
-    let Domain::Vrf { name, table } = &pair.domain else { return Vec::new() };
-    let mut conflicts: Vec<_> = kind(observed, &At::here(name), "vrf").into_iter().collect();
+fn of_domain(pair: &VethLink, observed: &KernelState) -> Vec<Conflict> {
+    let RoutingDomain::Vrf { name, table } = &pair.domain else { return Vec::new() };
+    let mut conflicts: Vec<_> = kind(observed, &LinkRef::here(name), "vrf").into_iter().collect();
     for vrf in observed.links.iter().filter(|link| link.kind.as_deref() == Some("vrf")) {
         let found = vrf.table.unwrap_or_default();
         if vrf.name == *name && found != *table {
@@ -157,7 +157,7 @@ fn of_domain(pair: &Pair, observed: &Observed) -> Vec<Conflict> {
     conflicts
 }
 
-fn of_pair(pair: &Pair, observed: &Observed) -> Vec<Conflict> {
+fn of_pair(pair: &VethLink, observed: &KernelState) -> Vec<Conflict> {
     let (ours, theirs) = (pair.our_end(), pair.their_end());
     let mut conflicts = Vec::new();
     for (at, net) in [(&ours, pair.ours.1), (&theirs, pair.theirs.1)] {
@@ -172,10 +172,10 @@ fn of_pair(pair: &Pair, observed: &Observed) -> Vec<Conflict> {
     conflicts
 }
 
-/// Both ends must be each other's, wherever ours is so far.
-fn of_peers(pair: &Pair, observed: &Observed) -> Option<Conflict> {
+/// Both ends must be peers of each other, also before ours is moved into its namespace.
+fn of_peers(pair: &VethLink, observed: &KernelState) -> Option<Conflict> {
     let (ours, theirs) = (pair.our_end(), pair.their_end());
-    let waiting = At::here(&pair.ours.0);
+    let waiting = LinkRef::here(&pair.ours.0);
     let (place, found) = match observed.at(&ours) {
         Some(link) => (&ours, Some(link)),
         None => (&waiting, observed.at(&waiting)),
@@ -193,7 +193,7 @@ fn are_peers(a: &Link, b: &Link, far: bool) -> bool {
     a.peer == Some(b.index) && b.peer == Some(a.index) && a.far == far && b.far == far
 }
 
-fn wrong_peer(at: &At, link: &Link, wanted: &At, observed: &Observed) -> Conflict {
+fn wrong_peer(at: &LinkRef, link: &Link, wanted: &LinkRef, observed: &KernelState) -> Conflict {
     let beside =
         observed.links_in(at.namespace.as_deref()).iter().find(|other| Some(other.index) == link.peer);
     let found = match beside {
@@ -203,11 +203,11 @@ fn wrong_peer(at: &At, link: &Link, wanted: &At, observed: &Observed) -> Conflic
     Conflict::Peer { at: at.clone(), found, wanted: wanted.clone() }
 }
 
-/// What the agent gave before, or what is on a link it made, is simply taken back.
-fn addresses(observed: &Observed, at: &At, net: &IpNet) -> Vec<Conflict> {
+/// Addresses that the agent configured, or that are on its links, are removed instead.
+fn addresses(observed: &KernelState, at: &LinkRef, net: &IpNet) -> Vec<Conflict> {
     let foreign = observed.rivals(at, net).filter(|(link, found)| !link.made && !link.given.contains(found));
     let conflict = |(link, found): (&Link, IpNet)| {
-        let other = At { link: link.name.clone(), namespace: at.namespace.clone() }.to_string();
+        let other = LinkRef { link: link.name.clone(), namespace: at.namespace.clone() }.to_string();
         Conflict::Address { at: at.clone(), net: *net, other, found }
     };
     foreign.map(conflict).collect()

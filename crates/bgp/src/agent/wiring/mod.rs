@@ -1,6 +1,6 @@
 //! The links that a node's BGP needs, and how they come about.
 //!
-//! A [`Wiring`] is what must be there, [`Observed`] is what is. [`steps`] completes the one to the other: nothing to do is an
+//! A [`Wiring`] is what must be there, [`KernelState`] is what is. [`steps`] completes the one to the other: nothing to do is an
 //! empty list, and an earlier run that was killed anywhere is no special case. What cannot be put right without hurting
 //! somebody is a [`Conflict`]. [`removals`] is the way back.
 //!
@@ -18,13 +18,13 @@ mod switch;
 
 use ipnet::IpNet;
 
-use crate::model::Domain;
+use crate::model::RoutingDomain;
 pub use conflict::Conflict;
-pub use observed::{Fence, Inside, Observed};
+pub use observed::{KernelState, NamespaceState, UnreachableDefault};
 pub use removal::{Removal, removals};
-pub use step::{At, Step};
+pub use step::{LinkRef, Step};
 pub use steps::steps;
-pub use switch::{Switch, Switches, note};
+pub use switch::{Sysctl, Sysctls, note};
 
 /// The group of links that the agent made: `ichr`. The kernel takes it together with the link.
 pub const GROUP: u32 = 0x6963_6872;
@@ -39,9 +39,9 @@ pub const FENCE_METRIC: u32 = 4_278_198_272;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wiring {
     /// The link to the speaker.
-    pub pair: Option<Pair>,
+    pub pair: Option<VethLink>,
     /// Addresses that nobody else gives the node.
-    pub carried: Vec<Carried>,
+    pub carried: Vec<ExtraAddresses>,
     /// The kernel's names of the fabric ports.
     pub ports: Vec<String>,
     /// Whether a fabric port still needs a default route from router advertisements.
@@ -50,9 +50,9 @@ pub struct Wiring {
 
 /// Both ends of the link to the speaker.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pair {
+pub struct VethLink {
     /// Where our end is.
-    pub domain: Domain,
+    pub domain: RoutingDomain,
     /// Our end: its name and address.
     pub ours: (String, IpNet),
     /// The speaker's end, in the node's own network namespace and table.
@@ -63,7 +63,7 @@ pub struct Pair {
 
 /// Addresses on the loopback or a dummy link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Carried {
+pub struct ExtraAddresses {
     /// The link: `lo`, or a dummy that is made when it is missing.
     pub link: String,
     /// Its addresses.
@@ -74,25 +74,25 @@ impl Wiring {
     /// The namespace of our end, where it has one.
     pub fn namespace(&self) -> Option<&str> {
         match &self.pair.as_ref()?.domain {
-            Domain::Namespace { name } => Some(name),
-            Domain::Vrf { .. } | Domain::Shared => None,
+            RoutingDomain::Namespace { name } => Some(name),
+            RoutingDomain::Vrf { .. } | RoutingDomain::Shared => None,
         }
     }
 
     /// The table of the VRF that our end is in, where it is in one.
     pub fn table(&self) -> Option<u32> {
         match self.pair.as_ref()?.domain {
-            Domain::Vrf { table, .. } => Some(table),
-            Domain::Namespace { .. } | Domain::Shared => None,
+            RoutingDomain::Vrf { table, .. } => Some(table),
+            RoutingDomain::Namespace { .. } | RoutingDomain::Shared => None,
         }
     }
 
     /// Every address, with the link it is on.
-    fn addresses(&self) -> impl Iterator<Item = (At, IpNet)> {
+    fn addresses(&self) -> impl Iterator<Item = (LinkRef, IpNet)> {
         let carried = self
             .carried
             .iter()
-            .flat_map(|carried| carried.addresses.iter().map(|net| (At::here(&carried.link), *net)));
+            .flat_map(|carried| carried.addresses.iter().map(|net| (LinkRef::here(&carried.link), *net)));
         let pair = self
             .pair
             .iter()
@@ -101,27 +101,27 @@ impl Wiring {
     }
 }
 
-impl Pair {
+impl VethLink {
     /// Where our end is.
-    pub(crate) fn our_end(&self) -> At {
+    pub(crate) fn our_end(&self) -> LinkRef {
         let namespace = match &self.domain {
-            Domain::Namespace { name } => Some(name.clone()),
-            Domain::Vrf { .. } | Domain::Shared => None,
+            RoutingDomain::Namespace { name } => Some(name.clone()),
+            RoutingDomain::Vrf { .. } | RoutingDomain::Shared => None,
         };
-        At { link: self.ours.0.clone(), namespace }
+        LinkRef { link: self.ours.0.clone(), namespace }
     }
 
     /// The VRF of our end, where it has one.
     fn vrf(&self) -> Option<&str> {
         match &self.domain {
-            Domain::Vrf { name, .. } => Some(name),
-            Domain::Namespace { .. } | Domain::Shared => None,
+            RoutingDomain::Vrf { name, .. } => Some(name),
+            RoutingDomain::Namespace { .. } | RoutingDomain::Shared => None,
         }
     }
 
     /// Where the speaker's is.
-    pub(crate) fn their_end(&self) -> At {
-        At::here(&self.theirs.0)
+    pub(crate) fn their_end(&self) -> LinkRef {
+        LinkRef::here(&self.theirs.0)
     }
 }
 

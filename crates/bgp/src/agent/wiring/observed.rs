@@ -2,26 +2,26 @@
 
 use ipnet::IpNet;
 
-use super::{At, Switches};
+use super::{LinkRef, Sysctls};
 use crate::agent::Link;
 use crate::model::Family;
 
 /// The kernel's side of a wiring.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Observed {
+pub struct KernelState {
     /// Links of the node's own network namespace.
     pub links: Vec<Link>,
     /// The namespace of our end.
-    pub inside: Inside,
+    pub inside: NamespaceState,
     /// Routes that end the table of a VRF.
-    pub fences: Vec<Fence>,
+    pub fences: Vec<UnreachableDefault>,
     /// Switches by their path, as far as the kernel has them.
-    pub switches: Switches,
+    pub switches: Sysctls,
 }
 
 /// What is there of the namespace of our end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Inside {
+pub enum NamespaceState {
     /// Nothing.
     #[default]
     Missing,
@@ -38,7 +38,7 @@ pub enum Inside {
 
 /// The last route of a VRF's table: without it, lookups go on in the node's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Fence {
+pub struct UnreachableDefault {
     /// The table.
     pub table: u32,
     /// The family.
@@ -47,7 +47,7 @@ pub struct Fence {
     pub made: bool,
 }
 
-impl Observed {
+impl KernelState {
     /// A link of the node's own namespace.
     pub fn link(&self, name: &str) -> Option<&Link> {
         self.links.iter().find(|link| link.name == name)
@@ -57,20 +57,20 @@ impl Observed {
     pub(crate) fn links_in(&self, namespace: Option<&str>) -> &[Link] {
         match (namespace, &self.inside) {
             (None, _) => &self.links,
-            (Some(_), Inside::There { links, .. }) => links,
-            (Some(_), Inside::Missing | Inside::Half) => &[],
+            (Some(_), NamespaceState::There { links, .. }) => links,
+            (Some(_), NamespaceState::Missing | NamespaceState::Half) => &[],
         }
     }
 
     /// The link in its place.
-    pub fn at(&self, at: &At) -> Option<&Link> {
+    pub fn at(&self, at: &LinkRef) -> Option<&Link> {
         self.links_in(at.namespace.as_deref()).iter().find(|link| link.name == at.link)
     }
 
     /// Links beside the one in its place that have its address, and that link itself when it has it with another length.
     pub(super) fn rivals<'o>(
         &'o self,
-        at: &'o At,
+        at: &'o LinkRef,
         net: &'o IpNet,
     ) -> impl Iterator<Item = (&'o Link, IpNet)> {
         self.links_in(at.namespace.as_deref()).iter().flat_map(move |link| {

@@ -1,46 +1,46 @@
-//! The way back: what the agent made, and nothing else.
+//! Removal of everything that the agent created.
 
 use std::fmt;
 
 use ipnet::IpNet;
 
-use super::{Fence, Inside, Observed, Switches, Wiring};
+use super::{KernelState, NamespaceState, Sysctls, UnreachableDefault, Wiring};
 use crate::agent::Link;
 
-/// One thing that is taken away. What is gone already is no error.
+/// One removal. A missing object is not an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removal {
-    /// An address of the node's own namespace.
+    /// An address in the node's own namespace.
     Address {
         /// The link.
         link: String,
         /// The address.
         net: IpNet,
     },
-    /// A link; with one end of a pair goes the other.
+    /// A link; the peer of a veth link goes with it.
     Link {
         /// Its name.
         name: String,
     },
-    /// The last route of a VRF's table.
-    Fence(Fence),
-    /// A namespace, or what is there of one.
+    /// The unreachable default route of a VRF.
+    Fence(UnreachableDefault),
+    /// A namespace, also one that was not completed.
     Namespace {
         /// Its name.
         name: String,
     },
-    /// A switch that goes back to what it said before the agent turned it.
+    /// A sysctl that returns to its value from before the agent.
     Switch {
         /// Its path below `/proc/sys`.
         path: String,
-        /// What it said.
+        /// The value.
         value: String,
     },
 }
 
-/// What is to be taken away: all that is marked, also from an earlier wiring; a VRF after the links in it. `before` is what is
-/// remembered of switches. One that says something else than the agent told it is somebody else's by now.
-pub fn removals(wiring: &Wiring, observed: &Observed, before: &Switches) -> Vec<Removal> {
+/// Everything to remove: all that is marked, also from an earlier wiring; a VRF after its links. `before` has the recorded
+/// values of sysctls. A sysctl that another program has changed since is left alone.
+pub fn removals(wiring: &Wiring, observed: &KernelState, before: &Sysctls) -> Vec<Removal> {
     let (made, kept): (Vec<&Link>, Vec<&Link>) = observed.links.iter().partition(|link| link.made);
     let given = kept.iter().flat_map(|link| {
         link.given.iter().map(|net| Removal::Address { link: link.name.clone(), net: *net })
@@ -57,9 +57,9 @@ pub fn removals(wiring: &Wiring, observed: &Observed, before: &Switches) -> Vec<
     let links = links.map(|link| Removal::Link { name: link.name.clone() });
     let fences = observed.fences.iter().filter(|fence| fence.made).map(|fence| Removal::Fence(*fence));
     let namespace = wiring.namespace().filter(|_| match observed.inside {
-        Inside::Missing => false,
-        Inside::Half => true,
-        Inside::There { made, .. } => made,
+        NamespaceState::Missing => false,
+        NamespaceState::Half => true,
+        NamespaceState::There { made, .. } => made,
     });
     let namespace = namespace.map(|name| Removal::Namespace { name: name.to_owned() });
     let switches = wiring.turned().into_iter().filter_map(|switch| {
@@ -70,14 +70,14 @@ pub fn removals(wiring: &Wiring, observed: &Observed, before: &Switches) -> Vec<
     given.chain(links).chain(fences).chain(namespace).chain(switches).collect()
 }
 
-/// What is done, to be read after "cannot".
+/// The action, worded to follow "cannot".
 impl fmt::Display for Removal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Address { link, net } => write!(f, "take {net} from {link}"),
+            Self::Address { link, net } => write!(f, "remove address {net} from {link}"),
             Self::Link { name } => write!(f, "remove link {name}"),
             Self::Fence(fence) => {
-                write!(f, "remove unreachable {} from table {}", fence.family.everything(), fence.table)
+                write!(f, "remove unreachable route {} from table {}", fence.family.everything(), fence.table)
             }
             Self::Namespace { name } => write!(f, "remove namespace {name}"),
             Self::Switch { path, value } => write!(f, "set {path} to {value}"),

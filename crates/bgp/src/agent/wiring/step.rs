@@ -1,115 +1,115 @@
-//! One thing that is done to the kernel.
+//! One change of kernel state.
 
 use std::fmt;
 
 use ipnet::IpNet;
 
-use super::Switch;
+use super::Sysctl;
 use crate::model::Family;
 
-/// A link, and where it is.
+/// A link and its network namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct At {
+pub struct LinkRef {
     /// Its name.
     pub link: String,
     /// Its namespace; the node's own when there is none.
     pub namespace: Option<String>,
 }
 
-impl At {
+impl LinkRef {
     /// A link of the node's own namespace.
     pub fn here(link: &str) -> Self {
         Self { link: link.to_owned(), namespace: None }
     }
 }
 
-/// One step of the way to a wiring. Each can be done again without harm.
+/// One step toward a wiring. Every step is idempotent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Turns a switch.
-    Switch(Switch),
-    /// Takes back an address that is not meant any more, or in the way.
+    /// Sets a sysctl.
+    Switch(Sysctl),
+    /// Removes an address that is no longer configured or that conflicts.
     Withdraw {
-        /// From where.
-        at: At,
+        /// The link.
+        at: LinkRef,
         /// The address.
         net: IpNet,
     },
-    /// Makes a dummy link.
+    /// Creates a dummy link.
     Dummy {
         /// Its name.
         name: String,
     },
-    /// Makes a VRF. The kernel may have none.
+    /// Creates a VRF. The kernel may not support them.
     Vrf {
         /// Its name.
         name: String,
         /// Its table.
         table: u32,
     },
-    /// Ends the table of a VRF.
+    /// Adds the unreachable default route of a VRF.
     Fence {
         /// The table.
         table: u32,
         /// The family.
         family: Family,
     },
-    /// Makes a network namespace.
+    /// Creates a network namespace.
     Namespace {
         /// Its name.
         name: String,
     },
-    /// Makes both ends of the link to the speaker, each in its namespace.
+    /// Creates both ends of the veth pair to the load balancer, each in its namespace.
     Pair {
         /// Our end.
-        ours: At,
-        /// The speaker's, in the node's own namespace.
+        ours: LinkRef,
+        /// The load balancer's end, in the node's own namespace.
         theirs: String,
-        /// The largest packet of both.
+        /// The MTU of both.
         mtu: u32,
     },
-    /// Moves a link from the node's own namespace to another: somebody made it there.
+    /// Moves a link from the node's own namespace to another.
     Move {
         /// The link.
         link: String,
         /// The namespace.
         namespace: String,
     },
-    /// Puts a link of the node's own namespace into a VRF.
+    /// Adds a link of the node's own namespace to a VRF.
     Join {
         /// The link.
         link: String,
         /// The VRF.
         vrf: String,
     },
-    /// Takes a link out of the VRF, bridge or bond it is in.
+    /// Removes a link from its VRF, bridge or bond.
     Leave {
         /// The link.
         link: String,
     },
-    /// Sets the longest packet.
+    /// Sets the MTU.
     Mtu {
-        /// Where.
-        at: At,
-        /// The length.
+        /// The link.
+        at: LinkRef,
+        /// The MTU.
         mtu: u32,
     },
-    /// Gives an address.
+    /// Adds an address.
     Address {
-        /// Where.
-        at: At,
+        /// The link.
+        at: LinkRef,
         /// The address.
         net: IpNet,
     },
-    /// Switches a link on.
+    /// Sets a link up.
     Up {
-        /// Where.
-        at: At,
+        /// The link.
+        at: LinkRef,
     },
 }
 
 impl Step {
-    /// The namespace in which it is done, where that is not the node's own.
+    /// The namespace of the change; none for the node's own.
     pub fn namespace(&self) -> Option<&str> {
         match self {
             Self::Withdraw { at, .. } | Self::Mtu { at, .. } | Self::Address { at, .. } | Self::Up { at } => {
@@ -120,7 +120,7 @@ impl Step {
     }
 }
 
-impl fmt::Display for At {
+impl fmt::Display for LinkRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.link)?;
         match &self.namespace {
@@ -130,27 +130,27 @@ impl fmt::Display for At {
     }
 }
 
-/// What is done, to be read after "cannot".
+/// The action, worded to follow "cannot".
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Switch(switch) => write!(f, "set {switch}"),
-            Self::Withdraw { at, net } => write!(f, "take {net} from {at}"),
-            Self::Dummy { name } => write!(f, "make dummy link {name}"),
-            Self::Vrf { name, table } => write!(f, "make VRF {name} with table {table}"),
+            Self::Withdraw { at, net } => write!(f, "remove address {net} from {at}"),
+            Self::Dummy { name } => write!(f, "create dummy link {name}"),
+            Self::Vrf { name, table } => write!(f, "create VRF {name} with table {table}"),
             Self::Fence { table, family } => {
-                write!(f, "end table {table} with unreachable {}", family.everything())
+                write!(f, "add unreachable route {} to table {table}", family.everything())
             }
-            Self::Namespace { name } => write!(f, "make namespace {name}"),
+            Self::Namespace { name } => write!(f, "create namespace {name}"),
             Self::Pair { ours, theirs, mtu } => {
-                write!(f, "make veth pair {ours} and {theirs} with MTU {mtu}")
+                write!(f, "create veth pair {ours} and {theirs} with MTU {mtu}")
             }
             Self::Move { link, namespace } => write!(f, "move {link} to namespace {namespace}"),
-            Self::Join { link, vrf } => write!(f, "put {link} into VRF {vrf}"),
-            Self::Leave { link } => write!(f, "take {link} out of what it is in"),
+            Self::Join { link, vrf } => write!(f, "add {link} to VRF {vrf}"),
+            Self::Leave { link } => write!(f, "remove {link} from its VRF, bridge or bond"),
             Self::Mtu { at, mtu } => write!(f, "set MTU {mtu} on {at}"),
-            Self::Address { at, net } => write!(f, "give {net} to {at}"),
-            Self::Up { at } => write!(f, "switch {at} on"),
+            Self::Address { at, net } => write!(f, "add address {net} to {at}"),
+            Self::Up { at } => write!(f, "set {at} up"),
         }
     }
 }

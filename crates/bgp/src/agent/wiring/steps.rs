@@ -6,18 +6,18 @@
 use ipnet::IpNet;
 
 use super::conflict;
-use super::switch::{self, Switch};
-use super::{At, Conflict, Fence, Inside, Observed, Pair, Step, Wiring};
+use super::switch::{self, Sysctl};
+use super::{Conflict, KernelState, LinkRef, NamespaceState, Step, UnreachableDefault, VethLink, Wiring};
 use crate::agent::Link;
-use crate::model::{Domain, Family};
+use crate::model::{Family, RoutingDomain};
 
 /// The steps that complete what is there; none when it is whole.
-pub fn steps(wiring: &Wiring, observed: &Observed) -> Result<Vec<Step>, Vec<Conflict>> {
+pub fn steps(wiring: &Wiring, observed: &KernelState) -> Result<Vec<Step>, Vec<Conflict>> {
     let conflicts = conflict::all(wiring, observed);
     if !conflicts.is_empty() {
         return Err(conflicts);
     }
-    let mut way = Way { observed, steps: Vec::new() };
+    let mut way = StepPlanner { observed, steps: Vec::new() };
     way.switch(switch::node());
     way.ports(wiring);
     way.withdraw(wiring);
@@ -31,21 +31,21 @@ pub fn steps(wiring: &Wiring, observed: &Observed) -> Result<Vec<Step>, Vec<Conf
 }
 
 /// One end of the pair.
-struct End<'o> {
-    at: At,
+struct VethEnd<'o> {
+    at: LinkRef,
     found: Option<&'o Link>,
     net: IpNet,
     moved: bool,
 }
 
-struct Way<'o> {
-    observed: &'o Observed,
+struct StepPlanner<'o> {
+    observed: &'o KernelState,
     steps: Vec<Step>,
 }
 
-impl<'o> Way<'o> {
-    fn switch(&mut self, switches: impl IntoIterator<Item = Switch>) {
-        let wrong = |switch: &Switch| {
+impl<'o> StepPlanner<'o> {
+    fn switch(&mut self, switches: impl IntoIterator<Item = Sysctl>) {
+        let wrong = |switch: &Sysctl| {
             self.observed.switches.get(&switch.path).is_none_or(|value| value != switch.value)
         };
         self.steps.extend(switches.into_iter().filter(wrong).map(Step::Switch));
@@ -56,7 +56,7 @@ impl<'o> Way<'o> {
         for port in &wiring.ports {
             if let Some(link) = self.observed.link(port) {
                 self.switch(wiring.switches_of(port));
-                self.up(At::here(port), Some(link));
+                self.up(LinkRef::here(port), Some(link));
             }
         }
     }
@@ -66,11 +66,11 @@ impl<'o> Way<'o> {
         let namespaces = std::iter::once(None).chain(wiring.namespace().map(Some));
         for namespace in namespaces {
             for link in self.observed.links_in(namespace) {
-                let at = At { link: link.name.clone(), namespace: namespace.map(str::to_owned) };
+                let at = LinkRef { link: link.name.clone(), namespace: namespace.map(str::to_owned) };
                 let meant =
                     |net: &IpNet| wiring.addresses().any(|(place, wanted)| place == at && wanted == *net);
                 let rival = |net: &IpNet| {
-                    let twin = |(place, wanted): (At, IpNet)| {
+                    let twin = |(place, wanted): (LinkRef, IpNet)| {
                         place.namespace == at.namespace && wanted.addr() == net.addr()
                     };
                     link.made && wiring.addresses().any(twin)
@@ -88,18 +88,18 @@ impl<'o> Way<'o> {
         if found.is_none() && !self.steps.contains(&dummy) {
             self.steps.push(dummy);
         }
-        let at = At::here(name);
+        let at = LinkRef::here(name);
         self.ipv6(&at, found, addresses);
         self.addresses(&at, found, addresses);
         self.up(at, found);
     }
 
-    fn pair(&mut self, pair: &Pair) {
+    fn pair(&mut self, pair: &VethLink) {
         let (ours, theirs) = (pair.our_end(), pair.their_end());
         match &pair.domain {
-            Domain::Vrf { name, table } => self.vrf(name, *table),
-            Domain::Namespace { name } => self.namespace(name),
-            Domain::Shared => {}
+            RoutingDomain::Vrf { name, table } => self.vrf(name, *table),
+            RoutingDomain::Namespace { name } => self.namespace(name),
+            RoutingDomain::Shared => {}
         }
         let waiting = self.observed.link(&pair.ours.0);
         let inside = self.observed.at(&ours);
@@ -116,8 +116,13 @@ impl<'o> Way<'o> {
             _ => {}
         }
         let ends = [
-            End { found: inside, moved: self.master(&ours, inside, pair.vrf()), at: ours, net: pair.ours.1 },
-            End {
+            VethEnd {
+                found: inside,
+                moved: self.master(&ours, inside, pair.vrf()),
+                at: ours,
+                net: pair.ours.1,
+            },
+            VethEnd {
                 found: speaker,
                 moved: self.master(&theirs, speaker, None),
                 at: theirs,
@@ -125,7 +130,7 @@ impl<'o> Way<'o> {
             },
         ];
         // One end after the other: in a namespace somebody has to go there, and goes once. The link works when both are up.
-        for End { at, found, net, moved } in ends {
+        for VethEnd { at, found, net, moved } in ends {
             if found.map_or(!is_made, |link| link.mtu != pair.mtu) {
                 self.steps.push(Step::Mtu { at: at.clone(), mtu: pair.mtu });
             }
@@ -142,19 +147,21 @@ impl<'o> Way<'o> {
             self.steps.push(Step::Vrf { name: name.to_owned(), table });
         }
         for family in Family::ALL {
-            let is_there = |fence: &Fence| fence.table == table && fence.family == family;
+            let is_there = |fence: &UnreachableDefault| fence.table == table && fence.family == family;
             if !self.observed.fences.iter().any(is_there) {
                 self.steps.push(Step::Fence { table, family });
             }
         }
-        self.up(At::here(name), found);
+        self.up(LinkRef::here(name), found);
     }
 
     fn namespace(&mut self, name: &str) {
         match &self.observed.inside {
-            Inside::Missing | Inside::Half => self.steps.push(Step::Namespace { name: name.to_owned() }),
-            Inside::There { .. } => {
-                let lo = At { link: "lo".to_owned(), namespace: Some(name.to_owned()) };
+            NamespaceState::Missing | NamespaceState::Half => {
+                self.steps.push(Step::Namespace { name: name.to_owned() })
+            }
+            NamespaceState::There { .. } => {
+                let lo = LinkRef { link: "lo".to_owned(), namespace: Some(name.to_owned()) };
                 let found = self.observed.at(&lo);
                 self.up(lo, found);
             }
@@ -162,7 +169,7 @@ impl<'o> Way<'o> {
     }
 
     /// Puts a link where it belongs; whether it had to be moved.
-    fn master(&mut self, at: &At, found: Option<&Link>, vrf: Option<&str>) -> bool {
+    fn master(&mut self, at: &LinkRef, found: Option<&Link>, vrf: Option<&str>) -> bool {
         let wanted = vrf.and_then(|vrf| self.observed.link(vrf)).map(|vrf| vrf.index);
         let is = found.and_then(|link| link.master);
         let link = at.link.clone();
@@ -177,22 +184,22 @@ impl<'o> Way<'o> {
     }
 
     /// IPv6 may be switched off for links that are made later.
-    fn ipv6(&mut self, at: &At, found: Option<&Link>, addresses: &[IpNet]) {
+    fn ipv6(&mut self, at: &LinkRef, found: Option<&Link>, addresses: &[IpNet]) {
         if at.namespace.is_some() || addresses.iter().all(|net| net.addr().is_ipv4()) {
             return;
         }
-        let known = Switch::ipv6_of(if found.is_some() { &at.link } else { "default" });
+        let known = Sysctl::ipv6_of(if found.is_some() { &at.link } else { "default" });
         if self.observed.switches.get(&known.path).is_some_and(|value| value != known.value) {
-            self.steps.push(Step::Switch(Switch::ipv6_of(&at.link)));
+            self.steps.push(Step::Switch(Sysctl::ipv6_of(&at.link)));
         }
     }
 
-    fn addresses(&mut self, at: &At, found: Option<&Link>, addresses: &[IpNet]) {
+    fn addresses(&mut self, at: &LinkRef, found: Option<&Link>, addresses: &[IpNet]) {
         let missing = addresses.iter().filter(|net| found.is_none_or(|link| !link.addresses.contains(net)));
         self.steps.extend(missing.map(|net| Step::Address { at: at.clone(), net: *net }));
     }
 
-    fn up(&mut self, at: At, found: Option<&Link>) {
+    fn up(&mut self, at: LinkRef, found: Option<&Link>) {
         if found.is_none_or(|link| !link.up) {
             self.steps.push(Step::Up { at });
         }

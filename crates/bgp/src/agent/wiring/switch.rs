@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::{Observed, Step, Wiring};
-use crate::model::Domain;
+use super::{KernelState, Step, Wiring};
+use crate::model::RoutingDomain;
 
 /// A switch and what it must say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Switch {
+pub struct Sysctl {
     /// Its path below `/proc/sys`.
     pub path: String,
     /// Its value.
@@ -16,10 +16,10 @@ pub struct Switch {
 }
 
 /// Switches by their path below `/proc/sys`, and what they say.
-pub type Switches = BTreeMap<String, String>;
+pub type Sysctls = BTreeMap<String, String>;
 
 /// Notes what switches said before steps turn them. What is noted already stays: it was turned since.
-pub fn note(steps: &[Step], observed: &Observed, before: &mut Switches) {
+pub fn note(steps: &[Step], observed: &KernelState, before: &mut Sysctls) {
     for step in steps {
         if let Step::Switch(switch) = step
             && let Some(value) = observed.switches.get(&switch.path)
@@ -41,7 +41,7 @@ const NODE: &[(&str, &str)] = &[
     ("net/ipv4/conf/default/rp_filter", "0"),
 ];
 
-impl Switch {
+impl Sysctl {
     fn new(path: impl Into<String>, value: &'static str) -> Self {
         Self { path: path.into(), value }
     }
@@ -52,29 +52,29 @@ impl Switch {
     }
 }
 
-impl fmt::Display for Switch {
+impl fmt::Display for Sysctl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} = {}", self.path, self.value)
     }
 }
 
 /// Those of the whole node.
-pub(super) fn node() -> impl Iterator<Item = Switch> {
-    NODE.iter().map(|(path, value)| Switch::new(*path, value))
+pub(super) fn node() -> impl Iterator<Item = Sysctl> {
+    NODE.iter().map(|(path, value)| Sysctl::new(*path, value))
 }
 
 impl Wiring {
     /// Those of a fabric port.
-    pub(super) fn switches_of(&self, port: &str) -> Vec<Switch> {
+    pub(super) fn switches_of(&self, port: &str) -> Vec<Sysctl> {
         let mut switches = vec![
-            Switch::ipv6_of(port),
-            Switch::new(format!("net/ipv4/conf/{port}/rp_filter"), "0"),
+            Sysctl::ipv6_of(port),
+            Sysctl::new(format!("net/ipv4/conf/{port}/rp_filter"), "0"),
             // The link-local address must be the same after every start: a leaf with BFD may know the old one for ever.
-            Switch::new(format!("net/ipv6/conf/{port}/addr_gen_mode"), "0"),
+            Sysctl::new(format!("net/ipv6/conf/{port}/addr_gen_mode"), "0"),
         ];
         if self.accept_advertisements {
             // Whoever forwards takes no advertisements, unless told twice.
-            switches.push(Switch::new(format!("net/ipv6/conf/{port}/accept_ra"), "2"));
+            switches.push(Sysctl::new(format!("net/ipv6/conf/{port}/accept_ra"), "2"));
         }
         switches
     }
@@ -85,9 +85,9 @@ impl Wiring {
     }
 
     /// Every switch that the agent may turn.
-    pub(super) fn turned(&self) -> Vec<Switch> {
+    pub(super) fn turned(&self) -> Vec<Sysctl> {
         let ports = self.ports.iter().flat_map(|port| self.switches_of(port));
-        let made = self.made_here().into_iter().chain(["default"]).map(Switch::ipv6_of);
+        let made = self.made_here().into_iter().chain(["default"]).map(Sysctl::ipv6_of);
         node().chain(ports).chain(made).collect()
     }
 
@@ -96,7 +96,7 @@ impl Wiring {
         let mut links: Vec<&str> = self.carried.iter().map(|carried| carried.link.as_str()).collect();
         if let Some(pair) = &self.pair {
             links.extend([pair.ours.0.as_str(), pair.theirs.0.as_str()]);
-            if let Domain::Vrf { name, .. } = &pair.domain {
+            if let RoutingDomain::Vrf { name, .. } = &pair.domain {
                 links.push(name);
             }
         }

@@ -6,16 +6,16 @@ fn net(text: &str) -> IpNet {
     text.parse().unwrap()
 }
 
-fn vrf() -> Domain {
-    Domain::Vrf { name: "metallb".to_owned(), table: 88 }
+fn vrf() -> RoutingDomain {
+    RoutingDomain::Vrf { name: "metallb".to_owned(), table: 88 }
 }
 
-fn namespace() -> Domain {
-    Domain::Namespace { name: "metallb".to_owned() }
+fn namespace() -> RoutingDomain {
+    RoutingDomain::Namespace { name: "metallb".to_owned() }
 }
 
-fn wiring(domain: Domain) -> Wiring {
-    let pair = Pair {
+fn wiring(domain: RoutingDomain) -> Wiring {
+    let pair = VethLink {
         domain,
         ours: ("ours".to_owned(), net("fd00:1::/127")),
         theirs: ("theirs".to_owned(), net("fd00:1::1/127")),
@@ -30,27 +30,28 @@ fn link(index: u32, name: &str, kind: &str) -> Link {
 }
 
 /// Both ends, whole, where `domain` wants them.
-fn whole(domain: &Domain) -> Observed {
+fn whole(domain: &RoutingDomain) -> KernelState {
     let mut ours = Link { peer: Some(5), ..link(4, "ours", "veth") };
     ours.addresses.push(net("fd00:1::/127"));
     let mut theirs = Link { peer: Some(4), ..link(5, "theirs", "veth") };
     theirs.addresses.push(net("fd00:1::1/127"));
     let switches = switch::node().map(|switch| (switch.path, switch.value.to_owned())).collect();
-    let mut observed = Observed { switches, ..Observed::default() };
+    let mut observed = KernelState { switches, ..Observed::default() };
     match domain {
-        Domain::Vrf { table, .. } => {
+        RoutingDomain::Vrf { table, .. } => {
             ours.master = Some(3);
             let vrf = Link { table: Some(*table), ..link(3, "metallb", "vrf") };
             observed.links = vec![vrf, ours, theirs];
-            observed.fences = Family::ALL.map(|family| Fence { table: *table, family, made: true }).to_vec();
+            observed.fences =
+                Family::ALL.map(|family| UnreachableDefault { table: *table, family, made: true }).to_vec();
         }
-        Domain::Namespace { .. } => {
+        RoutingDomain::Namespace { .. } => {
             (ours.far, theirs.far) = (true, true);
             let lo = Link { name: "lo".to_owned(), loopback: true, up: true, made: true, ..Link::default() };
             observed.links = vec![theirs];
-            observed.inside = Inside::There { made: true, links: vec![lo, ours] };
+            observed.inside = NamespaceState::There { made: true, links: vec![lo, ours] };
         }
-        Domain::Shared => observed.links = vec![ours, theirs],
+        RoutingDomain::Shared => observed.links = vec![ours, theirs],
     }
     observed
 }
@@ -59,34 +60,34 @@ fn said(steps: &[Step]) -> Vec<String> {
     steps.iter().map(ToString::to_string).collect()
 }
 
-fn refused(wiring: &Wiring, observed: &Observed) -> Vec<String> {
+fn refused(wiring: &Wiring, observed: &KernelState) -> Vec<String> {
     steps(wiring, observed).unwrap_err().iter().map(ToString::to_string).collect()
 }
 
 #[test]
 fn what_is_whole_is_left_alone() {
-    for domain in [vrf(), namespace(), Domain::Shared] {
+    for domain in [vrf(), namespace(), RoutingDomain::Shared] {
         assert_eq!(steps(&wiring(domain.clone()), &whole(&domain)), Ok(vec![]), "{domain:?}");
     }
 }
 
 #[test]
 fn a_vrf_comes_about_in_the_order_that_never_flaps() {
-    let observed = Observed { switches: whole(&vrf()).switches, ..Observed::default() };
+    let observed = KernelState { switches: whole(&vrf()).switches, ..Observed::default() };
 
     let steps = steps(&wiring(vrf()), &observed).unwrap();
 
     let want = [
-        "make VRF metallb with table 88",
-        "end table 88 with unreachable 0.0.0.0/0",
-        "end table 88 with unreachable ::/0",
-        "switch metallb on",
-        "make veth pair ours and theirs with MTU 9000",
-        "put ours into VRF metallb",
-        "give fd00:1::/127 to ours",
-        "switch ours on",
-        "give fd00:1::1/127 to theirs",
-        "switch theirs on",
+        "create VRF metallb with table 88",
+        "add unreachable route 0.0.0.0/0 to table 88",
+        "add unreachable route ::/0 to table 88",
+        "set metallb up",
+        "create veth pair ours and theirs with MTU 9000",
+        "add ours to VRF metallb",
+        "add address fd00:1::/127 to ours",
+        "set ours up",
+        "add address fd00:1::1/127 to theirs",
+        "set theirs up",
     ];
     similar_asserts::assert_eq!(said(&steps), want);
 }
@@ -97,13 +98,13 @@ fn what_the_kernel_may_lack_comes_after_everything_else() {
     wiring.ports = vec!["eth0".to_owned(), "missing".to_owned()];
     wiring.accept_advertisements = true;
     wiring.carried = vec![
-        Carried { link: "lo".to_owned(), addresses: vec![net("10.0.0.1/32")] },
-        Carried { link: "dummy1".to_owned(), addresses: vec![net("fd00::9/128")] },
+        ExtraAddresses { link: "lo".to_owned(), addresses: vec![net("10.0.0.1/32")] },
+        ExtraAddresses { link: "dummy1".to_owned(), addresses: vec![net("fd00::9/128")] },
     ];
     let lo = Link { name: "lo".to_owned(), loopback: true, ..Link::default() };
     let eth0 = Link { index: 2, name: "eth0".to_owned(), ..Link::default() };
     let switches = [("net/ipv6/conf/default/disable_ipv6".to_owned(), "1".to_owned())].into();
-    let observed = Observed { links: vec![lo, eth0], switches, ..Observed::default() };
+    let observed = KernelState { links: vec![lo, eth0], switches, ..Observed::default() };
 
     let steps = said(&steps(&wiring, &observed).unwrap());
 
@@ -119,32 +120,32 @@ fn what_the_kernel_may_lack_comes_after_everything_else() {
         "set net/ipv4/conf/eth0/rp_filter = 0",
         "set net/ipv6/conf/eth0/addr_gen_mode = 0",
         "set net/ipv6/conf/eth0/accept_ra = 2",
-        "switch eth0 on",
-        "give 10.0.0.1/32 to lo",
-        "switch lo on",
-        "make dummy link dummy1",
+        "set eth0 up",
+        "add address 10.0.0.1/32 to lo",
+        "set lo up",
+        "create dummy link dummy1",
         "set net/ipv6/conf/dummy1/disable_ipv6 = 0",
-        "give fd00::9/128 to dummy1",
-        "switch dummy1 on",
-        "make VRF metallb with table 88",
+        "add address fd00::9/128 to dummy1",
+        "set dummy1 up",
+        "create VRF metallb with table 88",
     ];
     similar_asserts::assert_eq!(steps[..want.len()], want);
 }
 
 #[test]
 fn a_half_made_namespace_is_completed() {
-    let mut observed = whole(&Domain::Shared);
-    observed.inside = Inside::Half;
+    let mut observed = whole(&RoutingDomain::Shared);
+    observed.inside = NamespaceState::Half;
     observed.links[0].addresses.clear();
 
     let steps = steps(&wiring(namespace()), &observed).unwrap();
 
     let want = [
-        "make namespace metallb",
+        "create namespace metallb",
         "move ours to namespace metallb",
         "set MTU 9000 on ours in namespace metallb",
-        "give fd00:1::/127 to ours in namespace metallb",
-        "switch ours in namespace metallb on",
+        "add address fd00:1::/127 to ours in namespace metallb",
+        "set ours in namespace metallb up",
     ];
     similar_asserts::assert_eq!(said(&steps), want);
 }
@@ -161,11 +162,11 @@ fn what_is_different_is_put_right_where_that_hurts_nobody() {
     let steps = steps(&wiring(vrf()), &observed).unwrap();
 
     let want = [
-        "take fd00:2::1/127 from theirs",
-        "put ours into VRF metallb",
+        "remove address fd00:2::1/127 from theirs",
+        "add ours to VRF metallb",
         "set MTU 9000 on ours",
-        "give fd00:1::/127 to ours",
-        "switch theirs on",
+        "add address fd00:1::/127 to ours",
+        "set theirs up",
     ];
     similar_asserts::assert_eq!(said(&steps), want);
 }
@@ -175,7 +176,7 @@ fn a_second_vrf_on_the_table_is_named() {
     let mut observed = whole(&vrf());
     observed.links.push(Link { table: Some(88), ..link(9, "blue", "vrf") });
 
-    let want = "VRF blue has table 88, which is for VRF metallb; give one of them another table";
+    let want = "VRF blue uses table 88 of VRF metallb; give one of them another table";
     assert_eq!(refused(&wiring(vrf()), &observed), [want]);
 }
 
@@ -184,7 +185,7 @@ fn a_vrf_keeps_its_table() {
     let mut observed = whole(&vrf());
     observed.links[0].table = Some(89);
 
-    let want = "VRF metallb has table 89, not 88; give it that table, or write the one it has";
+    let want = "VRF metallb uses table 89, not 88; change its table, or configure table 89";
     assert_eq!(refused(&wiring(vrf()), &observed), [want]);
 }
 
@@ -195,60 +196,60 @@ fn a_link_of_another_kind_is_not_touched() {
     observed.links[2].kind = Some("bridge".to_owned());
 
     let want = [
-        "metallb is there already and is a port, not a vrf; rename or remove it",
-        "theirs is there already and is a bridge, not a veth; rename or remove it",
+        "metallb exists and is a port, not a vrf; rename or remove it",
+        "theirs exists and is a bridge, not a veth; rename or remove it",
     ];
     assert_eq!(refused(&wiring(vrf()), &observed), want);
 }
 
 #[test]
 fn the_other_end_must_be_ours() {
-    let mut observed = whole(&Domain::Shared);
+    let mut observed = whole(&RoutingDomain::Shared);
     observed.links[0].peer = Some(6);
     observed.links.push(Link { peer: Some(4), ..link(6, "cali1", "veth") });
     let mut far = whole(&namespace());
-    far.inside = Inside::Missing;
+    far.inside = NamespaceState::Missing;
 
     assert_eq!(
-        refused(&wiring(Domain::Shared), &observed),
-        ["the other end of ours is cali1, not theirs; remove ours"]
+        refused(&wiring(RoutingDomain::Shared), &observed),
+        ["the veth peer of ours is cali1, not theirs; remove ours"]
     );
     assert_eq!(
         refused(&wiring(namespace()), &far),
         [
-            "the other end of theirs is a link in another namespace, not ours in namespace metallb; remove theirs"
+            "the veth peer of theirs is a link in another namespace, not ours in namespace metallb; remove theirs"
         ]
     );
 }
 
 #[test]
 fn an_address_on_another_link_is_a_conflict_unless_the_agent_gave_it() {
-    let mut observed = whole(&Domain::Shared);
+    let mut observed = whole(&RoutingDomain::Shared);
     let addresses = vec![net("fd00:1::1/64")];
     observed.links.push(Link { addresses: addresses.clone(), made: false, ..link(9, "eth0", "bridge") });
 
-    let want = "fd00:1::1/127 is for theirs, and eth0 has fd00:1::1/64; remove it there";
-    assert_eq!(refused(&wiring(Domain::Shared), &observed), [want]);
+    let want = "fd00:1::1/127 belongs on theirs, but eth0 has fd00:1::1/64; remove it from eth0";
+    assert_eq!(refused(&wiring(RoutingDomain::Shared), &observed), [want]);
 
     observed.links[2].given = addresses;
-    let steps = steps(&wiring(Domain::Shared), &observed).unwrap();
-    assert_eq!(said(&steps), ["take fd00:1::1/64 from eth0"]);
+    let steps = steps(&wiring(RoutingDomain::Shared), &observed).unwrap();
+    assert_eq!(said(&steps), ["remove address fd00:1::1/64 from eth0"]);
 }
 
 #[test]
 fn names_and_lengths_that_cannot_be_are_refused_together() {
-    let mut wiring = wiring(Domain::Namespace { name: "../etc".to_owned() });
+    let mut wiring = wiring(RoutingDomain::Namespace { name: "../etc".to_owned() });
     let pair = wiring.pair.as_mut().unwrap();
     pair.theirs.0 = "ours".to_owned();
     pair.mtu = 1279;
 
     let want = [
-        "`../etc` cannot be the name of a namespace; want 1 to 15 characters without `/`, `:` and spaces",
-        "two links are to be called ours; give each a name of its own",
-        "MTU 1279 on ours in namespace ../etc is too short for IPv6 address fd00:1::/127; want 1280 or more",
-        "MTU 1279 on ours is too short for IPv6 address fd00:1::1/127; want 1280 or more",
+        "`../etc` is not a valid namespace name; want 1 to 15 characters without `/`, `:` and spaces",
+        "two links are named ours; give each a different name",
+        "MTU 1279 of ours in namespace ../etc is too small for IPv6 address fd00:1::/127; want 1280 or more",
+        "MTU 1279 of ours is too small for IPv6 address fd00:1::1/127; want 1280 or more",
     ];
-    assert_eq!(refused(&wiring, &Observed::default()), want);
+    assert_eq!(refused(&wiring, &KernelState::default()), want);
 }
 
 #[test]
@@ -265,13 +266,13 @@ fn only_what_the_agent_made_is_removed() {
     observed.fences[1].made = false;
 
     let removals: Vec<_> =
-        removals(&wiring(vrf()), &observed, &Switches::new()).iter().map(ToString::to_string).collect();
+        removals(&wiring(vrf()), &observed, &Sysctls::new()).iter().map(ToString::to_string).collect();
 
     let want = [
-        "take 10.0.0.1/32 from lo",
+        "remove address 10.0.0.1/32 from lo",
         "remove link ours",
         "remove link metallb",
-        "remove unreachable 0.0.0.0/0 from table 88",
+        "remove unreachable route 0.0.0.0/0 from table 88",
     ];
     similar_asserts::assert_eq!(removals, want);
 }
@@ -279,14 +280,14 @@ fn only_what_the_agent_made_is_removed() {
 #[test]
 fn switches_go_back_to_what_is_remembered_of_them() {
     let wiring = wiring(vrf());
-    let mut observed = Observed::default();
-    let say = |observed: &mut Observed, path: &str, value: &str| {
+    let mut observed = KernelState::default();
+    let say = |observed: &mut KernelState, path: &str, value: &str| {
         observed.switches.insert(path.to_owned(), value.to_owned());
     };
     say(&mut observed, "net/ipv4/ip_forward", "0");
     say(&mut observed, "net/ipv4/conf/all/rp_filter", "2");
     say(&mut observed, "net/ipv6/fib_multipath_hash_policy", "1");
-    let mut before = Switches::new();
+    let mut before = Sysctls::new();
     note(&steps(&wiring, &observed).unwrap(), &observed, &mut before);
     assert_eq!(before.len(), 2, "one said the right thing, and the kernel lacks the others: {before:?}");
 

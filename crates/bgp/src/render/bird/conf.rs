@@ -1,30 +1,30 @@
 //! `bird.conf`: the node's own addresses and the kernel, and around them the parts that have a file of their own.
 
-use super::text::Text;
-use super::{Release, fabric, filter, speaker};
-use crate::model::fabric::Found;
-use crate::model::{Family, Model};
-use crate::render::Routers;
+use super::text::BirdWriter;
+use super::{BirdRelease, fabric, filter, speaker};
+use crate::model::fabric::PeerAddress;
+use crate::model::{BgpModel, Family};
+use crate::render::RouterAddresses;
 use ichor_values::LinkName;
 
 /// As many paths to one destination as the kernel is given.
 const PATHS: u16 = 64;
 
 /// What the file is made from.
-pub struct Told<'a> {
+pub struct BirdInputs<'a> {
     /// What is meant.
-    pub model: &'a Model,
+    pub model: &'a BgpModel,
     /// Who reads it.
-    pub release: Release,
+    pub release: BirdRelease,
     /// Seconds that neighbours keep routes through a planned restart.
     pub graceful_restart: Option<u16>,
     /// Routers whose addresses are known.
-    pub routers: &'a Routers,
+    pub routers: &'a RouterAddresses,
 }
 
 /// The file.
-pub(crate) fn render(told: &Told<'_>, passwords: &[Option<String>]) -> String {
-    let mut text = Text::default();
+pub(crate) fn render(told: &BirdInputs<'_>, passwords: &[Option<String>]) -> String {
+    let mut text = BirdWriter::default();
     head(&mut text, told);
     own_addresses(&mut text, told.model);
     for family in Family::ALL {
@@ -51,11 +51,11 @@ pub fn words(family: Family) -> (&'static str, &'static str) {
     }
 }
 
-fn head(text: &mut Text, told: &Told<'_>) {
+fn head(text: &mut BirdWriter, told: &BirdInputs<'_>) {
     let model = told.model;
     text.remark(format_args!("{}: written by ichor", model.name));
     for neighbor in &model.fabric.neighbors {
-        if let Found::Port { name, mac: Some(mac) } = &neighbor.found {
+        if let PeerAddress::Port { name, mac: Some(mac) } = &neighbor.found {
             text.remark(format_args!("{name} is the port with the MAC address {mac}"));
         }
     }
@@ -68,7 +68,7 @@ fn head(text: &mut Text, told: &Told<'_>) {
 }
 
 /// What the node announces of itself: exactly the addresses that are meant, each while its link has it.
-fn own_addresses(text: &mut Text, model: &Model) {
+fn own_addresses(text: &mut BirdWriter, model: &BgpModel) {
     let announced = &model.fabric.announced;
     let mut links: Vec<&LinkName> = Vec::new();
     for it in announced {
@@ -77,7 +77,7 @@ fn own_addresses(text: &mut Text, model: &Model) {
         }
     }
     for link in links {
-        text.block(format_args!("protocol direct 'own-{link}'"), |text| {
+        text.block(format_args!("protocol direct 'node-addresses-{link}'"), |text| {
             text.say(format_args!("interface \"{link}\""));
             for family in Family::ALL {
                 let nets = announced.iter().filter(|it| it.link == *link).map(|it| it.net);
@@ -93,7 +93,7 @@ fn own_addresses(text: &mut Text, model: &Model) {
 }
 
 /// What the fabric taught goes to the kernel, with the node's own source. What the speaker sends is for others.
-fn kernel(text: &mut Text, told: &Told<'_>, family: Family) {
+fn kernel(text: &mut BirdWriter, told: &BirdInputs<'_>, family: Family) {
     let (channel, suffix) = words(family);
     let mut sources = told.model.sources.iter();
     let source = sources.find(|source| source.is_ipv4() == (family == Family::V4));
@@ -105,7 +105,7 @@ fn kernel(text: &mut Text, told: &Told<'_>, family: Family) {
         text.part(channel, |text| {
             text.say("import none");
             text.part("export filter", |text| {
-                text.say("if source != RTS_BGP || proto ~ \"speaker*\" then reject");
+                text.say("if source != RTS_BGP || proto ~ \"load_balancer*\" then reject");
                 if let Some(source) = source {
                     text.say(format_args!("krt_prefsrc = {source}"));
                 }

@@ -2,19 +2,19 @@
 
 use std::fmt::Display;
 
-use super::conf::{Told, words};
+use super::conf::{BirdInputs, words};
 use super::filter;
-use super::text::Text;
-use crate::model::fabric::{Found, Neighbor};
-use crate::model::{Bfd, Domain, Family, Model};
+use super::text::BirdWriter;
+use crate::model::fabric::{Neighbor, PeerAddress};
+use crate::model::{Bfd, BgpModel, Family, RoutingDomain};
 use ichor_values::LinkName;
 
 /// BFD itself; how it is wanted stands with each session. The one of the fabric takes no sessions of a VRF from the other, whose
 /// socket alone hears what comes there.
-pub fn bfd(text: &mut Text, model: &Model) {
+pub fn bfd(text: &mut BirdWriter, model: &BgpModel) {
     let vrf =
         model.workload.as_ref().filter(|workload| workload.bfd.is_some()).and_then(|it| match &it.domain {
-            Domain::Vrf { name, .. } => Some(name),
+            RoutingDomain::Vrf { name, .. } => Some(name),
             _ => None,
         });
     if model.fabric.neighbors.iter().any(|neighbor| neighbor.bfd.is_some()) {
@@ -26,7 +26,7 @@ pub fn bfd(text: &mut Text, model: &Model) {
         });
     }
     if let Some(vrf) = vrf {
-        text.block("protocol bfd bfd_speaker", |text| {
+        text.block("protocol bfd bfd_load_balancer", |text| {
             text.say(format_args!("vrf \"{vrf}\""));
             text.say("accept direct");
         });
@@ -35,15 +35,15 @@ pub fn bfd(text: &mut Text, model: &Model) {
 
 /// Router advertisements, by which neighbours without addresses find each other. They give away neither a default route nor a
 /// prefix.
-pub(crate) fn advertisements(text: &mut Text, told: &Told<'_>) {
+pub(crate) fn advertisements(text: &mut BirdWriter, told: &BirdInputs<'_>) {
     for neighbor in &told.model.fabric.neighbors {
-        let Found::Port { name, .. } = &neighbor.found else { continue };
+        let PeerAddress::Port { name, .. } = &neighbor.found else { continue };
         let discovers = discovers(told, neighbor);
         if discovers {
             text.apart();
             text.say(format_args!("neighbor table 'found-{name}'"));
         }
-        text.block(format_args!("protocol radv 'found-on-{name}'"), |text| {
+        text.block(format_args!("protocol radv 'discovery-{name}'"), |text| {
             if discovers {
                 text.part("neighbors", |text| text.say(format_args!("table 'found-{name}'")));
             }
@@ -60,7 +60,7 @@ pub(crate) fn advertisements(text: &mut Text, told: &Told<'_>) {
 }
 
 /// The filters for what comes in.
-pub fn inward(text: &mut Text, model: &Model) {
+pub fn inward(text: &mut BirdWriter, model: &BgpModel) {
     let inward = &model.fabric.inward;
     let preference = inward.local_preference.map(|number| format!("bgp_local_pref = {number}"));
     for family in Family::ALL {
@@ -70,10 +70,10 @@ pub fn inward(text: &mut Text, model: &Model) {
 }
 
 /// One session.
-pub fn session(text: &mut Text, told: &Told<'_>, neighbor: &Neighbor, password: Option<&str>) {
+pub fn session(text: &mut BirdWriter, told: &BirdInputs<'_>, neighbor: &Neighbor, password: Option<&str>) {
     let name = match &neighbor.found {
-        Found::Port { name, .. } => name.to_string(),
-        Found::Address { address, .. } => address.to_string(),
+        PeerAddress::Port { name, .. } => name.to_string(),
+        PeerAddress::Address { address, .. } => address.to_string(),
     };
     text.block(format_args!("protocol bgp 'fabric-{name}'"), |text| {
         peer(text, told, neighbor);
@@ -91,7 +91,7 @@ pub fn session(text: &mut Text, told: &Told<'_>, neighbor: &Neighbor, password: 
         for &family in &neighbor.families {
             channel(text, told.model, neighbor, family);
         }
-        if let Found::Port { name, .. } = &neighbor.found
+        if let PeerAddress::Port { name, .. } = &neighbor.found
             && discovers(told, neighbor)
         {
             text.part("neighbors", |text| {
@@ -107,7 +107,7 @@ pub fn session(text: &mut Text, told: &Told<'_>, neighbor: &Neighbor, password: 
 ///
 /// FRR offers long-lived graceful restart (RFC 9494) for every family, with no time to stay stale. BIRD by itself takes that for
 /// the promise that a neighbour which falls silent comes back, and keeps its routes for the two minutes of FRR's restart.
-pub(crate) fn timing(text: &mut Text, bfd: Option<Bfd>, (keepalive, hold): (u16, u16)) {
+pub(crate) fn timing(text: &mut BirdWriter, bfd: Option<Bfd>, (keepalive, hold): (u16, u16)) {
     text.say("connect delay time 1");
     text.say("connect retry time 3");
     text.say("error wait time 1, 5");
@@ -126,25 +126,25 @@ pub(crate) fn timing(text: &mut Text, bfd: Option<Bfd>, (keepalive, hold): (u16,
 }
 
 /// Whether BIRD itself looks for the neighbour on a port: where it can, and the address is not known.
-fn discovers(told: &Told<'_>, neighbor: &Neighbor) -> bool {
+fn discovers(told: &BirdInputs<'_>, neighbor: &Neighbor) -> bool {
     told.release.discovers() && !neighbor.passive && !is_known(told, neighbor)
 }
 
 /// Whether BIRD dials a neighbour on a port: when it knows whom, unless the neighbour shall.
-fn dials(told: &Told<'_>, neighbor: &Neighbor) -> bool {
+fn dials(told: &BirdInputs<'_>, neighbor: &Neighbor) -> bool {
     discovers(told, neighbor) || (is_known(told, neighbor) && !neighbor.passive)
 }
 
-fn is_known(told: &Told<'_>, neighbor: &Neighbor) -> bool {
-    matches!(&neighbor.found, Found::Port { name, .. } if told.routers.contains_key(name.as_str()))
+fn is_known(told: &BirdInputs<'_>, neighbor: &Neighbor) -> bool {
+    matches!(&neighbor.found, PeerAddress::Port { name, .. } if told.routers.contains_key(name.as_str()))
 }
 
 /// Who is on the other end, and who dials.
-fn peer(text: &mut Text, told: &Told<'_>, neighbor: &Neighbor) {
+fn peer(text: &mut BirdWriter, told: &BirdInputs<'_>, neighbor: &Neighbor) {
     let own = told.model.asn;
     let asn = neighbor.asn.map_or_else(|| "external".to_owned(), |asn| format!("as {asn}"));
     match &neighbor.found {
-        Found::Port { name, .. } => {
+        PeerAddress::Port { name, .. } => {
             text.say(format_args!("local as {own}"));
             // Only a neighbour that is named is marked as restarted (RFC 4724, section 3), so that a leaf keeps its routes.
             match told.routers.get(name.as_str()) {
@@ -158,7 +158,7 @@ fn peer(text: &mut Text, told: &Told<'_>, neighbor: &Neighbor) {
                 text.say("passive on");
             }
         }
-        Found::Address { address, source } => {
+        PeerAddress::Address { address, source } => {
             match source {
                 Some(source) => text.say(format_args!("local {source} as {own}")),
                 None => text.say(format_args!("local as {own}")),
@@ -173,7 +173,7 @@ fn peer(text: &mut Text, told: &Told<'_>, neighbor: &Neighbor) {
 }
 
 /// A neighbour on a port has an address that nobody knows beforehand.
-fn on_port(text: &mut Text, port: &LinkName, asn: impl Display) {
+fn on_port(text: &mut BirdWriter, port: &LinkName, asn: impl Display) {
     text.say(format_args!("neighbor range fe80::/10 {asn}"));
     // By itself BIRD takes a neighbour of its own AS for one across other routers, which it binds to no port.
     text.say("direct");
@@ -181,7 +181,7 @@ fn on_port(text: &mut Text, port: &LinkName, asn: impl Display) {
     text.say(format_args!("dynamic name \"fabric-{port}-\""));
 }
 
-fn channel(text: &mut Text, model: &Model, neighbor: &Neighbor, family: Family) {
+fn channel(text: &mut BirdWriter, model: &BgpModel, neighbor: &Neighbor, family: Family) {
     let (channel, suffix) = words(family);
     text.part(channel, |text| {
         text.say(format_args!("import filter fabric_in_{suffix}"));

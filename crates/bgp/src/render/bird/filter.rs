@@ -2,14 +2,14 @@
 
 use ipnet::IpNet;
 
-use super::text::Text;
-use crate::model::{Family, Filter, Model, Term};
+use super::text::BirdWriter;
+use crate::model::{BgpModel, Family, PrefixFilter, PrefixRule};
 use ichor_values::{Asn, Community};
 
 /// A filter of one family, which does `set` to what it lets through.
-pub fn gate(text: &mut Text, name: &str, filter: &Filter, family: Family, set: &[String]) {
+pub fn gate(text: &mut BirdWriter, name: &str, filter: &PrefixFilter, family: Family, set: &[String]) {
     let terms: Vec<_> = filter.of(family).copied().collect();
-    let permit = |text: &mut Text| {
+    let permit = |text: &mut BirdWriter| {
         for statement in set {
             text.say(statement);
         }
@@ -30,14 +30,14 @@ pub fn gate(text: &mut Text, name: &str, filter: &Filter, family: Family, set: &
 }
 
 /// Only what starts here or at the speaker goes out, whatever the prefix: else a node between two leafs is transit.
-pub fn outward(text: &mut Text, model: &Model) {
+pub fn outward(text: &mut BirdWriter, model: &BgpModel) {
     let outward = &model.fabric.outward;
     text.block("filter fabric_out", |text| {
         match model.workload.as_ref().map(|workload| workload.theirs.asn) {
-            None => text.say("if !(proto ~ \"own-*\") then reject"),
+            None => text.say("if !(proto ~ \"node-addresses-*\") then reject"),
             Some(asn) => {
-                let speaker = format!("(proto ~ \"speaker*\" && bgp_path ~ [= {asn} =])");
-                text.say(format_args!("if !(proto ~ \"own-*\") && !{speaker} then reject"));
+                let speaker = format!("(proto ~ \"load_balancer*\" && bgp_path ~ [= {asn} =])");
+                text.say(format_args!("if !(proto ~ \"node-addresses-*\") && !{speaker} then reject"));
             }
         }
         for community in &outward.communities {
@@ -52,11 +52,11 @@ pub fn outward(text: &mut Text, model: &Model) {
 
 /// A set that matches exactly these prefixes.
 pub(crate) fn exactly(nets: impl Iterator<Item = IpNet>) -> String {
-    prefixes(&nets.map(|net| Term::exactly(true, net)).collect::<Vec<_>>())
+    prefixes(&nets.map(|net| PrefixRule::exactly(true, net)).collect::<Vec<_>>())
 }
 
-fn prefixes(terms: &[Term]) -> String {
-    let one = |term: &Term| {
+fn prefixes(terms: &[PrefixRule]) -> String {
+    let one = |term: &PrefixRule| {
         let net = term.net.trunc();
         match (term.least, term.most) {
             (least, most) if least == net.prefix_len() && most == least => net.to_string(),

@@ -11,9 +11,9 @@ mod filter;
 mod speaker;
 mod text;
 
-use super::{File, Order, Service};
-use crate::model::fabric::{Found, Neighbor};
-use crate::model::{Domain, Model};
+use super::{ConfigFile, RenderRequest, Service};
+use crate::model::fabric::{Neighbor, PeerAddress};
+use crate::model::{BgpModel, RoutingDomain};
 use crate::setting::Carrier;
 use ichor_values::{Issue, SoftwareVersion};
 
@@ -31,9 +31,9 @@ const LONGEST_RESTART: u16 = 4095;
 
 /// The release that reads the file.
 #[derive(Clone, Copy)]
-struct Release(u16, u16);
+struct BirdRelease(u16, u16);
 
-impl Release {
+impl BirdRelease {
     fn of(version: Option<&SoftwareVersion>, carrier: Carrier) -> Self {
         let known = match carrier {
             Carrier::Ichor => OURS,
@@ -55,13 +55,18 @@ impl Release {
 }
 
 /// The service of a node; what is wrong is added to `issues`.
-pub(crate) fn render(order: Order<'_>, passwords: &[Option<String>], issues: &mut Vec<Issue>) -> Service {
-    let Order { model, version, options, carrier, routers, .. } = order;
-    let release = Release::of(version, carrier);
+pub(crate) fn render(
+    order: RenderRequest<'_>,
+    passwords: &[Option<String>],
+    issues: &mut Vec<Issue>,
+) -> Service {
+    let RenderRequest { model, version, options, carrier, routers, .. } = order;
+    let release = BirdRelease::of(version, carrier);
     refuse_release(version, release, issues);
     refuse_words(model, passwords, issues);
     refuse_passwords(model, passwords, issues);
-    let told = conf::Told { model, release, graceful_restart: restarts(model, carrier, issues), routers };
+    let told =
+        conf::BirdInputs { model, release, graceful_restart: restarts(model, carrier, issues), routers };
     let conf = conf::render(&told, passwords);
     let version = (release.0, release.1);
     match carrier {
@@ -80,17 +85,17 @@ pub fn ready(configuration: &str, daemons: Option<&str>, version: Option<&Softwa
 }
 
 fn service(version: (u16, u16), conf: String, daemons: String) -> Service {
-    let daemons = File { name: "daemons", text: daemons, private: false };
+    let daemons = ConfigFile { name: "daemons", text: daemons, private: false };
     Service { name: "bird", version, folder: "/usr/local/etc/bird", files: vec![file(conf), daemons] }
 }
 
-fn file(conf: String) -> File {
-    File { name: "bird.conf", text: conf, private: true }
+fn file(conf: String) -> ConfigFile {
+    ConfigFile { name: "bird.conf", text: conf, private: true }
 }
 
 /// Seconds that neighbours keep routes through a restart. Without the agent BIRD is stopped as if for good: it says good-bye,
 /// and nobody keeps anything.
-fn restarts(model: &Model, carrier: Carrier, issues: &mut Vec<Issue>) -> Option<u16> {
+fn restarts(model: &BgpModel, carrier: Carrier, issues: &mut Vec<Issue>) -> Option<u16> {
     let time = model.fabric.graceful_restart.filter(|_| carrier == Carrier::Ichor)?;
     if time > LONGEST_RESTART {
         let reason = format!("{time} seconds do not fit into BGP; take at most {LONGEST_RESTART}");
@@ -99,7 +104,7 @@ fn restarts(model: &Model, carrier: Carrier, issues: &mut Vec<Issue>) -> Option<
     Some(time)
 }
 
-fn refuse_release(version: Option<&SoftwareVersion>, release: Release, issues: &mut Vec<Issue>) {
+fn refuse_release(version: Option<&SoftwareVersion>, release: BirdRelease, issues: &mut Vec<Issue>) {
     let patch = version.and_then(SoftwareVersion::patch);
     let early = (release.0, release.1) == (2, 0) && patch.is_some_and(|patch| patch < OLDEST);
     if release.0 != 2 || early {
@@ -110,11 +115,11 @@ fn refuse_release(version: Option<&SoftwareVersion>, release: Release, issues: &
 }
 
 /// Neighbours on ports all come from fe80::/10, and the kernel looks for the key of a connection by address alone.
-fn refuse_passwords(model: &Model, passwords: &[Option<String>], issues: &mut Vec<Issue>) {
+fn refuse_passwords(model: &BgpModel, passwords: &[Option<String>], issues: &mut Vec<Issue>) {
     let sessions = || model.fabric.neighbors.iter().zip(passwords);
     // Else it was said already why one cannot be had.
     let complete = sessions().all(|(neighbor, password)| neighbor.password.is_some() == password.is_some());
-    let on_port = |(neighbor, _): &(&Neighbor, _)| matches!(neighbor.found, Found::Port { .. });
+    let on_port = |(neighbor, _): &(&Neighbor, _)| matches!(neighbor.found, PeerAddress::Port { .. });
     let mut on_ports = sessions().filter(on_port).map(|(_, password)| password);
     let first = on_ports.next();
     if complete && on_ports.any(|password| Some(password) != first) {
@@ -125,18 +130,18 @@ fn refuse_passwords(model: &Model, passwords: &[Option<String>], issues: &mut Ve
 }
 
 /// BIRD has no way to write a quotation mark in a text, and takes `*` and `?` in the name of a link for a pattern.
-fn refuse_words(model: &Model, passwords: &[Option<String>], issues: &mut Vec<Issue>) {
+fn refuse_words(model: &BgpModel, passwords: &[Option<String>], issues: &mut Vec<Issue>) {
     if passwords.iter().flatten().any(|password| password.contains('"')) {
         let reason = "BIRD reads no password with a quotation mark in it; take another, on both ends";
         issues.push(Issue::error("routing.neighbors", reason));
     }
     let ports = model.fabric.neighbors.iter().filter_map(|neighbor| match &neighbor.found {
-        Found::Port { name, .. } => Some(("routing.neighbors", name.as_str())),
-        Found::Address { .. } => None,
+        PeerAddress::Port { name, .. } => Some(("routing.neighbors", name.as_str())),
+        PeerAddress::Address { .. } => None,
     });
     let announced = model.fabric.announced.iter().map(|it| ("network.dummy", it.link.as_str()));
     let vrf = model.workload.as_ref().and_then(|workload| match &workload.domain {
-        Domain::Vrf { name, .. } => Some(("routing.workload.vrf.name", name.as_str())),
+        RoutingDomain::Vrf { name, .. } => Some(("routing.workload.vrf.name", name.as_str())),
         _ => None,
     });
     let mut bad: Vec<_> = ports.chain(announced).chain(vrf).filter(|(_, name)| !text::fits(name)).collect();

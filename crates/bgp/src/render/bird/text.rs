@@ -4,12 +4,12 @@ use std::fmt::{Display, Write};
 
 /// A file in the making.
 #[derive(Default)]
-pub(crate) struct Text {
+pub(crate) struct BirdWriter {
     text: String,
     depth: usize,
 }
 
-impl Text {
+impl BirdWriter {
     /// The file.
     pub(crate) fn finish(self) -> String {
         self.text

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::model::{Domain, Model};
-use crate::render::{Options, words};
+use crate::model::{BgpModel, RoutingDomain};
+use crate::render::{DaemonOptions, words};
 use ichor_values::Issue;
 
 /// FRR's programs that a node may need.
@@ -29,8 +29,8 @@ pub(crate) fn usual(configuration: &str, version: (u16, u16)) -> String {
 
 /// The file; what is wrong with the options that are written is added to `issues`.
 pub(crate) fn render(
-    model: &Model,
-    written: &Options,
+    model: &BgpModel,
+    written: &DaemonOptions,
     version: (u16, u16),
     issues: &mut Vec<Issue>,
 ) -> String {
@@ -56,7 +56,7 @@ pub(crate) fn render(
     text + "vtysh_enable=yes\n"
 }
 
-fn options(model: &Model, name: &str, version: (u16, u16)) -> Vec<String> {
+fn options(model: &BgpModel, name: &str, version: (u16, u16)) -> Vec<String> {
     let mut options = vec![CLOSED.to_owned()];
     if name == "zebra" {
         options.push(format!("-s {NETLINK_BUFFER}"));
@@ -65,8 +65,10 @@ fn options(model: &Model, name: &str, version: (u16, u16)) -> Vec<String> {
             options.push(format!("-r -K {}", u32::from(time) * 2));
         }
     }
-    let namespaces =
-        model.workload.as_ref().is_some_and(|workload| matches!(workload.domain, Domain::Namespace { .. }));
+    let namespaces = model
+        .workload
+        .as_ref()
+        .is_some_and(|workload| matches!(workload.domain, RoutingDomain::Namespace { .. }));
     // With these a VRF is a network namespace and no longer a VRF device: never both.
     match version.0 {
         ..=8 if namespaces && name == "zebra" => options.push("-n".to_owned()),

@@ -9,16 +9,20 @@ mod conf;
 mod daemons;
 pub mod page;
 
-use super::{File, Order, Service};
-use crate::model::Domain;
+use super::{ConfigFile, RenderRequest, Service};
+use crate::model::RoutingDomain;
 use ichor_values::{Issue, SoftwareVersion};
 
 /// The release in ichor's extension.
 const OURS: (u16, u16) = (10, 5);
 
 /// The service of a node; what is wrong is added to `issues`.
-pub(crate) fn render(order: Order<'_>, passwords: &[Option<String>], issues: &mut Vec<Issue>) -> Service {
-    let Order { model, options, .. } = order;
+pub(crate) fn render(
+    order: RenderRequest<'_>,
+    passwords: &[Option<String>],
+    issues: &mut Vec<Issue>,
+) -> Service {
+    let RenderRequest { model, options, .. } = order;
     let version = order.version.map_or(OURS, SoftwareVersion::minor);
     if version < (8, 4) || version.0 > 10 {
         let (major, minor) = version;
@@ -26,7 +30,7 @@ pub(crate) fn render(order: Order<'_>, passwords: &[Option<String>], issues: &mu
         issues.push(Issue::error("routing.version", reason));
     }
     let gateway = conf::gateway(model);
-    if gateway.is_none() && model.workload.as_ref().is_some_and(|it| it.domain == Domain::Shared) {
+    if gateway.is_none() && model.workload.as_ref().is_some_and(|it| it.domain == RoutingDomain::Shared) {
         let reason = "without isolation FRR sends what the speaker announces to a neighbour that has an address of the \
                       link's family, and there is none; use `isolation: vrf`";
         issues.push(Issue::error("routing.workload.isolation", reason));
@@ -49,8 +53,8 @@ fn service(version: (u16, u16), conf: String, daemons: String) -> Service {
         version,
         folder: "/usr/local/etc/frr",
         files: vec![
-            File { name: "frr.conf", text: conf, private: true },
-            File { name: "daemons", text: daemons, private: false },
+            ConfigFile { name: "frr.conf", text: conf, private: true },
+            ConfigFile { name: "daemons", text: daemons, private: false },
         ],
     }
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::model::fabric::{Found, Neighbor};
-use crate::model::{Bfd, Family, Term};
+use crate::model::fabric::{Neighbor, PeerAddress};
+use crate::model::{Bfd, Family, PrefixRule};
 
 /// FRR's words for a family: in commands, in `address-family`, and at the end of names.
 pub fn words(family: Family) -> (&'static str, &'static str, &'static str) {
@@ -15,14 +15,14 @@ pub fn words(family: Family) -> (&'static str, &'static str, &'static str) {
 
 /// The name of a BFD profile.
 pub(crate) fn profile(bfd: Bfd) -> String {
-    format!("every-{}-lost-{}", bfd.interval, bfd.multiplier)
+    format!("bfd-{}ms-x{}", bfd.interval, bfd.multiplier)
 }
 
 /// The text so far.
 #[derive(Default)]
-pub struct Page(String);
+pub struct FrrWriter(String);
 
-impl Page {
+impl FrrWriter {
     /// All that was written.
     pub fn text(self) -> String {
         self.0
@@ -45,7 +45,7 @@ impl Page {
         sessions: impl IntoIterator<Item = &'s Neighbor>,
     ) {
         let on_a_network =
-            |it: &Neighbor| it.extends_next_hops() && matches!(it.found, Found::Address { .. });
+            |it: &Neighbor| it.extends_next_hops() && matches!(it.found, PeerAddress::Address { .. });
         if version.is_none_or(|(major, _)| major < 10) && !sessions.into_iter().any(on_a_network) {
             self.line("no zebra nexthop kernel enable");
         }
@@ -83,8 +83,8 @@ impl Page {
     }
 
     /// A list without a line would let everything through, so one without terms refuses everything.
-    pub fn prefix_list(&mut self, name: &str, family: Family, terms: &[Term]) {
-        let nothing = [Term::within(false, family.everything())];
+    pub fn prefix_list(&mut self, name: &str, family: Family, terms: &[PrefixRule]) {
+        let nothing = [PrefixRule::within(false, family.everything())];
         let terms = if terms.is_empty() { &nothing } else { terms };
         let (ip, ..) = words(family);
         for (nth, term) in terms.iter().enumerate() {
@@ -119,7 +119,7 @@ impl Page {
 }
 
 /// The lengths a term matches, where they are more than the prefix itself.
-fn lengths(term: &Term) -> String {
+fn lengths(term: &PrefixRule) -> String {
     let own = term.net.prefix_len();
     let mut text = String::new();
     if term.least > own {

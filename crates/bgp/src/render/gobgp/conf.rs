@@ -1,9 +1,9 @@
 //! `gobgpd.toml`: the instance and its sessions.
 
 use super::policy;
-use super::toml::Toml;
-use crate::model::fabric::{Found, Neighbor};
-use crate::model::{Bfd, Family, Model, Workload};
+use super::toml::TomlWriter;
+use crate::model::fabric::{Neighbor, PeerAddress};
+use crate::model::{Bfd, BgpModel, Family, Workload};
 
 /// Seconds between attempts to connect; gobgpd waits 120 if it is not told otherwise.
 const CONNECT_RETRY: u16 = 3;
@@ -12,8 +12,8 @@ const CONNECT_RETRY: u16 = 3;
 const IDLE_HOLD: u16 = 1;
 
 /// The file.
-pub(crate) fn render(model: &Model, passwords: &[Option<String>]) -> String {
-    let mut toml = Toml::default();
+pub(crate) fn render(model: &BgpModel, passwords: &[Option<String>]) -> String {
+    let mut toml = TomlWriter::default();
     head(&mut toml, model);
     policy::render(&mut toml, model);
     for (neighbor, password) in model.fabric.neighbors.iter().zip(passwords) {
@@ -25,10 +25,10 @@ pub(crate) fn render(model: &Model, passwords: &[Option<String>]) -> String {
     toml.text()
 }
 
-fn head(toml: &mut Toml, model: &Model) {
+fn head(toml: &mut TomlWriter, model: &BgpModel) {
     toml.comment(format_args!("{}: written by ichor", model.name));
     for neighbor in &model.fabric.neighbors {
-        if let Found::Port { name, mac: Some(mac) } = &neighbor.found {
+        if let PeerAddress::Port { name, mac: Some(mac) } = &neighbor.found {
             toml.comment(format_args!("{name} is the port with the MAC address {mac}"));
         }
     }
@@ -36,11 +36,11 @@ fn head(toml: &mut Toml, model: &Model) {
     toml.table("global.use-multiple-paths.config").key("enabled", true);
 }
 
-fn fabric(toml: &mut Toml, model: &Model, neighbor: &Neighbor, password: Option<&str>) {
+fn fabric(toml: &mut TomlWriter, model: &BgpModel, neighbor: &Neighbor, password: Option<&str>) {
     toml.next("neighbors").table("neighbors.config");
     match &neighbor.found {
-        Found::Port { name, .. } => toml.key("neighbor-interface", name.as_str()),
-        Found::Address { address, .. } => toml.key("neighbor-address", address.to_string()),
+        PeerAddress::Port { name, .. } => toml.key("neighbor-interface", name.as_str()),
+        PeerAddress::Address { address, .. } => toml.key("neighbor-address", address.to_string()),
     };
     // Without a number gobgpd takes whichever the neighbour has.
     if let Some(asn) = neighbor.asn {
@@ -50,7 +50,7 @@ fn fabric(toml: &mut Toml, model: &Model, neighbor: &Neighbor, password: Option<
         toml.key("auth-password", password);
     }
     let source = match &neighbor.found {
-        Found::Address { source: Some(source), .. } => Some(source.to_string()),
+        PeerAddress::Address { source: Some(source), .. } => Some(source.to_string()),
         _ => None,
     };
     if source.is_some() || neighbor.passive {
@@ -80,7 +80,7 @@ fn fabric(toml: &mut Toml, model: &Model, neighbor: &Neighbor, password: Option<
     }
 }
 
-fn speaker(toml: &mut Toml, model: &Model, workload: &Workload) {
+fn speaker(toml: &mut TomlWriter, model: &BgpModel, workload: &Workload) {
     toml.next("neighbors").table("neighbors.config");
     toml.key("neighbor-address", workload.theirs.address.to_string()).key("peer-as", workload.theirs.asn.0);
     if workload.ours.asn != model.asn {
@@ -94,7 +94,7 @@ fn speaker(toml: &mut Toml, model: &Model, workload: &Workload) {
     }
 }
 
-fn timing(toml: &mut Toml, (keepalive, hold): (u16, u16), bfd: Option<Bfd>) {
+fn timing(toml: &mut TomlWriter, (keepalive, hold): (u16, u16), bfd: Option<Bfd>) {
     toml.table("neighbors.timers.config");
     toml.key("connect-retry", CONNECT_RETRY).key("idle-hold-time-after-reset", IDLE_HOLD);
     toml.key("hold-time", hold).key("keepalive-interval", keepalive);
@@ -106,7 +106,7 @@ fn timing(toml: &mut Toml, (keepalive, hold): (u16, u16), bfd: Option<Bfd>) {
     }
 }
 
-fn carries(toml: &mut Toml, family: Family) {
+fn carries(toml: &mut TomlWriter, family: Family) {
     let name = match family {
         Family::V4 => "ipv4-unicast",
         Family::V6 => "ipv6-unicast",

@@ -10,15 +10,19 @@ mod daemons;
 mod policy;
 mod toml;
 
-use super::{File, Order, Service};
+use super::{ConfigFile, RenderRequest, Service};
 use ichor_values::{Issue, SoftwareVersion};
 
 /// The release in ichor's extension.
 const OURS: (u16, u16) = (4, 8);
 
 /// The service of a node; what is wrong is added to `issues`.
-pub(crate) fn render(order: Order<'_>, passwords: &[Option<String>], issues: &mut Vec<Issue>) -> Service {
-    let Order { model, options, .. } = order;
+pub(crate) fn render(
+    order: RenderRequest<'_>,
+    passwords: &[Option<String>],
+    issues: &mut Vec<Issue>,
+) -> Service {
+    let RenderRequest { model, options, .. } = order;
     let version = order.version.map_or(OURS, SoftwareVersion::minor);
     let (major, minor) = version;
     if !(3..=4).contains(&major) {
@@ -42,8 +46,8 @@ fn service(version: (u16, u16), conf: String, daemons: String) -> Service {
         version,
         folder: "/usr/local/etc/gobgp",
         files: vec![
-            File { name: "gobgpd.toml", text: conf, private: true },
-            File { name: "daemons", text: daemons, private: false },
+            ConfigFile { name: "gobgpd.toml", text: conf, private: true },
+            ConfigFile { name: "daemons", text: daemons, private: false },
         ],
     }
 }

@@ -5,24 +5,24 @@
 
 use ipnet::IpNet;
 
-use super::toml::Toml;
-use crate::model::fabric::{Inward, Outward};
-use crate::model::{Family, Filter, Model, Term};
+use super::toml::TomlWriter;
+use crate::model::fabric::{ExportPolicy, ImportPolicy};
+use crate::model::{BgpModel, Family, PrefixFilter, PrefixRule};
 use ichor_values::{Asn, Community};
 
 /// The set with the speaker in it.
-const SPEAKER: &str = "speaker";
+const SPEAKER: &str = "load-balancer";
 
 /// The set of paths that start at the speaker.
-const BEHIND: &str = "from-speaker";
+const BEHIND: &str = "from-load-balancer";
 
 const STATEMENTS: &str = "policy-definitions.statements";
 
 /// All sets and both policies.
-pub(crate) fn render(toml: &mut Toml, model: &Model) {
+pub(crate) fn render(toml: &mut TomlWriter, model: &BgpModel) {
     toml.table("global.apply-policy.config");
-    toml.key("import-policy-list", vec!["in"]).key("default-import-policy", "reject-route");
-    toml.key("export-policy-list", vec!["out"]).key("default-export-policy", "reject-route");
+    toml.key("import-policy-list", vec!["import"]).key("default-import-policy", "reject-route");
+    toml.key("export-policy-list", vec!["export"]).key("default-export-policy", "reject-route");
     if let Some(workload) = &model.workload {
         let host = IpNet::from(workload.theirs.address).to_string();
         toml.next("defined-sets.neighbor-sets").key("neighbor-set-name", SPEAKER);
@@ -35,7 +35,7 @@ pub(crate) fn render(toml: &mut Toml, model: &Model) {
     for set in inward.iter().filter_map(|statement| statement.set.as_ref()) {
         set.write(toml);
     }
-    for (name, statements) in [("in", inward), ("out", outward)] {
+    for (name, statements) in [("import", inward), ("export", outward)] {
         toml.next("policy-definitions").key("name", name);
         for statement in &statements {
             statement.write(toml, model.asn);
@@ -45,7 +45,7 @@ pub(crate) fn render(toml: &mut Toml, model: &Model) {
 
 /// The paths of the speaker's routes as the policy sees them: the own number is already in front for a neighbour outside, and
 /// is not for one inside.
-fn paths(model: &Model, speaker: u32) -> Vec<String> {
+fn paths(model: &BgpModel, speaker: u32) -> Vec<String> {
     let mut paths = vec![format!("^{}_{speaker}$", model.asn)];
     if has_internal(model) {
         paths.push(format!("^{speaker}$"));
@@ -53,13 +53,13 @@ fn paths(model: &Model, speaker: u32) -> Vec<String> {
     paths
 }
 
-fn has_internal(model: &Model) -> bool {
+fn has_internal(model: &BgpModel) -> bool {
     model.fabric.neighbors.iter().any(|neighbor| neighbor.asn == Some(model.asn))
 }
 
 /// Which routes a statement looks at.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Of {
+enum MatchedRoutes {
     /// All of them.
     Anybody,
     /// From the speaker, or to it.
@@ -71,52 +71,52 @@ enum Of {
 }
 
 /// A set of prefixes.
-struct Set {
+struct PrefixSet {
     name: String,
-    terms: Vec<Term>,
+    terms: Vec<PrefixRule>,
 }
 
 /// One statement: what it looks for, and what becomes of it.
-struct Statement<'m> {
+struct PolicyStatement<'m> {
     name: String,
-    of: Of,
+    of: MatchedRoutes,
     /// Only the prefixes of this set; all if there is none.
-    set: Option<Set>,
+    set: Option<PrefixSet>,
     accept: bool,
     local_preference: Option<u32>,
     /// Whether the next hop becomes an address of the node.
     own_next_hop: bool,
     /// What is added on the way out.
-    outward: Option<&'m Outward>,
+    outward: Option<&'m ExportPolicy>,
 }
 
-impl Set {
-    fn write(&self, toml: &mut Toml) {
+impl PrefixSet {
+    fn write(&self, toml: &mut TomlWriter) {
         toml.next("defined-sets.prefix-sets").key("prefix-set-name", self.name.as_str());
-        for Term { net, least, most, .. } in &self.terms {
+        for PrefixRule { net, least, most, .. } in &self.terms {
             toml.next("defined-sets.prefix-sets.prefix-list").key("ip-prefix", net.to_string());
             toml.key("masklength-range", format!("{least}..{most}"));
         }
     }
 }
 
-impl Statement<'_> {
-    fn new(name: impl Into<String>, of: Of, accept: bool) -> Self {
+impl PolicyStatement<'_> {
+    fn new(name: impl Into<String>, of: MatchedRoutes, accept: bool) -> Self {
         let name = name.into();
         Self { name, of, set: None, accept, local_preference: None, own_next_hop: false, outward: None }
     }
 
-    fn write(&self, toml: &mut Toml, asn: Asn) {
+    fn write(&self, toml: &mut TomlWriter, asn: Asn) {
         toml.next(STATEMENTS).key("name", self.name.as_str());
         match self.of {
-            Of::Anybody => {}
-            Of::Speaker => {
+            MatchedRoutes::Anybody => {}
+            MatchedRoutes::Speaker => {
                 part(toml, "conditions.match-neighbor-set").key("neighbor-set", SPEAKER);
             }
-            Of::Local => {
+            MatchedRoutes::Local => {
                 part(toml, "conditions.bgp-conditions").key("route-type", "local");
             }
-            Of::Behind => {
+            MatchedRoutes::Behind => {
                 part(toml, "conditions.bgp-conditions.match-as-path-set").key("as-path-set", BEHIND);
             }
         }
@@ -138,11 +138,11 @@ impl Statement<'_> {
 }
 
 /// Starts a table below the statement that was started last.
-fn part<'t>(toml: &'t mut Toml, name: &str) -> &'t mut Toml {
+fn part<'t>(toml: &'t mut TomlWriter, name: &str) -> &'t mut TomlWriter {
     toml.table(&format!("{STATEMENTS}.{name}"))
 }
 
-fn leave(toml: &mut Toml, outward: &Outward, asn: Asn) {
+fn leave(toml: &mut TomlWriter, outward: &ExportPolicy, asn: Asn) {
     if outward.prepend > 0 {
         let prepend = part(toml, "actions.bgp-actions.set-as-path-prepend");
         prepend.key("as", asn.to_string()).key("repeat-n", outward.prepend);
@@ -169,14 +169,19 @@ fn word(community: &Community) -> &str {
 }
 
 /// What is let in. gobgpd asks this of what the agent adds, too.
-fn inward(model: &Model) -> Vec<Statement<'_>> {
-    let mut statements = own(model, "own-in", None);
+fn inward(model: &BgpModel) -> Vec<PolicyStatement<'_>> {
+    let mut statements = own(model, "import-node-addresses", None);
     if let Some(workload) = &model.workload {
-        statements.extend(gate("speaker", Of::Speaker, &workload.filter, &workload.families));
-        statements.push(Statement::new("speaker-rest", Of::Speaker, false));
+        statements.extend(gate(
+            "load-balancer",
+            MatchedRoutes::Speaker,
+            &workload.filter,
+            &workload.families,
+        ));
+        statements.push(PolicyStatement::new("load-balancer-reject-rest", MatchedRoutes::Speaker, false));
     }
-    let Inward { filter, local_preference, .. } = &model.fabric.inward;
-    for mut statement in gate("fabric", Of::Anybody, filter, &Family::ALL) {
+    let ImportPolicy { filter, local_preference, .. } = &model.fabric.inward;
+    for mut statement in gate("fabric", MatchedRoutes::Anybody, filter, &Family::ALL) {
         statement.local_preference = local_preference.filter(|_| statement.accept);
         statements.push(statement);
     }
@@ -185,38 +190,49 @@ fn inward(model: &Model) -> Vec<Statement<'_>> {
 
 /// What is let out: nothing to the speaker, and to others only what starts here or at the speaker, whatever the prefix. Else a
 /// node between two leafs is transit.
-fn outward(model: &Model) -> Vec<Statement<'_>> {
+fn outward(model: &BgpModel) -> Vec<PolicyStatement<'_>> {
     let outward = Some(&model.fabric.outward);
-    let own = own(model, "own-out", outward);
+    let own = own(model, "export-node-addresses", outward);
     if model.workload.is_none() {
         return own;
     }
-    let mut statements = vec![Statement::new("nothing-to-speaker", Of::Speaker, false)];
+    let mut statements =
+        vec![PolicyStatement::new("no-export-to-load-balancer", MatchedRoutes::Speaker, false)];
     statements.extend(own);
     // Inside one AS the next hop is kept, and the speaker's is known on this node alone.
     let own_next_hop = has_internal(model);
-    statements.push(Statement { own_next_hop, outward, ..Statement::new("behind-out", Of::Behind, true) });
+    statements.push(PolicyStatement {
+        own_next_hop,
+        outward,
+        ..PolicyStatement::new("export-load-balancer-routes", MatchedRoutes::Behind, true)
+    });
     statements
 }
 
 /// The node's own addresses: added by the agent, and among those that are announced.
-fn own<'m>(model: &Model, name: &str, outward: Option<&'m Outward>) -> Vec<Statement<'m>> {
+fn own<'m>(model: &BgpModel, name: &str, outward: Option<&'m ExportPolicy>) -> Vec<PolicyStatement<'m>> {
     let of = |family: Family| {
         let nets = model.fabric.announced.iter().map(|announced| announced.net);
         let nets = nets.filter(|net| Family::of(*net) == family);
-        let terms: Vec<_> = nets.map(|net| Term::exactly(true, net)).collect();
-        let statement = Statement::new(format!("{name}-{}", suffix(family)), Of::Local, true);
-        let set = Set { name: format!("own-{}", suffix(family)), terms };
-        (!set.terms.is_empty()).then_some(Statement { set: Some(set), outward, ..statement })
+        let terms: Vec<_> = nets.map(|net| PrefixRule::exactly(true, net)).collect();
+        let statement =
+            PolicyStatement::new(format!("{name}-{}", suffix(family)), MatchedRoutes::Local, true);
+        let set = PrefixSet { name: format!("node-addresses-{}", suffix(family)), terms };
+        (!set.terms.is_empty()).then_some(PolicyStatement { set: Some(set), outward, ..statement })
     };
     Family::ALL.into_iter().filter_map(of).collect()
 }
 
 /// Statements that let through what a filter does, each with the terms that can be told in one set.
-fn gate(name: &str, of: Of, filter: &Filter, families: &[Family]) -> Vec<Statement<'static>> {
+fn gate(
+    name: &str,
+    of: MatchedRoutes,
+    filter: &PrefixFilter,
+    families: &[Family],
+) -> Vec<PolicyStatement<'static>> {
     let mut statements = Vec::new();
     for &family in families {
-        let mut runs: Vec<Vec<Term>> = Vec::new();
+        let mut runs: Vec<Vec<PrefixRule>> = Vec::new();
         for &term in filter.of(family) {
             match runs.last_mut().filter(|run| goes_with(run, &term)) {
                 Some(run) => run.push(term),
@@ -226,15 +242,15 @@ fn gate(name: &str, of: Of, filter: &Filter, families: &[Family]) -> Vec<Stateme
         for (nth, terms) in runs.into_iter().enumerate() {
             let name = format!("{name}-{}-{}", suffix(family), nth + 1);
             let permit = terms.first().is_some_and(|term| term.permit);
-            let set = Some(Set { name: name.clone(), terms });
-            statements.push(Statement { set, ..Statement::new(name, of, permit) });
+            let set = Some(PrefixSet { name: name.clone(), terms });
+            statements.push(PolicyStatement { set, ..PolicyStatement::new(name, of, permit) });
         }
     }
     statements
 }
 
 /// A set has no order and no refusals; and GoBGP 3 looks only at the longest prefix of a set that a route lies in.
-fn goes_with(run: &[Term], term: &Term) -> bool {
+fn goes_with(run: &[PrefixRule], term: &PrefixRule) -> bool {
     run.iter().all(|other| {
         let (a, b) = (other.net, term.net);
         other.permit == term.permit && (a == b || !(a.contains(&b) || b.contains(&a)))

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 /// A text that grows table by table.
 #[derive(Debug, Default)]
-pub(crate) struct Toml(String);
+pub(crate) struct TomlWriter(String);
 
-impl Toml {
+impl TomlWriter {
     /// A comment.
     pub(crate) fn comment(&mut self, text: impl Display) {
         let _ = writeln!(self.0, "# {text}");
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn quotes_and_backslashes_stay_inside_a_text() {
-        let mut toml = Toml::default();
+        let mut toml = TomlWriter::default();
 
         toml.table("a").key("b", r#"p"w\x"#).key("c", vec!["^1$", "^1_2$"]).key("d", 3).key("e", true);
 

@@ -105,7 +105,8 @@ fn unknown(written: &str, variables: &Value) -> String {
     let strange = written.rsplit(part).find(|word| !word.is_empty() && !known.contains(word));
     let meant = strange.and_then(|word| nearest(word, known.iter().copied()));
     let meant = meant.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
-    let hint = if meant.is_empty() { "; docs/templates.md lists the variables" } else { "" };
+    let hint =
+        if meant.is_empty() { "; docs/reference/template-variables.md lists the variables" } else { "" };
     match written {
         "" => format!("something here is not defined{hint}"),
         _ => format!("`{written}` is not defined{meant}{hint}"),
@@ -159,7 +160,10 @@ mod tests {
         let part = told("{% for one in fabric.neighbors %}\n{{ one.asm }}{% endfor %}").unwrap_err();
 
         assert_eq!(near, "my.j2:2: `fabric.neighbours` is not defined; did you mean `neighbors`?");
-        assert_eq!(far, "my.j2:1: `something_else` is not defined; docs/templates.md lists the variables");
+        assert_eq!(
+            far,
+            "my.j2:1: `something_else` is not defined; docs/reference/template-variables.md lists the variables"
+        );
         assert_eq!(part, "my.j2:2: `one.asm` is not defined; did you mean `asn`?");
     }
 

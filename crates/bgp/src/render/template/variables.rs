@@ -1,17 +1,17 @@
 //! What a template may use: the routing model in plain words, the same for every backend.
 //!
-//! `docs/templates.md` lists them. A name, once there, stays; new ones may come.
+//! `docs/reference/template-variables.md` lists them. A name, once there, stays; new ones may come.
 
 use serde_json::{Value, json};
 
-use crate::model::fabric::{Found, Neighbor};
-use crate::model::workload::End;
-use crate::model::{Bfd, Domain, Fabric, Family, Filter, Model, Workload};
+use crate::model::fabric::{Neighbor, PeerAddress};
+use crate::model::workload::SessionEndpoint;
+use crate::model::{Bfd, BgpModel, Fabric, Family, PrefixFilter, RoutingDomain, Workload};
 use ichor_values::Backend;
 
 /// What is known of the daemon that reads the file.
 #[derive(Clone, Copy)]
-pub struct Daemon<'a> {
+pub struct DaemonInfo<'a> {
     /// Who it is.
     pub backend: Backend,
     /// Its release.
@@ -21,7 +21,7 @@ pub struct Daemon<'a> {
 }
 
 /// All variables.
-pub fn of(model: &Model, passwords: &[Option<String>], daemon: Daemon<'_>) -> Value {
+pub fn of(model: &BgpModel, passwords: &[Option<String>], daemon: DaemonInfo<'_>) -> Value {
     json!({
         "backend": daemon.backend.to_string(),
         "version": format!("{}.{}", daemon.version.0, daemon.version.1),
@@ -60,8 +60,8 @@ fn fabric(fabric: &Fabric, passwords: &[Option<String>]) -> Value {
 
 fn neighbor(neighbor: &Neighbor, password: Option<&str>) -> Value {
     let (link, mac, address, source) = match &neighbor.found {
-        Found::Port { name, mac } => (Some(name.as_str()), *mac, None, None),
-        Found::Address { address, source } => (None, None, Some(*address), *source),
+        PeerAddress::Port { name, mac } => (Some(name.as_str()), *mac, None, None),
+        PeerAddress::Address { address, source } => (None, None, Some(*address), *source),
     };
     json!({
         "link": link,
@@ -80,9 +80,9 @@ fn neighbor(neighbor: &Neighbor, password: Option<&str>) -> Value {
 
 fn workload(workload: &Workload) -> Value {
     let (kind, table) = match workload.domain {
-        Domain::Vrf { table, .. } => ("vrf", Some(table)),
-        Domain::Namespace { .. } => ("netns", None),
-        Domain::Shared => ("none", None),
+        RoutingDomain::Vrf { table, .. } => ("vrf", Some(table)),
+        RoutingDomain::Namespace { .. } => ("netns", None),
+        RoutingDomain::Shared => ("none", None),
     };
     json!({
         "speaker": workload.speaker.to_string(),
@@ -98,7 +98,7 @@ fn workload(workload: &Workload) -> Value {
     })
 }
 
-fn end(end: &End) -> Value {
+fn end(end: &SessionEndpoint) -> Value {
     json!({"link": end.link, "address": end.address, "asn": end.asn.0})
 }
 
@@ -121,7 +121,7 @@ fn name(family: Family) -> &'static str {
     }
 }
 
-fn filter(filter: &Filter) -> Vec<Value> {
+fn filter(filter: &PrefixFilter) -> Vec<Value> {
     let term = filter.0.iter().map(|term| {
         json!({
             "permit": term.permit,

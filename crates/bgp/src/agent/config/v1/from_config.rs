@@ -5,24 +5,25 @@ use std::num::NonZeroU32;
 use ipnet::IpNet;
 
 use super::{
-    Action, AddressFamily, AddressKind, AgentConfig, AnnouncedAddress, AnnouncedInterface, Backend, Bfd, Bgp,
-    DiscoverNeighbors, DiscoveredInterfaces, ExportPolicy, ExtraAddresses, Files, HealthCheck, ImportPolicy,
-    Isolation, LoadBalancer, LoadBalancerSoftware, LogLevel, Neighbor, Peer, PrefixRule, Probe, Session,
-    SessionEnd, StatusListener, Template, Timers, VethEnd, VethPair,
+    ActionV1, AddressFamilyV1, AddressKindV1, AgentConfigV1, AnnouncedAddressV1, AnnouncedInterfaceV1,
+    BackendV1, BfdV1, BgpV1, DiscoverNeighborsV1, DiscoveredInterfacesV1, ExportPolicyV1, ExtraAddressesV1,
+    FilesV1, HealthCheckV1, ImportPolicyV1, IsolationV1, LoadBalancerSoftwareV1, LoadBalancerV1, LogLevelV1,
+    NeighborV1, PeerV1, PrefixRuleV1, ProbeV1, SessionEndV1, SessionV1, StatusListenerV1, TemplateV1,
+    TimersV1, VethEndV1, VethPairV1,
 };
 use crate::agent::config as internal;
-use crate::agent::wiring::Carried;
+use crate::agent::wiring::ExtraAddresses;
 use crate::model;
-use crate::model::workload::{End, Workload};
-use crate::model::{Domain, Family, Filter, fabric};
+use crate::model::workload::{SessionEndpoint, Workload};
+use crate::model::{Family, PrefixFilter, RoutingDomain, fabric};
 use crate::setting;
 use ichor_values::Asn;
 
-impl From<&internal::AgentConfig> for AgentConfig {
+impl From<&internal::AgentConfig> for AgentConfigV1 {
     fn from(config: &internal::AgentConfig) -> Self {
         let (bgp, files) = match &config.source {
-            internal::ConfigSource::Model(bgp) => (Some(Bgp::from(&**bgp)), None),
-            internal::ConfigSource::Files(files) => (None, Some(Files::from(&**files))),
+            internal::ConfigSource::Model(bgp) => (Some(BgpV1::from(&**bgp)), None),
+            internal::ConfigSource::Files(files) => (None, Some(FilesV1::from(&**files))),
         };
         Self {
             backend: config.backend.into(),
@@ -38,7 +39,7 @@ impl From<&internal::AgentConfig> for AgentConfig {
     }
 }
 
-impl From<ichor_values::Backend> for Backend {
+impl From<ichor_values::Backend> for BackendV1 {
     fn from(backend: ichor_values::Backend) -> Self {
         match backend {
             ichor_values::Backend::Frr => Self::Frr,
@@ -49,7 +50,7 @@ impl From<ichor_values::Backend> for Backend {
     }
 }
 
-impl From<setting::LogLevel> for LogLevel {
+impl From<setting::LogLevel> for LogLevelV1 {
     fn from(level: setting::LogLevel) -> Self {
         match level {
             setting::LogLevel::Error => Self::Error,
@@ -60,7 +61,7 @@ impl From<setting::LogLevel> for LogLevel {
     }
 }
 
-impl From<&internal::BgpConfig> for Bgp {
+impl From<&internal::BgpConfig> for BgpV1 {
     fn from(bgp: &internal::BgpConfig) -> Self {
         let model = &bgp.model;
         let fabric = &model.fabric;
@@ -72,7 +73,7 @@ impl From<&internal::BgpConfig> for Bgp {
             router_id: model.router_id,
             source_addresses: model.sources.clone(),
             neighbors: neighbors
-                .map(|(nth, neighbor)| Neighbor {
+                .map(|(nth, neighbor)| NeighborV1 {
                     peer: (&neighbor.found).into(),
                     session: neighbor.into(),
                     password: password(nth),
@@ -98,18 +99,18 @@ fn number(asn: Asn) -> NonZeroU32 {
     NonZeroU32::new(asn.0).expect("0 is not an AS number")
 }
 
-impl From<&fabric::Found> for Peer {
-    fn from(found: &fabric::Found) -> Self {
+impl From<&fabric::PeerAddress> for PeerV1 {
+    fn from(found: &fabric::PeerAddress) -> Self {
         match found {
-            fabric::Found::Port { name, mac } => Self::Interface { name: name.clone(), mac: *mac },
-            fabric::Found::Address { address, source } => {
+            fabric::PeerAddress::Port { name, mac } => Self::Interface { name: name.clone(), mac: *mac },
+            fabric::PeerAddress::Address { address, source } => {
                 Self::Ip { address: *address, source_address: *source }
             }
         }
     }
 }
 
-impl From<&fabric::Neighbor> for Session {
+impl From<&fabric::Neighbor> for SessionV1 {
     fn from(neighbor: &fabric::Neighbor) -> Self {
         Self {
             remote_asn: neighbor.asn.map(number),
@@ -121,37 +122,37 @@ impl From<&fabric::Neighbor> for Session {
     }
 }
 
-fn families(families: &[Family]) -> Vec<AddressFamily> {
+fn families(families: &[Family]) -> Vec<AddressFamilyV1> {
     let family = |family: &Family| match family {
-        Family::V4 => AddressFamily::Ipv4,
-        Family::V6 => AddressFamily::Ipv6,
+        Family::V4 => AddressFamilyV1::Ipv4,
+        Family::V6 => AddressFamilyV1::Ipv6,
     };
     families.iter().map(family).collect()
 }
 
-impl From<model::Bfd> for Bfd {
+impl From<model::Bfd> for BfdV1 {
     fn from(bfd: model::Bfd) -> Self {
         Self { interval_ms: bfd.interval, multiplier: bfd.multiplier }
     }
 }
 
-impl From<(u16, u16)> for Timers {
+impl From<(u16, u16)> for TimersV1 {
     fn from((keepalive_seconds, hold_seconds): (u16, u16)) -> Self {
         Self { keepalive_seconds, hold_seconds }
     }
 }
 
-impl From<&internal::Discover> for DiscoverNeighbors {
-    fn from(discover: &internal::Discover) -> Self {
+impl From<&internal::NeighborDiscovery> for DiscoverNeighborsV1 {
+    fn from(discover: &internal::NeighborDiscovery) -> Self {
         let interfaces = match discover.ports {
-            internal::Ports::Advertised => DiscoveredInterfaces::WithRouterAdvertisements,
-            internal::Ports::All => DiscoveredInterfaces::All,
+            internal::DiscoveryPorts::Advertised => DiscoveredInterfacesV1::WithRouterAdvertisements,
+            internal::DiscoveryPorts::All => DiscoveredInterfacesV1::All,
         };
         Self { interfaces, session: (&discover.like).into() }
     }
 }
 
-impl From<setting::Advertise> for AddressKind {
+impl From<setting::Advertise> for AddressKindV1 {
     fn from(kind: setting::Advertise) -> Self {
         match kind {
             setting::Advertise::Loopback => Self::Loopback,
@@ -161,20 +162,20 @@ impl From<setting::Advertise> for AddressKind {
     }
 }
 
-impl From<&fabric::Announced> for AnnouncedAddress {
-    fn from(announced: &fabric::Announced) -> Self {
+impl From<&fabric::AnnouncedAddress> for AnnouncedAddressV1 {
+    fn from(announced: &fabric::AnnouncedAddress) -> Self {
         Self { kind: announced.kind.into(), interface: announced.link.clone(), prefix: announced.net }
     }
 }
 
-impl From<&internal::Announce> for AnnouncedInterface {
-    fn from(announce: &internal::Announce) -> Self {
+impl From<&internal::AnnouncedInterface> for AnnouncedInterfaceV1 {
+    fn from(announce: &internal::AnnouncedInterface) -> Self {
         Self { kind: announce.kind.into(), interface: announce.link.clone() }
     }
 }
 
-impl From<&fabric::Inward> for ImportPolicy {
-    fn from(inward: &fabric::Inward) -> Self {
+impl From<&fabric::ImportPolicy> for ImportPolicyV1 {
+    fn from(inward: &fabric::ImportPolicy) -> Self {
         Self {
             prefixes: rules(&inward.filter),
             max_prefixes: inward.max_prefixes,
@@ -183,15 +184,15 @@ impl From<&fabric::Inward> for ImportPolicy {
     }
 }
 
-impl From<&fabric::Outward> for ExportPolicy {
-    fn from(outward: &fabric::Outward) -> Self {
+impl From<&fabric::ExportPolicy> for ExportPolicyV1 {
+    fn from(outward: &fabric::ExportPolicy) -> Self {
         Self { communities: outward.communities.clone(), prepend: outward.prepend }
     }
 }
 
-fn rules(filter: &Filter) -> Vec<PrefixRule> {
-    let rule = |term: &model::Term| PrefixRule {
-        action: if term.permit { Action::Permit } else { Action::Deny },
+fn rules(filter: &PrefixFilter) -> Vec<PrefixRuleV1> {
+    let rule = |term: &model::PrefixRule| PrefixRuleV1 {
+        action: if term.permit { ActionV1::Permit } else { ActionV1::Deny },
         prefix: term.net,
         min_length: term.least,
         max_length: term.most,
@@ -199,11 +200,11 @@ fn rules(filter: &Filter) -> Vec<PrefixRule> {
     filter.0.iter().map(rule).collect()
 }
 
-impl From<&Workload> for LoadBalancer {
+impl From<&Workload> for LoadBalancerV1 {
     fn from(workload: &Workload) -> Self {
         let software = match workload.speaker {
-            setting::Speaker::Metallb => Some(LoadBalancerSoftware::Metallb),
-            setting::Speaker::Cilium => Some(LoadBalancerSoftware::Cilium),
+            setting::Speaker::Metallb => Some(LoadBalancerSoftwareV1::Metallb),
+            setting::Speaker::Cilium => Some(LoadBalancerSoftwareV1::Cilium),
             setting::Speaker::None => None,
         };
         Self {
@@ -220,29 +221,29 @@ impl From<&Workload> for LoadBalancer {
     }
 }
 
-impl From<&Domain> for Isolation {
-    fn from(domain: &Domain) -> Self {
+impl From<&RoutingDomain> for IsolationV1 {
+    fn from(domain: &RoutingDomain) -> Self {
         match domain {
-            Domain::Vrf { name, table } => Self::Vrf { name: name.clone(), table: *table },
-            Domain::Namespace { name } => Self::Namespace { name: name.clone() },
-            Domain::Shared => Self::None,
+            RoutingDomain::Vrf { name, table } => Self::Vrf { name: name.clone(), table: *table },
+            RoutingDomain::Namespace { name } => Self::Namespace { name: name.clone() },
+            RoutingDomain::Shared => Self::None,
         }
     }
 }
 
-impl From<&End> for SessionEnd {
-    fn from(end: &End) -> Self {
+impl From<&SessionEndpoint> for SessionEndV1 {
+    fn from(end: &SessionEndpoint) -> Self {
         Self { interface: end.link.clone(), address: end.address, asn: number(end.asn) }
     }
 }
 
-impl From<&internal::OwnTemplate> for Template {
-    fn from(template: &internal::OwnTemplate) -> Self {
+impl From<&internal::UserTemplate> for TemplateV1 {
+    fn from(template: &internal::UserTemplate) -> Self {
         Self { path: template.path.clone(), text: template.text.clone() }
     }
 }
 
-impl From<&internal::DaemonFiles> for Files {
+impl From<&internal::DaemonFiles> for FilesV1 {
     fn from(files: &internal::DaemonFiles) -> Self {
         Self {
             config: files.configuration.clone(),
@@ -252,9 +253,9 @@ impl From<&internal::DaemonFiles> for Files {
     }
 }
 
-impl From<&internal::VethPair> for VethPair {
+impl From<&internal::VethPair> for VethPairV1 {
     fn from(pair: &internal::VethPair) -> Self {
-        let end = |(interface, address): &(String, IpNet)| VethEnd {
+        let end = |(interface, address): &(String, IpNet)| VethEndV1 {
             interface: interface.clone(),
             address: *address,
         };
@@ -262,18 +263,18 @@ impl From<&internal::VethPair> for VethPair {
     }
 }
 
-impl From<&Carried> for ExtraAddresses {
-    fn from(extra: &Carried) -> Self {
+impl From<&ExtraAddresses> for ExtraAddressesV1 {
+    fn from(extra: &ExtraAddresses) -> Self {
         Self { interface: extra.link.clone(), addresses: extra.addresses.clone() }
     }
 }
 
-impl From<&internal::Health> for HealthCheck {
-    fn from(health: &internal::Health) -> Self {
+impl From<&internal::HealthCheck> for HealthCheckV1 {
+    fn from(health: &internal::HealthCheck) -> Self {
         let probe = match &health.probe {
-            internal::Probe::Url(url) => Probe::Url(url.clone()),
-            internal::Probe::Tcp(address) => Probe::Tcp(address.clone()),
-            internal::Probe::Command(words) => Probe::Command(words.clone()),
+            internal::HealthProbe::Url(url) => ProbeV1::Url(url.clone()),
+            internal::HealthProbe::Tcp(address) => ProbeV1::Tcp(address.clone()),
+            internal::HealthProbe::Command(words) => ProbeV1::Command(words.clone()),
         };
         Self {
             probe,
@@ -285,8 +286,8 @@ impl From<&internal::Health> for HealthCheck {
     }
 }
 
-impl From<&internal::Status> for StatusListener {
-    fn from(status: &internal::Status) -> Self {
+impl From<&internal::StatusListener> for StatusListenerV1 {
+    fn from(status: &internal::StatusListener) -> Self {
         Self {
             address: status.listen,
             port: status.port,

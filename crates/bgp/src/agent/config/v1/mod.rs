@@ -13,7 +13,7 @@ use std::num::NonZeroU32;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::Hidden;
+use super::SecretText;
 use ichor_values::format::Version;
 use ichor_values::{Community, LinkName, Mac, NodeName, SoftwareVersion};
 
@@ -22,34 +22,34 @@ pub const VERSION: Version = Version::new(1, 0);
 
 /// The file, without its version.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct AgentConfig {
-    pub backend: Backend,
+pub(super) struct AgentConfigV1 {
+    pub backend: BackendV1,
     #[serde(default)]
-    pub(crate) log_level: LogLevel,
+    pub(crate) log_level: LogLevelV1,
     #[serde(default)]
     pub drain: bool,
     /// The BGP of the node, from which the agent renders the daemon's configuration; this or `files`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) bgp: Option<Bgp>,
+    pub(crate) bgp: Option<BgpV1>,
     /// The daemon's configuration, ready; this or `bgp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub files: Option<Files>,
+    pub files: Option<FilesV1>,
     /// MTU of the veth pair to the load balancer; that of the first fabric port when it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) veth_mtu: Option<u32>,
     /// Addresses that the agent adds to loopback and dummy interfaces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub extra_addresses: Vec<ExtraAddresses>,
+    pub extra_addresses: Vec<ExtraAddressesV1>,
     /// Anycast addresses are announced only while this check succeeds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) anycast_health_check: Option<HealthCheck>,
+    pub(crate) anycast_health_check: Option<HealthCheckV1>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) status_listener: Option<StatusListener>,
+    pub(crate) status_listener: Option<StatusListenerV1>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Backend {
+pub(super) enum BackendV1 {
     Frr,
     Bird,
     Gobgp,
@@ -59,7 +59,7 @@ pub(super) enum Backend {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum LogLevel {
+pub(super) enum LogLevelV1 {
     Error,
     Warn,
     #[default]
@@ -68,32 +68,32 @@ pub(super) enum LogLevel {
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Bgp {
+pub(super) struct BgpV1 {
     pub(crate) node_name: NodeName,
     pub asn: NonZeroU32,
     pub router_id: Ipv4Addr,
     /// Source addresses of the node's own packets over learnt routes, at most one of each family.
     #[serde(default)]
     pub(crate) source_addresses: Vec<IpAddr>,
-    pub neighbors: Vec<Neighbor>,
+    pub neighbors: Vec<NeighborV1>,
     /// Neighbors on interfaces that `neighbors` does not list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) discover_neighbors: Option<DiscoverNeighbors>,
+    pub(crate) discover_neighbors: Option<DiscoverNeighborsV1>,
     /// Addresses of the node that are announced to the fabric while their interface has them.
     #[serde(default)]
-    pub(crate) announced_addresses: Vec<AnnouncedAddress>,
+    pub(crate) announced_addresses: Vec<AnnouncedAddressV1>,
     /// Interfaces of which every address is announced to the fabric.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) announced_interfaces: Vec<AnnouncedInterface>,
+    pub(crate) announced_interfaces: Vec<AnnouncedInterfaceV1>,
     #[serde(default)]
     pub aggregates: Vec<IpNet>,
-    pub(crate) import_policy: ImportPolicy,
-    pub(crate) export_policy: ExportPolicy,
+    pub(crate) import_policy: ImportPolicyV1,
+    pub(crate) export_policy: ExportPolicyV1,
     /// How long neighbors keep routes through a planned restart; no graceful restart when it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) graceful_restart_seconds: Option<u16>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) load_balancer: Option<LoadBalancer>,
+    pub(crate) load_balancer: Option<LoadBalancerV1>,
     /// The release that the daemon's configuration is written for; the installed one when it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) daemon_version: Option<SoftwareVersion>,
@@ -102,20 +102,20 @@ pub(super) struct Bgp {
     pub(crate) daemon_options: BTreeMap<String, Vec<String>>,
     /// The user's template of the daemon's configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub template: Option<Template>,
+    pub template: Option<TemplateV1>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Neighbor {
-    pub peer: Peer,
-    pub session: Session,
+pub(super) struct NeighborV1 {
+    pub peer: PeerV1,
+    pub session: SessionV1,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub password: Option<Hidden>,
+    pub password: Option<SecretText>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Peer {
+pub(super) enum PeerV1 {
     /// The router that advertises itself on an interface.
     Interface {
         /// The name in the cluster file. With a MAC address, the kernel may use another one.
@@ -132,14 +132,14 @@ pub(super) enum Peer {
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Session {
+pub(super) struct SessionV1 {
     /// Any external AS number is accepted when it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) remote_asn: Option<NonZeroU32>,
-    pub(crate) address_families: Vec<AddressFamily>,
+    pub(crate) address_families: Vec<AddressFamilyV1>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bfd: Option<Bfd>,
-    pub timers: Timers,
+    pub bfd: Option<BfdV1>,
+    pub timers: TimersV1,
     /// Whether the node waits for the neighbor's connection.
     #[serde(default)]
     pub passive: bool,
@@ -147,33 +147,33 @@ pub(super) struct Session {
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum AddressFamily {
+pub(super) enum AddressFamilyV1 {
     Ipv4,
     Ipv6,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Bfd {
+pub(super) struct BfdV1 {
     pub(crate) interval_ms: u32,
     pub multiplier: u8,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Timers {
+pub(super) struct TimersV1 {
     pub(crate) keepalive_seconds: u16,
     pub(crate) hold_seconds: u16,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct DiscoverNeighbors {
-    pub(crate) interfaces: DiscoveredInterfaces,
-    pub session: Session,
+pub(super) struct DiscoverNeighborsV1 {
+    pub(crate) interfaces: DiscoveredInterfacesV1,
+    pub session: SessionV1,
 }
 
 /// The physical interfaces that get a neighbor.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum DiscoveredInterfaces {
+pub(super) enum DiscoveredInterfacesV1 {
     /// Those on which a router advertises itself.
     WithRouterAdvertisements,
     All,
@@ -181,29 +181,29 @@ pub(super) enum DiscoveredInterfaces {
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum AddressKind {
+pub(super) enum AddressKindV1 {
     Loopback,
     Dummy,
     Anycast,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct AnnouncedAddress {
-    pub kind: AddressKind,
+pub(super) struct AnnouncedAddressV1 {
+    pub kind: AddressKindV1,
     pub(crate) interface: LinkName,
     pub prefix: IpNet,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct AnnouncedInterface {
-    pub kind: AddressKind,
+pub(super) struct AnnouncedInterfaceV1 {
+    pub kind: AddressKindV1,
     pub(crate) interface: LinkName,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct ImportPolicy {
+pub(super) struct ImportPolicyV1 {
     /// The first rule that matches decides; a route that matches no rule is denied.
-    pub prefixes: Vec<PrefixRule>,
+    pub prefixes: Vec<PrefixRuleV1>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_prefixes: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -211,8 +211,8 @@ pub(super) struct ImportPolicy {
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct PrefixRule {
-    pub action: Action,
+pub(super) struct PrefixRuleV1 {
+    pub action: ActionV1,
     pub prefix: IpNet,
     pub(crate) min_length: u8,
     pub(crate) max_length: u8,
@@ -220,13 +220,13 @@ pub(super) struct PrefixRule {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Action {
+pub(super) enum ActionV1 {
     Permit,
     Deny,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct ExportPolicy {
+pub(super) struct ExportPolicyV1 {
     #[serde(default)]
     pub communities: Vec<Community>,
     /// How often the node's AS number is prepended.
@@ -236,87 +236,87 @@ pub(super) struct ExportPolicy {
 
 /// The BGP session with the load balancer, which connects to the node and announces service addresses.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct LoadBalancer {
+pub(super) struct LoadBalancerV1 {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub software: Option<LoadBalancerSoftware>,
+    pub software: Option<LoadBalancerSoftwareV1>,
     /// How its routes are kept apart from the node's.
-    pub isolation: Isolation,
+    pub isolation: IsolationV1,
     /// The daemon's end of the veth pair.
-    pub(crate) local: SessionEnd,
+    pub(crate) local: SessionEndV1,
     /// The load balancer's end.
-    pub(crate) remote: SessionEnd,
+    pub(crate) remote: SessionEndV1,
     pub(crate) prefix_length: u8,
-    pub(crate) address_families: Vec<AddressFamily>,
+    pub(crate) address_families: Vec<AddressFamilyV1>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bfd: Option<Bfd>,
-    pub timers: Timers,
+    pub bfd: Option<BfdV1>,
+    pub timers: TimersV1,
     /// Which of its routes are accepted: the first rule that matches decides; a route that matches no rule is denied.
-    pub(crate) import_prefixes: Vec<PrefixRule>,
+    pub(crate) import_prefixes: Vec<PrefixRuleV1>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum LoadBalancerSoftware {
+pub(super) enum LoadBalancerSoftwareV1 {
     Metallb,
     Cilium,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Isolation {
+pub(super) enum IsolationV1 {
     Vrf { name: String, table: u32 },
     Namespace { name: String },
     None,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct SessionEnd {
+pub(super) struct SessionEndV1 {
     pub(crate) interface: String,
     pub address: IpAddr,
     pub asn: NonZeroU32,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Template {
+pub(super) struct TemplateV1 {
     /// Its path in the cluster file, for errors.
     pub path: String,
     pub text: String,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Files {
+pub(super) struct FilesV1 {
     /// The daemon's own configuration.
-    pub config: Hidden,
+    pub config: SecretText,
     /// FRR's `daemons`; the usual daemons when it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) frr_daemons: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub veth: Option<VethPair>,
+    pub veth: Option<VethPairV1>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct VethPair {
-    pub isolation: Isolation,
-    pub(crate) local: VethEnd,
-    pub(crate) remote: VethEnd,
+pub(super) struct VethPairV1 {
+    pub isolation: IsolationV1,
+    pub(crate) local: VethEndV1,
+    pub(crate) remote: VethEndV1,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct VethEnd {
+pub(super) struct VethEndV1 {
     pub(crate) interface: String,
     /// With the prefix length.
     pub address: IpNet,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct ExtraAddresses {
+pub(super) struct ExtraAddressesV1 {
     pub(crate) interface: String,
     pub addresses: Vec<IpNet>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct HealthCheck {
-    pub probe: Probe,
+pub(super) struct HealthCheckV1 {
+    pub probe: ProbeV1,
     pub(crate) interval_ms: u32,
     pub(crate) timeout_ms: u32,
     /// Successes in a row after which addresses are announced.
@@ -327,18 +327,18 @@ pub(super) struct HealthCheck {
 
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Probe {
+pub(super) enum ProbeV1 {
     Url(String),
     Tcp(String),
     Command(Vec<String>),
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct StatusListener {
+pub(super) struct StatusListenerV1 {
     pub address: IpAddr,
     pub port: u16,
     /// PEM of the authorities whose clients may connect.
     pub(crate) client_ca: String,
     pub certificate: String,
-    pub(crate) private_key: Hidden,
+    pub(crate) private_key: SecretText,
 }

@@ -1,29 +1,30 @@
 //! From the format to the agent's configuration.
 
 use super::{
-    Action, AddressFamily, AddressKind, AgentConfig, AnnouncedAddress, AnnouncedInterface, Backend, Bfd, Bgp,
-    DiscoverNeighbors, DiscoveredInterfaces, ExportPolicy, ExtraAddresses, Files, HealthCheck, Hidden,
-    ImportPolicy, Isolation, LinkName, LoadBalancer, LoadBalancerSoftware, LogLevel, Neighbor, Peer,
-    PrefixRule, Probe, Session, SessionEnd, StatusListener, Template, Timers, VethEnd, VethPair,
+    ActionV1, AddressFamilyV1, AddressKindV1, AgentConfigV1, AnnouncedAddressV1, AnnouncedInterfaceV1,
+    BackendV1, BfdV1, BgpV1, DiscoverNeighborsV1, DiscoveredInterfacesV1, ExportPolicyV1, ExtraAddressesV1,
+    FilesV1, HealthCheckV1, ImportPolicyV1, IsolationV1, LinkName, LoadBalancerSoftwareV1, LoadBalancerV1,
+    LogLevelV1, NeighborV1, PeerV1, PrefixRuleV1, ProbeV1, SecretText, SessionEndV1, SessionV1,
+    StatusListenerV1, TemplateV1, TimersV1, VethEndV1, VethPairV1,
 };
 use crate::agent::config as internal;
-use crate::agent::wiring::Carried;
+use crate::agent::wiring::ExtraAddresses;
 use crate::model;
-use crate::model::workload::{End, Workload};
-use crate::model::{Domain, Fabric, Family, Filter, Model, Term, fabric};
+use crate::model::workload::{SessionEndpoint, Workload};
+use crate::model::{BgpModel, Fabric, Family, PrefixFilter, PrefixRule, RoutingDomain, fabric};
 use crate::setting;
 use ichor_values::Asn;
-use ichor_values::format::Invalid;
+use ichor_values::format::InvalidValue;
 
-impl TryFrom<AgentConfig> for internal::AgentConfig {
-    type Error = Invalid;
+impl TryFrom<AgentConfigV1> for internal::AgentConfig {
+    type Error = InvalidValue;
 
-    fn try_from(config: AgentConfig) -> Result<Self, Invalid> {
+    fn try_from(config: AgentConfigV1) -> Result<Self, InvalidValue> {
         let source = match (config.bgp, config.files) {
             (Some(bgp), None) => internal::ConfigSource::Model(Box::new(bgp.into())),
             (None, Some(files)) => internal::ConfigSource::Files(Box::new(files.into())),
-            (Some(_), Some(_)) => return Err(Invalid::new("`bgp` and `files` exclude each other")),
-            (None, None) => return Err(Invalid::new("one of the keys `bgp` and `files` is missing")),
+            (Some(_), Some(_)) => return Err(InvalidValue::new("`bgp` and `files` exclude each other")),
+            (None, None) => return Err(InvalidValue::new("one of the keys `bgp` and `files` is missing")),
         };
         Ok(Self {
             backend: config.backend.into(),
@@ -38,31 +39,31 @@ impl TryFrom<AgentConfig> for internal::AgentConfig {
     }
 }
 
-impl From<Backend> for ichor_values::Backend {
-    fn from(backend: Backend) -> Self {
+impl From<BackendV1> for ichor_values::Backend {
+    fn from(backend: BackendV1) -> Self {
         match backend {
-            Backend::Frr => Self::Frr,
-            Backend::Bird => Self::Bird,
-            Backend::Gobgp => Self::Gobgp,
-            Backend::Native => Self::Native,
+            BackendV1::Frr => Self::Frr,
+            BackendV1::Bird => Self::Bird,
+            BackendV1::Gobgp => Self::Gobgp,
+            BackendV1::Native => Self::Native,
         }
     }
 }
 
-impl From<LogLevel> for setting::LogLevel {
-    fn from(level: LogLevel) -> Self {
+impl From<LogLevelV1> for setting::LogLevel {
+    fn from(level: LogLevelV1) -> Self {
         match level {
-            LogLevel::Error => Self::Error,
-            LogLevel::Warn => Self::Warn,
-            LogLevel::Info => Self::Info,
-            LogLevel::Debug => Self::Debug,
+            LogLevelV1::Error => Self::Error,
+            LogLevelV1::Warn => Self::Warn,
+            LogLevelV1::Info => Self::Info,
+            LogLevelV1::Debug => Self::Debug,
         }
     }
 }
 
-impl From<Bgp> for internal::BgpConfig {
-    fn from(bgp: Bgp) -> Self {
-        let (neighbors, passwords): (Vec<_>, Vec<Option<Hidden>>) =
+impl From<BgpV1> for internal::BgpConfig {
+    fn from(bgp: BgpV1) -> Self {
+        let (neighbors, passwords): (Vec<_>, Vec<Option<SecretText>>) =
             bgp.neighbors.into_iter().map(neighbor).unzip();
         let fabric = Fabric {
             neighbors,
@@ -72,7 +73,7 @@ impl From<Bgp> for internal::BgpConfig {
             outward: bgp.export_policy.into(),
             graceful_restart: bgp.graceful_restart_seconds,
         };
-        let model = Model {
+        let model = BgpModel {
             name: bgp.node_name,
             // Nobody asks for these two on the node: they are of the cluster and of Talos' own BGP.
             nth: 0,
@@ -95,11 +96,11 @@ impl From<Bgp> for internal::BgpConfig {
     }
 }
 
-fn neighbor(neighbor: Neighbor) -> (fabric::Neighbor, Option<Hidden>) {
+fn neighbor(neighbor: NeighborV1) -> (fabric::Neighbor, Option<SecretText>) {
     (session(neighbor.peer.into(), neighbor.session), neighbor.password)
 }
 
-fn session(found: fabric::Found, session: Session) -> fabric::Neighbor {
+fn session(found: fabric::PeerAddress, session: SessionV1) -> fabric::Neighbor {
     fabric::Neighbor {
         found,
         asn: session.remote_asn.map(|asn| Asn(asn.get())),
@@ -111,71 +112,71 @@ fn session(found: fabric::Found, session: Session) -> fabric::Neighbor {
     }
 }
 
-impl From<Peer> for fabric::Found {
-    fn from(peer: Peer) -> Self {
+impl From<PeerV1> for fabric::PeerAddress {
+    fn from(peer: PeerV1) -> Self {
         match peer {
-            Peer::Interface { name, mac } => Self::Port { name, mac },
-            Peer::Ip { address, source_address } => Self::Address { address, source: source_address },
+            PeerV1::Interface { name, mac } => Self::Port { name, mac },
+            PeerV1::Ip { address, source_address } => Self::Address { address, source: source_address },
         }
     }
 }
 
-fn families(families: &[AddressFamily]) -> Vec<Family> {
-    let family = |family: &AddressFamily| match family {
-        AddressFamily::Ipv4 => Family::V4,
-        AddressFamily::Ipv6 => Family::V6,
+fn families(families: &[AddressFamilyV1]) -> Vec<Family> {
+    let family = |family: &AddressFamilyV1| match family {
+        AddressFamilyV1::Ipv4 => Family::V4,
+        AddressFamilyV1::Ipv6 => Family::V6,
     };
     families.iter().map(family).collect()
 }
 
-impl From<Bfd> for model::Bfd {
-    fn from(bfd: Bfd) -> Self {
+impl From<BfdV1> for model::Bfd {
+    fn from(bfd: BfdV1) -> Self {
         Self { interval: bfd.interval_ms, multiplier: bfd.multiplier }
     }
 }
 
-impl From<Timers> for (u16, u16) {
-    fn from(timers: Timers) -> Self {
+impl From<TimersV1> for (u16, u16) {
+    fn from(timers: TimersV1) -> Self {
         (timers.keepalive_seconds, timers.hold_seconds)
     }
 }
 
-impl From<DiscoverNeighbors> for internal::Discover {
-    fn from(discover: DiscoverNeighbors) -> Self {
+impl From<DiscoverNeighborsV1> for internal::NeighborDiscovery {
+    fn from(discover: DiscoverNeighborsV1) -> Self {
         let ports = match discover.interfaces {
-            DiscoveredInterfaces::WithRouterAdvertisements => internal::Ports::Advertised,
-            DiscoveredInterfaces::All => internal::Ports::All,
+            DiscoveredInterfacesV1::WithRouterAdvertisements => internal::DiscoveryPorts::Advertised,
+            DiscoveredInterfacesV1::All => internal::DiscoveryPorts::All,
         };
         // Any name will do: that of the port that is found takes its place.
         let name = LinkName::parse("fe0").expect("a link name");
-        Self { ports, like: session(fabric::Found::Port { name, mac: None }, discover.session) }
+        Self { ports, like: session(fabric::PeerAddress::Port { name, mac: None }, discover.session) }
     }
 }
 
-impl From<AddressKind> for setting::Advertise {
-    fn from(kind: AddressKind) -> Self {
+impl From<AddressKindV1> for setting::Advertise {
+    fn from(kind: AddressKindV1) -> Self {
         match kind {
-            AddressKind::Loopback => Self::Loopback,
-            AddressKind::Dummy => Self::Dummy,
-            AddressKind::Anycast => Self::Anycast,
+            AddressKindV1::Loopback => Self::Loopback,
+            AddressKindV1::Dummy => Self::Dummy,
+            AddressKindV1::Anycast => Self::Anycast,
         }
     }
 }
 
-impl From<AnnouncedAddress> for fabric::Announced {
-    fn from(announced: AnnouncedAddress) -> Self {
+impl From<AnnouncedAddressV1> for fabric::AnnouncedAddress {
+    fn from(announced: AnnouncedAddressV1) -> Self {
         Self { kind: announced.kind.into(), link: announced.interface, net: announced.prefix }
     }
 }
 
-impl From<AnnouncedInterface> for internal::Announce {
-    fn from(announced: AnnouncedInterface) -> Self {
+impl From<AnnouncedInterfaceV1> for internal::AnnouncedInterface {
+    fn from(announced: AnnouncedInterfaceV1) -> Self {
         Self { link: announced.interface, kind: announced.kind.into() }
     }
 }
 
-impl From<ImportPolicy> for fabric::Inward {
-    fn from(policy: ImportPolicy) -> Self {
+impl From<ImportPolicyV1> for fabric::ImportPolicy {
+    fn from(policy: ImportPolicyV1) -> Self {
         Self {
             filter: filter(&policy.prefixes),
             max_prefixes: policy.max_prefixes,
@@ -184,27 +185,27 @@ impl From<ImportPolicy> for fabric::Inward {
     }
 }
 
-impl From<ExportPolicy> for fabric::Outward {
-    fn from(policy: ExportPolicy) -> Self {
+impl From<ExportPolicyV1> for fabric::ExportPolicy {
+    fn from(policy: ExportPolicyV1) -> Self {
         Self { communities: policy.communities, prepend: policy.prepend }
     }
 }
 
-fn filter(rules: &[PrefixRule]) -> Filter {
-    let term = |rule: &PrefixRule| Term {
-        permit: rule.action == Action::Permit,
+fn filter(rules: &[PrefixRuleV1]) -> PrefixFilter {
+    let term = |rule: &PrefixRuleV1| PrefixRule {
+        permit: rule.action == ActionV1::Permit,
         net: rule.prefix,
         least: rule.min_length,
         most: rule.max_length,
     };
-    Filter(rules.iter().map(term).collect())
+    PrefixFilter(rules.iter().map(term).collect())
 }
 
-impl From<LoadBalancer> for Workload {
-    fn from(balancer: LoadBalancer) -> Self {
+impl From<LoadBalancerV1> for Workload {
+    fn from(balancer: LoadBalancerV1) -> Self {
         let speaker = match balancer.software {
-            Some(LoadBalancerSoftware::Metallb) => setting::Speaker::Metallb,
-            Some(LoadBalancerSoftware::Cilium) => setting::Speaker::Cilium,
+            Some(LoadBalancerSoftwareV1::Metallb) => setting::Speaker::Metallb,
+            Some(LoadBalancerSoftwareV1::Cilium) => setting::Speaker::Cilium,
             None => setting::Speaker::None,
         };
         Self {
@@ -221,53 +222,53 @@ impl From<LoadBalancer> for Workload {
     }
 }
 
-impl From<Isolation> for Domain {
-    fn from(isolation: Isolation) -> Self {
+impl From<IsolationV1> for RoutingDomain {
+    fn from(isolation: IsolationV1) -> Self {
         match isolation {
-            Isolation::Vrf { name, table } => Self::Vrf { name, table },
-            Isolation::Namespace { name } => Self::Namespace { name },
-            Isolation::None => Self::Shared,
+            IsolationV1::Vrf { name, table } => Self::Vrf { name, table },
+            IsolationV1::Namespace { name } => Self::Namespace { name },
+            IsolationV1::None => Self::Shared,
         }
     }
 }
 
-impl From<SessionEnd> for End {
-    fn from(end: SessionEnd) -> Self {
+impl From<SessionEndV1> for SessionEndpoint {
+    fn from(end: SessionEndV1) -> Self {
         Self { link: end.interface, address: end.address, asn: Asn(end.asn.get()) }
     }
 }
 
-impl From<Template> for internal::OwnTemplate {
-    fn from(template: Template) -> Self {
+impl From<TemplateV1> for internal::UserTemplate {
+    fn from(template: TemplateV1) -> Self {
         Self { path: template.path, text: template.text }
     }
 }
 
-impl From<Files> for internal::DaemonFiles {
-    fn from(files: Files) -> Self {
+impl From<FilesV1> for internal::DaemonFiles {
+    fn from(files: FilesV1) -> Self {
         Self { configuration: files.config, daemons: files.frr_daemons, veth: files.veth.map(Into::into) }
     }
 }
 
-impl From<VethPair> for internal::VethPair {
-    fn from(pair: VethPair) -> Self {
-        let end = |end: VethEnd| (end.interface, end.address);
+impl From<VethPairV1> for internal::VethPair {
+    fn from(pair: VethPairV1) -> Self {
+        let end = |end: VethEndV1| (end.interface, end.address);
         Self { domain: pair.isolation.into(), ours: end(pair.local), theirs: end(pair.remote) }
     }
 }
 
-impl From<ExtraAddresses> for Carried {
-    fn from(extra: ExtraAddresses) -> Self {
+impl From<ExtraAddressesV1> for ExtraAddresses {
+    fn from(extra: ExtraAddressesV1) -> Self {
         Self { link: extra.interface, addresses: extra.addresses }
     }
 }
 
-impl From<HealthCheck> for internal::Health {
-    fn from(check: HealthCheck) -> Self {
+impl From<HealthCheckV1> for internal::HealthCheck {
+    fn from(check: HealthCheckV1) -> Self {
         let probe = match check.probe {
-            Probe::Url(url) => internal::Probe::Url(url),
-            Probe::Tcp(address) => internal::Probe::Tcp(address),
-            Probe::Command(words) => internal::Probe::Command(words),
+            ProbeV1::Url(url) => internal::HealthProbe::Url(url),
+            ProbeV1::Tcp(address) => internal::HealthProbe::Tcp(address),
+            ProbeV1::Command(words) => internal::HealthProbe::Command(words),
         };
         Self {
             probe,
@@ -279,8 +280,8 @@ impl From<HealthCheck> for internal::Health {
     }
 }
 
-impl From<StatusListener> for internal::Status {
-    fn from(listener: StatusListener) -> Self {
+impl From<StatusListenerV1> for internal::StatusListener {
+    fn from(listener: StatusListenerV1) -> Self {
         Self {
             listen: listener.address,
             port: listener.port,

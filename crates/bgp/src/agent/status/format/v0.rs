@@ -1,6 +1,6 @@
 //! Version 0 of the status: what agents wrote before the format had a version. It is only read.
 //!
-//! These types are frozen; [`Status::upgrade`] turns them into those of version 1.
+//! These types are frozen; [`StatusV0::upgrade`] turns them into those of version 1.
 
 use serde::Deserialize;
 
@@ -12,34 +12,34 @@ use ichor_values::format::Version;
 pub(super) const VERSION: Version = Version::new(0, 0);
 
 #[derive(Deserialize)]
-pub(super) struct Status {
+pub(super) struct StatusV0 {
     time: Moment,
     node: String,
     agent: String,
-    backend: v1::Backend,
+    backend: v1::StatusBackendV1,
     version: Option<String>,
-    stage: v1::Stage,
+    stage: v1::StatusStageV1,
     reason: Option<String>,
     #[serde(default)]
     waiting: Vec<String>,
     #[serde(default)]
-    sessions: Vec<Session>,
-    anycast: Option<Anycast>,
+    sessions: Vec<StatusSessionV0>,
+    anycast: Option<StatusAnycastV0>,
     #[serde(default)]
-    daemons: Vec<Daemon>,
-    reload: Option<Reload>,
+    daemons: Vec<StatusDaemonV0>,
+    reload: Option<StatusReloadV0>,
     #[serde(default)]
     restored: u64,
 }
 
 #[derive(Deserialize)]
-struct Session {
+struct StatusSessionV0 {
     peer: String,
-    with: With,
+    with: StatusPeerRoleV0,
     domain: Option<String>,
     address: Option<String>,
     asn: Option<u32>,
-    state: v1::State,
+    state: v1::StatusStateV1,
     uptime: Option<u64>,
     #[serde(default)]
     established: u32,
@@ -49,54 +49,54 @@ struct Session {
     sent: u32,
     bfd: Option<bool>,
     watched: Option<String>,
-    families: Option<Vec<Family>>,
-    extended: Option<Extended>,
-    notification: Option<v1::Notification>,
+    families: Option<Vec<StatusAddressFamilyV0>>,
+    extended: Option<StatusExtendedNextHopV0>,
+    notification: Option<v1::StatusNotificationV1>,
     said: Option<String>,
-    trouble: Option<Trouble>,
+    trouble: Option<StatusProblemV0>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum With {
+enum StatusPeerRoleV0 {
     Fabric,
     Speaker,
 }
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Family {
+enum StatusAddressFamilyV0 {
     V4,
     V6,
 }
 
 #[derive(Deserialize)]
-struct Extended {
+struct StatusExtendedNextHopV0 {
     ours: bool,
     theirs: bool,
 }
 
 #[derive(Deserialize)]
-struct Trouble {
+struct StatusProblemV0 {
     words: String,
     remedy: String,
 }
 
 #[derive(Deserialize)]
-struct Anycast {
-    gate: Gate,
+struct StatusAnycastV0 {
+    gate: StatusAnycastGateV0,
     reason: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Gate {
+enum StatusAnycastGateV0 {
     Open,
     Shut,
 }
 
 #[derive(Deserialize)]
-struct Daemon {
+struct StatusDaemonV0 {
     name: String,
     pid: Option<u32>,
     answers: bool,
@@ -106,27 +106,32 @@ struct Daemon {
 }
 
 #[derive(Deserialize)]
-struct Reload {
+struct StatusReloadV0 {
     time: Moment,
     refused: Option<String>,
     again: Option<Moment>,
 }
 
-impl Status {
+impl StatusV0 {
     /// The same in version 1.
-    pub(super) fn upgrade(self) -> v1::Status {
-        let daemon = |daemon: Daemon| v1::Daemon {
+    pub(super) fn upgrade(self) -> v1::StatusV1 {
+        let daemon = |daemon: StatusDaemonV0| v1::StatusDaemonV1 {
             name: daemon.name,
             pid: daemon.pid,
             responding: daemon.answers,
             restarts: daemon.restarts,
             since: daemon.since,
         };
-        let anycast =
-            |anycast: Anycast| v1::Anycast { announced: anycast.gate == Gate::Open, reason: anycast.reason };
-        let reload =
-            |reload: Reload| v1::Reload { time: reload.time, error: reload.refused, retry_at: reload.again };
-        v1::Status {
+        let anycast = |anycast: StatusAnycastV0| v1::StatusAnycastV1 {
+            announced: anycast.gate == StatusAnycastGateV0::Open,
+            reason: anycast.reason,
+        };
+        let reload = |reload: StatusReloadV0| v1::StatusReloadV1 {
+            time: reload.time,
+            error: reload.refused,
+            retry_at: reload.again,
+        };
+        v1::StatusV1 {
             format_version: v1::VERSION,
             time: self.time,
             node: self.node,
@@ -136,7 +141,7 @@ impl Status {
             stage: self.stage,
             reason: self.reason,
             waiting_for: self.waiting,
-            sessions: self.sessions.into_iter().map(Session::upgrade).collect(),
+            sessions: self.sessions.into_iter().map(StatusSessionV0::upgrade).collect(),
             anycast: self.anycast.map(anycast),
             daemons: self.daemons.into_iter().map(daemon).collect(),
             last_reload: self.reload.map(reload),
@@ -145,18 +150,19 @@ impl Status {
     }
 }
 
-impl Session {
-    fn upgrade(self) -> v1::Session {
-        let family = |family: Family| match family {
-            Family::V4 => v1::AddressFamily::Ipv4,
-            Family::V6 => v1::AddressFamily::Ipv6,
+impl StatusSessionV0 {
+    fn upgrade(self) -> v1::StatusSessionV1 {
+        let family = |family: StatusAddressFamilyV0| match family {
+            StatusAddressFamilyV0::V4 => v1::StatusAddressFamilyV1::Ipv4,
+            StatusAddressFamilyV0::V6 => v1::StatusAddressFamilyV1::Ipv6,
         };
-        let extended = |it: Extended| v1::ExtendedNextHop { local: it.ours, remote: it.theirs };
-        v1::Session {
+        let extended =
+            |it: StatusExtendedNextHopV0| v1::StatusExtendedNextHopV1 { local: it.ours, remote: it.theirs };
+        v1::StatusSessionV1 {
             peer: self.peer,
             peer_role: match self.with {
-                With::Fabric => v1::PeerRole::Fabric,
-                With::Speaker => v1::PeerRole::LoadBalancer,
+                StatusPeerRoleV0::Fabric => v1::StatusPeerRoleV1::Fabric,
+                StatusPeerRoleV0::Speaker => v1::StatusPeerRoleV1::LoadBalancer,
             },
             vrf_or_namespace: self.domain,
             peer_address: self.address,
@@ -172,7 +178,7 @@ impl Session {
             extended_next_hop: self.extended.map(extended),
             last_notification: self.notification,
             last_error: self.said,
-            problem: self.trouble.map(|it| v1::Problem { message: it.words, help: it.remedy }),
+            problem: self.trouble.map(|it| v1::StatusProblemV1 { message: it.words, help: it.remedy }),
         }
     }
 }

@@ -14,29 +14,29 @@ use ichor_values::{Issue, Moment};
 pub const VERSION: Version = Version::new(1, 0);
 
 #[derive(Deserialize, Serialize)]
-pub(super) struct Status {
+pub(super) struct StatusV1 {
     pub(crate) format_version: Version,
     pub time: Moment,
     pub node: String,
     pub(crate) agent_version: String,
-    pub backend: Backend,
+    pub backend: StatusBackendV1,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) daemon_version: Option<String>,
-    pub stage: Stage,
+    pub stage: StatusStageV1,
     /// Why the node drains or leaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) waiting_for: Vec<String>,
     #[serde(default)]
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<StatusSessionV1>,
     /// Missing without a health check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub anycast: Option<Anycast>,
+    pub anycast: Option<StatusAnycastV1>,
     #[serde(default)]
-    pub daemons: Vec<Daemon>,
+    pub daemons: Vec<StatusDaemonV1>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) last_reload: Option<Reload>,
+    pub(crate) last_reload: Option<StatusReloadV1>,
     /// Routes that another program removed from the kernel, and that the agent installed again.
     #[serde(default)]
     pub(crate) routes_restored: u64,
@@ -44,7 +44,7 @@ pub(super) struct Status {
 
 #[derive(Clone, Copy, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Backend {
+pub(super) enum StatusBackendV1 {
     Frr,
     Bird,
     Gobgp,
@@ -53,7 +53,7 @@ pub(super) enum Backend {
 
 #[derive(Clone, Copy, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Stage {
+pub(super) enum StatusStageV1 {
     Starting,
     Running,
     Draining,
@@ -61,10 +61,10 @@ pub(super) enum Stage {
 }
 
 #[derive(Deserialize, Serialize)]
-pub(super) struct Session {
+pub(super) struct StatusSessionV1 {
     /// The interface of a neighbor without a fixed address, else its address.
     pub peer: String,
-    pub(crate) peer_role: PeerRole,
+    pub(crate) peer_role: StatusPeerRoleV1,
     /// The VRF or network namespace; missing for the node's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) vrf_or_namespace: Option<String>,
@@ -73,7 +73,7 @@ pub(super) struct Session {
     pub(crate) peer_address: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) remote_asn: Option<u32>,
-    pub state: State,
+    pub state: StatusStateV1,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) uptime_seconds: Option<u64>,
     /// How often it was established.
@@ -90,21 +90,21 @@ pub(super) struct Session {
     pub(crate) bfd_peer_address: Option<String>,
     /// The families that both ends support.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) address_families: Option<Vec<AddressFamily>>,
+    pub(crate) address_families: Option<Vec<StatusAddressFamilyV1>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) extended_next_hop: Option<ExtendedNextHop>,
+    pub(crate) extended_next_hop: Option<StatusExtendedNextHopV1>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) last_notification: Option<Notification>,
+    pub(crate) last_notification: Option<StatusNotificationV1>,
     /// The last error of the daemon, in its own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_error: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) problem: Option<Problem>,
+    pub(crate) problem: Option<StatusProblemV1>,
 }
 
 #[derive(Clone, Copy, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum PeerRole {
+pub(super) enum StatusPeerRoleV1 {
     Fabric,
     LoadBalancer,
 }
@@ -112,7 +112,7 @@ pub(super) enum PeerRole {
 /// In the words of RFC 4271.
 #[derive(Clone, Copy, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum State {
+pub(super) enum StatusStateV1 {
     Idle,
     Connect,
     Active,
@@ -123,21 +123,21 @@ pub(super) enum State {
 
 #[derive(Clone, Copy, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum AddressFamily {
+pub(super) enum StatusAddressFamilyV1 {
     Ipv4,
     Ipv6,
 }
 
 /// Who offers the extended next hop capability (RFC 8950) for IPv4.
 #[derive(Deserialize, Serialize)]
-pub(super) struct ExtendedNextHop {
+pub(super) struct StatusExtendedNextHopV1 {
     pub(crate) local: bool,
     pub(crate) remote: bool,
 }
 
 /// The message that last closed the session (RFC 4271, section 4.5).
 #[derive(Deserialize, Serialize)]
-pub(super) struct Notification {
+pub(super) struct StatusNotificationV1 {
     pub(crate) code: u8,
     pub(crate) subcode: u8,
     /// Whether the node sent it.
@@ -145,13 +145,13 @@ pub(super) struct Notification {
 }
 
 #[derive(Deserialize, Serialize)]
-pub(super) struct Problem {
+pub(super) struct StatusProblemV1 {
     pub message: String,
     pub help: String,
 }
 
 #[derive(Deserialize, Serialize)]
-pub(super) struct Anycast {
+pub(super) struct StatusAnycastV1 {
     pub announced: bool,
     /// The last bad answer of the health check, unless a good one followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -159,7 +159,7 @@ pub(super) struct Anycast {
 }
 
 #[derive(Deserialize, Serialize)]
-pub(super) struct Daemon {
+pub(super) struct StatusDaemonV1 {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
@@ -171,7 +171,7 @@ pub(super) struct Daemon {
 }
 
 #[derive(Deserialize, Serialize)]
-pub(super) struct Reload {
+pub(super) struct StatusReloadV1 {
     pub time: Moment,
     /// Why the daemon rejected the configuration; missing when it accepted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -197,11 +197,11 @@ macro_rules! same {
     };
 }
 
-same!(Backend = ichor_values::Backend { Frr = Frr, Bird = Bird, Gobgp = Gobgp, Native = Native });
-same!(Stage = status::Stage { Starting = Starting, Running = Running, Draining = Draining, Leaving = Leaving });
-same!(PeerRole = status::With { Fabric = Fabric, LoadBalancer = Speaker });
-same!(AddressFamily = Family { Ipv4 = V4, Ipv6 = V6 });
-same!(State = session::State {
+same!(StatusBackendV1 = ichor_values::Backend { Frr = Frr, Bird = Bird, Gobgp = Gobgp, Native = Native });
+same!(StatusStageV1 = status::AgentStage { Starting = Starting, Running = Running, Draining = Draining, Leaving = Leaving });
+same!(StatusPeerRoleV1 = status::PeerRole { Fabric = Fabric, LoadBalancer = Speaker });
+same!(StatusAddressFamilyV1 = Family { Ipv4 = V4, Ipv6 = V6 });
+same!(StatusStateV1 = session::SessionState {
     Idle = Idle,
     Connect = Connect,
     Active = Active,
@@ -210,8 +210,8 @@ same!(State = session::State {
     Established = Established,
 });
 
-impl From<&agent::Status> for Status {
-    fn from(status: &agent::Status) -> Self {
+impl From<&agent::AgentStatus> for StatusV1 {
+    fn from(status: &agent::AgentStatus) -> Self {
         Self {
             format_version: VERSION,
             time: status.time,
@@ -231,8 +231,8 @@ impl From<&agent::Status> for Status {
     }
 }
 
-impl From<Status> for agent::Status {
-    fn from(status: Status) -> Self {
+impl From<StatusV1> for agent::AgentStatus {
+    fn from(status: StatusV1) -> Self {
         Self {
             time: status.time,
             node: status.node,
@@ -251,8 +251,8 @@ impl From<Status> for agent::Status {
     }
 }
 
-impl From<&status::Told> for Session {
-    fn from(told: &status::Told) -> Self {
+impl From<&status::SessionStatus> for StatusSessionV1 {
+    fn from(told: &status::SessionStatus) -> Self {
         let session = &told.session;
         let families = |families: &Vec<Family>| families.iter().map(|family| (*family).into()).collect();
         Self {
@@ -271,24 +271,24 @@ impl From<&status::Told> for Session {
             address_families: session.families.as_ref().map(families),
             extended_next_hop: session
                 .extended
-                .map(|it| ExtendedNextHop { local: it.ours, remote: it.theirs }),
-            last_notification: session.notification.map(|it| Notification {
+                .map(|it| StatusExtendedNextHopV1 { local: it.ours, remote: it.theirs }),
+            last_notification: session.notification.map(|it| StatusNotificationV1 {
                 code: it.code,
                 subcode: it.subcode,
                 sent: it.sent,
             }),
             last_error: session.said.clone(),
-            problem: told
-                .trouble
-                .as_ref()
-                .map(|it| Problem { message: it.message.clone(), help: it.help.clone().unwrap_or_default() }),
+            problem: told.trouble.as_ref().map(|it| StatusProblemV1 {
+                message: it.message.clone(),
+                help: it.help.clone().unwrap_or_default(),
+            }),
         }
     }
 }
 
-impl From<Session> for status::Told {
-    fn from(session: Session) -> Self {
-        let families = |families: Vec<AddressFamily>| families.into_iter().map(Into::into).collect();
+impl From<StatusSessionV1> for status::SessionStatus {
+    fn from(session: StatusSessionV1) -> Self {
+        let families = |families: Vec<StatusAddressFamilyV1>| families.into_iter().map(Into::into).collect();
         Self {
             with: session.peer_role.into(),
             trouble: session.problem.map(|it| Issue::error("", it.message).with_help(it.help)),
@@ -307,7 +307,7 @@ impl From<Session> for status::Told {
                 families: session.address_families.map(families),
                 extended: session
                     .extended_next_hop
-                    .map(|it| session::Extended { ours: it.local, theirs: it.remote }),
+                    .map(|it| session::ExtendedNextHop { ours: it.local, theirs: it.remote }),
                 notification: session.last_notification.map(|it| session::Notification {
                     code: it.code,
                     subcode: it.subcode,
@@ -319,21 +319,21 @@ impl From<Session> for status::Told {
     }
 }
 
-impl From<&status::Anycast> for Anycast {
-    fn from(anycast: &status::Anycast) -> Self {
-        Self { announced: anycast.gate == gate::Position::Open, reason: anycast.reason.clone() }
+impl From<&status::AnycastStatus> for StatusAnycastV1 {
+    fn from(anycast: &status::AnycastStatus) -> Self {
+        Self { announced: anycast.gate == gate::GateState::Open, reason: anycast.reason.clone() }
     }
 }
 
-impl From<Anycast> for status::Anycast {
-    fn from(anycast: Anycast) -> Self {
-        let gate = if anycast.announced { gate::Position::Open } else { gate::Position::Shut };
+impl From<StatusAnycastV1> for status::AnycastStatus {
+    fn from(anycast: StatusAnycastV1) -> Self {
+        let gate = if anycast.announced { gate::GateState::Open } else { gate::GateState::Shut };
         Self { gate, reason: anycast.reason }
     }
 }
 
-impl From<&status::Daemon> for Daemon {
-    fn from(daemon: &status::Daemon) -> Self {
+impl From<&status::DaemonStatus> for StatusDaemonV1 {
+    fn from(daemon: &status::DaemonStatus) -> Self {
         Self {
             name: daemon.name.clone(),
             pid: daemon.pid,
@@ -344,8 +344,8 @@ impl From<&status::Daemon> for Daemon {
     }
 }
 
-impl From<Daemon> for status::Daemon {
-    fn from(daemon: Daemon) -> Self {
+impl From<StatusDaemonV1> for status::DaemonStatus {
+    fn from(daemon: StatusDaemonV1) -> Self {
         Self {
             name: daemon.name,
             pid: daemon.pid,
@@ -356,14 +356,14 @@ impl From<Daemon> for status::Daemon {
     }
 }
 
-impl From<&status::Reload> for Reload {
-    fn from(reload: &status::Reload) -> Self {
+impl From<&status::ReloadStatus> for StatusReloadV1 {
+    fn from(reload: &status::ReloadStatus) -> Self {
         Self { time: reload.time, error: reload.refused.clone(), retry_at: reload.again }
     }
 }
 
-impl From<Reload> for status::Reload {
-    fn from(reload: Reload) -> Self {
+impl From<StatusReloadV1> for status::ReloadStatus {
+    fn from(reload: StatusReloadV1) -> Self {
         Self { time: reload.time, refused: reload.error, again: reload.retry_at }
     }
 }
