@@ -1,10 +1,10 @@
-//! From the cluster file to plans, findings and files; every decision of ichor, nothing touched.
+//! Plans, findings and files from a cluster file: every decision of ichor, without side effects.
 //!
 //! The folders are the flow, left to right: [`cluster`] reads the file as typed, [`model`] resolves it, [`plan`] decides
-//! every value, [`routing`] makes the BGP of nodes and routers of it, [`prove`] computes what follows, [`render`] turns it
-//! into bytes, [`rules`] reports findings about all of it, and [`migrate`] compares two plans. [`lab`] is the same fabric on
-//! one machine. Operating a cluster: [`machines`], [`bringup`], [`observe`], [`verify`], [`upgrade`], [`reset`], [`teardown`];
-//! [`probe`] is why something about a running cluster is not known.
+//! every value, [`routing`] makes the BGP model of nodes and routers, [`prove`] computes the resulting routes, [`render`]
+//! writes the files, [`rules`] reports findings, and [`migrate`] compares two plans. [`lab`] is the same fabric on one
+//! machine. Operating a cluster: [`machines`], [`bringup`], [`observe`], [`verify`], [`upgrade`], [`reset`], [`teardown`];
+//! [`probe`] has the error of a failed probe.
 
 pub mod bringup;
 pub mod cluster;

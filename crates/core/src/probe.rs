@@ -1,8 +1,8 @@
-//! Why something about a running system is not known.
+//! The error of a failed probe of a running system.
 
 use std::fmt::Display;
 
-/// What kept a probe of a machine, a daemon or a service from its result, in the words of the edge that tried.
+/// A failed probe of a machine, a daemon or a service.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct ProbeError {
@@ -10,7 +10,7 @@ pub struct ProbeError {
 }
 
 impl ProbeError {
-    /// The reason is an error of the edge.
+    /// Wraps the error of the I/O layer.
     pub fn new(reason: impl Display) -> Self {
         Self { reason: reason.to_string() }
     }

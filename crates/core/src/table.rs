@@ -1,14 +1,16 @@
-//! Tables people can read: no wider than 100 columns, plain when nobody looks.
+//! Text tables of at most 100 columns.
 
 use comfy_table::{Cell, ContentArrangement, LineStyle, Table, TableStyle};
 
-/// No table is wider than this.
+/// Maximum width of a table.
 const WIDTH: u16 = 100;
 
-/// A line under the heading and nothing else.
+/// A line below the heading is the only border.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
-/// Rows under a heading, without a line end; a cell may have several lines. Columns nobody fills are left out.
+/// Renders rows below a heading, without a final line end.
+///
+/// A cell may have several lines. Empty columns are omitted.
 pub fn text(heading: &[&str], rows: &[Vec<String>]) -> String {
     let filled: Vec<usize> = (0..heading.len())
         .filter(|&column| rows.iter().any(|row| row.get(column).is_some_and(|cell| !cell.is_empty())))

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use ichor_core::cluster::{self, FileError, load};
 use ichor_core::plan::NodePlan;
 use ichor_core::plan::attachment::Attachments;
-use ichor_core::render::chart::Order;
+use ichor_core::render::chart::ChartRequest;
 use ichor_core::render::tree::Renderer;
-use ichor_core::rules::{self, Context};
+use ichor_core::rules::{self, RuleContext};
 use ichor_talos::document;
-use ichor_testbed::machine::Beside;
+use ichor_testbed::machine::RenderFixture;
 use ichor_values::Issue;
 use ichor_values::go_yaml::emit::emit_all;
 use serde_json::Value;
@@ -50,7 +50,7 @@ fn configured(
     cilium: Result<&'static str, &'static str>,
 ) -> Result<[(String, String); 2], String> {
     let (cluster, plan) = ichor_testbed::planned(load("ichor.yaml", &mut files));
-    let beside = Beside { cilium, ..Beside::of(&cluster, &mut files) };
+    let beside = RenderFixture { cilium, ..RenderFixture::of(&cluster, &mut files) };
     let made = beside.with((&cluster, &plan), |inputs| {
         let renderer = Renderer::new(inputs)?;
         let both = |node: &NodePlan| -> Result<_, Vec<Issue>> {
@@ -90,7 +90,7 @@ fn manifests(machine: &str) -> BTreeMap<String, String> {
 /// The software that Talos brings as a pod network.
 fn brought(machine: &str) -> &'static str {
     let documents = document::read(machine).unwrap();
-    let legacy = documents.iter().find_map(|it| document::at(it, "/cluster/network/cni/name"));
+    let legacy = documents.iter().find_map(|it| document::value_at(it, "/cluster/network/cni/name"));
     let own = documents.iter().any(|it| document::kind(it) == Some("KubeFlannelCNIConfig"));
     match legacy.and_then(Value::as_str) {
         Some("none") => "none",
@@ -138,7 +138,7 @@ fn a_pod_network_of_ones_own_is_in_the_control_planes_before_they_boot() {
 fn off(machine: &str) -> bool {
     let documents = document::read(machine).unwrap();
     documents.iter().any(|it| {
-        document::at(it, "/cluster/proxy/disabled") == Some(&Value::Bool(true))
+        document::value_at(it, "/cluster/proxy/disabled") == Some(&Value::Bool(true))
             || (document::kind(it) == Some("KubeProxyConfig") && it["enabled"] == Value::Bool(false))
     })
 }
@@ -288,7 +288,7 @@ fn order(cluster: &str, more: &str) -> (String, Value) {
     let mut files = files("v1.13.9", cluster, more, &[("values.yaml", "hubble: {relay: {enabled: true}}\n")]);
     let (cluster, plan) = ichor_testbed::planned(load("ichor.yaml", &mut files));
     let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut files);
-    let order = Order::of(&plan, &attachments).unwrap();
+    let order = ChartRequest::of(&plan, &attachments).unwrap();
     (order.arguments().join(" "), document::read(&order.values()[0]).unwrap().remove(0))
 }
 
@@ -339,7 +339,7 @@ fn found(cluster: &str, more: &str, values: &str) -> Vec<String> {
     let mut files = files("v1.13.9", cluster, more, &[("values.yaml", values)]);
     let (cluster, plan) = ichor_testbed::planned(load("ichor.yaml", &mut files));
     let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut files);
-    let findings = rules::check(&Context { cluster: &cluster, plan: &plan, attachments: &attachments });
+    let findings = rules::check(&RuleContext { cluster: &cluster, plan: &plan, attachments: &attachments });
     let about =
         findings.into_iter().filter(|it| it.rule.id.starts_with('c') && it.issue.subject.contains("cilium"));
     about.map(|it| format!("{} {}: {}", it.rule.id, it.issue.subject, it.issue.message)).collect()
@@ -375,6 +375,7 @@ fn values_are_not_judged_where_nobody_reads_them() {
 
     let found = found(cluster, "", "{ipam: {mode: cluster-pool}, apiVersion: v1, kind: A}");
 
-    let unused = "cni-settings-unused cluster.cilium.values: helm is not asked, for `cluster.cilium.manifest` is given";
+    let unused =
+        "cni-settings-unused cluster.cilium.values: not used: `cluster.cilium.manifest` replaces the chart";
     assert_eq!(found, [unused]);
 }

@@ -8,7 +8,7 @@ mod lab {
     use serde_json::Value;
 
     use ichor_testbed::frr::{Frr, of_bgpd};
-    use ichor_testbed::lab::{Machine, said, wait_for};
+    use ichor_testbed::lab::{LabMachine, output_text, wait_for};
     use ichor_testbed::random::holds_around;
     use ichor_testbed::routing::{PASSWORD, service_with};
     use ichor_testbed::vty::compared;
@@ -31,13 +31,13 @@ mod lab {
     }
 
     /// What FRR says against a file.
-    fn against(machine: &Machine, conf: &str) -> String {
+    fn against(machine: &LabMachine, conf: &str) -> String {
         machine.write("/tmp/frr.conf", conf);
         machine.write("/tmp/bgpd.conf", &of_bgpd(conf));
         let grammar = machine.run("vtysh -C -f /tmp/frr.conf");
         let meaning = machine.run("/usr/lib/frr/bgpd -C -f /tmp/bgpd.conf");
         let failed = if grammar.status.success() { String::new() } else { grammar.status.to_string() };
-        failed + &said(&grammar) + &said(&meaning)
+        failed + &output_text(&grammar) + &output_text(&meaning)
     }
 
     #[test]
@@ -81,7 +81,7 @@ mod lab {
 
             let loaded = Frr::load(&machine, &conf);
 
-            assert!(loaded.status.success(), "{frr:?} {name}: {}", said(&loaded));
+            assert!(loaded.status.success(), "{frr:?} {name}: {}", output_text(&loaded));
             assert_eq!(compared(&machine, frr, &conf), Vec::<String>::new(), "{frr:?} {name}");
         }
     }
@@ -97,7 +97,7 @@ mod lab {
     }
 
     /// The case `fabric/wire`, as it is written: every machine has nothing but its own file.
-    struct Wire(BTreeMap<&'static str, Machine>);
+    struct Wire(BTreeMap<&'static str, LabMachine>);
 
     impl Wire {
         fn new() -> Self {
@@ -119,7 +119,7 @@ mod lab {
                 );
                 frr.start(machine, None);
                 let loaded = Frr::load(machine, &confs[name]);
-                assert!(loaded.status.success(), "{name}: {}", said(&loaded));
+                assert!(loaded.status.success(), "{name}: {}", output_text(&loaded));
             }
             wire
         }
@@ -163,7 +163,7 @@ mod lab {
         }
 
         fn state(&self) -> String {
-            let of = |(name, machine): (&&str, &Machine)| {
+            let of = |(name, machine): (&&str, &LabMachine)| {
                 format!("{name}: {}", machine.ask("vtysh -c 'show bgp summary'; vtysh -c 'show bgp ipv4'"))
             };
             self.0.iter().map(of).collect::<Vec<_>>().join("\n")

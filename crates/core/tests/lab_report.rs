@@ -8,7 +8,7 @@ use std::{env, fs};
 
 use ichor_core::lab::report;
 use ichor_core::lab::state::Flow;
-use ichor_core::lab::verdict::{Cut, Outage, Row, Verdict, Without};
+use ichor_core::lab::verdict::{Comparison, CutMode, FailureComparison, InjectedFailure, Outage};
 
 const PICTURE: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"400\" \
                        height=\"60\"><text x=\"20\" y=\"36\" fill=\"#0f172a\">rack</text></svg>\n";
@@ -19,9 +19,9 @@ fn outage(ms: u64) -> Outage {
     Outage { ms, hit: (usize::from(ms > 0), 40), worst: (ms > 0).then_some(worst) }
 }
 
-fn row(name: &str, kind: &str, noticed: u64, outages: Option<(u64, u64)>) -> Row {
-    Row {
-        without: Some(Without { name: name.to_owned(), kind: kind.to_owned(), noticed }),
+fn row(name: &str, kind: &str, noticed: u64, outages: Option<(u64, u64)>) -> FailureComparison {
+    FailureComparison {
+        without: Some(InjectedFailure { name: name.to_owned(), kind: kind.to_owned(), noticed }),
         expected: "nothing is lost".to_owned(),
         observed: "nothing is lost".to_owned(),
         outage: outages.map(|(ms, _)| outage(ms)),
@@ -30,10 +30,11 @@ fn row(name: &str, kind: &str, noticed: u64, outages: Option<(u64, u64)>) -> Row
     }
 }
 
-fn verdict() -> Verdict {
+fn verdict() -> Comparison {
     let told = "16 sessions, 120 routes, 180 flows answered".to_owned();
-    let whole = Row { without: None, expected: told.clone(), observed: told, ..row("", "", 0, None) };
-    let wrong = Row {
+    let whole =
+        FailureComparison { without: None, expected: told.clone(), observed: told, ..row("", "", 0, None) };
+    let wrong = FailureComparison {
         expected: "203.0.113.2/32 is gone; 12 of 180 flows end".to_owned(),
         observed: "203.0.113.2/32 and 10.0.0.2/32 are gone; 24 of 180 flows end".to_owned(),
         differences: vec![
@@ -42,11 +43,11 @@ fn verdict() -> Verdict {
         ],
         ..row("cp2:metallb", "speaker", 9000, Some((0, 0)))
     };
-    Verdict {
+    Comparison {
         cluster: "rack & row".to_owned(),
         emulated: false,
         resolution: 45,
-        cut: Cut::Silent,
+        cut: CutMode::Silent,
         differs: vec!["FRR 8.4.4 runs in the place of FRR 10.3.1 on leaf1 and leaf2".to_owned()],
         flows: 180,
         rows: vec![
@@ -90,7 +91,7 @@ fn the_page_stands_alone_and_its_markup_is_well_formed() {
 
 #[test]
 fn times_of_an_emulated_machine_are_marked_everywhere() {
-    let page = report::html(&Verdict { emulated: true, ..verdict() }, PICTURE);
+    let page = report::html(&Comparison { emulated: true, ..verdict() }, PICTURE);
 
     assert!(page.contains("~912 ms") && page.contains("Emulated."));
     assert!(!page.contains(">912 ms"));

@@ -18,7 +18,7 @@ type Node = (String, Role, String, String);
 
 /// Every node of a case.
 fn rendered(case: &Path, release: &str) -> Result<Vec<Node>, Vec<Issue>> {
-    let mut files = ichor_testbed::At(ichor_testbed::Below(case.to_owned()), release);
+    let mut files = ichor_testbed::ReleaseFiles(ichor_testbed::FolderFiles(case.to_owned()), release);
     ichor_testbed::machine::of_files(&mut files, |renderer, plan| {
         let one = |node: &NodePlan| {
             let (boot, machine) = (renderer.boot(node)?, renderer.machine(node)?);

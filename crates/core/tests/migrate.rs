@@ -1,7 +1,9 @@
 //! Moving from one routing backend to another: which documents go and come, and in which order.
 
 use ichor_core::cluster::section::Role;
-use ichor_core::migrate::{DocumentId, Side, Sides, Step, When, losses, sides};
+use ichor_core::migrate::{
+    DocumentId, MigrationPlan, MigrationSide, MigrationStep, UpgradeTiming, losses, sides,
+};
 use ichor_core::model::Cluster;
 use ichor_core::plan::{self, Plan};
 use ichor_values::Backend;
@@ -17,19 +19,19 @@ fn documents(cluster: &Cluster, plan: &Plan, nodes: &[usize]) -> Vec<Vec<Value>>
 }
 
 /// The steps between two sides, each proven as it is made.
-fn steps(Sides { from, to, nodes }: &Sides) -> Vec<Step> {
+fn steps(MigrationPlan { from, to, nodes }: &MigrationPlan) -> Vec<MigrationStep> {
     let (before, after) = (plan::plan(from), plan::plan(to));
     let (old, new) = (documents(from, &before, nodes), documents(to, &after, nodes));
     let step = |(nth, &number): (usize, &usize)| {
-        let from = Side { node: &before.nodes[number], documents: &old[nth] };
-        let to = Side { node: &after.nodes[number], documents: &new[nth] };
-        Step::between(from, to, &after.cluster.contract.value).unwrap()
+        let from = MigrationSide { node: &before.nodes[number], documents: &old[nth] };
+        let to = MigrationSide { node: &after.nodes[number], documents: &new[nth] };
+        MigrationStep::between(from, to, &after.cluster.contract.value).unwrap()
     };
     nodes.iter().enumerate().map(step).collect()
 }
 
 /// The steps of the example, with a place for images that have an extension.
-fn example(from: Backend, to: Backend) -> Vec<Step> {
+fn example(from: Backend, to: Backend) -> Vec<MigrationStep> {
     let text = format!("{EXAMPLE}\nimage: {{registry: example.com/talos}}\n");
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
     steps(&sides(&cluster, &plan, from, to).unwrap())
@@ -49,12 +51,12 @@ fn from_frr_to_native_the_service_goes_and_instances_come() {
     for id in [
         "VethConfig metallb-frr",
         "VRFConfig metallb",
-        "BGPInstanceConfig workload",
+        "BGPInstanceConfig load-balancer",
         "BGPInstanceConfig fabric",
     ] {
         assert!(added.iter().any(|it| it == id), "{id}: {added:?}");
     }
-    assert_eq!(step.upgrade.as_ref().unwrap().when, When::After);
+    assert_eq!(step.upgrade.as_ref().unwrap().when, UpgradeTiming::After);
     assert_eq!(step.kept, Some(30));
     assert_eq!(step.sessions, ["leaf1 at fab0", "leaf2 at fab1", "metallb"]);
 }
@@ -129,13 +131,13 @@ fn nodes_of_other_backends_stay() {
 #[test]
 fn a_backend_whose_image_nobody_names_is_refused_with_the_key_to_set() {
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(EXAMPLE));
-    let Sides { from, to, nodes } = sides(&cluster, &plan, Backend::Native, Backend::Frr).unwrap();
+    let MigrationPlan { from, to, nodes } = sides(&cluster, &plan, Backend::Native, Backend::Frr).unwrap();
     let (before, after) = (plan::plan(&from), plan::plan(&to));
     let (old, new) = (documents(&from, &before, &nodes), documents(&to, &after, &nodes));
 
-    let step = Step::between(
-        Side { node: &before.nodes[nodes[0]], documents: &old[0] },
-        Side { node: &after.nodes[nodes[0]], documents: &new[0] },
+    let step = MigrationStep::between(
+        MigrationSide { node: &before.nodes[nodes[0]], documents: &old[0] },
+        MigrationSide { node: &after.nodes[nodes[0]], documents: &new[0] },
         &after.cluster.contract.value,
     );
 
@@ -153,16 +155,16 @@ fn what_merging_cannot_do_is_refused() {
         |name: &str| [json!({"version": "v1alpha1", "machine": {"type": "worker", "certSANs": [name]}})];
     let (one, other) = (side("a"), side("b"));
 
-    let step = Step::between(
-        Side { node: &plan.nodes[0], documents: &one },
-        Side { node: &plan.nodes[0], documents: &other },
+    let step = MigrationStep::between(
+        MigrationSide { node: &plan.nodes[0], documents: &one },
+        MigrationSide { node: &plan.nodes[0], documents: &other },
         &plan.cluster.contract.value,
     );
 
     // Names of a list are added to, and none of them can be taken away.
     let error = step.unwrap_err().to_string();
     assert!(
-        error.contains("would make another `machine and cluster` of it") && error.contains("apply-config"),
+        error.contains("would change `machine and cluster` incorrectly") && error.contains("apply-config"),
         "{error}"
     );
 }
@@ -186,7 +188,7 @@ fn what_machine_loses_is_deleted_by_the_patch() {
 #[test]
 fn what_a_node_alone_announces_is_missed_by_all_who_reach_it() {
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(EXAMPLE));
-    let Sides { from, to, nodes } = sides(&cluster, &plan, Backend::Native, Backend::Frr).unwrap();
+    let MigrationPlan { from, to, nodes } = sides(&cluster, &plan, Backend::Native, Backend::Frr).unwrap();
 
     let losses = losses((&from, &plan::plan(&from)), (&to, &plan::plan(&to)), &nodes).unwrap();
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ichor_core::cluster::load;
-use ichor_core::plan::{Plan, Stage};
+use ichor_core::plan::{ConfigStage, Plan};
 use ichor_core::render::machine::network::{documents, machine};
 use ichor_talos::validate::{Mode, Setting, validate};
 use ichor_talos::{document, kind, load as talos, release};
@@ -18,7 +18,7 @@ const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
 fn planned(case: &Path, release: &str) -> Plan {
     ichor_testbed::planned(load(
         "ichor.yaml",
-        &mut ichor_testbed::At(ichor_testbed::Below(case.to_owned()), release),
+        &mut ichor_testbed::ReleaseFiles(ichor_testbed::FolderFiles(case.to_owned()), release),
     ))
     .1
 }
@@ -56,7 +56,7 @@ fn every_release_takes_what_is_written_for_it() {
             for node in &plan.nodes {
                 let name = format!("{} {release} {}", case.display(), node.name);
                 if release::at_least(&talos, 12) {
-                    for stage in [Stage::Boot, Stage::Final] {
+                    for stage in [ConfigStage::Boot, ConfigStage::Final] {
                         let documents = documents(node, stage);
                         let known =
                             |value: &Value| kind::find(document::kind(value).unwrap()).unwrap().is_in(&talos);
@@ -78,7 +78,7 @@ fn what_is_written_as_text_is_what_was_meant() {
     for case in cases() {
         let plan = planned(&case, "v1.12.4");
         for node in &plan.nodes {
-            let values = documents(node, Stage::Final);
+            let values = documents(node, ConfigStage::Final);
 
             assert_eq!(document::read(&emit::emit_all(&values)).unwrap(), values, "{}", node.name);
         }

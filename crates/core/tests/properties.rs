@@ -22,7 +22,7 @@ fn use_it(text: &[u8]) -> Result<(), TestCaseError> {
         Err(problems) => prop_assert!(!problems.is_empty()),
         Ok(cluster) => {
             let plan = plan::plan(&cluster);
-            ichor_testbed::check(&(cluster, plan), &mut ichor_testbed::Alone(text.to_vec()));
+            ichor_testbed::check(&(cluster, plan), &mut ichor_testbed::SingleFile(text.to_vec()));
         }
     }
     Ok(())
@@ -90,7 +90,7 @@ proptest! {
     ) {
         let examples = ichor_testbed::cases("../../../examples");
         let example = which.get(&examples);
-        let mut bytes = ichor_testbed::Below(example.clone()).read("ichor.yaml").unwrap();
+        let mut bytes = ichor_testbed::FolderFiles(example.clone()).read("ichor.yaml").unwrap();
         for (at, byte, kind) in edits {
             let at = at.index(bytes.len().max(1));
             match kind {

@@ -9,9 +9,10 @@ use ichor_values::schema::{json_schema, records, reference};
 /// Replaces what stands between two marks of a document, or compares it.
 fn assert_section(document: &str, section: &str, want: &str) {
     let path = ichor_testbed::folder("../../..").join(document);
-    let text =
-        String::from_utf8(ichor_testbed::Below(ichor_testbed::folder("../../..")).read(document).unwrap())
-            .unwrap();
+    let text = String::from_utf8(
+        ichor_testbed::FolderFiles(ichor_testbed::folder("../../..")).read(document).unwrap(),
+    )
+    .unwrap();
     let (begin, end) = (format!("<!-- {section}: begin -->\n"), format!("<!-- {section}: end -->"));
     let from = text.find(&begin).unwrap_or_else(|| panic!("{document} has no mark {begin}")) + begin.len();
     let to = text.find(&end).unwrap_or_else(|| panic!("{document} has no mark {end}"));
@@ -54,7 +55,7 @@ fn the_rules_are_all_explained() {
 fn the_checks_are_all_listed() {
     let mut want = "| check | what holds | what is looked at | needs |\n|---|---|---|---|\n".to_owned();
     for check in verify::CHECKS {
-        let whose = if matches!(check.scope, verify::Scope::Cluster(_)) { "(cluster) " } else { "" };
+        let whose = if matches!(check.scope, verify::CheckScope::Cluster(_)) { "(cluster) " } else { "" };
         let needs: Vec<_> = check.needs.iter().map(|need| format!("`{need}`")).collect();
         want += &format!(
             "| {whose}`{}` | {} | {} | {} |\n",
@@ -65,7 +66,7 @@ fn the_checks_are_all_listed() {
         );
     }
 
-    assert_section("docs/bringup.md", "checks", want.trim());
+    assert_section("docs/reference/verify-checks.md", "checks", want.trim());
 }
 
 #[test]
@@ -91,7 +92,8 @@ fn the_schema_accepts_every_example_and_refuses_an_unknown_key() {
     let schema = json_schema(&File::shape());
     let validator = jsonschema::validator_for(&schema).unwrap();
     for case in ichor_testbed::cases("../../../examples") {
-        let text = String::from_utf8(ichor_testbed::Below(case.clone()).read("ichor.yaml").unwrap()).unwrap();
+        let text =
+            String::from_utf8(ichor_testbed::FolderFiles(case.clone()).read("ichor.yaml").unwrap()).unwrap();
         let mut value: serde_json::Value = ichor_talos::document::read(&text).unwrap().remove(0);
         let errors: Vec<_> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{}: {errors:#?}", case.display());

@@ -1,12 +1,12 @@
 //! What a node's BGP means, and how routing daemons are told.
 
-use ichor_bgp::model::{Family, Model};
+use ichor_bgp::model::{BgpModel, Family};
 use ichor_bgp::render::SecretError;
 use ichor_testbed::routing::{cases, documents, model, routed, service_of, service_with, services};
 use ipnet::IpNet;
 
 /// The model of the only node of a text.
-fn model_of(text: &str) -> Model {
+fn model_of(text: &str) -> BgpModel {
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
     model(&cluster, &plan, &plan.nodes[0])
 }
@@ -144,7 +144,9 @@ fn service_addresses_behind_a_namespace_do_not_lead_back_to_the_fabric() {
 
     let conf = service_of(text).unwrap().files[0].text.clone();
 
-    for (ip, name, set) in [("ip", "SRC4", " set src 10.1.254.1\n"), ("ipv6", "SRC6", "")] {
+    for (ip, name, set) in
+        [("ip", "SOURCE-ADDRESS-v4", " set src 10.1.254.1\n"), ("ipv6", "SOURCE-ADDRESS-v6", "")]
+    {
         let map = format!(
             "route-map {name} deny 5\n match interface veth-a\nexit\nroute-map {name} permit 10\n{set}exit\n"
         );
@@ -190,13 +192,13 @@ fn bgpd_of_frr_8_alone_keeps_ipv4_service_addresses_over_ipv6_from_zebra() {
 
     let (over_6, over_4, newer) = (file("8.4", ""), file("8.4", ", isolation: netns"), file("10.3", ""));
 
-    let map = "bgp as-path access-list SPEAKER seq 5 permit ^4000099999_\n\
-               route-map NOT-OF-SPEAKER deny 5\n match as-path SPEAKER\nexit\nroute-map NOT-OF-SPEAKER permit 10\nexit\n";
+    let map = "bgp as-path access-list FROM-LOAD-BALANCER seq 5 permit ^4000099999_\n\
+               route-map EXCLUDE-LOAD-BALANCER deny 5\n match as-path FROM-LOAD-BALANCER\nexit\nroute-map EXCLUDE-LOAD-BALANCER permit 10\nexit\n";
     assert!(over_6.contains(map), "{over_6}");
-    assert!(over_6.contains(" address-family ipv4 unicast\n  table-map NOT-OF-SPEAKER\n"), "{over_6}");
+    assert!(over_6.contains(" address-family ipv4 unicast\n  table-map EXCLUDE-LOAD-BALANCER\n"), "{over_6}");
     assert_eq!(over_6.matches("table-map").count(), 1, "the fabric's instance alone: {over_6}");
-    assert!(!over_4.contains("NOT-OF-SPEAKER"), "{over_4}");
-    assert!(!newer.contains("NOT-OF-SPEAKER"), "{newer}");
+    assert!(!over_4.contains("EXCLUDE-LOAD-BALANCER"), "{over_4}");
+    assert!(!newer.contains("EXCLUDE-LOAD-BALANCER"), "{newer}");
 }
 
 #[test]

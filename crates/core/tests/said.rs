@@ -1,18 +1,18 @@
-//! What one rule says of a cluster that is easier told in a few lines than kept as files, and where it says so.
+//! Findings of single rules on clusters of a few lines.
 
 use ichor_core::rules::{self, Finding, clash};
 
-/// What one rule says of a cluster.
+/// The messages of one rule on a cluster.
 fn said(rule: &str, text: &str) -> Vec<String> {
     found(rule, text).into_iter().map(|finding| finding.issue.message).collect()
 }
 
-/// What one rule finds in a cluster.
+/// The findings of one rule on a cluster.
 fn found(rule: &str, text: &str) -> Vec<Finding> {
     ichor_testbed::findings_of_text(text).into_iter().filter(|finding| finding.rule.id == rule).collect()
 }
 
-/// What one rule says of [`CLUSTER`] with these lines: under which path, and what.
+/// The path and message of each finding of one rule on [`CLUSTER`] with these lines.
 fn told(rule: &str, text: &str) -> Vec<(String, String)> {
     let found = found(rule, &format!("{CLUSTER}{text}"));
     found.into_iter().map(|finding| (finding.issue.subject, finding.issue.message)).collect()
@@ -22,7 +22,7 @@ const CLUSTER: &str = "cluster: {name: sol, id: 1, talos: v1.13.9}\n";
 const NODE: &str = "nodes: [{name: solcp01, role: controlplane, index: 11}]\n";
 
 #[test]
-fn what_follows_from_one_index_is_told_once() {
+fn an_index_used_twice_is_reported_once() {
     let text = "routing: {neighbors: [{link: eth0}]}
 defaults: {vm: {first_id: 300}}
 nodes: [{name: a, role: controlplane, index: 11}, {name: b, index: 11}]";
@@ -55,17 +55,17 @@ fn a_thousand_nodes_without_index_are_one_finding() {
 }
 
 #[test]
-fn hundreds_of_doubles_are_not_told_one_by_one() {
+fn hundreds_of_duplicates_are_summarised() {
     let nodes: Vec<_> = (0..600).map(|nth| format!("{{name: n{nth}, index: {}}}", nth / 2 + 1)).collect();
 
     let said = said("duplicate-index", &format!("{CLUSTER}nodes: [{}]", nodes.join(", ")));
 
     assert_eq!(said.len(), 51);
-    assert!(said.iter().any(|message| message == "and 250 more such values"), "{said:?}");
+    assert!(said.iter().any(|message| message == "and 250 more duplicate values"), "{said:?}");
 }
 
 #[test]
-fn talos_own_networks_are_named_and_another_proposed() {
+fn an_overlap_with_talos_default_networks_proposes_another_prefix() {
     let nodes = "nodes: [{name: a, role: controlplane, index: 11}]";
 
     let services =
@@ -74,14 +74,14 @@ fn talos_own_networks_are_named_and_another_proposed() {
 
     assert_eq!(
         services,
-        ["Talos' default service network 10.96.0.0/12 (10.96.0.0 to 10.111.255.255) swallows \
+        ["Talos' default service network 10.96.0.0/12 (10.96.0.0 to 10.111.255.255) contains \
           `network.node.v4` 10.101.0.0/24; write `cluster.services: [172.20.0.0/16]`"]
     );
     assert!(pods[0].starts_with("Talos' default pod network 10.244.0.0/16"), "{pods:?}");
 }
 
 #[test]
-fn loopbacks_pools_and_nodes_must_not_lie_in_each_other_or_in_the_overlay() {
+fn loopbacks_pools_nodes_and_the_overlay_must_not_overlap() {
     let text = "network:
   node: {v4: 100.64.0.0/16}
   loopback: {v4: 100.64.254.0/24}
@@ -93,16 +93,16 @@ nodes: [{name: a, role: controlplane, index: 11}]";
     let said = said("prefix-overlap", &format!("{CLUSTER}{text}"));
 
     for message in [
-        "`network.loopback.v4` 100.64.254.0/24 lies in `network.node.v4` 100.64.0.0/16",
-        "`network.services.pools.default` 100.64.250.0/24 lies in `network.node.v4` 100.64.0.0/16",
-        "`network.node.v4` 100.64.0.0/16 lies in the overlay's 100.64.0.0/10",
+        "`network.loopback.v4` 100.64.254.0/24 is inside `network.node.v4` 100.64.0.0/16",
+        "`network.services.pools.default` 100.64.250.0/24 is inside `network.node.v4` 100.64.0.0/16",
+        "`network.node.v4` 100.64.0.0/16 is inside the overlay's 100.64.0.0/10",
     ] {
         assert!(said.iter().any(|said| said == message), "{message}: {said:?}");
     }
 }
 
 #[test]
-fn kubernetes_networks_have_the_size_that_is_needed() {
+fn kubernetes_networks_must_be_large_enough() {
     let with = |networks: &str| {
         let nodes = "nodes: [{name: a, index: 1}, {name: b, index: 2}, {name: c, index: 3}]";
         said(
@@ -114,17 +114,17 @@ fn kubernetes_networks_have_the_size_that_is_needed() {
     assert!(with("pods: [10.244.0.0/22], services: [172.20.0.0/28]").is_empty());
     assert_eq!(
         with("pods: [10.244.0.0/23]"),
-        ["10.244.0.0/23 has 2 times a /24, of which each node is given one, for 3 nodes"]
+        ["10.244.0.0/23 has 2 subnets of /24, one for each node, but there are 3 nodes"]
     );
     assert!(with("pods: [10.244.0.0/23], cni: none").is_empty());
     assert_eq!(
         with("services: [172.20.0.0/29]"),
-        ["172.20.0.0/29 is too small: the cluster's name server is the 10th address in it"]
+        ["172.20.0.0/29 is too small: cluster DNS uses its 10th address"]
     );
 }
 
 #[test]
-fn a_clash_can_be_silenced_and_its_silence_is_not_unused_alone() {
+fn a_silenced_clash_is_not_reported_as_unused_in_a_single_file() {
     let silence = "silence: [{rule: clash-node-name, why: two labs}]\n";
     let text = format!("{CLUSTER}{silence}nodes: [{{name: cp01, role: controlplane, index: 11}}]");
     let (one, one_plan) = ichor_testbed::planned(ichor_testbed::load_text(
@@ -136,7 +136,7 @@ fn a_clash_can_be_silenced_and_its_silence_is_not_unused_alone() {
 
     assert!(said("silence-unused", &text).is_empty());
     let [(1, clash)] = &clashes[..] else { panic!("{clashes:?}") };
-    assert_eq!(clash.issue.message, "lab.yaml has a node cp01 too");
+    assert_eq!(clash.issue.message, "lab.yaml also has a node cp01");
     assert_eq!(clash.silenced.as_deref(), Some("two labs"));
 }
 
@@ -158,7 +158,7 @@ fn a_silence_at_the_speaker_covers_its_default_and_its_written_number() {
 }
 
 #[test]
-fn a_neighbours_public_number_is_the_neighbours_business() {
+fn a_public_as_number_of_a_neighbour_is_accepted() {
     let text =
         format!("routing: {{neighbors: [{{address: 10.1.0.1, asn: 3320, password: {{env: PW}}}}]}}\n{NODE}");
 
@@ -166,7 +166,7 @@ fn a_neighbours_public_number_is_the_neighbours_business() {
 }
 
 #[test]
-fn what_many_nodes_share_is_told_once() {
+fn a_finding_that_many_nodes_share_is_reported_once() {
     let nodes: Vec<_> = (1..=5).map(|nth| format!("{{name: n{nth}, index: {nth}}}")).collect();
     let text = format!("routing: {{neighbors: [{{link: fab7}}]}}\nnodes: [{}]", nodes.join(", "));
 
@@ -179,9 +179,9 @@ fn what_many_nodes_share_is_told_once() {
 }
 
 #[test]
-fn a_finding_stands_at_the_rung_that_says_it() {
-    let on = |rung: &str| {
-        let text = format!("{rung}\nfabric: {{routers: [{{name: leaf1, asn: 65101}}]}}\n");
+fn a_finding_is_reported_at_the_layer_that_has_the_key() {
+    let on = |layer: &str| {
+        let text = format!("{layer}\nfabric: {{routers: [{{name: leaf1, asn: 65101}}]}}\n");
         told("timers-invalid", &text).into_iter().map(|(path, _)| path).collect::<Vec<_>>()
     };
     let bad = "routing: {neighbors: [{link: eth0, timers: [9, 3]}]}";
@@ -207,7 +207,7 @@ fn a_finding_stands_at_the_rung_that_says_it() {
 }
 
 #[test]
-fn a_session_that_follows_from_the_fabric_stands_at_its_router() {
+fn a_session_derived_from_the_fabric_is_reported_at_its_router() {
     let text = format!(
         "routing: {{}}\nfabric: {{routers: [{{name: gw1, role: gateway, asn: 65101, software: other, \
          addresses: [\"fd00:1::fffe\"]}}]}}\n{NODE}"
@@ -228,7 +228,7 @@ fn a_neighbour_at_the_address_of_a_router_is_that_router() {
 }
 
 #[test]
-fn nodes_that_route_alike_but_for_one_are_told_apart() {
+fn a_node_with_different_options_is_reported_separately() {
     let text = "routing: {neighbors: [{link: eth0}], version: 10.3}\n\
                 nodes:\n  - {name: n1, index: 1}\n  - {name: n2, index: 2, routing: {daemons: {bgpd: [\"-P 2605\"]}}}\n  \
                 - {name: n3, index: 3}\n";
@@ -240,20 +240,20 @@ fn nodes_that_route_alike_but_for_one_are_told_apart() {
 }
 
 #[test]
-fn the_speaker_of_cilium_is_not_believed_a_default_route_even_where_the_file_allows_it() {
+fn a_default_route_from_cilium_is_rejected_even_if_the_file_allows_it() {
     let text = format!(
         "routing: {{neighbors: [{{link: eth0}}], workload: {{speaker: cilium, allow: [0.0.0.0/0]}}}}\n{NODE}"
     );
 
     assert_eq!(
         told("allow-around-fabric", &text)[0].1,
-        "0.0.0.0/0 is everything, but no default route and no prefix of the cluster is taken"
+        "0.0.0.0/0 allows everything, but default routes and the cluster's own prefixes are rejected"
     );
     assert_eq!(told("allow-fabric", &text), []);
 }
 
 #[test]
-fn a_pool_beside_the_nodes_is_where_it_belongs_unless_something_routes() {
+fn a_pool_in_the_node_network_is_accepted_only_without_routing() {
     let with = |pool: &str, routing: &str| {
         let network =
             format!("network: {{node: {{v4: 192.168.10.0/24}}, services: {{pools: {{p: [{pool}]}}}}}}\n");
@@ -264,39 +264,38 @@ fn a_pool_beside_the_nodes_is_where_it_belongs_unless_something_routes() {
     assert_eq!(with("192.168.10.240/28", "routing: {neighbors: [{link: eth0}]}\n").len(), 1);
     assert_eq!(
         with("192.168.10.0/28", ""),
-        ["`network.services.pools.p` 192.168.10.0/28 holds 192.168.10.11, which is solcp01"]
+        ["`network.services.pools.p` 192.168.10.0/28 contains 192.168.10.11 (solcp01)"]
     );
     assert_eq!(with("192.168.10.0/24", "").len(), 1);
 }
 
 #[test]
-fn an_address_without_its_length_is_told_as_such() {
+fn a_missing_prefix_length_is_reported() {
     let two = "nodes: [{name: a, role: controlplane, index: 11}, {name: b, index: 12}]";
 
     let said = said("prefix-host-bits", &format!("{CLUSTER}network: {{node: {{v4: 192.168.10.0}}}}\n{two}"));
 
     assert_eq!(
         said,
-        ["192.168.10.0 gives 2 nodes the one address 192.168.10.0; its length, such as /24, is missing"]
+        [
+            "192.168.10.0 gives 2 nodes the same address 192.168.10.0; the prefix length, such as /24, is missing"
+        ]
     );
 }
 
 #[test]
-fn a_file_without_nodes_is_told_as_such() {
+fn a_file_without_nodes_is_reported() {
     assert_eq!(
         told("no-control-plane", "nodes: []"),
-        [("nodes".to_owned(), "there are no nodes".to_owned())]
+        [("nodes".to_owned(), "the file has no nodes".to_owned())]
     );
 }
 
 #[test]
-fn a_misspelt_rule_in_a_silence_finds_its_neighbour() {
+fn a_misspelt_rule_in_silence_suggests_the_nearest_one() {
     let text = format!("silence: [{{rule: asn-publik, why: so}}]\n{NODE}");
 
-    assert_eq!(
-        told("silence-unused", &text)[0].1,
-        "there is no rule `asn-publik`; did you mean `asn-public`?"
-    );
+    assert_eq!(told("silence-unused", &text)[0].1, "unknown rule `asn-publik`; did you mean `asn-public`?");
 }
 
 #[test]
@@ -305,7 +304,7 @@ fn only_manifests_may_be_named_by_a_pattern() {
 
     let said = said("file-missing", &format!("{cluster}defaults: {{patches: [\"p/*.yaml\"]}}\n{NODE}"));
 
-    assert_eq!(said, ["p/*.yaml cannot be read: not here; `*` is no pattern here"]);
+    assert_eq!(said, ["cannot read p/*.yaml: not here; patterns with `*` are not supported here"]);
 }
 
 #[test]
@@ -316,13 +315,14 @@ fn a_kernel_argument_with_a_secret_is_named_without_its_value() {
 
         let told = told("boot-carrier-secret", &text);
 
-        let want = format!("{name} holds a secret, and kernel arguments are part of the schematic (solcp01)");
+        let want =
+            format!("{name} contains a secret, and kernel arguments are part of the schematic (solcp01)");
         assert_eq!(told, [("defaults.kernel.args".to_owned(), want)]);
     }
 }
 
 #[test]
-fn of_a_written_and_a_derived_double_the_written_one_is_marked() {
+fn a_duplicate_is_marked_at_its_written_value() {
     let text = "routing: {neighbors: [{link: eth0}]}
 nodes:
   - {name: a, role: controlplane, index: 1, routing: {router_id: 10.255.1.2}}
@@ -337,7 +337,7 @@ nodes:
 }
 
 #[test]
-fn a_virtual_machine_of_no_size_is_too_small() {
+fn a_virtual_machine_below_the_minimum_is_reported() {
     let text = format!("defaults: {{vm: {{cores: 0, memory: 1GiB, disk: 4GiB}}}}\n{NODE}");
 
     let messages: Vec<_> = told("vm-too-small", &text).into_iter().map(|(_, message)| message).collect();
@@ -345,16 +345,16 @@ fn a_virtual_machine_of_no_size_is_too_small() {
     assert_eq!(
         messages,
         [
-            "0: a control plane needs 2 cores (solcp01)",
-            "1GiB: a control plane needs 2GiB (solcp01)",
-            "4GiB: a control plane needs 10GiB (solcp01)"
+            "a control plane needs 2 cores, not 0 (solcp01)",
+            "a control plane needs 2GiB, not 1GiB (solcp01)",
+            "a control plane needs 10GiB, not 4GiB (solcp01)"
         ]
     );
-    assert_eq!(told("vm-hypervisor", &text)[0].1, "there is no hypervisor in the file (solcp01)");
+    assert_eq!(told("vm-hypervisor", &text)[0].1, "the file has no hypervisor (solcp01)");
 }
 
 #[test]
-fn what_must_not_be_quoted_is_known_by_its_place() {
+fn the_places_of_secrets_are_known() {
     let text =
         format!("{CLUSTER}defaults: {{kernel: {{args: [quiet, \"talos.config=https://u:pw@x/\"]}}}}\n{NODE}");
     let (cluster, _) = ichor_testbed::planned(ichor_testbed::load_text(text));

@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use ichor_bgp::agent::config::{AgentConfig, ConfigSource};
-use ichor_core::lab::scene::Part;
-use ichor_core::lab::{Here, Order, Scene};
+use ichor_core::lab::scene::MachineRole;
+use ichor_core::lab::{HostCapabilities, LabTopology, TopologyInputs};
 use ichor_core::plan::attachment::Attachments;
-use ichor_core::prove::Subject;
-use ichor_testbed::{Below, folder, group, planned_case};
+use ichor_core::prove::ProofModel;
+use ichor_testbed::{FolderFiles, folder, group, planned_case};
 use ichor_values::{Issue, SoftwareVersion};
 
 /// A Debian 13 whose kernel has everything.
-fn trixie() -> Here {
+fn trixie() -> HostCapabilities {
     let release = |text| Some(SoftwareVersion::parse(text).unwrap());
-    Here {
+    HostCapabilities {
         frr: release("10.3"),
         bird: release("2.17.1"),
         gobgp: release("3.36.0"),
@@ -23,16 +23,16 @@ fn trixie() -> Here {
     }
 }
 
-fn scene(case: &Path, here: &Here) -> Result<Scene, Vec<Issue>> {
+fn scene(case: &Path, here: &HostCapabilities) -> Result<LabTopology, Vec<Issue>> {
     scene_of(case, here, false)
 }
 
-fn scene_of(case: &Path, here: &Here, guests: bool) -> Result<Scene, Vec<Issue>> {
+fn scene_of(case: &Path, here: &HostCapabilities, guests: bool) -> Result<LabTopology, Vec<Issue>> {
     let (cluster, plan) = planned_case(case, "ichor.yaml");
-    let subject = Subject::of(&cluster, &plan).unwrap();
-    let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut Below(case.to_owned()));
+    let subject = ProofModel::of(&cluster, &plan).unwrap();
+    let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut FolderFiles(case.to_owned()));
     let secret = |_: &_| Ok("a-password".to_owned());
-    Scene::of(Order {
+    LabTopology::of(TopologyInputs {
         cluster: &cluster,
         plan: &plan,
         subject: &subject,
@@ -50,7 +50,7 @@ fn all() -> Vec<PathBuf> {
     examples.into_iter().chain(group("lab")).collect()
 }
 
-fn made(name: &str) -> Scene {
+fn made(name: &str) -> LabTopology {
     let case = all().into_iter().find(|case| case.ends_with(name)).unwrap();
     scene(&case, &trixie()).unwrap()
 }
@@ -62,7 +62,7 @@ fn a_scene_can_be_written_down_and_read_again() {
 
         let text = serde_json::to_string(&scene).unwrap();
 
-        assert_eq!(serde_json::from_str::<Scene>(&text).unwrap(), scene);
+        assert_eq!(serde_json::from_str::<LabTopology>(&text).unwrap(), scene);
     }
 }
 
@@ -99,7 +99,7 @@ fn only_clusters_with_vrfs_need_them() {
 fn what_a_speaker_announces_is_what_its_node_takes() {
     for case in all() {
         for machine in scene(&case, &trixie()).unwrap().machines {
-            let Part::Node { agent, speaker: Some(speaker), .. } = &machine.part else { continue };
+            let MachineRole::Node { agent, speaker: Some(speaker), .. } = &machine.part else { continue };
             let ConfigSource::Model(meant) = AgentConfig::parse(agent).unwrap().config.source else {
                 panic!("{agent}")
             };
@@ -116,7 +116,7 @@ fn what_a_speaker_announces_is_what_its_node_takes() {
 fn a_kernel_without_dummies_is_told() {
     let case = folder("../../../examples/metallb");
 
-    let scene = scene(&case, &Here { dummy: false, ..trixie() }).unwrap();
+    let scene = scene(&case, &HostCapabilities { dummy: false, ..trixie() }).unwrap();
 
     assert!(scene.differs.iter().any(|line| line.contains("no dummy links")), "{:?}", scene.differs);
 }
@@ -125,7 +125,7 @@ fn a_kernel_without_dummies_is_told() {
 fn on_an_emulated_processor_bfd_waits_longer_at_both_ends() {
     let case = folder("../../../examples/metallb");
 
-    let scene = scene(&case, &Here { emulated: true, ..trixie() }).unwrap();
+    let scene = scene(&case, &HostCapabilities { emulated: true, ..trixie() }).unwrap();
 
     assert!(
         scene.differs.iter().any(|line| line.contains("BFD waits 10 times as long")),
@@ -134,11 +134,11 @@ fn on_an_emulated_processor_bfd_waits_longer_at_both_ends() {
     );
     for machine in &scene.machines {
         let intervals: Vec<u32> = match &machine.part {
-            Part::Router { conf, .. } => conf
+            MachineRole::Router { conf, .. } => conf
                 .lines()
                 .filter_map(|line| line.trim().strip_prefix("transmit-interval ")?.parse().ok())
                 .collect(),
-            Part::Node { agent, .. } => {
+            MachineRole::Node { agent, .. } => {
                 let ConfigSource::Model(meant) = AgentConfig::parse(agent).unwrap().config.source else {
                     panic!("{agent}")
                 };
@@ -159,7 +159,7 @@ fn a_node_that_boots_has_all_its_ports_and_nobody_who_speaks_for_it() {
     let scene = scene_of(&case, &trixie(), true).unwrap();
 
     let guests = scene.machines.iter().filter_map(|machine| match &machine.part {
-        Part::Guest(guest) => Some((machine, guest)),
+        MachineRole::Guest(guest) => Some((machine, guest)),
         _ => None,
     });
     let guests: Vec<_> = guests.collect();

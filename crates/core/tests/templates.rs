@@ -6,12 +6,12 @@ use std::fs;
 
 use ichor_bgp::render::Template;
 use ichor_bgp::render::template::variables;
-use ichor_bgp::render::template::variables::Daemon;
+use ichor_bgp::render::template::variables::DaemonInfo;
 use ichor_testbed::routing::{PASSWORD, cases, model, routed, service_with_template};
 use serde_json::Value;
 
 fn document() -> String {
-    fs::read_to_string(ichor_testbed::folder("../../../docs/templates.md")).unwrap()
+    fs::read_to_string(ichor_testbed::folder("../../../docs/reference/template-variables.md")).unwrap()
 }
 
 /// The first block of a language in the document.
@@ -45,7 +45,7 @@ fn the_document_lists_every_variable_and_no_other() {
             let passwords: Vec<_> =
                 model.fabric.neighbors.iter().map(|_| Some(PASSWORD.to_owned())).collect();
             let backend = node.routing.as_deref().unwrap().backend.value;
-            let daemon = Daemon { backend, version: (1, 0), default: "text" };
+            let daemon = DaemonInfo { backend, version: (1, 0), default: "text" };
             paths(&variables::of(&model, &passwords, daemon), "", &mut known);
         }
     }

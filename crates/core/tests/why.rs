@@ -2,7 +2,7 @@
 
 use ichor_core::cluster::section::{File, Node};
 use ichor_core::plan::why::{
-    Cause, Row, cluster_detail_rows, cluster_rows, node_rows, surrounding_rows, why,
+    ValueRow, ValueSource, cluster_detail_rows, cluster_rows, node_rows, surrounding_rows, why,
 };
 use ichor_core::plan::{Origin, Plan};
 use ichor_values::read::Read;
@@ -18,7 +18,7 @@ const BY_RULE: [&str; 5] = [
 ];
 
 /// A row with its key path from the root of the file, and the shape of the section where its documentation begins.
-type PathRow = (String, Row, fn() -> Shape);
+type PathRow = (String, ValueRow, fn() -> Shape);
 
 /// Every value of a plan.
 fn rows(plan: &Plan) -> Vec<PathRow> {
@@ -46,9 +46,9 @@ fn every_value_of_a_plan_is_explained_with_its_origin() {
 
             assert_eq!(why.value, Some(value), "{path} of {}", case.display());
             let same = match (why.cause, origin) {
-                (Cause::Line(line), Origin::Written(place)) => line == place,
-                (Cause::Rule { rule, .. }, Origin::Derived(by, _)) => rule == by.words(),
-                (Cause::Default(why), Origin::Default(reason)) => why == reason,
+                (ValueSource::Line(line), Origin::Written(place)) => line == place,
+                (ValueSource::Rule { rule, .. }, Origin::Derived(by, _)) => rule == by.words(),
+                (ValueSource::Default(why), Origin::Default(reason)) => why == reason,
                 _ => false,
             };
             assert!(same, "{path} of {} is explained by something else", case.display());

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::seen::ConfigSeen;
+use super::seen::ConfigState;
 use crate::cluster::section::Role;
 use ichor_talos::difference::{between, documents};
 use ichor_talos::document;
@@ -12,29 +12,30 @@ use ichor_values::TalosVersion;
 const TOLD: usize = 8;
 
 /// Compares what a node says it runs with what is wanted, both as its release understands them.
-pub fn compare(active: &str, wanted: &str, talos: &TalosVersion) -> ConfigSeen {
+pub fn compare(active: &str, wanted: &str, talos: &TalosVersion) -> ConfigState {
     if active == wanted {
-        return ConfigSeen::Same;
+        return ConfigState::Same;
     }
     let (Ok(is), Ok(shall)) = (documents(active, talos), documents(wanted, talos)) else {
-        return ConfigSeen::Differs { role: None, keys: vec!["all of it".to_owned()] };
+        return ConfigState::Differs { role: None, keys: vec!["all of it".to_owned()] };
     };
-    let role = match is.first().and_then(|first| document::at(first, "/machine/type")).and_then(Value::as_str)
-    {
-        Some("controlplane") => Some(Role::Controlplane),
-        Some("worker") => Some(Role::Worker),
-        _ => None,
-    };
+    let role =
+        match is.first().and_then(|first| document::value_at(first, "/machine/type")).and_then(Value::as_str)
+        {
+            Some("controlplane") => Some(Role::Controlplane),
+            Some("worker") => Some(Role::Worker),
+            _ => None,
+        };
     let mut keys: Vec<String> = between(&is, &shall).iter().map(|it| it.place.clone()).collect();
     if keys.is_empty() {
-        return ConfigSeen::Same;
+        return ConfigState::Same;
     }
     if keys.len() > TOLD {
         let more = keys.len() - TOLD;
         keys.truncate(TOLD);
         keys.push(format!("{more} more"));
     }
-    ConfigSeen::Differs { role, keys }
+    ConfigState::Differs { role, keys }
 }
 
 #[cfg(test)]
@@ -43,7 +44,7 @@ mod tests {
 
     const WANTED: &str = "machine:\n  type: worker\n  token: abc\n  ca: {crt: \"\", key: \"\"}\ncluster:\n  controlPlane: {endpoint: https://10.0.0.1:6443}\n---\napiVersion: v1alpha1\nkind: HostnameConfig\nhostname: a\n";
 
-    fn compared(active: &str) -> ConfigSeen {
+    fn compared(active: &str) -> ConfigState {
         compare(active, WANTED, &TalosVersion::parse("v1.13.9").unwrap())
     }
 
@@ -52,14 +53,14 @@ mod tests {
         let active =
             WANTED.replace("  type: worker\n  token: abc\n", "  token: \"abc\"\n  type: worker # it is\n");
 
-        assert_eq!(compared(&active), ConfigSeen::Same);
+        assert_eq!(compared(&active), ConfigState::Same);
     }
 
     #[test]
     fn keys_are_told_and_values_are_not() {
         let active = WANTED.replace("token: abc", "token: secret").replace("hostname: a", "hostname: b");
 
-        let ConfigSeen::Differs { role, keys } = compared(&active) else { panic!("they differ") };
+        let ConfigState::Differs { role, keys } = compared(&active) else { panic!("they differ") };
 
         assert_eq!(role, Some(Role::Worker));
         assert_eq!(keys, ["machine.token", "HostnameConfig: hostname"]);
@@ -72,14 +73,14 @@ mod tests {
             "kind: WatchdogTimerConfig\ndevice: /dev/watchdog0\n",
         );
 
-        let ConfigSeen::Differs { keys, .. } = compared(&active) else { panic!("they differ") };
+        let ConfigState::Differs { keys, .. } = compared(&active) else { panic!("they differ") };
 
         assert_eq!(keys, ["HostnameConfig", "WatchdogTimerConfig"]);
     }
 
     #[test]
     fn what_cannot_be_read_differs() {
-        assert!(matches!(compared("machine: ["), ConfigSeen::Differs { role: None, .. }));
-        assert!(matches!(compared(""), ConfigSeen::Differs { role: None, .. }));
+        assert!(matches!(compared("machine: ["), ConfigState::Differs { role: None, .. }));
+        assert!(matches!(compared(""), ConfigState::Differs { role: None, .. }));
     }
 }

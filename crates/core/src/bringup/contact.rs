@@ -10,7 +10,7 @@ use crate::plan::NodePlan;
 /// The time of a machine's life an address belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Stage {
+pub enum AddressStage {
     /// While it boots, from outside.
     External,
     /// While it boots, by a DHCP server.
@@ -21,7 +21,7 @@ pub enum Stage {
     Overlay,
 }
 
-impl fmt::Display for Stage {
+impl fmt::Display for AddressStage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::External => "external",
@@ -35,7 +35,7 @@ impl fmt::Display for Stage {
 /// Who says that a machine has an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Source {
+pub enum AddressOrigin {
     /// Whoever called.
     Caller,
     /// The cluster file.
@@ -50,34 +50,34 @@ pub enum Source {
     Terraform,
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for AddressOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::Caller => "as given",
-            Self::File => "by the file",
-            Self::Hypervisor => "by the hypervisor",
-            Self::Neighbours => "by the neighbour table",
-            Self::Leases => "by its lease",
-            Self::Terraform => "by Terraform",
+            Self::Caller => "from the command line",
+            Self::File => "from the cluster file",
+            Self::Hypervisor => "from the hypervisor",
+            Self::Neighbours => "from the neighbour table",
+            Self::Leases => "from a DHCP lease",
+            Self::Terraform => "from Terraform",
         })
     }
 }
 
 /// An address of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Contact {
+pub struct NodeAddress {
     /// The address.
     pub address: IpAddr,
     /// When the machine has it.
-    pub stage: Stage,
+    pub stage: AddressStage,
     /// Who says so.
-    pub source: Source,
+    pub source: AddressOrigin,
 }
 
-impl fmt::Display for Contact {
+impl fmt::Display for NodeAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.source {
-            Source::File => write!(f, "{} ({})", self.address, self.stage),
+            AddressOrigin::File => write!(f, "{} ({})", self.address, self.stage),
             source => write!(f, "{} ({}, {source})", self.address, self.stage),
         }
     }
@@ -86,21 +86,21 @@ impl fmt::Display for Contact {
 /// Every address a node may be found at, in the order of its life; each once.
 ///
 /// `found` are those that others told. Before it is configured a machine has its first ones, afterwards its last ones.
-pub fn contacts(node: &NodePlan, found: &[Contact]) -> Vec<Contact> {
-    let written = |stage, address| Contact { address, stage, source: Source::File };
-    let mut all: Vec<Contact> = found.to_vec();
-    let early = [(Stage::External, node.stages.external()), (Stage::Dhcp, node.stages.dhcp())];
+pub fn contacts(node: &NodePlan, found: &[NodeAddress]) -> Vec<NodeAddress> {
+    let written = |stage, address| NodeAddress { address, stage, source: AddressOrigin::File };
+    let mut all: Vec<NodeAddress> = found.to_vec();
+    let early = [(AddressStage::External, node.stages.external()), (AddressStage::Dhcp, node.stages.dhcp())];
     all.extend(early.into_iter().filter_map(|(stage, address)| Some(written(stage, address?))));
-    all.extend(node.address.iter().map(|(net, _)| written(Stage::Static, net.addr())));
+    all.extend(node.address.iter().map(|(net, _)| written(AddressStage::Static, net.addr())));
     // A loopback is reached only if somebody announces it.
     if node.routing.is_some() {
-        all.extend(node.loopback.iter().map(|(net, _)| written(Stage::Static, net.addr())));
+        all.extend(node.loopback.iter().map(|(net, _)| written(AddressStage::Static, net.addr())));
     }
     let overlay = node.stages.overlay();
-    all.extend(overlay.map(|address| written(Stage::Overlay, address)));
+    all.extend(overlay.map(|address| written(AddressStage::Overlay, address)));
     let mut each = Vec::new();
     for contact in all {
-        if !each.iter().any(|known: &Contact| known.address == contact.address) {
+        if !each.iter().any(|known: &NodeAddress| known.address == contact.address) {
             each.push(contact);
         }
     }
@@ -113,8 +113,8 @@ mod tests {
     use super::*;
     use crate::plan::tests::planned;
 
-    fn told(stage: Stage, address: &str, source: Source) -> Contact {
-        Contact { address: address.parse().unwrap(), stage, source }
+    fn told(stage: AddressStage, address: &str, source: AddressOrigin) -> NodeAddress {
+        NodeAddress { address: address.parse().unwrap(), stage, source }
     }
 
     #[test]
@@ -135,13 +135,13 @@ mod tests {
             "{cluster: {name: sol, talos: v1.13.9}, network: {node: {addressing: dhcp}}, nodes: [{name: a,
               address: {overlay: 100.64.0.1, external: 203.0.113.20}}]}",
         );
-        let found = [told(Stage::Dhcp, "10.0.0.5", Source::Neighbours)];
+        let found = [told(AddressStage::Dhcp, "10.0.0.5", AddressOrigin::Neighbours)];
 
         let all: Vec<_> = contacts(&plan.nodes[0], &found).iter().map(ToString::to_string).collect();
 
         assert_eq!(
             all,
-            ["203.0.113.20 (external)", "10.0.0.5 (dhcp, by the neighbour table)", "100.64.0.1 (overlay)"]
+            ["203.0.113.20 (external)", "10.0.0.5 (dhcp, from the neighbour table)", "100.64.0.1 (overlay)"]
         );
     }
 
@@ -151,7 +151,7 @@ mod tests {
             "{cluster: {name: sol, talos: v1.13.9}, network: {node: {addressing: dhcp}},
               nodes: [{name: a, address: {dhcp: 10.0.0.5}}]}",
         );
-        let found = [told(Stage::Dhcp, "10.0.0.5", Source::Caller)];
+        let found = [told(AddressStage::Dhcp, "10.0.0.5", AddressOrigin::Caller)];
 
         assert_eq!(contacts(&plan.nodes[0], &found), found);
     }

@@ -1,10 +1,12 @@
 //! What to do next.
 
 use super::blocker::Blocker;
-use super::identity::Verdict;
-use super::record::Record;
-use super::seen::{ConfigSeen, Etcd, Look, MachineSeen, NodeSeen, Ours, Seen};
-use super::wanted::{Wanted, WantedNode};
+use super::identity::IdentityMatch;
+use super::record::BringupRecord;
+use super::seen::{
+    ClusterMember, ConfigState, EtcdPhase, NodeProbe, ObservedNode, ObservedState, ObservedVm,
+};
+use super::wanted::{DesiredNode, DesiredState};
 use crate::cluster::section::Role;
 use ichor_talos::api::machine::Stage as MachineStage;
 
@@ -13,35 +15,35 @@ const TRIES: u8 = 3;
 
 /// What comes next, for one node or the cluster as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Next<S> {
+pub enum NextStep<S> {
     /// This is to be done now.
     Do(S),
     /// Nothing now: this is waited for.
-    Wait(Wait),
+    Wait(WaitReason),
     /// Nothing any more.
     Done,
     /// Nothing, for this reason.
     Refused(Blocker),
 }
 
-impl<S> Next<S> {
+impl<S> NextStep<S> {
     /// Whether nothing will come any more.
     pub fn is_over(&self) -> bool {
         matches!(self, Self::Done | Self::Refused(_))
     }
 
     fn wait(reason: impl Into<String>) -> Self {
-        Self::Wait(Wait { reason: reason.into(), on_others: false })
+        Self::Wait(WaitReason { reason: reason.into(), on_others: false })
     }
 
     fn wait_for_others(reason: impl Into<String>) -> Self {
-        Self::Wait(Wait { reason: reason.into(), on_others: true })
+        Self::Wait(WaitReason { reason: reason.into(), on_others: true })
     }
 }
 
 /// What is waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wait {
+pub struct WaitReason {
     /// What.
     pub reason: String,
     /// Whether it is the turn of others, so that the time is not the node's own.
@@ -90,148 +92,160 @@ impl ClusterStep {
 
 /// What comes next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
-    /// For each node, as in [`Wanted`].
-    pub nodes: Vec<Next<NodeStep>>,
+pub struct BringupDecision {
+    /// For each node, as in [`DesiredState`].
+    pub nodes: Vec<NextStep<NodeStep>>,
     /// For the cluster as a whole.
-    pub cluster: Next<ClusterStep>,
+    pub cluster: NextStep<ClusterStep>,
 }
 
-impl Decision {
+impl BringupDecision {
     /// Whether nothing will come any more.
     pub fn is_over(&self) -> bool {
-        self.cluster.is_over() && self.nodes.iter().all(Next::is_over)
+        self.cluster.is_over() && self.nodes.iter().all(NextStep::is_over)
     }
 }
 
 /// Says what every node and the cluster as a whole needs next.
-pub fn decide(wanted: &Wanted, seen: &Seen, record: &Record) -> Decision {
+pub fn decide(wanted: &DesiredState, seen: &ObservedState, record: &BringupRecord) -> BringupDecision {
     let mut nodes: Vec<_> =
         wanted.nodes.iter().zip(&seen.nodes).map(|(node, seen)| of_node(node, seen, record)).collect();
     in_order(wanted, seen, &mut nodes);
     let cluster = of_cluster(wanted, seen, record, &nodes);
-    if let Next::Refused(blocker) = &cluster {
+    if let NextStep::Refused(blocker) = &cluster {
         for (next, seen) in nodes.iter_mut().zip(&seen.nodes) {
-            if matches!(next, Next::Wait(_)) && !seen.busy && matches!(seen.look, Some(Look::Ours(_))) {
-                let reason = "it has its configuration and waits for the cluster, which does not come up";
-                *next = Next::Refused(Blocker::new(seen.at, reason, blocker.remedy()));
+            if matches!(next, NextStep::Wait(_))
+                && !seen.busy
+                && matches!(seen.look, Some(NodeProbe::Ours(_)))
+            {
+                let reason = "the node is configured, but the cluster did not come up";
+                *next = NextStep::Refused(Blocker::new(seen.at, reason, blocker.remedy()));
             }
         }
     }
     // Media are taken out when the cluster stands, or when the rest of it never will.
-    let stands = seen.cluster.healthy || matches!(cluster, Next::Refused(_));
+    let stands = seen.cluster.healthy || matches!(cluster, NextStep::Refused(_));
     for ((next, node), seen) in nodes.iter_mut().zip(&wanted.nodes).zip(&seen.nodes) {
         let media = seen.machine.is_some() && record.has_media(&node.name);
-        if *next == Next::Done && node.chosen && media {
+        if *next == NextStep::Done && node.chosen && media {
             *next = match (stands, seen.busy) {
-                (true, false) => Next::Do(NodeStep::Eject),
-                _ => Next::wait_for_others("the cluster, before its boot media are taken out"),
+                (true, false) => NextStep::Do(NodeStep::Eject),
+                _ => NextStep::wait_for_others("the cluster, before its boot media are ejected"),
             };
         }
     }
-    Decision { nodes, cluster }
+    BringupDecision { nodes, cluster }
 }
 
 /// What a node needs, were it alone.
-fn of_node(node: &WantedNode, seen: &NodeSeen, record: &Record) -> Next<NodeStep> {
+fn of_node(node: &DesiredNode, seen: &ObservedNode, record: &BringupRecord) -> NextStep<NodeStep> {
     if !node.chosen {
-        return Next::Done;
+        return NextStep::Done;
     }
     if let Some(blocker) = &seen.failed {
-        return Next::Refused(blocker.clone());
+        return NextStep::Refused(blocker.clone());
     }
     if seen.busy {
-        return Next::wait("the step that is being done");
+        return NextStep::wait("the step in progress");
     }
     match &seen.look {
-        None => Next::wait("a first look"),
-        Some(Look::Silent) => of_silent(seen, record.began(&node.name)),
-        Some(Look::Maintenance(facts)) => match node.identity.judge(facts) {
-            Verdict::Same => of_maintenance(seen),
-            Verdict::Other(reason) => Next::Refused(Blocker::new(
+        None => NextStep::wait("the first probe"),
+        Some(NodeProbe::Silent) => of_silent(seen, record.began(&node.name)),
+        Some(NodeProbe::Maintenance(facts)) => match node.identity.judge(facts) {
+            IdentityMatch::Same => of_maintenance(seen),
+            IdentityMatch::Other(reason) => NextStep::Refused(Blocker::new(
                 seen.at,
-                format!("this is not the machine of {}: {reason}", node.name),
-                "boot the right machine, or write the addresses of this one's ports into `macs` of the node",
+                format!("the machine is not {}: {reason}", node.name),
+                "boot the right machine, or write this machine's MAC addresses into `macs` of the node",
             )),
-            Verdict::Unknown(reason) => Next::Refused(Blocker::new(
+            IdentityMatch::Unknown(reason) => NextStep::Refused(Blocker::new(
                 seen.at,
-                format!("nothing says whether this is the machine of {}: {reason}", node.name),
+                format!("cannot tell whether the machine is {}: {reason}", node.name),
                 format!(
-                    "write the addresses of its ports into `macs` of the node, or give the fingerprint its console shows with \
+                    "write its MAC addresses into `macs` of the node, or pass the fingerprint that its console shows with \
                      `--fingerprint {}=…`",
                     node.name
                 ),
             )),
         },
-        Some(Look::Foreign(whose)) => Next::Refused(Blocker::new(
+        Some(NodeProbe::Foreign(whose)) => NextStep::Refused(Blocker::new(
             seen.at,
-            format!("the machine there has a configuration that is not of this cluster: {whose}"),
-            "nothing is reset by itself: if it is meant to be this node, reset it (`talosctl reset`, with the configuration of \
-             its own cluster), or boot it with its disk wiped",
+            format!("the machine has the configuration of another cluster: {whose}"),
+            "ichor resets nothing automatically: if the machine should become this node, reset it (`talosctl reset`, with the \
+             talosconfig of its own cluster), or boot it with its disk wiped",
         )),
-        Some(Look::Unclear(reason)) => Next::wait(reason),
-        Some(Look::Ours(ours)) => of_ours(node, seen, ours, record.is_bootstrapped()),
+        Some(NodeProbe::Unclear(reason)) => NextStep::wait(reason),
+        Some(NodeProbe::Ours(ours)) => of_ours(node, seen, ours, record.is_bootstrapped()),
     }
 }
 
 /// A machine that nobody hears; `began` if it was given a configuration before, and so boots from its disk.
-fn of_silent(seen: &NodeSeen, began: bool) -> Next<NodeStep> {
+fn of_silent(seen: &ObservedNode, began: bool) -> NextStep<NodeStep> {
     match seen.machine {
-        Some(MachineSeen { made: false, .. }) => Next::Do(NodeStep::Make),
-        Some(MachineSeen { on: false, takes_media: true, .. }) if !seen.attached && !began => {
-            Next::Do(NodeStep::Attach)
+        Some(ObservedVm { made: false, .. }) => NextStep::Do(NodeStep::Make),
+        Some(ObservedVm { on: false, takes_media: true, .. }) if !seen.attached && !began => {
+            NextStep::Do(NodeStep::Attach)
         }
-        Some(MachineSeen { on: false, .. }) => Next::Do(NodeStep::Start),
-        _ if seen.applied > 0 => Next::wait("the machine to come back, installed"),
-        _ => Next::wait("the machine to answer"),
+        Some(ObservedVm { on: false, .. }) => NextStep::Do(NodeStep::Start),
+        _ if seen.applied > 0 => NextStep::wait("the machine to boot the installed system"),
+        _ => NextStep::wait("the machine to answer"),
     }
 }
 
-fn of_maintenance(seen: &NodeSeen) -> Next<NodeStep> {
+fn of_maintenance(seen: &ObservedNode) -> NextStep<NodeStep> {
     match seen.applied {
-        0 => Next::Do(NodeStep::Apply),
-        _ if !seen.left => Next::wait("the machine to install itself"),
-        tries if tries < TRIES => Next::Do(NodeStep::Apply),
-        tries => Next::Refused(Blocker::new(
+        0 => NextStep::Do(NodeStep::Apply),
+        _ if !seen.left => NextStep::wait("the installation to finish"),
+        tries if tries < TRIES => NextStep::Do(NodeStep::Apply),
+        tries => NextStep::Refused(Blocker::new(
             seen.at,
-            format!("the machine came back without a configuration after {tries} attempts to install it"),
-            "its console says why: often the disk of `install.disk` is not there, or its image cannot be pulled",
+            format!("the machine returned to maintenance mode after {tries} attempts to install it"),
+            "read its console: often the disk of `install.disk` does not exist, or the installer image cannot be pulled",
         )),
     }
 }
 
-fn of_ours(node: &WantedNode, seen: &NodeSeen, ours: &Ours, bootstrapped: bool) -> Next<NodeStep> {
+fn of_ours(
+    node: &DesiredNode,
+    seen: &ObservedNode,
+    ours: &ClusterMember,
+    bootstrapped: bool,
+) -> NextStep<NodeStep> {
     match node.identity.judge_ours(&ours.facts, &node.name) {
-        Verdict::Same => {}
-        Verdict::Unknown(reason) => return Next::wait(reason),
-        Verdict::Other(reason) => {
-            return Next::Refused(Blocker::new(
+        IdentityMatch::Same => {}
+        IdentityMatch::Unknown(reason) => return NextStep::wait(reason),
+        IdentityMatch::Other(reason) => {
+            return NextStep::Refused(Blocker::new(
                 seen.at,
-                format!("the machine there is of this cluster, but not {}: {reason}", node.name),
-                "give the node its own address and the MAC addresses of its own machine",
+                format!("the machine belongs to this cluster, but is not {}: {reason}", node.name),
+                "set the node's own address and the MAC addresses of its own machine in the cluster file",
             ));
         }
     }
     match &ours.config {
-        ConfigSeen::Unknown => return Next::wait("the machine to tell its configuration"),
-        ConfigSeen::Differs { role: Some(role), .. } if *role != node.role => {
-            return Next::Refused(Blocker::new(
+        ConfigState::Unknown => return NextStep::wait("the machine to report its configuration"),
+        ConfigState::Differs { role: Some(role), .. } if *role != node.role => {
+            return NextStep::Refused(Blocker::new(
                 seen.at,
-                format!("it runs as a {}, and the file makes it a {}", word(*role), word(node.role)),
-                "a node keeps its role as long as it is installed: reset it first, or give it its role back",
+                format!(
+                    "the node is installed as a {}, but the cluster file makes it a {}",
+                    word(*role),
+                    word(node.role)
+                ),
+                "reset the node first, or restore its role in the cluster file: an installed node cannot change its role",
             ));
         }
-        ConfigSeen::Differs { .. } if !seen.reconfigured => return Next::Do(NodeStep::Reconfigure),
-        ConfigSeen::Differs { .. } | ConfigSeen::Same => {}
+        ConfigState::Differs { .. } if !seen.reconfigured => return NextStep::Do(NodeStep::Reconfigure),
+        ConfigState::Differs { .. } | ConfigState::Same => {}
     }
     match ours.stage {
-        MachineStage::Running => Next::Done,
-        MachineStage::Installing => Next::wait("the machine to install itself"),
+        MachineStage::Running => NextStep::Done,
+        MachineStage::Installing => NextStep::wait("the installation to finish"),
         // Before there is a cluster, nothing on the node itself can make it run.
-        _ if !bootstrapped => Next::wait_for_others("etcd"),
-        _ if ours.etcd == Etcd::Waiting => Next::wait("etcd to join the others"),
-        _ if ours.unmet.is_empty() => Next::wait("the machine to run"),
-        _ => Next::wait(ours.unmet.join("; ")),
+        _ if !bootstrapped => NextStep::wait_for_others("etcd"),
+        _ if ours.etcd == EtcdPhase::Waiting => NextStep::wait("etcd to join the other members"),
+        _ if ours.unmet.is_empty() => NextStep::wait("the node to reach stage running"),
+        _ => NextStep::wait(ours.unmet.join("; ")),
     }
 }
 
@@ -243,7 +257,7 @@ fn word(role: Role) -> &'static str {
 }
 
 /// Lets only so many nodes begin as may be changed at once, control planes in their order and running ones one by one.
-fn in_order(wanted: &Wanted, seen: &Seen, nodes: &mut [Next<NodeStep>]) {
+fn in_order(wanted: &DesiredState, seen: &ObservedState, nodes: &mut [NextStep<NodeStep>]) {
     let mut room = wanted.at_once.saturating_sub(
         wanted.nodes.iter().zip(&seen.nodes).filter(|(node, seen)| node.chosen && is_in_work(seen)).count(),
     );
@@ -251,7 +265,7 @@ fn in_order(wanted: &Wanted, seen: &Seen, nodes: &mut [Next<NodeStep>]) {
     for nth in wanted.order() {
         let node = &wanted.nodes[nth];
         let control_plane = node.role == Role::Controlplane;
-        if let Next::Do(step) = nodes[nth] {
+        if let NextStep::Do(step) = nodes[nth] {
             let begun = is_begun(&seen.nodes[nth]);
             let held = match (step, earlier) {
                 (NodeStep::Apply, Some(earlier)) if control_plane => {
@@ -261,16 +275,18 @@ fn in_order(wanted: &Wanted, seen: &Seen, nodes: &mut [Next<NodeStep>]) {
                 _ => None,
             };
             if let Some(reason) = held {
-                nodes[nth] = Next::wait_for_others(reason);
+                nodes[nth] = NextStep::wait_for_others(reason);
             } else if !begun {
                 if room == 0 {
-                    nodes[nth] = Next::wait_for_others(format!("others, {} at once", wanted.at_once));
+                    nodes[nth] =
+                        NextStep::wait_for_others(format!("other nodes, {} at a time", wanted.at_once));
                 } else {
                     room -= 1;
                 }
             }
         }
-        let given = matches!(nodes[nth], Next::Done) || is_given(&seen.nodes[nth]) || nodes[nth].is_over();
+        let given =
+            matches!(nodes[nth], NextStep::Done) || is_given(&seen.nodes[nth]) || nodes[nth].is_over();
         if control_plane && !given && earlier.is_none() {
             earlier = Some(nth);
         }
@@ -278,94 +294,110 @@ fn in_order(wanted: &Wanted, seen: &Seen, nodes: &mut [Next<NodeStep>]) {
 }
 
 /// Whether a control plane has its configuration, so that the next may have its own.
-fn is_given(seen: &NodeSeen) -> bool {
-    seen.applied > 0 && !seen.busy || matches!(seen.look, Some(Look::Ours(_)))
+fn is_given(seen: &ObservedNode) -> bool {
+    seen.applied > 0 && !seen.busy || matches!(seen.look, Some(NodeProbe::Ours(_)))
 }
 
 /// Whether a node is being changed, by us or by what we did.
-fn is_in_work(seen: &NodeSeen) -> bool {
+fn is_in_work(seen: &ObservedNode) -> bool {
     seen.failed.is_none() && (seen.busy || is_begun(seen))
 }
 
 /// Whether a node was given its configuration in this run and is not yet back with it.
-fn is_begun(seen: &NodeSeen) -> bool {
+fn is_begun(seen: &ObservedNode) -> bool {
     let back = match &seen.look {
-        Some(Look::Ours(ours)) => !matches!(ours.stage, MachineStage::Installing | MachineStage::Rebooting),
+        Some(NodeProbe::Ours(ours)) => {
+            !matches!(ours.stage, MachineStage::Installing | MachineStage::Rebooting)
+        }
         _ => false,
     };
     (seen.applied > 0 || seen.reconfigured) && !back
 }
 
 /// The control plane that is not where it shall be, so that no other may be changed beside it.
-fn others_moving(wanted: &Wanted, seen: &Seen, nodes: &[Next<NodeStep>], nth: usize) -> Option<String> {
+fn others_moving(
+    wanted: &DesiredState,
+    seen: &ObservedState,
+    nodes: &[NextStep<NodeStep>],
+    nth: usize,
+) -> Option<String> {
     let moving = |other: &usize| {
         let seen = &seen.nodes[*other];
-        let away = matches!(&seen.look, Some(Look::Ours(ours)) if ours.stage != MachineStage::Running && ours.etcd != Etcd::Waiting);
+        let away = matches!(&seen.look, Some(NodeProbe::Ours(ours)) if ours.stage != MachineStage::Running && ours.etcd != EtcdPhase::Waiting);
         *other != nth
             && (is_in_work(seen)
                 || away
-                || (*other < nth && nodes[*other] == Next::Do(NodeStep::Reconfigure)))
+                || (*other < nth && nodes[*other] == NextStep::Do(NodeStep::Reconfigure)))
     };
     let other = wanted.control_planes().find(moving)?;
     Some(format!("{}: one control plane at a time", wanted.nodes[other].name))
 }
 
 /// What the cluster as a whole needs.
-fn of_cluster(wanted: &Wanted, seen: &Seen, record: &Record, nodes: &[Next<NodeStep>]) -> Next<ClusterStep> {
+fn of_cluster(
+    wanted: &DesiredState,
+    seen: &ObservedState,
+    record: &BringupRecord,
+    nodes: &[NextStep<NodeStep>],
+) -> NextStep<ClusterStep> {
     if let Some(blocker) = &seen.cluster.failed {
-        return Next::Refused(blocker.clone());
+        return NextStep::Refused(blocker.clone());
     }
     if seen.cluster.busy {
-        return Next::wait("the step that is being done");
+        return NextStep::wait("the step in progress");
     }
-    let runs =
-        |nth: &usize| matches!(&seen.nodes[*nth].look, Some(Look::Ours(ours)) if ours.etcd == Etcd::Runs);
+    let runs = |nth: &usize| matches!(&seen.nodes[*nth].look, Some(NodeProbe::Ours(ours)) if ours.etcd == EtcdPhase::Runs);
     let Some(member) = wanted.control_planes().find(runs) else {
         return if record.is_bootstrapped() {
             if wanted.control_planes().any(|nth| !nodes[nth].is_over()) {
-                return Next::wait("etcd");
+                return NextStep::wait("etcd");
             }
-            Next::Refused(Blocker::new(
+            NextStep::Refused(Blocker::new(
                 None,
-                "etcd was bootstrapped before, and no control plane runs it now",
-                "bring a control plane back that has its data, or recover etcd from a snapshot (`talosctl bootstrap \
-                 --recover-from`); it is not bootstrapped a second time",
+                "etcd was bootstrapped before, but no control plane runs it now",
+                "restore a control plane that has its data, or recover etcd from a snapshot (`talosctl bootstrap \
+                 --recover-from`); ichor does not bootstrap it a second time",
             ))
         } else {
             bootstrap(wanted, seen, record, nodes)
         };
     };
     if !seen.cluster.endpoint {
-        return Next::Do(ClusterStep::Endpoint);
+        return NextStep::Do(ClusterStep::Endpoint);
     }
     if !seen.cluster.healthy {
         return match wanted.order().into_iter().find(|nth| !nodes[*nth].is_over()) {
-            Some(waits) => Next::wait(format!("{}, before health is checked", wanted.nodes[waits].name)),
-            None => Next::Do(ClusterStep::Health(member)),
+            Some(waits) => NextStep::wait(format!("{}, before health is checked", wanted.nodes[waits].name)),
+            None => NextStep::Do(ClusterStep::Health(member)),
         };
     }
     if !seen.cluster.kubeconfig {
-        return Next::Do(ClusterStep::Kubeconfig(member));
+        return NextStep::Do(ClusterStep::Kubeconfig(member));
     }
-    Next::Done
+    NextStep::Done
 }
 
 /// Whether etcd can be bootstrapped: on the node of the file, or the one on which it was begun; and only if no control
 /// plane can have data of it.
-fn bootstrap(wanted: &Wanted, seen: &Seen, record: &Record, nodes: &[Next<NodeStep>]) -> Next<ClusterStep> {
+fn bootstrap(
+    wanted: &DesiredState,
+    seen: &ObservedState,
+    record: &BringupRecord,
+    nodes: &[NextStep<NodeStep>],
+) -> NextStep<ClusterStep> {
     let nth = match &record.bootstrap {
         None => wanted.bootstrap,
         Some(begun) => match wanted.control_planes().find(|nth| wanted.nodes[*nth].name == begun.node) {
             Some(nth) => nth,
             None => {
-                return Next::Refused(Blocker::new(
+                return NextStep::Refused(Blocker::new(
                     None,
                     format!(
-                        "the bootstrap of etcd was begun on {}, which is no control plane of the file any more",
+                        "the bootstrap of etcd was started on {}, which is no longer a control plane of the cluster file",
                         begun.node
                     ),
                     format!(
-                        "give {} back to the file, and choose another bootstrap node never after the first run",
+                        "restore {} in the cluster file: the bootstrap node cannot change after the first run",
                         begun.node
                     ),
                 ));
@@ -373,50 +405,60 @@ fn bootstrap(wanted: &Wanted, seen: &Seen, record: &Record, nodes: &[Next<NodeSt
         },
     };
     let node = &wanted.nodes[nth];
-    if let Next::Refused(blocker) = &nodes[nth] {
-        return Next::Refused(blocker.clone());
+    if let NextStep::Refused(blocker) = &nodes[nth] {
+        return NextStep::Refused(blocker.clone());
     }
     if !node.chosen {
-        return Next::Refused(Blocker::new(
+        return NextStep::Refused(Blocker::new(
             None,
-            format!("etcd is not bootstrapped, and {}, where that is done, is not chosen", node.name),
-            format!("choose it too: `--only {}`", node.name),
+            format!("etcd is not bootstrapped, and its bootstrap node {} is not selected", node.name),
+            format!("select it with `--only {}`", node.name),
         ));
     }
     for other in wanted.control_planes().filter(|other| *other != nth) {
         if let Some(reason) = may_have_etcd(wanted, seen, record, nth, other) {
             return match &nodes[other] {
-                Next::Refused(blocker) => Next::Refused(blocker.clone()),
-                _ => Next::wait(reason),
+                NextStep::Refused(blocker) => NextStep::Refused(blocker.clone()),
+                _ => NextStep::wait(reason),
             };
         }
     }
     match &seen.nodes[nth].look {
-        Some(Look::Ours(ours))
-            if ours.etcd == Etcd::Waiting
+        Some(NodeProbe::Ours(ours))
+            if ours.etcd == EtcdPhase::Waiting
                 && !seen.nodes[nth].busy
                 && matches!(ours.stage, MachineStage::Booting | MachineStage::Running)
-                && matches!(node.identity.judge_ours(&ours.facts, &node.name), Verdict::Same)
-                && (ours.config == ConfigSeen::Same || seen.nodes[nth].reconfigured) =>
+                && matches!(node.identity.judge_ours(&ours.facts, &node.name), IdentityMatch::Same)
+                && (ours.config == ConfigState::Same || seen.nodes[nth].reconfigured) =>
         {
-            Next::Do(ClusterStep::Bootstrap(nth))
+            NextStep::Do(ClusterStep::Bootstrap(nth))
         }
-        _ => Next::wait(format!("{} to be ready for etcd", node.name)),
+        _ => NextStep::wait(format!("{} to be ready for the bootstrap of etcd", node.name)),
     }
 }
 
 /// Why a control plane beside the one to bootstrap may have data of etcd: two clusters would come of it.
-fn may_have_etcd(wanted: &Wanted, seen: &Seen, record: &Record, nth: usize, other: usize) -> Option<String> {
+fn may_have_etcd(
+    wanted: &DesiredState,
+    seen: &ObservedState,
+    record: &BringupRecord,
+    nth: usize,
+    other: usize,
+) -> Option<String> {
     let name = &wanted.nodes[other].name;
     let began = record.began(name);
     match &seen.nodes[other].look {
-        Some(Look::Maintenance(_)) => None,
+        Some(NodeProbe::Maintenance(_)) => None,
         _ if began => None,
         // Somebody else gave both of them their configurations. Talos itself bootstraps nothing over data.
-        Some(Look::Ours(ours)) if ours.etcd == Etcd::Waiting && !record.began(&wanted.nodes[nth].name) => {
+        Some(NodeProbe::Ours(ours))
+            if ours.etcd == EtcdPhase::Waiting && !record.began(&wanted.nodes[nth].name) =>
+        {
             None
         }
-        Some(Look::Ours(_)) => Some(format!("{name}, which was configured before and may have data of etcd")),
-        _ => Some(format!("{name} to be seen once: etcd could run there")),
+        Some(NodeProbe::Ours(_)) => {
+            Some(format!("{name}, which was configured before and may have etcd data"))
+        }
+        _ => Some(format!("{name} to answer once: it may run etcd")),
     }
 }

@@ -12,7 +12,7 @@ use ichor_values::Mac;
 
 /// By what a machine can be known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Identity {
+pub struct MachineIdentity {
     /// Its ports, by their permanent addresses.
     pub macs: Vec<Mac>,
     /// UUID in its SMBIOS, where the hypervisor has given it one.
@@ -25,7 +25,7 @@ pub struct Identity {
 
 /// What a machine tells of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct MachineFacts {
     /// Permanent addresses of its ports.
     pub macs: Vec<Mac>,
     /// UUID in its SMBIOS.
@@ -38,7 +38,7 @@ pub struct Facts {
 
 /// Whether a machine is the node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum IdentityMatch {
     /// It is.
     Same,
     /// It is another one, and why.
@@ -47,7 +47,7 @@ pub enum Verdict {
     Unknown(String),
 }
 
-impl Identity {
+impl MachineIdentity {
     /// What the file says of a node's machine.
     pub fn of(node: &NodePlan) -> Self {
         let macs = node.ports.iter().filter_map(|port| Some(port.mac.as_ref()?.value)).collect();
@@ -57,40 +57,40 @@ impl Identity {
     }
 
     /// Whether a machine that has no configuration yet is this one.
-    pub fn judge(&self, facts: &Facts) -> Verdict {
+    pub fn judge(&self, facts: &MachineFacts) -> IdentityMatch {
         if let Some(contradiction) = self.contradicts(facts) {
-            return Verdict::Other(contradiction);
+            return IdentityMatch::Other(contradiction);
         }
         let known_name = self.cloud_name.is_some() && self.cloud_name == facts.hostname;
         if self.agrees(facts) || known_name {
-            return Verdict::Same;
+            return IdentityMatch::Same;
         }
         let has = if facts.macs.is_empty() {
-            "the machine tells none of its ports".to_owned()
+            "the machine reports no MAC addresses".to_owned()
         } else {
-            format!("the machine has {}", list(&facts.macs))
+            format!("the machine has the MAC addresses {}", list(&facts.macs))
         };
-        Verdict::Unknown(if self.macs.is_empty() {
-            format!("the file does not say by what this machine is known; {has}")
+        IdentityMatch::Unknown(if self.macs.is_empty() {
+            format!("the cluster file does not identify this machine; {has}")
         } else {
             has
         })
     }
 
     /// Whether a machine that shows a certificate of the cluster is the node `name`.
-    pub fn judge_ours(&self, facts: &Facts, name: &str) -> Verdict {
+    pub fn judge_ours(&self, facts: &MachineFacts, name: &str) -> IdentityMatch {
         if let Some(contradiction) = self.contradicts(facts) {
-            return Verdict::Other(contradiction);
+            return IdentityMatch::Other(contradiction);
         }
         match facts.hostname.as_deref() {
-            Some(hostname) if hostname == name => Verdict::Same,
-            _ if self.agrees(facts) => Verdict::Same,
-            Some(hostname) => Verdict::Other(format!("it is {hostname}")),
-            None => Verdict::Unknown("it does not tell its name yet".to_owned()),
+            Some(hostname) if hostname == name => IdentityMatch::Same,
+            _ if self.agrees(facts) => IdentityMatch::Same,
+            Some(hostname) => IdentityMatch::Other(format!("its hostname is {hostname}")),
+            None => IdentityMatch::Unknown("the machine does not report its hostname yet".to_owned()),
         }
     }
 
-    fn agrees(&self, facts: &Facts) -> bool {
+    fn agrees(&self, facts: &MachineFacts) -> bool {
         let same = |wanted: &Option<String>, is: &Option<String>| {
             wanted.as_ref().zip(is.as_ref()).is_some_and(|(wanted, is)| wanted.eq_ignore_ascii_case(is))
         };
@@ -100,7 +100,7 @@ impl Identity {
         macs || same(&self.uuid, &facts.uuid) || fingerprint
     }
 
-    fn contradicts(&self, facts: &Facts) -> Option<String> {
+    fn contradicts(&self, facts: &MachineFacts) -> Option<String> {
         let (lacks, has): (Vec<Mac>, Vec<Mac>) = self.macs.iter().partition(|mac| !facts.macs.contains(mac));
         if !facts.macs.is_empty() && !lacks.is_empty() {
             return Some(if has.is_empty() {
@@ -141,63 +141,76 @@ mod tests {
 
     #[test]
     fn a_machine_with_all_ports_of_the_file_is_the_node_also_with_more() {
-        let node = Identity { macs: macs(&[ONE]), ..Identity::default() };
+        let node = MachineIdentity { macs: macs(&[ONE]), ..MachineIdentity::default() };
 
-        assert_eq!(node.judge(&Facts { macs: macs(&[TWO, ONE]), ..Facts::default() }), Verdict::Same);
+        assert_eq!(
+            node.judge(&MachineFacts { macs: macs(&[TWO, ONE]), ..MachineFacts::default() }),
+            IdentityMatch::Same
+        );
     }
 
     #[test]
     fn a_machine_that_lacks_a_port_is_another_one() {
-        let node = Identity { macs: macs(&[ONE, TWO]), ..Identity::default() };
+        let node = MachineIdentity { macs: macs(&[ONE, TWO]), ..MachineIdentity::default() };
 
-        let verdict = node.judge(&Facts { macs: macs(&[ONE]), ..Facts::default() });
+        let verdict = node.judge(&MachineFacts { macs: macs(&[ONE]), ..MachineFacts::default() });
 
-        assert_eq!(verdict, Verdict::Other(format!("it has {ONE}, but not {TWO}")));
+        assert_eq!(verdict, IdentityMatch::Other(format!("it has {ONE}, but not {TWO}")));
     }
 
     #[test]
     fn the_same_ports_with_another_uuid_are_another_machine() {
         let uuid = "d581756f-daf9-81d1-81c6-4d4854e2123f";
-        let node = Identity { macs: macs(&[ONE]), uuid: Some(uuid.to_owned()), ..Identity::default() };
-        let facts =
-            |uuid: &str| Facts { macs: macs(&[ONE]), uuid: Some(uuid.to_owned()), ..Facts::default() };
+        let node =
+            MachineIdentity { macs: macs(&[ONE]), uuid: Some(uuid.to_owned()), ..MachineIdentity::default() };
+        let facts = |uuid: &str| MachineFacts {
+            macs: macs(&[ONE]),
+            uuid: Some(uuid.to_owned()),
+            ..MachineFacts::default()
+        };
 
-        assert_eq!(node.judge(&facts(&uuid.to_uppercase())), Verdict::Same);
-        assert!(matches!(node.judge(&facts("00000000-0000-0000-0000-000000000000")), Verdict::Other(_)));
+        assert_eq!(node.judge(&facts(&uuid.to_uppercase())), IdentityMatch::Same);
+        assert!(matches!(
+            node.judge(&facts("00000000-0000-0000-0000-000000000000")),
+            IdentityMatch::Other(_)
+        ));
     }
 
     #[test]
     fn nothing_is_known_of_a_machine_that_tells_nothing() {
-        let node = Identity { macs: macs(&[ONE]), ..Identity::default() };
+        let node = MachineIdentity { macs: macs(&[ONE]), ..MachineIdentity::default() };
 
-        assert!(matches!(node.judge(&Facts::default()), Verdict::Unknown(_)));
-        assert!(matches!(Identity::default().judge(&Facts::default()), Verdict::Unknown(_)));
+        assert!(matches!(node.judge(&MachineFacts::default()), IdentityMatch::Unknown(_)));
+        assert!(matches!(
+            MachineIdentity::default().judge(&MachineFacts::default()),
+            IdentityMatch::Unknown(_)
+        ));
     }
 
     #[test]
     fn a_name_is_enough_only_where_a_cloud_gave_it() {
-        let facts = Facts { hostname: Some("a".to_owned()), ..Facts::default() };
-        let cloud = Identity { cloud_name: Some("a".to_owned()), ..Identity::default() };
+        let facts = MachineFacts { hostname: Some("a".to_owned()), ..MachineFacts::default() };
+        let cloud = MachineIdentity { cloud_name: Some("a".to_owned()), ..MachineIdentity::default() };
 
-        assert_eq!(cloud.judge(&facts), Verdict::Same);
-        assert!(matches!(Identity::default().judge(&facts), Verdict::Unknown(_)));
+        assert_eq!(cloud.judge(&facts), IdentityMatch::Same);
+        assert!(matches!(MachineIdentity::default().judge(&facts), IdentityMatch::Unknown(_)));
     }
 
     #[test]
     fn with_a_certificate_of_the_cluster_the_name_or_the_ports_say_which_node_it_is() {
-        let node = Identity { macs: macs(&[ONE]), ..Identity::default() };
-        let facts = |hostname: &str, mac: &str| Facts {
+        let node = MachineIdentity { macs: macs(&[ONE]), ..MachineIdentity::default() };
+        let facts = |hostname: &str, mac: &str| MachineFacts {
             macs: macs(&[mac]),
             hostname: Some(hostname.to_owned()),
-            ..Facts::default()
+            ..MachineFacts::default()
         };
 
-        assert_eq!(node.judge_ours(&facts("a", ONE), "a"), Verdict::Same);
-        assert_eq!(node.judge_ours(&facts("old-name", ONE), "a"), Verdict::Same);
-        assert!(matches!(node.judge_ours(&facts("a", TWO), "a"), Verdict::Other(_)));
+        assert_eq!(node.judge_ours(&facts("a", ONE), "a"), IdentityMatch::Same);
+        assert_eq!(node.judge_ours(&facts("old-name", ONE), "a"), IdentityMatch::Same);
+        assert!(matches!(node.judge_ours(&facts("a", TWO), "a"), IdentityMatch::Other(_)));
         assert_eq!(
-            Identity::default().judge_ours(&facts("b", TWO), "a"),
-            Verdict::Other("it is b".to_owned())
+            MachineIdentity::default().judge_ours(&facts("b", TWO), "a"),
+            IdentityMatch::Other("its hostname is b".to_owned())
         );
     }
 }

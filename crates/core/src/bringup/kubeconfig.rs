@@ -16,10 +16,10 @@ use ichor_values::go_yaml::reader::SyntaxError;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
     /// The file is none.
-    #[error("it is no kubeconfig: {0}")]
+    #[error("the existing file is not a kubeconfig: {0}")]
     Theirs(KubeconfigError),
     /// The one from the cluster is none.
-    #[error("what the cluster gave is no kubeconfig: {0}")]
+    #[error("the cluster returned an invalid kubeconfig: {0}")]
     Ours(KubeconfigError),
 }
 
@@ -30,16 +30,16 @@ pub enum KubeconfigError {
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
     /// It is a map of another kind.
-    #[error("its kind is another one")]
+    #[error("`kind` is not `Config`")]
     Kind,
     /// It is a list or a word.
-    #[error("it is no map")]
+    #[error("the document is not a map")]
     NoMap,
     /// It is more than one document.
-    #[error("it has several documents")]
+    #[error("the file has several documents")]
     Documents,
     /// A key that holds a list has another value.
-    #[error("`{0}` is no list")]
+    #[error("`{0}` is not a list")]
     NoList(&'static str),
 }
 

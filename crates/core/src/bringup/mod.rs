@@ -1,7 +1,7 @@
 //! Bringing a cluster up: what is wanted, what is seen, and what to do next.
 //!
-//! [`Wanted`] comes from the plan. Whoever looks at the machines fills a [`Seen`], and what must survive the end of a
-//! program is in a [`Record`]. From these three [`decide`] says what every node and the cluster as a whole needs next; it
+//! [`DesiredState`] comes from the plan. Whoever looks at the machines fills a [`ObservedState`], and what must survive the end of a
+//! program is in a [`BringupRecord`]. From these three [`decide`] says what every node and the cluster as a whole needs next; it
 //! is asked again after everything that was done or seen, so a run that is killed and one that begins anew take the same
 //! way. [`foresee`] says beforehand what all of it will be.
 //!
@@ -24,10 +24,13 @@ pub mod terraform;
 mod wanted;
 
 pub use blocker::Blocker;
-pub use contact::{Contact, Source, Stage};
-pub use decide::{ClusterStep, Decision, Next, NodeStep, Wait, decide};
-pub use foresee::{Foreseen, foresee};
-pub use identity::{Facts, Identity};
-pub use record::{Applied, Begun, NodeRecord, RECORD_VERSION, Record};
-pub use seen::{ClusterSeen, ConfigSeen, Etcd, Look, MachineSeen, NodeSeen, Ours, Seen, prefer};
-pub use wanted::{Wanted, WantedNode};
+pub use contact::{AddressOrigin, AddressStage, NodeAddress};
+pub use decide::{BringupDecision, ClusterStep, NextStep, NodeStep, WaitReason, decide};
+pub use foresee::{BringupPreview, foresee};
+pub use identity::{MachineFacts, MachineIdentity};
+pub use record::{AppliedConfig, BootstrapRecord, BringupRecord, NodeRecord, RECORD_VERSION};
+pub use seen::{
+    ClusterMember, ConfigState, EtcdPhase, NodeProbe, ObservedCluster, ObservedNode, ObservedState,
+    ObservedVm, prefer,
+};
+pub use wanted::{DesiredNode, DesiredState};

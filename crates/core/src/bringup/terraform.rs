@@ -13,7 +13,7 @@ use ichor_values::{Mac, ValueError};
 
 /// What Terraform tells of machines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outputs {
+pub struct TerraformOutputs {
     /// Addresses that machines are reached by from outside, by node.
     pub external: BTreeMap<String, Vec<IpAddr>>,
     /// Addresses that DHCP servers gave machines, by node.
@@ -26,11 +26,11 @@ pub struct Outputs {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutputError {
     /// It is no JSON.
-    #[error("it is not what `terraform output -json` prints: {0}")]
+    #[error("not the output of `terraform output -json`: {0}")]
     Syntax(String),
     /// No address is there.
     #[error(
-        "it has neither an output `external_addresses` nor `dhcp_addresses`, maps from nodes to addresses"
+        "found neither an output `external_addresses` nor `dhcp_addresses`, maps from node names to addresses"
     )]
     None,
     /// A value is something else.
@@ -47,10 +47,10 @@ pub enum OutputError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutputValueError {
     /// It is not a map.
-    #[error("it is no map from nodes")]
+    #[error("not a map from node names")]
     NoMap,
     /// A node has something else than text.
-    #[error("{node}: {value} is no text")]
+    #[error("{node}: {value} is not a string")]
     NoText {
         /// The node.
         node: String,
@@ -58,7 +58,7 @@ pub enum OutputValueError {
         value: Value,
     },
     /// A node has something else than an address.
-    #[error("{node}: `{text}` is no address")]
+    #[error("{node}: `{text}` is not an IP address")]
     Address {
         /// The node.
         node: String,
@@ -78,7 +78,7 @@ pub enum OutputValueError {
 }
 
 /// Reads what `terraform output -json` prints.
-pub fn read(text: &str) -> Result<Outputs, OutputError> {
+pub fn read(text: &str) -> Result<TerraformOutputs, OutputError> {
     let all: Value = serde_json::from_str(text).map_err(|error| OutputError::Syntax(error.to_string()))?;
     let output = |name: &str| all.get(name)?.get("value").filter(|value| !value.is_null());
     let address = |node: &str, text: &str| {
@@ -101,7 +101,7 @@ pub fn read(text: &str) -> Result<Outputs, OutputError> {
     if external.is_empty() && dhcp.is_empty() {
         return Err(OutputError::None);
     }
-    Ok(Outputs { external, dhcp, macs })
+    Ok(TerraformOutputs { external, dhcp, macs })
 }
 
 fn by_node<T>(
@@ -147,18 +147,18 @@ mod tests {
     fn what_is_wrong_is_named() {
         let wrong = |text: &str| read(text).unwrap_err().to_string();
 
-        assert!(wrong("no").starts_with("it is not what"));
+        assert!(wrong("no").starts_with("not the output of"));
         assert_eq!(
             wrong("{}"),
-            "it has neither an output `external_addresses` nor `dhcp_addresses`, maps from nodes to addresses"
+            "found neither an output `external_addresses` nor `dhcp_addresses`, maps from node names to addresses"
         );
         assert_eq!(
             wrong(r#"{"external_addresses": {"value": {"a": "host"}}}"#),
-            "output `external_addresses`: a: `host` is no address"
+            "output `external_addresses`: a: `host` is not an IP address"
         );
         assert_eq!(
             wrong(r#"{"external_addresses": {"value": ["10.0.0.1"]}}"#),
-            "output `external_addresses`: it is no map from nodes"
+            "output `external_addresses`: not a map from node names"
         );
     }
 }

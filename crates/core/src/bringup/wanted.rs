@@ -1,14 +1,14 @@
 //! What shall be, from the plan.
 
-use super::identity::Identity;
+use super::identity::MachineIdentity;
 use crate::cluster::section::Role;
 use crate::plan::Plan;
 
 /// The cluster that shall be.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct DesiredState {
     /// Every node of the file, in its order.
-    pub nodes: Vec<WantedNode>,
+    pub nodes: Vec<DesiredNode>,
     /// The node on which etcd is bootstrapped.
     pub bootstrap: usize,
     /// How many nodes may be changed at once, at least one.
@@ -17,20 +17,20 @@ pub struct Wanted {
 
 /// A node that shall be.
 #[derive(Clone, Debug)]
-pub struct WantedNode {
+pub struct DesiredNode {
     /// Its name.
     pub name: String,
     /// What it is in the cluster.
     pub role: Role,
     /// By what its machine is known.
-    pub identity: Identity,
+    pub identity: MachineIdentity,
     /// Whether it is to be brought up; others are looked at and left alone.
     pub chosen: bool,
     /// SHA-256 of its configuration.
     pub config: String,
 }
 
-impl Wanted {
+impl DesiredState {
     /// All nodes of a plan, chosen, with the sums of their configurations; none without a control plane.
     pub fn of(plan: &Plan, configs: &[String], at_once: usize) -> Option<Self> {
         let bootstrap = plan.cluster.bootstrap.as_ref()?.value.as_str();
@@ -38,10 +38,10 @@ impl Wanted {
             .nodes
             .iter()
             .zip(configs)
-            .map(|(node, config)| WantedNode {
+            .map(|(node, config)| DesiredNode {
                 name: node.name.to_string(),
                 role: node.role,
-                identity: Identity::of(node),
+                identity: MachineIdentity::of(node),
                 chosen: true,
                 config: config.clone(),
             })

@@ -1,4 +1,4 @@
-//! Reading a cluster file with everything it includes.
+//! Loading of a cluster file and its includes.
 
 use std::collections::HashSet;
 use std::fmt::Display;
@@ -9,25 +9,25 @@ use super::section::File;
 use super::table;
 use ichor_values::read::Reader;
 use ichor_values::tree::{Forest, Tree, View};
-use ichor_values::{FileIssue, Place, Source, Sources};
+use ichor_values::{FileIssue, Location, Source, Sources};
 
-/// The newest format of the file this program reads.
+/// The newest supported format of the file.
 const FORMAT: u32 = 1;
-/// More files than any cluster is split into.
+/// Maximum number of files, beyond any real cluster.
 const MOST_FILES: usize = 10_000;
 
-/// Deeper than anybody nests includes.
+/// Maximum depth of includes, beyond any real cluster.
 const DEEPEST_INCLUDE: usize = 64;
 
-/// The files a cluster file may name, as the edge finds them.
+/// Access to the files that a cluster file refers to.
 pub trait Files {
-    /// The bytes of the file at `path`, or why they cannot be had.
+    /// Reads the file at `path`.
     fn read(&mut self, path: &str) -> Result<Vec<u8>, FileError>;
-    /// The files that match `pattern`, in a fixed order.
+    /// Finds the files that match `pattern`, in a fixed order.
     fn find(&mut self, pattern: &str) -> Result<Vec<String>, FileError>;
 }
 
-/// Why a file cannot be read or searched for, in the words of the edge that tried.
+/// A file cannot be read or searched for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct FileError {
@@ -35,27 +35,27 @@ pub struct FileError {
 }
 
 impl FileError {
-    /// The reason is an error of the edge.
+    /// Wraps the error of the I/O layer.
     pub fn new(reason: impl Display) -> Self {
         Self { reason: reason.to_string() }
     }
 }
 
-/// What came of reading a cluster file.
+/// The result of loading a cluster file.
 #[derive(Debug)]
-pub struct Loaded {
-    /// Every text that was read, for quoting.
+pub struct LoadResult {
+    /// Every text that was read, for quoting in problems.
     pub sources: Sources,
-    /// What could be read: all of it when there are no problems, none of it when the text is not YAML.
+    /// The file as far as it could be read; none if the text is not YAML.
     pub file: Option<File>,
-    /// Everything that keeps it from being understood, as far as one value tells.
+    /// Problems of single values.
     pub problems: Vec<FileIssue>,
 }
 
-/// Reads the cluster file `name` and all it includes.
-pub fn load(name: &str, files: &mut dyn Files) -> Loaded {
+/// Loads the cluster file `name` and its includes.
+pub fn load(name: &str, files: &mut dyn Files) -> LoadResult {
     let texts = Arena::new();
-    let mut loading = Loading {
+    let mut loading = ClusterLoader {
         files,
         texts: &texts,
         names: Vec::new(),
@@ -64,11 +64,11 @@ pub fn load(name: &str, files: &mut dyn Files) -> Loaded {
         chain: Vec::new(),
         seen: HashSet::new(),
     };
-    let root = loading.file(name, None);
-    let Loading { forest, mut problems, names, .. } = loading;
+    let root = loading.load_file(name, None);
+    let ClusterLoader { forest, mut problems, names, .. } = loading;
     let file = root.and_then(|root| {
         let tree = forest.tree(root);
-        if let Some(problem) = newer_format(tree) {
+        if let Some(problem) = check_format(tree) {
             problems = vec![problem];
             return None;
         }
@@ -80,35 +80,35 @@ pub fn load(name: &str, files: &mut dyn Files) -> Loaded {
     drop(forest);
     let sources =
         names.into_iter().zip(texts.into_vec()).map(|(name, text)| Source::new(name, text)).collect();
-    Loaded { sources: Sources(sources), file, problems }
+    LoadResult { sources: Sources(sources), file, problems }
 }
 
-fn newer_format(tree: Tree<'_>) -> Option<FileIssue> {
+fn check_format(tree: Tree<'_>) -> Option<FileIssue> {
     let View::Map(entries) = tree.view() else { return None };
     let version = entries.get("version")?;
     let number: u32 = version.text().parse().ok().filter(|&number| number > FORMAT)?;
     Some(
         FileIssue::new("version", version.place(), format!("format {number} is newer than this ichor")).want(
             format!(
-                "an ichor that reads format {number}; this one, {}, reads format {FORMAT}",
+                "use an ichor that supports format {number}; this one, {}, supports format {FORMAT}",
                 env!("CARGO_PKG_VERSION")
             ),
         ),
     )
 }
 
-fn not_paths(place: Place) -> FileIssue {
+fn not_paths(place: Location) -> FileIssue {
     FileIssue::new("include", place, "not a path").want("want a list of paths, such as [sites/*.yaml]")
 }
 
-/// The folder of `path`, as text.
-fn folder(path: &str) -> &str {
+/// The parent folder of `path`.
+fn parent_folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// `path` as seen from the folder of `from`, with `.` and `..` resolved by their text.
-pub fn beside(from: &str, path: &str) -> String {
-    let joined = match folder(from) {
+/// Resolves `path` relative to the folder of `from`, and `.` and `..` textually.
+pub fn resolve_path(from: &str, path: &str) -> String {
+    let joined = match parent_folder(from) {
         _ if path.starts_with('/') => path.to_owned(),
         "" if from.starts_with('/') => format!("/{path}"),
         "" => path.to_owned(),
@@ -127,51 +127,52 @@ pub fn beside(from: &str, path: &str) -> String {
     format!("{}{}", if joined.starts_with('/') { "/" } else { "" }, steps.join("/"))
 }
 
-struct Loading<'a> {
+struct ClusterLoader<'a> {
     files: &'a mut dyn Files,
     texts: &'a Arena<String>,
     names: Vec<String>,
     forest: Forest<'a>,
     problems: Vec<FileIssue>,
-    /// The files being read, the outermost first.
+    /// The chain of includes being read, outermost first.
     chain: Vec<String>,
     seen: HashSet<String>,
 }
 
-impl<'a> Loading<'a> {
-    /// Reads one file with what it includes and the table its nodes are in; returns its root.
-    fn file(&mut self, name: &str, asked: Option<Place>) -> Option<u32> {
-        let path = beside("", name);
+impl<'a> ClusterLoader<'a> {
+    /// Loads one file with its includes and its table of nodes, and returns its root.
+    fn load_file(&mut self, name: &str, asked: Option<Location>) -> Option<u32> {
+        let path = resolve_path("", name);
         if self.chain.contains(&path) {
             let chain = [self.chain.join(" → "), path].join(" → ");
             let place = asked.unwrap_or_default();
             self.problems.push(
                 FileIssue::new("include", place, "the file includes itself")
-                    .want(format!("no circle: {chain}")),
+                    .want(format!("want includes without a cycle: {chain}")),
             );
             return None;
         }
         if self.chain.len() == DEEPEST_INCLUDE {
             let message = format!("includes nested deeper than {DEEPEST_INCLUDE} files");
             self.problems.push(
-                FileIssue::new("include", asked.unwrap_or_default(), message).want("a flatter set of files"),
+                FileIssue::new("include", asked.unwrap_or_default(), message)
+                    .want("want a flatter set of files"),
             );
             return None;
         }
         if !self.seen.insert(path.clone()) {
             return None;
         }
-        let (number, text) = self.text(name, asked.map(|place| ("include", place)))?;
+        let (number, text) = self.read_text(name, asked.map(|place| ("include", place)))?;
         let root = self.forest.parse(number, text, &mut self.problems)?;
         let View::Map(entries) = self.forest.tree(root).view() else {
             let place = self.forest.tree(root).place();
             self.problems.push(
-                FileIssue::new("", place, "not a cluster file").want("a map with `cluster` and `nodes`"),
+                FileIssue::new("", place, "not a cluster file").want("want a map with `cluster` and `nodes`"),
             );
             return None;
         };
         let include = entries.get("include");
-        let mut patterns: Vec<(String, Place)> = Vec::new();
+        let mut patterns: Vec<(String, Location)> = Vec::new();
         match include.map(Tree::view) {
             Some(View::List(items)) => {
                 for item in items.iter() {
@@ -186,12 +187,12 @@ impl<'a> Loading<'a> {
                 self.problems.extend(include.map(|include| not_paths(include.place())));
             }
         }
-        let mut root = self.without_include(root);
-        root = self.with_table(name, root);
+        let mut root = self.remove_include(root);
+        root = self.insert_table(name, root);
         self.chain.push(path);
         for (pattern, place) in patterns {
-            for file in self.matches(&beside(name, &pattern), place) {
-                if let Some(other) = self.file(&file, Some(place)) {
+            for file in self.find_matches(&resolve_path(name, &pattern), place) {
+                if let Some(other) = self.load_file(&file, Some(place)) {
                     root = self.forest.join(root, other, "", &mut self.problems);
                 }
             }
@@ -200,8 +201,8 @@ impl<'a> Loading<'a> {
         Some(root)
     }
 
-    /// Reads the text of a file and gives it a number.
-    fn text(&mut self, name: &str, asked: Option<(&str, Place)>) -> Option<(u16, &'a str)> {
+    /// Reads the text of a file and assigns its number.
+    fn read_text(&mut self, name: &str, asked: Option<(&str, Location)>) -> Option<(u16, &'a str)> {
         let bytes = match self.files.read(name) {
             Ok(bytes) => bytes,
             Err(reason) => {
@@ -226,13 +227,13 @@ impl<'a> Loading<'a> {
                 let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
                 let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
                 let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
-                let place = Place {
+                let place = Location {
                     file: number,
                     line: u32::try_from(line).unwrap_or(u32::MAX),
                     column: u32::try_from(column).unwrap_or(u32::MAX),
                     length: 1,
                 };
-                self.problems.push(FileIssue::new("", place, "not UTF-8").want("a file saved as UTF-8"));
+                self.problems.push(FileIssue::new("", place, "not UTF-8").want("want a file saved as UTF-8"));
                 self.texts.alloc(String::from_utf8_lossy(error.as_bytes()).into_owned());
                 return None;
             }
@@ -240,12 +241,12 @@ impl<'a> Loading<'a> {
         Some((number, self.texts.alloc(text)))
     }
 
-    fn matches(&mut self, pattern: &str, place: Place) -> Vec<String> {
+    fn find_matches(&mut self, pattern: &str, place: Location) -> Vec<String> {
         match self.files.find(pattern) {
             Ok(files) if files.is_empty() => {
                 self.problems.push(
                     FileIssue::new("include", place, "matches no file")
-                        .want(format!("a file that exists; looked for {pattern}"))
+                        .want(format!("want an existing file; searched for {pattern}"))
                         .unreadable(),
                 );
                 Vec::new()
@@ -253,7 +254,7 @@ impl<'a> Loading<'a> {
             Ok(files) => files,
             Err(reason) => {
                 self.problems.push(
-                    FileIssue::new("include", place, format!("cannot look for {pattern}: {reason}"))
+                    FileIssue::new("include", place, format!("cannot search for {pattern}: {reason}"))
                         .unreadable(),
                 );
                 Vec::new()
@@ -261,18 +262,18 @@ impl<'a> Loading<'a> {
         }
     }
 
-    fn without_include(&mut self, root: u32) -> u32 {
+    fn remove_include(&mut self, root: u32) -> u32 {
         self.forest.replace(root, "include", None)
     }
 
-    /// Puts the rows of `nodes: {csv: FILE}` in its place.
-    fn with_table(&mut self, name: &str, root: u32) -> u32 {
+    /// Replaces `nodes: {csv: FILE}` with the rows of the table.
+    fn insert_table(&mut self, name: &str, root: u32) -> u32 {
         let View::Map(entries) = self.forest.tree(root).view() else { return root };
         let Some(View::Map(nodes)) = entries.get("nodes").map(Tree::view) else { return root };
         let Some(csv) = nodes.get("csv") else { return root };
-        let (path, place) = (beside(name, csv.text()), csv.place());
-        let Some((number, text)) = self.text(&path, Some(("nodes.csv", place))) else { return root };
-        let rows = table::rows(number, text, &mut self.forest, &mut self.problems);
+        let (path, place) = (resolve_path(name, csv.text()), csv.place());
+        let Some((number, text)) = self.read_text(&path, Some(("nodes.csv", place))) else { return root };
+        let rows = table::read_rows(number, text, &mut self.forest, &mut self.problems);
         self.forest.replace(root, "nodes", Some(rows))
     }
 }

@@ -1,7 +1,7 @@
 //! How it is with a cluster's etcd, and whether it can do without a member.
 //!
-//! An [`Etcd`] is what its members were asked. [`Etcd::problems`] is what is wrong with it, [`Etcd::without`] whether a node may
-//! be away for a while, and [`Etcd::leaving`] whether it may go for good.
+//! An [`EtcdCluster`] is what its members were asked. [`EtcdCluster::problems`] is what is wrong with it, [`EtcdCluster::without`] whether a node may
+//! be away for a while, and [`EtcdCluster::leaving`] whether it may go for good.
 //!
 //! Not here: asking.
 
@@ -11,16 +11,16 @@ use crate::probe::ProbeError;
 
 /// A cluster's etcd, as it was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Etcd {
+pub struct EtcdCluster {
     /// Its members, as one of them lists them.
-    pub members: Vec<Member>,
+    pub members: Vec<QuorumMember>,
     /// What it complains of.
-    pub alarms: Vec<Alarm>,
+    pub alarms: Vec<RaisedAlarm>,
 }
 
 /// A member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct QuorumMember {
     /// By what etcd knows it.
     pub id: u64,
     /// The node it is on.
@@ -28,12 +28,12 @@ pub struct Member {
     /// Whether it does not vote yet.
     pub learner: bool,
     /// What it says of itself, or why it says nothing.
-    pub said: Result<Said, ProbeError>,
+    pub said: Result<MemberHealth, ProbeError>,
 }
 
 /// What a member says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct MemberHealth {
     /// Who leads; 0 for nobody.
     pub leader: u64,
     /// What it complains of.
@@ -42,7 +42,7 @@ pub struct Said {
 
 /// What etcd complains of until somebody disarms it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Alarm {
+pub enum RaisedAlarm {
     /// Its database is full.
     NoSpace,
     /// Members have different data.
@@ -51,7 +51,7 @@ pub enum Alarm {
     Other(i32),
 }
 
-impl Alarm {
+impl RaisedAlarm {
     /// By its number in Talos' API; none for no alarm.
     pub fn of(number: i32) -> Option<Self> {
         match number {
@@ -63,7 +63,7 @@ impl Alarm {
     }
 }
 
-impl fmt::Display for Alarm {
+impl fmt::Display for RaisedAlarm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSpace => f.write_str("NOSPACE: its database is full"),
@@ -75,7 +75,7 @@ impl fmt::Display for Alarm {
 
 /// What it means for etcd that a node is away for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Absence {
+pub enum RebootImpact {
     /// Nothing: it is no member.
     None,
     /// The others go on.
@@ -113,24 +113,24 @@ pub enum QuorumError {
     },
 }
 
-impl Etcd {
+impl EtcdCluster {
     /// The member on a node.
-    pub fn member(&self, node: &str) -> Option<&Member> {
+    pub fn member(&self, node: &str) -> Option<&QuorumMember> {
         self.members.iter().find(|member| member.node == node)
     }
 
     /// The node that leads.
     pub fn leader(&self) -> Option<&str> {
-        let told = |member: &Member| member.said.as_ref().map_or(0, |said| said.leader);
+        let told = |member: &QuorumMember| member.said.as_ref().map_or(0, |said| said.leader);
         let leader = self.members.iter().map(told).find(|leader| *leader != 0)?;
         self.members.iter().find(|member| member.id == leader).map(|member| member.node.as_str())
     }
 
-    fn voters(&self) -> impl Iterator<Item = &Member> {
+    fn voters(&self) -> impl Iterator<Item = &QuorumMember> {
         self.members.iter().filter(|member| !member.learner)
     }
 
-    fn is_well(member: &Member) -> bool {
+    fn is_well(member: &QuorumMember) -> bool {
         member.said.as_ref().is_ok_and(|said| said.leader != 0 && said.errors.is_empty())
     }
 
@@ -159,31 +159,31 @@ impl Etcd {
     }
 
     /// What happens while a node is away, or why it must not be now.
-    pub fn without(&self, node: &str) -> Result<Absence, QuorumError> {
+    pub fn without(&self, node: &str) -> Result<RebootImpact, QuorumError> {
         let Some(member) = self.member(node).filter(|member| !member.learner) else {
-            return Ok(Absence::None);
+            return Ok(RebootImpact::None);
         };
         let voters = self.voters().count();
         let quorum = voters / 2 + 1;
         let others = self.voters().filter(|other| other.id != member.id && Self::is_well(other)).count();
         if others >= quorum {
-            return Ok(Absence::Spared);
+            return Ok(RebootImpact::Spared);
         }
         if voters <= 2 && others + 1 == voters {
-            return Ok(Absence::Outage);
+            return Ok(RebootImpact::Outage);
         }
         Err(QuorumError::Lost { node: node.to_owned(), well: others, voters, needed: quorum })
     }
 
     /// Whether a node may leave for good: those that stay must be enough, and must be able to agree that it leaves.
-    pub fn leaving(&self, node: &str) -> Result<Departure, QuorumError> {
-        let Some(member) = self.member(node) else { return Ok(Departure::NoMember) };
+    pub fn leaving(&self, node: &str) -> Result<RemovalImpact, QuorumError> {
+        let Some(member) = self.member(node) else { return Ok(RemovalImpact::NoMember) };
         if member.learner {
-            return Ok(Departure::Leaves);
+            return Ok(RemovalImpact::Leaves);
         }
         let voters = self.voters().count();
         if voters == 1 {
-            return Ok(Departure::Last);
+            return Ok(RemovalImpact::Last);
         }
         let others = self.voters().filter(|other| other.id != member.id && Self::is_well(other)).count();
         let (now, then) = (voters / 2 + 1, (voters - 1) / 2 + 1);
@@ -195,7 +195,7 @@ impl Etcd {
             let node = node.to_owned();
             return Err(QuorumError::Lost { node, well: others, voters: voters - 1, needed: then });
         }
-        Ok(Departure::Leaves)
+        Ok(RemovalImpact::Leaves)
     }
 
     /// The same when a node has left.
@@ -208,7 +208,7 @@ impl Etcd {
 
 /// What it means for etcd that a node goes for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Departure {
+pub enum RemovalImpact {
     /// Nothing: it is no member.
     NoMember,
     /// The others go on.
@@ -221,24 +221,24 @@ pub enum Departure {
 mod tests {
     use super::*;
 
-    fn etcd(well: &[bool]) -> Etcd {
-        let members = well.iter().zip(1..).map(|(well, id)| Member {
+    fn etcd(well: &[bool]) -> EtcdCluster {
+        let members = well.iter().zip(1..).map(|(well, id)| QuorumMember {
             id,
             node: format!("cp{id}"),
             learner: false,
             said: if *well {
-                Ok(Said { leader: 1, errors: Vec::new() })
+                Ok(MemberHealth { leader: 1, errors: Vec::new() })
             } else {
                 Err(ProbeError::new("off"))
             },
         });
-        Etcd { members: members.collect(), alarms: Vec::new() }
+        EtcdCluster { members: members.collect(), alarms: Vec::new() }
     }
 
     #[test]
     fn one_of_three_may_be_away_if_the_others_are_well() {
-        assert_eq!(etcd(&[true, true, true]).without("cp2"), Ok(Absence::Spared));
-        assert_eq!(etcd(&[true, false, true]).without("cp2"), Ok(Absence::Spared));
+        assert_eq!(etcd(&[true, true, true]).without("cp2"), Ok(RebootImpact::Spared));
+        assert_eq!(etcd(&[true, false, true]).without("cp2"), Ok(RebootImpact::Spared));
 
         let said = etcd(&[true, false, true]).without("cp1").unwrap_err().to_string();
 
@@ -247,10 +247,10 @@ mod tests {
 
     #[test]
     fn with_one_or_two_members_there_is_an_outage_and_a_worker_is_none_of_them() {
-        assert_eq!(etcd(&[true]).without("cp1"), Ok(Absence::Outage));
-        assert_eq!(etcd(&[true, true]).without("cp1"), Ok(Absence::Outage));
+        assert_eq!(etcd(&[true]).without("cp1"), Ok(RebootImpact::Outage));
+        assert_eq!(etcd(&[true, true]).without("cp1"), Ok(RebootImpact::Outage));
         assert!(etcd(&[true, false]).without("cp1").is_err());
-        assert_eq!(etcd(&[true]).without("worker1"), Ok(Absence::None));
+        assert_eq!(etcd(&[true]).without("worker1"), Ok(RebootImpact::None));
     }
 
     #[test]
@@ -262,14 +262,14 @@ mod tests {
                 let etcd = etcd(&well);
                 for member in &etcd.members {
                     let left = etcd.after(&member.node);
-                    let well = left.members.iter().filter(|other| Etcd::is_well(other)).count();
+                    let well = left.members.iter().filter(|other| EtcdCluster::is_well(other)).count();
                     match etcd.leaving(&member.node) {
-                        Ok(Departure::Leaves) => assert!(well * 2 > left.members.len()),
-                        Ok(Departure::Last) => assert_eq!(count, 1),
-                        Ok(Departure::NoMember) => panic!("it is one"),
+                        Ok(RemovalImpact::Leaves) => assert!(well * 2 > left.members.len()),
+                        Ok(RemovalImpact::Last) => assert_eq!(count, 1),
+                        Ok(RemovalImpact::NoMember) => panic!("it is one"),
                         Err(_) => assert!(
                             well * 2 <= left.members.len() || {
-                                let before = well + usize::from(Etcd::is_well(member));
+                                let before = well + usize::from(EtcdCluster::is_well(member));
                                 before * 2 <= etcd.members.len()
                             }
                         ),
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn alarms_silence_and_learners_are_problems() {
         let mut etcd = etcd(&[true, false]);
-        etcd.alarms = Alarm::of(1).into_iter().collect();
+        etcd.alarms = RaisedAlarm::of(1).into_iter().collect();
         etcd.members[0].learner = true;
 
         assert_eq!(

@@ -6,14 +6,14 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::Deserialize;
 
-use super::state::Paths;
+use super::state::PathCount;
 
 /// Who else puts routes into a table: links, people and router advertisements. All others are routing daemons.
 const NOT_DAEMONS: [&str; 5] = ["kernel", "boot", "static", "ra", "redirect"];
 
 /// A route as iproute2 writes it.
 #[derive(Debug, Deserialize)]
-struct Route {
+struct IpRoute {
     dst: String,
     protocol: Option<String>,
     #[serde(default)]
@@ -26,7 +26,7 @@ struct Route {
 
 /// Something that is not a list of routes.
 #[derive(Debug, thiserror::Error)]
-pub enum RouteError {
+pub enum IpRouteError {
     /// No JSON, or other than it was.
     #[error("cannot understand the routes that `ip -json route` tells")]
     Json(#[from] serde_json::Error),
@@ -37,16 +37,16 @@ pub enum RouteError {
 
 /// What routing daemons have put into a table: prefixes with their number of paths. What drops packets leads nowhere and is left
 /// out. `v6` says which family was asked for: `default` is a route of either.
-pub fn routes(json: &str, v6: bool) -> Result<BTreeMap<IpNet, Paths>, RouteError> {
+pub fn routes(json: &str, v6: bool) -> Result<BTreeMap<IpNet, PathCount>, IpRouteError> {
     // Without any route iproute2 writes nothing at all in some releases.
-    let listed: Vec<Route> = if json.trim().is_empty() { Vec::new() } else { serde_json::from_str(json)? };
+    let listed: Vec<IpRoute> = if json.trim().is_empty() { Vec::new() } else { serde_json::from_str(json)? };
     let mut best: BTreeMap<IpNet, (u64, usize)> = BTreeMap::new();
     for route in listed {
         let protocol = route.protocol.as_deref().unwrap_or("boot");
         if NOT_DAEMONS.contains(&protocol) || route.kind.is_some_and(|kind| kind != "unicast") {
             continue;
         }
-        let net = destination(&route.dst, v6).ok_or(RouteError::Destination(route.dst))?;
+        let net = destination(&route.dst, v6).ok_or(IpRouteError::Destination(route.dst))?;
         let paths = route.nexthops.len().max(1);
         // Of IPv6, some daemons install every path as a route of its own, with the same metric.
         let known = best.entry(net).or_insert((route.metric, 0));
@@ -56,7 +56,7 @@ pub fn routes(json: &str, v6: bool) -> Result<BTreeMap<IpNet, Paths>, RouteError
             std::cmp::Ordering::Greater => {}
         }
     }
-    Ok(best.into_iter().map(|(net, (_, paths))| (net, Paths::By(paths))).collect())
+    Ok(best.into_iter().map(|(net, (_, paths))| (net, PathCount::By(paths))).collect())
 }
 
 fn destination(text: &str, v6: bool) -> Option<IpNet> {
@@ -71,7 +71,7 @@ fn destination(text: &str, v6: bool) -> Option<IpNet> {
 mod tests {
     use super::*;
 
-    fn told(json: &str, v6: bool) -> Vec<(String, Paths)> {
+    fn told(json: &str, v6: bool) -> Vec<(String, PathCount)> {
         routes(json, v6).unwrap().into_iter().map(|(net, paths)| (net.to_string(), paths)).collect()
     }
 
@@ -85,7 +85,7 @@ mod tests {
 
         assert_eq!(
             told(json, false),
-            [("0.0.0.0/0".to_owned(), Paths::By(2)), ("10.0.0.2/32".to_owned(), Paths::By(1))]
+            [("0.0.0.0/0".to_owned(), PathCount::By(2)), ("10.0.0.2/32".to_owned(), PathCount::By(1))]
         );
     }
 
@@ -97,7 +97,7 @@ mod tests {
             {"dst":"fd00::1","gateway":"fe80::3","dev":"eth2","protocol":"bird","metric":1024,"flags":[],"pref":"medium"},
             {"dst":"default","gateway":"fe80::1","dev":"eth0","protocol":"ra","metric":1024,"flags":[],"pref":"medium"}]"#;
 
-        assert_eq!(told(json, true), [("fd00::1/128".to_owned(), Paths::By(2))]);
+        assert_eq!(told(json, true), [("fd00::1/128".to_owned(), PathCount::By(2))]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::io::{self, Read as _};
 
 use ichor_image::media::Content;
 use ichor_image::media::cpio;
-use ichor_image::oci::{Entry, Root, plain};
+use ichor_image::oci::{FileTree, TreeEntry, decompress};
 
 /// The suite of Debian's that it is taken from.
 pub const SUITE: &str = "trixie";
@@ -63,7 +63,7 @@ pub const WRITTEN: &str = "/run/ichor/vm/files";
 
 /// A kernel and its initramfs.
 #[derive(Clone, Debug)]
-pub struct Kit {
+pub struct VmImage {
     /// The kernel.
     pub kernel: Content,
     /// The initramfs.
@@ -72,7 +72,7 @@ pub struct Kit {
 
 /// Why there is none.
 #[derive(Debug, thiserror::Error)]
-pub enum KitError {
+pub enum VmImageError {
     /// The packages are others.
     #[error("the packages {KERNEL} and {BUSYBOX} have no {0}")]
     Missing(String),
@@ -86,7 +86,7 @@ pub enum KitError {
     },
     /// It cannot be packed.
     #[error("cannot pack the initramfs")]
-    Pack(#[from] cpio::WriteError),
+    Pack(#[from] cpio::CpioWriteError),
 }
 
 /// Everything that a kit follows from, but for the packages: when this is another, the kit is.
@@ -95,36 +95,36 @@ pub fn recipe() -> String {
 }
 
 /// Makes it of packages that were unpacked.
-pub fn make(packages: &Root) -> Result<Kit, KitError> {
-    let missing = |what: &str| KitError::Missing(what.to_owned());
+pub fn make(packages: &FileTree) -> Result<VmImage, VmImageError> {
+    let missing = |what: &str| VmImageError::Missing(what.to_owned());
     let kernel = packages.iter().find(|(path, _)| path.starts_with("boot/vmlinuz-"));
     let kernel = kernel.and_then(|(path, _)| packages.file(path)).ok_or_else(|| missing("kernel"))?.clone();
     let busybox = packages.read("usr/bin/busybox").ok_or_else(|| missing("busybox"))?;
-    let mut root = Root::default();
+    let mut root = FileTree::default();
     for folder in ["lower", "machine", "upper"] {
-        root.put(folder, Entry::folder());
+        root.put(folder, TreeEntry::folder());
     }
-    root.put("bin/busybox", Entry::file(0o755, busybox.to_vec()));
-    root.put("init", Entry::file(0o755, INIT.as_bytes()));
-    for (nth, (name, bytes)) in Modules::of(packages)?.ordered()?.into_iter().enumerate() {
-        root.put(&format!("modules/{nth:03}-{name}.ko"), Entry::file(0o644, bytes));
+    root.put("bin/busybox", TreeEntry::file(0o755, busybox.to_vec()));
+    root.put("init", TreeEntry::file(0o755, INIT.as_bytes()));
+    for (nth, (name, bytes)) in KernelModules::of(packages)?.ordered()?.into_iter().enumerate() {
+        root.put(&format!("modules/{nth:03}-{name}.ko"), TreeEntry::file(0o644, bytes));
     }
-    Ok(Kit { kernel, initramfs: cpio::write(&root)? })
+    Ok(VmImage { kernel, initramfs: cpio::write(&root)? })
 }
 
 /// The modules of a package.
-struct Modules<'r> {
-    packages: &'r Root,
+struct KernelModules<'r> {
+    packages: &'r FileTree,
     /// The folder of the kernel.
     folder: String,
     /// Those that are part of the kernel.
     built_in: BTreeSet<String>,
 }
 
-impl<'r> Modules<'r> {
-    fn of(packages: &'r Root) -> Result<Self, KitError> {
+impl<'r> KernelModules<'r> {
+    fn of(packages: &'r FileTree) -> Result<Self, VmImageError> {
         let list = packages.below(FOLDER).find(|(path, _)| path.ends_with("/modules.builtin"));
-        let (list, entry) = list.ok_or_else(|| KitError::Missing("list of modules".to_owned()))?;
+        let (list, entry) = list.ok_or_else(|| VmImageError::Missing("list of modules".to_owned()))?;
         let names = String::from_utf8_lossy(entry.memory().unwrap_or_default());
         let built_in = names.lines().filter_map(name).collect();
         let folder = list.trim_end_matches("/modules.builtin").to_owned();
@@ -132,7 +132,7 @@ impl<'r> Modules<'r> {
     }
 
     /// What must be loaded, each after those it needs.
-    fn ordered(&self) -> Result<Vec<(String, Vec<u8>)>, KitError> {
+    fn ordered(&self) -> Result<Vec<(String, Vec<u8>)>, VmImageError> {
         let (mut seen, mut loaded) = (self.built_in.clone(), Vec::new());
         for wanted in MODULES {
             self.add(wanted, &mut seen, &mut loaded)?;
@@ -145,16 +145,16 @@ impl<'r> Modules<'r> {
         wanted: &str,
         seen: &mut BTreeSet<String>,
         loaded: &mut Vec<(String, Vec<u8>)>,
-    ) -> Result<(), KitError> {
+    ) -> Result<(), VmImageError> {
         if !seen.insert(wanted.to_owned()) {
             return Ok(());
         }
         let file = self.packages.below(&self.folder).find(|(path, _)| name(path).as_deref() == Some(wanted));
-        let (_, entry) = file.ok_or_else(|| KitError::Missing(format!("module {wanted}")))?;
+        let (_, entry) = file.ok_or_else(|| VmImageError::Missing(format!("module {wanted}")))?;
         let mut bytes = Vec::new();
-        let unpacked = plain(entry.memory().unwrap_or_default())
+        let unpacked = decompress(entry.memory().unwrap_or_default())
             .and_then(|module| module.take(LONGEST).read_to_end(&mut bytes));
-        unpacked.map_err(|source| KitError::Module { name: wanted.to_owned(), source })?;
+        unpacked.map_err(|source| VmImageError::Module { name: wanted.to_owned(), source })?;
         for needed in needs(&bytes) {
             self.add(&needed, seen, loaded)?;
         }
@@ -183,13 +183,13 @@ fn needs(module: &[u8]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ichor_image::media::cpio::Reader;
+    use ichor_image::media::cpio::CpioReader;
 
     const AT: &str = "usr/lib/modules/6.12/kernel";
 
-    fn packages() -> Root {
-        let mut root = Root::default();
-        let mut put = |path: &str, bytes: &[u8]| root.put(path, Entry::file(0o644, bytes.to_vec()));
+    fn packages() -> FileTree {
+        let mut root = FileTree::default();
+        let mut put = |path: &str, bytes: &[u8]| root.put(path, TreeEntry::file(0o644, bytes.to_vec()));
         put("boot/vmlinuz-6.12", b"kernel");
         put("usr/bin/busybox", b"busybox");
         put(
@@ -208,9 +208,9 @@ mod tests {
         root
     }
 
-    fn entries(kit: &Kit) -> Vec<String> {
+    fn entries(kit: &VmImage) -> Vec<String> {
         let bytes = kit.initramfs.read().unwrap();
-        let mut reader = Reader::new(&bytes[..]);
+        let mut reader = CpioReader::new(&bytes[..]);
         std::iter::from_fn(|| reader.entry().unwrap()).map(|entry| entry.name).collect()
     }
 

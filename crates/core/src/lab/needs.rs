@@ -1,17 +1,17 @@
 //! What a scene needs of the kernel.
 
-use super::scene::{Part, Scene};
+use super::scene::{LabTopology, MachineRole};
 use ichor_bgp::agent::config::{AgentConfig, ConfigSource};
-use ichor_bgp::model::Domain;
+use ichor_bgp::model::RoutingDomain;
 
-impl Scene {
+impl LabTopology {
     /// Whether it has VRFs: of routers, or between nodes and their speakers.
     pub fn needs_vrf(&self) -> bool {
         self.machines.iter().any(|machine| match &machine.part {
-            Part::Node { agent, .. } => speaks_in_vrf(agent),
+            MachineRole::Node { agent, .. } => speaks_in_vrf(agent),
             // It has a kernel of its own.
-            Part::Guest(_) => false,
-            Part::Router { .. } | Part::Outside { .. } => !machine.vrfs.is_empty(),
+            MachineRole::Guest(_) => false,
+            MachineRole::Router { .. } | MachineRole::Outside { .. } => !machine.vrfs.is_empty(),
         })
     }
 }
@@ -19,5 +19,5 @@ impl Scene {
 fn speaks_in_vrf(agent: &str) -> bool {
     let Ok(parsed) = AgentConfig::parse(agent) else { return false };
     let ConfigSource::Model(meant) = parsed.config.source else { return false };
-    meant.model.workload.is_some_and(|workload| matches!(workload.domain, Domain::Vrf { .. }))
+    meant.model.workload.is_some_and(|workload| matches!(workload.domain, RoutingDomain::Vrf { .. }))
 }

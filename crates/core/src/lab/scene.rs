@@ -10,26 +10,29 @@ use ichor_values::Mac;
 
 /// A fabric, ready to be built.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub struct Scene {
+pub struct LabTopology {
     /// The cluster's name.
     pub cluster: String,
     /// Every machine: routers, nodes, and at last the one outside.
-    pub machines: Vec<Machine>,
+    pub machines: Vec<LabMachine>,
     /// What they are plugged into.
-    pub cables: Vec<Cable>,
+    #[serde(rename = "links")]
+    pub cables: Vec<LabCable>,
     /// The sessions that shall come up, those with speakers too.
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<LabSession>,
     /// What is other here than the file says, and why: for people.
+    #[serde(rename = "deviations")]
     pub differs: Vec<String>,
 }
 
 /// A machine with a network of its own.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub struct Machine {
+pub struct LabMachine {
     /// Its name.
     pub name: String,
     /// What it is.
-    pub part: Part,
+    #[serde(rename = "role")]
+    pub part: MachineRole,
     /// VRFs that are there before anything runs: name and table.
     pub vrfs: Vec<(String, u32)>,
     /// Links that stand for themselves, as Talos makes them: a name, an MTU.
@@ -37,7 +40,7 @@ pub struct Machine {
     /// Addresses of `lo` and of the links above: link and address.
     pub addresses: Vec<(String, IpNet)>,
     /// Its ports, in the order of its MAC addresses.
-    pub ports: Vec<Port>,
+    pub ports: Vec<LabPort>,
     /// Routes that are there before anything runs.
     pub gateways: Vec<IpAddr>,
 }
@@ -45,10 +48,11 @@ pub struct Machine {
 /// What a machine is.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Part {
+pub enum MachineRole {
     /// A router: FRR with these files.
     Router {
         /// `frr.conf`, which may hold passwords.
+        #[serde(rename = "config")]
         conf: String,
         /// `daemons`.
         daemons: String,
@@ -60,46 +64,56 @@ pub enum Part {
         /// The daemon.
         backend: Backend,
         /// `agent.json`.
+        #[serde(rename = "agent_config")]
         agent: String,
         /// A URL of this machine that must answer before anycast addresses are announced.
+        #[serde(rename = "health_url")]
         health: Option<String>,
         /// Who announces service addresses there.
-        speaker: Option<Speaker>,
+        #[serde(rename = "load_balancer")]
+        speaker: Option<LabSpeaker>,
         /// Addresses from which it speaks with others: its loopbacks.
+        #[serde(rename = "source_addresses")]
         sources: Vec<IpAddr>,
     },
     /// A node in a virtual machine, which boots Talos from a CD. Nobody sees into it.
-    Guest(Guest),
+    Guest(LabVm),
     /// The host outside, which asks. It is on one network with every router.
     Outside {
         /// Ways in.
-        doors: Vec<Door>,
+        #[serde(rename = "ingresses")]
+        doors: Vec<Ingress>,
     },
 }
 
 /// A node's virtual machine.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Guest {
+pub struct LabVm {
     /// Processors.
     pub cores: u16,
     /// Memory in MiB.
+    #[serde(rename = "memory_mib")]
     pub memory: u64,
     /// Size of its disk in GiB.
+    #[serde(rename = "disk_gib")]
     pub disk: u64,
     /// How its disk is connected, which gives it its name.
-    pub bus: Bus,
+    #[serde(rename = "disk_bus")]
+    pub bus: DiskBus,
     /// Whether its firmware is UEFI.
     pub uefi: bool,
     /// The CD with its first configuration, as `ichor build` calls it; none where the image has it.
+    #[serde(rename = "config_media")]
     pub carrier: Option<String>,
     /// Addresses from which it speaks with others: its loopbacks.
+    #[serde(rename = "source_addresses")]
     pub sources: Vec<IpAddr>,
 }
 
 /// How a disk is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Bus {
+pub enum DiskBus {
     /// `/dev/sda`.
     Sata,
     /// `/dev/vda`.
@@ -110,31 +124,36 @@ pub enum Bus {
 
 /// A way into the fabric: packets of these sources go to this router first.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Door {
+pub struct Ingress {
     /// Name of the router.
     pub router: String,
     /// Its addresses on the network outside, one of each family.
+    #[serde(rename = "next_hops")]
     pub through: Vec<IpAddr>,
     /// The outside's addresses, several of each family: packets of each take ways of their own.
+    #[serde(rename = "source_addresses")]
     pub sources: Vec<IpAddr>,
 }
 
 /// A real speaker of BGP in the place of MetalLB or Cilium, and the addresses it announces. The node answers on them.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Speaker {
+pub struct LabSpeaker {
     /// What it stands for.
     pub name: String,
     /// `gobgpd.toml`.
+    #[serde(rename = "config")]
     pub conf: String,
     /// Addresses it announces; those of the same pool are announced by several nodes.
+    #[serde(rename = "announced_prefixes")]
     pub announces: Vec<IpNet>,
     /// What it must not get through: the node's filter refuses it.
+    #[serde(rename = "rejected_prefixes")]
     pub refused: Vec<IpNet>,
 }
 
 /// A port of a machine.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub struct Port {
+pub struct LabPort {
     /// The kernel's name.
     pub name: String,
     /// What the cluster file calls it, where that is another name.
@@ -151,16 +170,16 @@ pub struct Port {
 
 /// What ports are plugged into: two of them, or a network of several.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Cable {
+pub struct LabCable {
     /// Its name: that of its first end, as `cp1:fab0`, or of the network.
     pub name: String,
     /// Its ends.
-    pub ends: Vec<Plug>,
+    pub ends: Vec<CableEnd>,
 }
 
 /// An end of a cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Plug {
+pub struct CableEnd {
     /// Which machine.
     pub machine: usize,
     /// Which of its ports.
@@ -169,23 +188,28 @@ pub struct Plug {
 
 /// A session that shall come up.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Session {
+pub struct LabSession {
     /// One end: a node, or the first of two routers.
-    pub one: SessionEnd,
+    #[serde(rename = "local")]
+    pub one: LabSessionEnd,
     /// The other: a router, or the speaker on the same node.
-    pub other: SessionEnd,
+    #[serde(rename = "remote")]
+    pub other: LabSessionEnd,
     /// Whether BFD watches it.
     pub bfd: bool,
     /// Whether routes come over it.
+    #[serde(rename = "exchanges_routes")]
     pub(crate) carries: bool,
     /// Why it will not come up, as the proof says; none where it shall.
+    #[serde(rename = "expected_down")]
     pub fault: Option<String>,
 }
 
 /// An end of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct SessionEnd {
+pub struct LabSessionEnd {
     /// Name of the machine; of a speaker, `cp1:metallb`.
+    #[serde(rename = "machine")]
     pub name: String,
     /// What this end's daemon calls its neighbour: a port by the kernel's name, or an address.
     pub peer: String,

@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 
 /// A fabric at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct State {
+pub struct FabricState {
     /// Machines that are taken away: nothing is known of them.
     pub gone: BTreeSet<String>,
     /// By machine: what it has routes to from its routing daemon.
-    pub routes: BTreeMap<String, BTreeMap<IpNet, Paths>>,
+    pub routes: BTreeMap<String, BTreeMap<IpNet, PathCount>>,
     /// Of every session whether it is up, in the order of the scene.
     pub sessions: Vec<bool>,
     /// Of every flow whether packets come back, in the order of the flows.
-    pub flows: Vec<Reach>,
+    pub flows: Vec<Reachability>,
 }
 
 /// What a machine has of a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Paths {
+pub enum PathCount {
     /// It is its own, or its speaker's.
     Own,
     /// A route over so many paths at once.
@@ -30,7 +30,7 @@ pub enum Paths {
     UpTo(usize),
 }
 
-impl Paths {
+impl PathCount {
     /// Whether what was seen is what is meant.
     pub(crate) fn admits(self, seen: Self) -> bool {
         match self {
@@ -50,7 +50,7 @@ impl Paths {
 
 /// Whether packets come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum Reachability {
     /// All of them.
     All,
     /// That depends on the way they take.
@@ -63,12 +63,16 @@ pub enum Reach {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct Flow {
     /// Machine that sends.
+    #[serde(rename = "machine")]
     pub from: String,
     /// Of a machine outside: the router that takes the packets in.
+    #[serde(rename = "via_router")]
     pub door: Option<String>,
     /// The sender's address.
+    #[serde(rename = "source_address")]
     pub source: IpAddr,
     /// Where to.
+    #[serde(rename = "destination_address")]
     pub to: IpAddr,
 }
 

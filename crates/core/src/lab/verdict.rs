@@ -3,32 +3,37 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::scene::Scene;
-use super::state::{Flow, Paths, Reach, State};
+use super::scene::LabTopology;
+use super::state::{FabricState, Flow, PathCount, Reachability};
 use crate::prove::crowd;
 
 /// What was found: first of the whole fabric, then of everything that was taken away.
 #[derive(Clone, Debug, Serialize)]
-pub struct Verdict {
+pub struct Comparison {
     /// The cluster's name.
     pub cluster: String,
     /// Whether times were taken in an emulated machine: then they say nothing of a real one.
     pub emulated: bool,
     /// Milliseconds between two packets of a flow: no shorter outage is seen.
+    #[serde(rename = "resolution_ms")]
     pub resolution: u64,
     /// How links were cut.
-    pub cut: Cut,
+    #[serde(rename = "link_failure")]
+    pub cut: CutMode,
     /// What the lab has other than the file says.
+    #[serde(rename = "deviations")]
     pub differs: Vec<String>,
     /// How many flows of packets there were.
+    #[serde(rename = "flow_count")]
     pub flows: usize,
     /// The findings.
-    pub rows: Vec<Row>,
+    #[serde(rename = "results")]
+    pub rows: Vec<FailureComparison>,
 }
 
-impl Verdict {
+impl Comparison {
     /// Whether everything was as foreseen.
     pub fn holds(&self) -> bool {
         self.rows.iter().all(|row| row.differences.is_empty())
@@ -38,7 +43,7 @@ impl Verdict {
 /// How links are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Cut {
+pub enum CutMode {
     /// Packets are lost, and nobody is told.
     Silent,
     /// Both ends lose their carrier.
@@ -47,9 +52,10 @@ pub enum Cut {
 
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Row {
+pub struct FailureComparison {
     /// What was taken away; none is the whole fabric.
-    pub without: Option<Without>,
+    #[serde(rename = "failure")]
+    pub without: Option<InjectedFailure>,
     /// What was to be expected.
     pub expected: String,
     /// What was seen.
@@ -57,6 +63,7 @@ pub struct Row {
     /// How long packets were lost to which a way is left, until they took it; none where there are no such packets.
     pub outage: Option<Outage>,
     /// The same, after what was taken away came back.
+    #[serde(rename = "recovery_outage")]
     pub healing: Option<Outage>,
     /// What was other than foreseen.
     pub differences: Vec<String>,
@@ -64,12 +71,13 @@ pub struct Row {
 
 /// What was taken away.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Without {
+pub struct InjectedFailure {
     /// Its name.
     pub name: String,
     /// What it is: router, node, link or speaker.
     pub kind: String,
     /// Milliseconds after which nobody keeps what came from it; 0 where that is told at once.
+    #[serde(rename = "detection_ms")]
     pub noticed: u64,
 }
 
@@ -77,16 +85,24 @@ pub struct Without {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outage {
     /// Milliseconds; 0 where no packet was lost.
+    #[serde(rename = "duration_ms")]
     pub ms: u64,
     /// How many flows lost packets, and of how many.
+    #[serde(flatten, serialize_with = "affected")]
     pub hit: (usize, usize),
     /// The flow with the longest.
+    #[serde(rename = "longest_flow")]
     pub worst: Option<Flow>,
+}
+
+/// The flows that lost packets, and all flows.
+fn affected<S: Serializer>((affected, total): &(usize, usize), to: S) -> Result<S::Ok, S::Error> {
+    BTreeMap::from([("flows_affected", affected), ("flows_total", total)]).serialize(to)
 }
 
 /// What is other than foreseen, by what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
+enum Difference {
     Down,
     Up,
     /// No route; so many paths were foreseen.
@@ -105,7 +121,7 @@ enum What {
     Unseen,
 }
 
-impl What {
+impl Difference {
     /// In words, of what it is about.
     fn words(self, of: &str) -> String {
         let paths = |count: usize| format!("{count} path{}", if count == 1 { "" } else { "s" });
@@ -125,36 +141,36 @@ impl What {
 
 /// Where two states differ, in plain words. `whole` is what is foreseen while nothing fails.
 pub fn differences(
-    scene: &Scene,
+    scene: &LabTopology,
     flows: &[Flow],
-    whole: &State,
-    expected: &State,
-    observed: &State,
+    whole: &FabricState,
+    expected: &FabricState,
+    observed: &FabricState,
 ) -> Vec<String> {
-    let mut found: BTreeMap<(What, String), BTreeSet<String>> = BTreeMap::new();
-    let mut add = |what: What, who: String, of: String| {
+    let mut found: BTreeMap<(Difference, String), BTreeSet<String>> = BTreeMap::new();
+    let mut add = |what: Difference, who: String, of: String| {
         found.entry((what, of)).or_default().insert(who);
     };
     let sessions = scene.sessions.iter().zip(expected.sessions.iter().zip(&observed.sessions));
     for (session, (meant, _)) in sessions.filter(|(_, (meant, seen))| meant != seen) {
-        let what = if *meant { What::Down } else { What::Up };
+        let what = if *meant { Difference::Down } else { Difference::Up };
         add(what, session.one.name.clone(), session.other.name.clone());
     }
     let known: BTreeSet<&IpNet> = whole.routes.values().flat_map(BTreeMap::keys).collect();
     for (who, meant) in expected.routes.iter().filter(|(who, _)| !observed.gone.contains(*who)) {
         let Some(seen) = observed.routes.get(who) else {
-            add(What::Unseen, who.clone(), String::new());
+            add(Difference::Unseen, who.clone(), String::new());
             continue;
         };
         for net in meant.keys().chain(seen.keys()).collect::<BTreeSet<_>>() {
             let what = match (meant.get(net), seen.get(net)) {
                 // What a node has itself, its daemon may install or not.
-                (Some(Paths::Own), _) | (_, Some(Paths::Own)) => continue,
+                (Some(PathCount::Own), _) | (_, Some(PathCount::Own)) => continue,
                 (Some(meant), Some(seen)) if meant.admits(*seen) => continue,
-                (Some(meant), Some(seen)) => What::Paths(seen.count(), meant.count()),
-                (Some(meant), None) => What::NoRoute(meant.count()),
-                (None, Some(_)) if known.contains(net) => What::Route,
-                (None, Some(_)) => What::Leak,
+                (Some(meant), Some(seen)) => Difference::Paths(seen.count(), meant.count()),
+                (Some(meant), None) => Difference::NoRoute(meant.count()),
+                (None, Some(_)) if known.contains(net) => Difference::Route,
+                (None, Some(_)) => Difference::Leak,
                 (None, None) => continue,
             };
             add(what, who.clone(), net.to_string());
@@ -162,8 +178,8 @@ pub fn differences(
     }
     for (flow, (meant, seen)) in flows.iter().zip(expected.flows.iter().zip(&observed.flows)) {
         let what = match (meant, seen) {
-            (Reach::All, Reach::None | Reach::Some) => What::Silence,
-            (Reach::None, Reach::All | Reach::Some) => What::Answer,
+            (Reachability::All, Reachability::None | Reachability::Some) => Difference::Silence,
+            (Reachability::None, Reachability::All | Reachability::Some) => Difference::Answer,
             _ => continue,
         };
         add(what, flow.who(), flow.to.to_string());
@@ -172,8 +188,8 @@ pub fn differences(
 }
 
 /// Puts together what is the same for the same machines.
-fn told(found: BTreeMap<(What, String), BTreeSet<String>>) -> Vec<String> {
-    let mut groups: BTreeMap<(What, BTreeSet<String>), Vec<String>> = BTreeMap::new();
+fn told(found: BTreeMap<(Difference, String), BTreeSet<String>>) -> Vec<String> {
+    let mut groups: BTreeMap<(Difference, BTreeSet<String>), Vec<String>> = BTreeMap::new();
     for ((what, of), who) in found {
         groups.entry((what, who)).or_default().push(of);
     }
@@ -186,7 +202,7 @@ fn told(found: BTreeMap<(What, String), BTreeSet<String>>) -> Vec<String> {
 }
 
 /// What is lost in one state of what there was in another: who loses what.
-pub fn losses(whole: &State, now: &State, flows: &[Flow]) -> String {
+pub fn losses(whole: &FabricState, now: &FabricState, flows: &[Flow]) -> String {
     let mut lost: BTreeMap<IpNet, BTreeSet<&str>> = BTreeMap::new();
     let mut left: BTreeSet<IpNet> = BTreeSet::new();
     for (who, had) in whole.routes.iter().filter(|(who, _)| !now.gone.contains(*who)) {
@@ -214,7 +230,8 @@ pub fn losses(whole: &State, now: &State, flows: &[Flow]) -> String {
         parts.push(format!("{} {verb} {}", crowd(who.into_iter()), crowd(nets.iter().map(String::as_str))));
     }
     let ways = whole.flows.iter().zip(&now.flows);
-    let silent = ways.filter(|(before, after)| **before == Reach::All && **after == Reach::None).count();
+    let silent =
+        ways.filter(|(before, after)| **before == Reachability::All && **after == Reachability::None).count();
     if silent > 0 {
         parts.push(format!("{silent} of {} flows end", flows.len()));
     }
@@ -224,13 +241,13 @@ pub fn losses(whole: &State, now: &State, flows: &[Flow]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::scene::{Session, SessionEnd};
+    use crate::lab::scene::{LabSession, LabSessionEnd};
 
-    fn scene() -> Scene {
-        let end = |name: &str| SessionEnd { name: name.to_owned(), peer: "eth0".to_owned() };
+    fn scene() -> LabTopology {
+        let end = |name: &str| LabSessionEnd { name: name.to_owned(), peer: "eth0".to_owned() };
         let session =
-            Session { one: end("cp1"), other: end("leaf1"), bfd: false, carries: true, fault: None };
-        Scene {
+            LabSession { one: end("cp1"), other: end("leaf1"), bfd: false, carries: true, fault: None };
+        LabTopology {
             cluster: "a".to_owned(),
             machines: Vec::new(),
             cables: Vec::new(),
@@ -244,23 +261,25 @@ mod tests {
         Flow { from: from.to_owned(), door: None, source, to: to.parse().unwrap() }
     }
 
-    fn state(routes: &[(&str, &str, usize)], session: bool, flows: &[Reach]) -> State {
-        let mut state = State { sessions: vec![session], flows: flows.to_vec(), ..State::default() };
+    fn state(routes: &[(&str, &str, usize)], session: bool, flows: &[Reachability]) -> FabricState {
+        let mut state =
+            FabricState { sessions: vec![session], flows: flows.to_vec(), ..FabricState::default() };
         for (who, net, paths) in routes {
             let table = state.routes.entry((*who).to_owned()).or_default();
-            let paths = if *paths == 0 { Paths::Own } else { Paths::By(*paths) };
+            let paths = if *paths == 0 { PathCount::Own } else { PathCount::By(*paths) };
             table.insert(net.parse().unwrap(), paths);
         }
         state
     }
 
-    fn told(whole: &State, expected: &State, observed: &State) -> Vec<String> {
+    fn told(whole: &FabricState, expected: &FabricState, observed: &FabricState) -> Vec<String> {
         differences(&scene(), &[flow("cp1", "10.0.0.2")], whole, expected, observed)
     }
 
     #[test]
     fn what_is_as_foreseen_is_not_told() {
-        let whole = state(&[("leaf1", "10.0.0.1/32", 2), ("cp1", "10.0.0.1/32", 0)], true, &[Reach::All]);
+        let whole =
+            state(&[("leaf1", "10.0.0.1/32", 2), ("cp1", "10.0.0.1/32", 0)], true, &[Reachability::All]);
         let mut seen = whole.clone();
         seen.routes.get_mut("cp1").unwrap().clear();
 
@@ -269,9 +288,9 @@ mod tests {
 
     #[test]
     fn of_paths_that_may_be_the_same_one_is_enough() {
-        let mut whole = state(&[("cp1", "fd00::1/128", 2)], true, &[Reach::All]);
-        whole.routes.get_mut("cp1").unwrap().insert("fd00::1/128".parse().unwrap(), Paths::UpTo(2));
-        let seen = |paths: usize| state(&[("cp1", "fd00::1/128", paths)], true, &[Reach::All]);
+        let mut whole = state(&[("cp1", "fd00::1/128", 2)], true, &[Reachability::All]);
+        whole.routes.get_mut("cp1").unwrap().insert("fd00::1/128".parse().unwrap(), PathCount::UpTo(2));
+        let seen = |paths: usize| state(&[("cp1", "fd00::1/128", paths)], true, &[Reachability::All]);
 
         assert_eq!(told(&whole, &whole, &seen(1)), [""; 0]);
         assert_eq!(told(&whole, &whole, &seen(2)), [""; 0]);
@@ -283,12 +302,12 @@ mod tests {
         let whole = state(
             &[("leaf1", "10.0.0.1/32", 2), ("leaf1", "10.0.0.2/32", 1), ("leaf2", "10.0.0.2/32", 1)],
             true,
-            &[Reach::All],
+            &[Reachability::All],
         );
         let seen = state(
             &[("leaf1", "10.0.0.1/32", 1), ("leaf2", "10.0.0.1/32", 1), ("leaf2", "0.0.0.0/0", 1)],
             false,
-            &[Reach::None],
+            &[Reachability::None],
         );
 
         assert_eq!(
@@ -306,7 +325,8 @@ mod tests {
 
     #[test]
     fn nothing_is_asked_of_who_is_taken_away_and_everything_of_who_is_not() {
-        let whole = state(&[("leaf1", "10.0.0.1/32", 2), ("cp1", "10.0.0.1/32", 0)], true, &[Reach::All]);
+        let whole =
+            state(&[("leaf1", "10.0.0.1/32", 2), ("cp1", "10.0.0.1/32", 0)], true, &[Reachability::All]);
         let mut without = whole.clone();
         without.routes.remove("leaf1");
         without.gone.insert("leaf1".to_owned());
@@ -321,9 +341,10 @@ mod tests {
         let whole = state(
             &[("leaf1", "10.0.0.1/32", 2), ("leaf1", "10.0.0.2/32", 1), ("leaf2", "10.0.0.2/32", 1)],
             true,
-            &[Reach::All],
+            &[Reachability::All],
         );
-        let now = state(&[("leaf2", "10.0.0.2/32", 1), ("leaf1", "0.0.0.0/0", 1)], true, &[Reach::None]);
+        let now =
+            state(&[("leaf2", "10.0.0.2/32", 1), ("leaf1", "0.0.0.0/0", 1)], true, &[Reachability::None]);
 
         let flows = [flow("cp1", "10.0.0.2")];
         assert_eq!(

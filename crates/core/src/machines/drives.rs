@@ -6,27 +6,27 @@ use crate::render::hypervisor::medium::Medium;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drives {
     /// What is in them, drive by drive.
-    pub inside: Vec<Inside>,
+    pub inside: Vec<DriveMedium>,
     /// What belongs into them and is not there.
-    pub missing: Vec<Inside>,
+    pub missing: Vec<DriveMedium>,
     /// Whether the machine boots a CD that is in, before its disk.
     pub boots_cd: bool,
 }
 
 /// Something in a drive, or that belongs there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Inside {
+pub struct DriveMedium {
     /// The drive; empty where any will do.
     pub(crate) drive: String,
     /// What it is, as the provider calls it.
     pub what: String,
     /// Whose it is.
-    pub kind: Kind,
+    pub kind: MediumKind,
 }
 
 /// What a CD is to a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MediumKind {
     /// What it boots to be installed.
     Boots,
     /// What carries its first configuration.
@@ -35,7 +35,7 @@ pub enum Kind {
     Foreign,
 }
 
-impl Kind {
+impl MediumKind {
     /// What a medium of the machine is to it.
     pub fn of(medium: &Medium) -> Self {
         if medium.boots { Self::Boots } else { Self::Carries }
@@ -50,19 +50,19 @@ impl Drives {
         wanted: impl IntoIterator<Item = (Option<&'m str>, String, &'m Medium)>,
     ) -> Self {
         let wanted: Vec<_> = wanted.into_iter().collect();
-        let inside: Vec<Inside> = inside
+        let inside: Vec<DriveMedium> = inside
             .into_iter()
             .map(|(drive, what)| {
                 let known = wanted.iter().find(|(_, name, _)| *name == what);
-                let kind = known.map_or(Kind::Foreign, |(_, _, medium)| Kind::of(medium));
-                Inside { drive, what, kind }
+                let kind = known.map_or(MediumKind::Foreign, |(_, _, medium)| MediumKind::of(medium));
+                DriveMedium { drive, what, kind }
             })
             .collect();
         let missing = wanted.iter().filter(|(_, name, _)| !inside.iter().any(|it| it.what == *name));
-        let missing = missing.map(|(drive, what, medium)| Inside {
+        let missing = missing.map(|(drive, what, medium)| DriveMedium {
             drive: drive.unwrap_or_default().to_owned(),
             what: what.clone(),
-            kind: Kind::of(medium),
+            kind: MediumKind::of(medium),
         });
         let missing = missing.collect();
         Self { inside, missing, boots_cd: false }

@@ -57,7 +57,7 @@ pub(crate) fn between(from: &[Value], to: &[Value]) -> (Vec<DocumentId>, Vec<Val
         let id = DocumentId::of(document);
         match old.get(&id) {
             Some(same) if **same == *document => None,
-            Some(old) if id.kind.is_none() => changed(old, document),
+            Some(old) if id.kind.is_none() => value_changes(old, document),
             _ => Some(document.clone()),
         }
     });
@@ -65,21 +65,21 @@ pub(crate) fn between(from: &[Value], to: &[Value]) -> (Vec<DocumentId>, Vec<Val
 }
 
 /// What a patch must say of a value: keys and items that are new or others, and the deletion of those that go.
-fn changed(old: &Value, new: &Value) -> Option<Value> {
+fn value_changes(old: &Value, new: &Value) -> Option<Value> {
     let part = match (old, new) {
-        (Value::Object(old), Value::Object(new)) => Value::Object(keys(old, new)),
-        (Value::Array(old), Value::Array(new)) => Value::Array(items(old, new)),
+        (Value::Object(old), Value::Object(new)) => Value::Object(key_changes(old, new)),
+        (Value::Array(old), Value::Array(new)) => Value::Array(item_changes(old, new)),
         _ => return (old != new).then(|| new.clone()),
     };
     let empty = part.as_object().is_some_and(Map::is_empty) || part.as_array().is_some_and(Vec::is_empty);
     (!empty).then_some(part)
 }
 
-fn keys(old: &Map<String, Value>, new: &Map<String, Value>) -> Map<String, Value> {
+fn key_changes(old: &Map<String, Value>, new: &Map<String, Value>) -> Map<String, Value> {
     let mut map = Map::new();
     for (key, value) in new {
         let part = match old.get(key) {
-            Some(old) => changed(old, value),
+            Some(old) => value_changes(old, value),
             None => Some(value.clone()),
         };
         map.extend(part.map(|part| (key.clone(), part)));
@@ -90,7 +90,7 @@ fn keys(old: &Map<String, Value>, new: &Map<String, Value>) -> Map<String, Value
 }
 
 /// Talos adds items to those there are, and knows one that goes by its first key.
-fn items(old: &[Value], new: &[Value]) -> Vec<Value> {
+fn item_changes(old: &[Value], new: &[Value]) -> Vec<Value> {
     let gone = old.iter().filter(|item| !new.contains(item)).filter_map(|item| {
         let (key, value) = item.as_object()?.iter().next()?;
         Some(json!({key: value, "$patch": "delete"}))

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::difference::{self, DocumentId};
 use crate::cluster::section::Role;
-use crate::plan::{NodePlan, Peer};
+use crate::plan::{NeighborAddress, NodePlan};
 use ichor_talos::load::{self, LoadError};
 use ichor_talos::patch::{Patch, PatchError};
 use ichor_talos::{document, encode};
@@ -15,7 +15,7 @@ use ichor_values::{NodeName, TalosVersion};
 
 /// What is done on one node, in one change.
 #[derive(Clone, PartialEq)]
-pub struct Step {
+pub struct MigrationStep {
     /// The node.
     pub node: NodeName,
     /// Its role.
@@ -25,7 +25,7 @@ pub struct Step {
     /// Documents that come, or say something else.
     pub add: Vec<Value>,
     /// The image it needs, where that is another.
-    pub upgrade: Option<Upgrade>,
+    pub upgrade: Option<ImageUpgrade>,
     /// The sessions that must be up again before the next node has its turn.
     pub sessions: Vec<String>,
     /// Addresses of the node alone: they are away with it, whoever speaks.
@@ -35,7 +35,7 @@ pub struct Step {
 }
 
 /// Documents may hold passwords.
-impl std::fmt::Debug for Step {
+impl std::fmt::Debug for MigrationStep {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Step").field("node", &self.node).field("remove", &self.remove).finish_non_exhaustive()
     }
@@ -43,16 +43,16 @@ impl std::fmt::Debug for Step {
 
 /// Another image for a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Upgrade {
+pub struct ImageUpgrade {
     /// The installer.
     pub image: String,
     /// When the node is upgraded to it.
-    pub when: When,
+    pub when: UpgradeTiming,
 }
 
 /// Before or after the documents change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum UpgradeTiming {
     /// The new daemon comes with the image.
     Before,
     /// The old daemon goes with the image.
@@ -61,21 +61,20 @@ pub enum When {
 
 /// No step leads from one configuration to the other.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{node} cannot move: {reason}")]
-pub struct StepError {
+#[error("cannot migrate {node}: {reason}")]
+pub struct MigrationError {
     /// The node.
     pub node: NodeName,
     /// Why.
-    pub reason: StepFailure,
+    pub reason: MigrationFailure,
 }
 
 /// Why no step leads from one configuration to the other.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StepFailure {
+pub enum MigrationFailure {
     /// The new backend is in an image that the file does not name.
     #[error(
-        "{backend} comes with an image, and nobody says where it is: name the registry in `image.registry`, \
-         or the installer in `image.source.installer`"
+        "{backend} needs an image that the file does not name: set `image.registry` or `image.source.installer`"
     )]
     NoImage {
         /// The backend.
@@ -89,7 +88,7 @@ pub enum StepFailure {
     Patch(#[from] PatchError),
     /// Talos would merge the patch to something else than is wanted.
     #[error(
-        "a patch would {change}, as Talos merges; give the node its new configuration as a whole, with `talosctl apply-config`"
+        "after Talos' merge a patch would {change}; apply the whole new configuration with `talosctl apply-config`"
     )]
     Unmergeable {
         /// What it would do.
@@ -99,21 +98,25 @@ pub enum StepFailure {
 
 /// A node on one side: what was decided, and its configuration.
 #[derive(Clone, Copy, Debug)]
-pub struct Side<'a> {
+pub struct MigrationSide<'a> {
     /// What was decided.
     pub node: &'a NodePlan,
     /// Its configuration.
     pub documents: &'a [Value],
 }
 
-impl Step {
+impl MigrationStep {
     /// What leads from one side to the other, tried with Talos' own way of merging. `talos` is the release configurations are
     /// written for.
-    pub fn between(from: Side<'_>, to: Side<'_>, talos: &TalosVersion) -> Result<Self, StepError> {
+    pub fn between(
+        from: MigrationSide<'_>,
+        to: MigrationSide<'_>,
+        talos: &TalosVersion,
+    ) -> Result<Self, MigrationError> {
         if installer(from.documents).is_some() && installer(to.documents).is_none() {
-            return Err(StepError {
+            return Err(MigrationError {
                 node: to.node.name.clone(),
-                reason: StepFailure::NoImage { backend: backend(to.node) },
+                reason: MigrationFailure::NoImage { backend: backend(to.node) },
             });
         }
         let (remove, add) = difference::between(from.documents, to.documents);
@@ -122,13 +125,13 @@ impl Step {
             role: to.node.role,
             remove,
             add,
-            upgrade: upgrade(from, to),
-            sessions: sessions(to.node),
-            owns: owns(to.node),
-            kept: kept(from.node),
+            upgrade: image_upgrade(from, to),
+            sessions: session_names(to.node),
+            owns: own_addresses(to.node),
+            kept: graceful_restart_seconds(from.node),
         };
         step.prove(from.documents, to.documents, talos)
-            .map_err(|reason| StepError { node: step.node.clone(), reason })?;
+            .map_err(|reason| MigrationError { node: step.node.clone(), reason })?;
         Ok(step)
     }
 
@@ -138,7 +141,7 @@ impl Step {
         emit_all(&deletions.chain(self.add.iter().cloned()).collect::<Vec<_>>())
     }
 
-    fn prove(&self, from: &[Value], to: &[Value], talos: &TalosVersion) -> Result<(), StepFailure> {
+    fn prove(&self, from: &[Value], to: &[Value], talos: &TalosVersion) -> Result<(), MigrationFailure> {
         let mut config = load::load_values(from, talos)?;
         let text = self.patch();
         if !text.is_empty() {
@@ -148,9 +151,11 @@ impl Step {
         let made = encode::encode(&config, talos);
         let (made, meant) = (difference::by_id(&made), difference::by_id(to));
         match meant.iter().find(|(id, document)| made.get(id) != Some(document)) {
-            Some((id, _)) => Err(StepFailure::Unmergeable { change: format!("make another `{id}` of it") }),
+            Some((id, _)) => {
+                Err(MigrationFailure::Unmergeable { change: format!("change `{id}` incorrectly") })
+            }
             None => match made.keys().find(|id| !meant.contains_key(id)) {
-                Some(id) => Err(StepFailure::Unmergeable { change: format!("leave `{id}`") }),
+                Some(id) => Err(MigrationFailure::Unmergeable { change: format!("keep `{id}`") }),
                 None => Ok(()),
             },
         }
@@ -161,27 +166,27 @@ fn backend(node: &NodePlan) -> String {
     node.routing.as_ref().map(|routing| routing.backend.value.to_string()).unwrap_or_default()
 }
 
-fn upgrade(from: Side<'_>, to: Side<'_>) -> Option<Upgrade> {
+fn image_upgrade(from: MigrationSide<'_>, to: MigrationSide<'_>) -> Option<ImageUpgrade> {
     let image = installer(to.documents)?;
     let native = to.node.routing.as_ref().is_some_and(|routing| routing.backend.value == Backend::Native);
-    let when = if native { When::After } else { When::Before };
-    (installer(from.documents) != Some(image)).then(|| Upgrade { image: image.to_owned(), when })
+    let when = if native { UpgradeTiming::After } else { UpgradeTiming::Before };
+    (installer(from.documents) != Some(image)).then(|| ImageUpgrade { image: image.to_owned(), when })
 }
 
 fn installer(documents: &[Value]) -> Option<&str> {
     documents.iter().find_map(|it| {
-        let image =
-            document::at(it, "/installer/image").or_else(|| document::at(it, "/machine/install/image"));
+        let image = document::value_at(it, "/installer/image")
+            .or_else(|| document::value_at(it, "/machine/install/image"));
         image.and_then(Value::as_str)
     })
 }
 
-fn sessions(node: &NodePlan) -> Vec<String> {
+fn session_names(node: &NodePlan) -> Vec<String> {
     let Some(routing) = node.routing.as_deref() else { return Vec::new() };
     let fabric = routing.neighbors.iter().map(|neighbor| {
         let at = match &neighbor.peer {
-            Peer::Link(link) => link.to_string(),
-            Peer::Address(address) => address.to_string(),
+            NeighborAddress::Link(link) => link.to_string(),
+            NeighborAddress::Address(address) => address.to_string(),
         };
         match &neighbor.router {
             Some(router) => format!("{router} at {at}"),
@@ -192,13 +197,13 @@ fn sessions(node: &NodePlan) -> Vec<String> {
     fabric.chain(speaker).collect()
 }
 
-fn owns(node: &NodePlan) -> Vec<IpNet> {
+fn own_addresses(node: &NodePlan) -> Vec<IpNet> {
     let dummies = node.dummies.iter().filter(|dummy| !dummy.anycast).flat_map(|dummy| dummy.address.iter());
     node.loopback.iter().chain(dummies).map(|(net, _)| IpNet::from(net.addr())).collect()
 }
 
 /// Graceful restart, which all backends but Talos' own have.
-fn kept(node: &NodePlan) -> Option<u16> {
+fn graceful_restart_seconds(node: &NodePlan) -> Option<u16> {
     let routing = node.routing.as_ref().filter(|routing| routing.backend.value != Backend::Native)?;
     routing.graceful_restart.as_ref().map(|seconds| seconds.value)
 }

@@ -1,4 +1,4 @@
-//! The same cluster with another routing backend.
+//! A cluster with another routing backend.
 
 use super::Cluster;
 use crate::cluster::section::Routing;
@@ -6,14 +6,14 @@ use ichor_values::Backend;
 use ichor_values::key::Key;
 
 impl Cluster {
-    /// The cluster as it would be if these nodes had `backend`, and nothing were written for the daemon they have now.
+    /// The cluster with `backend` on these nodes, without the settings of their current daemon.
     #[must_use]
     pub(crate) fn with_backend(&self, backend: Backend, nodes: &[usize]) -> Self {
         let mut all = self.nodes.clone();
         for &nth in nodes {
             let node = &mut all[nth];
             let place = node.place;
-            let own = node.value.rung.routing.get().cloned().unwrap_or_default();
+            let own = node.value.settings.routing.get().cloned().unwrap_or_default();
             let routing = Routing {
                 backend: Key::set(backend, place),
                 carrier: Key::cleared(place),
@@ -23,8 +23,8 @@ impl Cluster {
                 daemons: Key::cleared(place),
                 ..own
             };
-            node.value.rung.routing = Key::set(routing, place);
+            node.value.settings.routing = Key::set(routing, place);
         }
-        Self::resolved(self.file.clone(), self.talos.clone(), all)
+        Self::from_nodes(self.file.clone(), self.talos.clone(), all)
     }
 }

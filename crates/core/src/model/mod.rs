@@ -1,40 +1,39 @@
-//! The cluster as a whole: what the file says, with every reference resolved.
+//! The cluster model: the settings of the file with every reference resolved.
 //!
-//! [`validate`] takes a [`File`] that was read and either gives a [`Cluster`] or says everything that keeps it from
-//! being one. [`Cluster::settings`] walks the override ladder for one node.
+//! [`validate`] turns a [`File`] into a [`Cluster`] or returns all problems. [`Cluster::settings`] has the merged settings
+//! of one node, in which later layers override earlier ones.
 
 mod backend;
 mod check;
-mod ladder;
-pub(crate) mod rung;
+mod inheritance;
+pub(crate) mod layer;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::cluster::section::{ClusterSection, File, Network, Node, Nodes, Role, Router, Rung};
-use ichor_values::key::{At, Over};
+use crate::cluster::section::{ClusterSection, File, Network, Node, NodeSettings, Nodes, Role, Router};
+use ichor_values::key::{MergeOver, Spanned};
 use ichor_values::read::{Read, Reference};
-use ichor_values::{FileIssue, NodeName, Place, TalosVersion};
+use ichor_values::{FileIssue, Location, NodeName, TalosVersion};
 
-/// A cluster file that is understood.
+/// A valid cluster file.
 #[derive(Debug)]
 pub struct Cluster {
-    /// What was written.
+    /// The file.
     pub file: File,
-    /// Release of Talos, unless a node says otherwise.
+    /// Talos release of nodes without their own.
     pub talos: TalosVersion,
-    nodes: Vec<At<Node>>,
-    ground: Rung,
-    /// What each node has from all rungs below its own; few nodes differ in it.
-    bases: Vec<Rung>,
-    /// What each node has from all rungs.
-    settings: Vec<Rung>,
-    /// Made when it is first asked: few files refer to a node.
+    nodes: Vec<Spanned<Node>>,
+    ground: NodeSettings,
+    /// The merged settings of the shared layers, once for each combination; few nodes differ in them.
+    bases: Vec<NodeSettings>,
+    /// The merged settings of each node.
+    settings: Vec<NodeSettings>,
+    /// Built on first use, because few files refer to a node.
     by_name: OnceLock<HashMap<NodeName, usize>>,
 }
 
-/// Turns what was read into a cluster, or says everything that keeps it from being one: what reading found, what is
-/// missing and what refers to nothing.
+/// Turns a file into a cluster, or returns all problems: those of reading it, missing keys and dangling references.
 pub fn validate(file: Option<File>, mut problems: Vec<FileIssue>) -> Result<Cluster, Vec<FileIssue>> {
     let Some(mut file) = file else { return Err(problems) };
     check::add_problems(&file, &mut problems);
@@ -48,16 +47,16 @@ pub fn validate(file: Option<File>, mut problems: Vec<FileIssue>) -> Result<Clus
         Some(Nodes::List(list)) => list.0,
         Some(Nodes::Table(_)) | None => Vec::new(),
     };
-    Ok(Cluster::resolved(file, talos, nodes))
+    Ok(Cluster::from_nodes(file, talos, nodes))
 }
 
 impl Cluster {
-    /// Walks the ladder for every node.
-    fn resolved(file: File, talos: TalosVersion, nodes: Vec<At<Node>>) -> Self {
-        let ground = ladder::ground(&file);
-        let (bases, base_of) = ladder::bases(&file, &ground, &nodes);
-        let own = nodes.iter().map(|node| &node.value.rung);
-        let settings = own.zip(base_of).map(|(own, base)| own.over(&bases[base as usize])).collect();
+    /// Merges the layers for every node.
+    fn from_nodes(file: File, talos: TalosVersion, nodes: Vec<Spanned<Node>>) -> Self {
+        let ground = inheritance::file_settings(&file);
+        let (bases, base_of) = inheritance::inherited_settings(&file, &ground, &nodes);
+        let own = nodes.iter().map(|node| &node.value.settings);
+        let settings = own.zip(base_of).map(|(own, base)| own.merge_over(&bases[base as usize])).collect();
         Self { file, talos, nodes, ground, bases, settings, by_name: OnceLock::new() }
     }
 
@@ -66,23 +65,23 @@ impl Cluster {
         self.file.cluster.get().expect("checked: required")
     }
 
-    /// The `network` section, empty when none was written.
+    /// The `network` section, if the file has one.
     pub fn network(&self) -> Option<&Network> {
         self.file.network.get()
     }
 
-    /// The cluster's number, from which much is derived.
-    pub fn id(&self) -> Option<At<&u32>> {
+    /// The cluster's ID, from which other values are derived.
+    pub fn id(&self) -> Option<Spanned<&u32>> {
         self.section().id.at()
     }
 
-    /// The lowest rung: the sections of the file that a node has too.
-    pub(crate) fn ground(&self) -> &Rung {
+    /// The first layer: the top-level sections of the file that nodes have as well.
+    pub(crate) fn file_settings(&self) -> &NodeSettings {
         &self.ground
     }
 
     /// The nodes as written, in their order.
-    pub fn nodes(&self) -> &[At<Node>] {
+    pub fn nodes(&self) -> &[Spanned<Node>] {
         &self.nodes
     }
 
@@ -95,19 +94,19 @@ impl Cluster {
         by_name.get(name).copied()
     }
 
-    /// Everything that holds for node `nth`, from all rungs of the ladder.
-    pub fn settings(&self, nth: usize) -> &Rung {
+    /// The settings of node `nth`, merged from all layers.
+    pub fn settings(&self, nth: usize) -> &NodeSettings {
         &self.settings[nth]
     }
 
-    /// Whether any node routes.
-    pub fn routes(&self) -> bool {
-        let mut rungs = self.bases.iter().chain(self.nodes.iter().map(|node| &node.value.rung));
-        rungs.any(|rung| rung.routing.is_set())
+    /// Whether any node has routing.
+    pub fn has_routing(&self) -> bool {
+        let mut layers = self.bases.iter().chain(self.nodes.iter().map(|node| &node.value.settings));
+        layers.any(|settings| settings.routing.is_set())
     }
 
     /// The routers of the fabric.
-    pub fn routers(&self) -> impl Iterator<Item = &At<Router>> {
+    pub fn routers(&self) -> impl Iterator<Item = &Spanned<Router>> {
         self.file
             .fabric
             .get()
@@ -117,14 +116,14 @@ impl Cluster {
     }
 
     /// The router of this name.
-    pub fn router(&self, name: &str) -> Option<&At<Router>> {
+    pub fn router(&self, name: &str) -> Option<&Spanned<Router>> {
         self.routers().find(|router| router.value.name.get().is_some_and(|known| known.as_str() == name))
     }
 
     /// Every secret the file refers to, in its order.
     pub fn secrets(&self) -> Vec<Reference<'_>> {
         let mut found = Vec::new();
-        self.file.secrets("", Place::default(), &mut found);
+        self.file.secrets("", Location::default(), &mut found);
         for node in &self.nodes {
             let name = node.value.name.get().expect("checked: required");
             node.value.secrets(&format!("nodes.{name}"), node.place, &mut found);
@@ -132,13 +131,13 @@ impl Cluster {
         found
     }
 
-    /// Where the list of nodes or the file itself starts, for findings about the whole.
-    pub fn place(&self) -> Place {
+    /// The place of the `cluster` section, for findings about the whole file.
+    pub fn place(&self) -> Location {
         self.file.cluster.place().unwrap_or_default()
     }
 }
 
-/// The role of a node; a worker unless it says otherwise.
+/// The role of a node; the default is worker.
 pub fn role(node: &Node) -> Role {
     node.role.value().unwrap_or(Role::Worker)
 }

@@ -1,6 +1,6 @@
 //! What the file says a node should be.
 
-use super::Image;
+use super::ExpectedImage;
 use crate::cluster::section::Role;
 use crate::plan::NodePlan;
 use ichor_bgp::setting::Carrier;
@@ -8,7 +8,7 @@ use ichor_values::TalosVersion;
 
 /// What a node should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expected {
+pub struct ExpectedNode {
     /// Its name.
     pub name: String,
     /// What it is in the cluster.
@@ -18,14 +18,14 @@ pub struct Expected {
     /// The extensions it needs, by the names they give themselves.
     pub extensions: Vec<String>,
     /// The image it should run.
-    pub image: Image,
+    pub image: ExpectedImage,
     /// The service that routes, if there is one.
     pub service: Option<String>,
     /// Whether sessions are told: by the agent, or by Talos itself.
     pub sessions: bool,
 }
 
-impl Expected {
+impl ExpectedNode {
     /// Of a node.
     pub fn of(node: &NodePlan) -> Self {
         let carried = |carrier| {
@@ -37,7 +37,7 @@ impl Expected {
             role: node.role,
             talos: node.talos.value.clone(),
             extensions: node.boot.extensions.iter().map(|it| short(&it.value)).collect(),
-            image: Image::planned(node),
+            image: ExpectedImage::planned(node),
             service: routing_service(node),
             sessions: node.routing.is_some() && !carried(Carrier::Official),
         }

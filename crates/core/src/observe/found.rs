@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
-use crate::bringup::identity::Verdict;
-use crate::bringup::{Facts, Identity};
+use crate::bringup::identity::IdentityMatch;
+use crate::bringup::{MachineFacts, MachineIdentity};
 use crate::plan::Plan;
 use ichor_talos::document::one_line;
 use ichor_talos::peer::Pin;
@@ -14,12 +14,11 @@ use ichor_values::Mac;
 
 /// A machine that answers on the port of Talos' API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Found {
+pub struct DiscoveredMachine {
     /// Where.
     pub address: IpAddr,
     /// What it is.
-    pub state: FoundState,
+    pub state: DiscoveryState,
     /// The key it shows.
     pub fingerprint: Pin,
     /// Which node of the file it is, where that is known.
@@ -29,7 +28,7 @@ pub struct Found {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Its release, where it tells.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "talos_version", skip_serializing_if = "Option::is_none")]
     pub talos: Option<String>,
     /// The name it has.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,27 +43,29 @@ pub struct Found {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Its ports.
-    pub ports: Vec<FoundPort>,
+    pub ports: Vec<DiscoveredPort>,
     /// Its disks.
-    pub disks: Vec<FoundDisk>,
+    pub disks: Vec<DiscoveredDisk>,
 }
 
 /// What a machine is that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FoundState {
+#[serde(rename_all = "snake_case")]
+pub enum DiscoveryState {
     /// It waits for its configuration.
     Maintenance,
     /// It is of this cluster.
     Configured,
     /// It has a configuration, and is not of this cluster.
+    #[serde(rename = "foreign")]
     Other,
 }
 
 /// A port of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FoundPort {
+pub struct DiscoveredPort {
     /// The kernel's name.
+    #[serde(rename = "interface")]
     pub name: String,
     /// The address it was made with.
     pub mac: Mac,
@@ -76,12 +77,14 @@ pub struct FoundPort {
 
 /// A disk of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FoundDisk {
+pub struct DiscoveredDisk {
     /// Such as `/dev/sda`.
     pub path: String,
     /// Bytes.
+    #[serde(rename = "size_bytes")]
     pub size: u64,
     /// Bytes, for people.
+    #[serde(rename = "size")]
     pub(crate) pretty: String,
     /// What its maker calls it.
     pub model: String,
@@ -89,9 +92,9 @@ pub struct FoundDisk {
     pub transport: String,
 }
 
-impl Found {
+impl DiscoveredMachine {
     /// Of which nothing more is known than what it shows.
-    pub fn new(address: IpAddr, state: FoundState, fingerprint: Pin) -> Self {
+    pub fn new(address: IpAddr, state: DiscoveryState, fingerprint: Pin) -> Self {
         Self {
             address,
             state,
@@ -112,7 +115,12 @@ impl Found {
     pub fn add_links(&mut self, links: &[(String, LinkStatus)]) {
         let ports = links.iter().filter(|(_, link)| link.is_port()).filter_map(|(name, link)| {
             let mac = Mac::parse(link.mac()?).ok()?;
-            Some(FoundPort { name: name.clone(), mac, carrier: link.link_state, driver: link.driver.clone() })
+            Some(DiscoveredPort {
+                name: name.clone(),
+                mac,
+                carrier: link.link_state,
+                driver: link.driver.clone(),
+            })
         });
         self.ports = ports.collect();
         self.ports.sort_by(|one, other| one.name.cmp(&other.name));
@@ -121,7 +129,7 @@ impl Found {
     /// Takes in its disks; what cannot be written to is left out.
     pub fn add_disks(&mut self, disks: &[(String, Disk)]) {
         let disks = disks.iter().filter(|(_, it)| !it.cdrom && !it.readonly && it.size > 0);
-        let told = |(_, it): &(String, Disk)| FoundDisk {
+        let told = |(_, it): &(String, Disk)| DiscoveredDisk {
             path: it.dev_path.clone(),
             size: it.size,
             pretty: it.pretty_size.clone(),
@@ -142,34 +150,34 @@ impl Found {
 
     /// Finds out which node of a file it is.
     pub fn recognise(&mut self, plan: &Plan) {
-        let facts = Facts {
+        let facts = MachineFacts {
             macs: self.ports.iter().map(|port| port.mac).collect(),
             uuid: self.uuid.clone(),
             fingerprint: None,
             hostname: self.hostname.clone(),
         };
-        let is = |name: &str, identity: &Identity| match self.state {
-            FoundState::Maintenance => identity.judge(&facts) == Verdict::Same,
-            FoundState::Configured => identity.judge_ours(&facts, name) == Verdict::Same,
-            FoundState::Other => false,
+        let is = |name: &str, identity: &MachineIdentity| match self.state {
+            DiscoveryState::Maintenance => identity.judge(&facts) == IdentityMatch::Same,
+            DiscoveryState::Configured => identity.judge_ours(&facts, name) == IdentityMatch::Same,
+            DiscoveryState::Other => false,
         };
         let mut nodes = plan.nodes.iter();
-        let node = nodes.find(|node| is(node.name.as_str(), &Identity::of(node)));
+        let node = nodes.find(|node| is(node.name.as_str(), &MachineIdentity::of(node)));
         self.node = node.map(|node| node.name.to_string());
     }
 
     /// One row of a table, under [`HEADING`].
     pub fn row(&self) -> Vec<String> {
         let state = match (self.state, &self.note) {
-            (FoundState::Maintenance, None) => "maintenance".to_owned(),
-            (FoundState::Maintenance, Some(note)) => format!("maintenance\n{note}"),
-            (FoundState::Configured, None) => "of this cluster".to_owned(),
-            (FoundState::Configured, Some(note)) => format!("of this cluster\n{note}"),
-            (FoundState::Other, note) => note.clone().unwrap_or_else(|| "configured".to_owned()),
+            (DiscoveryState::Maintenance, None) => "maintenance".to_owned(),
+            (DiscoveryState::Maintenance, Some(note)) => format!("maintenance\n{note}"),
+            (DiscoveryState::Configured, None) => "of this cluster".to_owned(),
+            (DiscoveryState::Configured, Some(note)) => format!("of this cluster\n{note}"),
+            (DiscoveryState::Other, note) => note.clone().unwrap_or_else(|| "configured".to_owned()),
         };
         let node = match &self.node {
             Some(node) => node.clone(),
-            None if self.state == FoundState::Maintenance => "new".to_owned(),
+            None if self.state == DiscoveryState::Maintenance => "new".to_owned(),
             None => String::new(),
         };
         let ports = self.ports.iter().map(|port| {
@@ -211,7 +219,7 @@ impl Found {
     }
 }
 
-/// The heading of [`Found::row`].
+/// The heading of [`DiscoveredMachine::row`].
 pub const HEADING: [&str; 6] = ["ADDRESS", "STATE", "NODE", "TALOS", "PORTS", "DISKS"];
 
 /// A word of a machine as YAML takes it: quoted where it is more than letters a path has.
@@ -221,8 +229,8 @@ fn plain(text: &str) -> String {
 }
 
 /// What to paste into a cluster file: the machines that wait and are in no file yet; none where there are none.
-pub fn paste(found: &[Found], taken: &[String]) -> Option<String> {
-    let new = found.iter().filter(|it| it.state == FoundState::Maintenance && it.node.is_none());
+pub fn paste(found: &[DiscoveredMachine], taken: &[String]) -> Option<String> {
+    let new = found.iter().filter(|it| it.state == DiscoveryState::Maintenance && it.node.is_none());
     let mut text = String::new();
     let mut number = 0;
     for machine in new {
@@ -245,9 +253,9 @@ mod tests {
     use crate::plan::tests::planned;
     use ichor_talos::document;
 
-    struct One(String);
+    struct SingleFile(String);
 
-    impl crate::cluster::Files for One {
+    impl crate::cluster::Files for SingleFile {
         fn read(&mut self, _: &str) -> Result<Vec<u8>, FileError> {
             Ok(self.0.clone().into())
         }
@@ -257,9 +265,9 @@ mod tests {
         }
     }
 
-    fn machine(last: u8) -> Found {
+    fn machine(last: u8) -> DiscoveredMachine {
         let address = IpAddr::from([10, 0, 0, last]);
-        let mut found = Found::new(address, FoundState::Maintenance, Pin::of_key(&[last]));
+        let mut found = DiscoveredMachine::new(address, DiscoveryState::Maintenance, Pin::of_key(&[last]));
         let link = |mac: &str, kind: &str| LinkStatus {
             r#type: "ether".into(),
             permanent_addr: mac.into(),
@@ -325,14 +333,14 @@ mod tests {
         assert_eq!(text.lines().count(), 5, "{text}");
 
         let file = format!("cluster: {{name: sol, id: 101, talos: v1.13.9}}\n{text}");
-        assert_eq!(load("ichor.yaml", &mut One(file)).problems, []);
+        assert_eq!(load("ichor.yaml", &mut SingleFile(file)).problems, []);
     }
 
     #[test]
     fn nothing_is_pasted_of_machines_that_are_known() {
         let mut known = machine(7);
         known.node = Some("a".into());
-        let other = Found { state: FoundState::Other, ..machine(8) };
+        let other = DiscoveredMachine { state: DiscoveryState::Other, ..machine(8) };
 
         assert_eq!(paste(&[known, other], &[]), None);
     }

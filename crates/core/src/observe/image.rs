@@ -1,11 +1,11 @@
 //! The image a node shall run, as far as nodes tell one from another: a release may have many.
 
-use super::ExtensionTold;
+use super::InstalledExtension;
 use super::expected::short;
 use crate::cluster::section::ImageSource;
 use crate::plan::{ImagePlan, NodePlan};
 use crate::render::machine;
-use ichor_talos::asset::Wanted;
+use ichor_talos::asset::AssetSelection;
 use ichor_talos::schematic::EXTENSION as SCHEMATIC;
 
 /// So much of an id is enough to tell it from others.
@@ -13,7 +13,7 @@ const DIGITS: usize = 12;
 
 /// By what an image is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Image {
+pub enum ExpectedImage {
     /// Made by the Image Factory, of the schematic with this id.
     Schematic(String),
     /// Made by ichor, with these extensions, by the names they give themselves.
@@ -22,10 +22,10 @@ pub enum Image {
     Any,
 }
 
-impl Image {
+impl ExpectedImage {
     /// The image of a node with this installer.
     pub fn of(node: &NodePlan, installer: Option<&str>) -> Self {
-        if let Some(made) = installer.and_then(|installer| Wanted::parse(installer).ok()) {
+        if let Some(made) = installer.and_then(|installer| AssetSelection::parse(installer).ok()) {
             return Self::Schematic(made.id);
         }
         match node.boot.image.value {
@@ -46,7 +46,7 @@ impl Image {
     }
 
     /// In what an image with the extensions `has` is another one.
-    pub fn differs(&self, has: &[ExtensionTold]) -> Option<String> {
+    pub fn differs(&self, has: &[InstalledExtension]) -> Option<String> {
         match self {
             Self::Any => None,
             Self::Schematic(wanted) => match has.iter().find(|it| it.name == SCHEMATIC) {
@@ -78,8 +78,8 @@ fn first(id: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn told(all: &[(&str, &str)]) -> Vec<ExtensionTold> {
-        let one = |(name, version): &(&str, &str)| ExtensionTold {
+    fn told(all: &[(&str, &str)]) -> Vec<InstalledExtension> {
+        let one = |(name, version): &(&str, &str)| InstalledExtension {
             name: (*name).to_owned(),
             version: (*version).to_owned(),
         };
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn an_image_of_the_factory_is_known_by_its_schematic() {
-        let wanted = Image::Schematic("376567988ad370138ad8".to_owned());
+        let wanted = ExpectedImage::Schematic("376567988ad370138ad8".to_owned());
 
         assert_eq!(wanted.differs(&told(&[("frr", "1"), (SCHEMATIC, "376567988ad370138ad8")])), None);
         let other = wanted.differs(&told(&[(SCHEMATIC, "ce4c980550dd2ab1b17b")])).unwrap();
@@ -98,10 +98,10 @@ mod tests {
 
     #[test]
     fn an_image_of_our_own_is_known_by_its_extensions() {
-        let wanted = Image::Extensions(vec!["frr".to_owned(), "tailscale".to_owned()]);
+        let wanted = ExpectedImage::Extensions(vec!["frr".to_owned(), "tailscale".to_owned()]);
 
         assert_eq!(wanted.differs(&told(&[("tailscale", "1"), ("frr", "2"), ("more", "3")])), None);
         assert_eq!(wanted.differs(&told(&[("frr", "2")])).unwrap(), "its image lacks tailscale");
-        assert_eq!(Image::Any.differs(&[]), None);
+        assert_eq!(ExpectedImage::Any.differs(&[]), None);
     }
 }

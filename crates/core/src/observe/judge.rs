@@ -1,25 +1,25 @@
 //! What is not right with a node, or with the cluster, by what was told.
 
-use super::{Answer, Expected, Image, Members, NodeReport, Told};
+use super::{EtcdMemberList, ExpectedImage, ExpectedNode, NodeSnapshot, NodeStatusReport, QueryOutcome};
 use crate::cluster::section::Role;
 
 /// What is not right with a node.
-pub(super) fn node(expected: &Expected, answer: &Answer) -> Vec<String> {
+pub(super) fn node(expected: &ExpectedNode, answer: &QueryOutcome) -> Vec<String> {
     match answer {
-        Answer::Silent { reasons } if reasons.is_empty() => {
+        QueryOutcome::Silent { reasons } if reasons.is_empty() => {
             vec![
                 "nobody knows where it is: see `ichor discover`, or give its address by --node-address"
                     .to_owned(),
             ]
         }
-        Answer::Silent { reasons } => vec![format!("it does not answer: {}", reasons.join("; "))],
-        Answer::Other { reason } => vec![reason.clone()],
-        Answer::Maintenance { told, .. } => {
+        QueryOutcome::Silent { reasons } => vec![format!("it does not answer: {}", reasons.join("; "))],
+        QueryOutcome::Other { reason } => vec![reason.clone()],
+        QueryOutcome::Maintenance { told, .. } => {
             let mut problems = vec!["it waits for its configuration: `ichor up` brings it".to_owned()];
             common(expected, told, &mut problems);
             problems
         }
-        Answer::Configured(told) => {
+        QueryOutcome::Configured(told) => {
             let mut problems = Vec::new();
             stage(told, &mut problems);
             common(expected, told, &mut problems);
@@ -30,7 +30,7 @@ pub(super) fn node(expected: &Expected, answer: &Answer) -> Vec<String> {
     }
 }
 
-fn stage(told: &Told, problems: &mut Vec<String>) {
+fn stage(told: &NodeSnapshot, problems: &mut Vec<String>) {
     if told.stage != "running" {
         problems.push(format!(
             "it is {}",
@@ -50,15 +50,15 @@ fn stage(told: &Told, problems: &mut Vec<String>) {
 }
 
 /// Whether an installed node runs the image of the file, where that is more than a list of extensions.
-fn image(expected: &Expected, told: &Told, problems: &mut Vec<String>) {
-    let Image::Schematic(_) = expected.image else { return };
+fn image(expected: &ExpectedNode, told: &NodeSnapshot, problems: &mut Vec<String>) {
+    let ExpectedImage::Schematic(_) = expected.image else { return };
     if let Some(other) = told.extensions.as_ref().and_then(|has| expected.image.differs(has)) {
         problems.push(format!("{other}: `ichor upgrade` brings it"));
     }
 }
 
 /// What holds before and after a node has its configuration.
-fn common(expected: &Expected, told: &Told, problems: &mut Vec<String>) {
+fn common(expected: &ExpectedNode, told: &NodeSnapshot, problems: &mut Vec<String>) {
     if let Some(talos) = &told.talos
         && *talos != expected.talos.to_string()
     {
@@ -85,7 +85,7 @@ fn common(expected: &Expected, told: &Told, problems: &mut Vec<String>) {
     problems.extend(told.untold.iter().cloned());
 }
 
-fn cluster_parts(expected: &Expected, told: &Told, problems: &mut Vec<String>) {
+fn cluster_parts(expected: &ExpectedNode, told: &NodeSnapshot, problems: &mut Vec<String>) {
     if let Some(keys) = told.drift.as_ref().filter(|keys| !keys.is_empty()) {
         problems.push(format!("its configuration is another in {}: `ichor diff` shows it", keys.join(", ")));
     }
@@ -115,7 +115,7 @@ fn cluster_parts(expected: &Expected, told: &Told, problems: &mut Vec<String>) {
 }
 
 /// What is not right with no single node.
-pub(super) fn cluster(nodes: &[NodeReport], etcd: Option<&Members>) -> Vec<String> {
+pub(super) fn cluster(nodes: &[NodeStatusReport], etcd: Option<&EtcdMemberList>) -> Vec<String> {
     let Some(etcd) = etcd else { return Vec::new() };
     let planes = || nodes.iter().filter(|node| node.role == Role::Controlplane);
     let strangers = etcd.names.iter().filter(|name| !planes().any(|node| node.name == **name));

@@ -1,8 +1,8 @@
 //! How a cluster is, against how its file means it.
 //!
-//! Whoever asks the nodes fills an [`Answer`] for each, and the [`Members`] of etcd. [`Expected`] is the file's side; from both
-//! comes a [`NodeReport`], whose `problems` are all that is not as it should be, in plain words with what helps.
-//! [`Report`] is all of them, and [`Report::table`] and [`Report::problems`] are for people.
+//! Whoever asks the nodes fills an [`QueryOutcome`] for each, and the [`EtcdMemberList`] of etcd. [`ExpectedNode`] is the file's side; from both
+//! comes a [`NodeStatusReport`], whose `problems` are all that is not as it should be, in plain words with what helps.
+//! [`ClusterStatusReport`] is all of them, and [`ClusterStatusReport::table`] and [`ClusterStatusReport::problems`] are for people.
 //!
 //! [`found`] is about machines that nobody knows yet, [`seam`] about logs that go on after a node was lost.
 //!
@@ -18,68 +18,74 @@ mod told;
 
 use serde::Serialize;
 
-use crate::bringup::Contact;
+use crate::bringup::NodeAddress;
 use crate::cluster::section::Role;
 
-pub use expected::{Expected, routing_service};
-pub use image::Image;
-pub use told::{Answer, EtcdTold, ExtensionTold, KubernetesTold, SessionTold, Told};
+pub use expected::{ExpectedNode, routing_service};
+pub use image::ExpectedImage;
+pub use told::{
+    EtcdMemberSummary, InstalledExtension, KubernetesStatus, NodeSnapshot, QueryOutcome, SessionStatus,
+};
 
 /// A node, and how it is with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct NodeReport {
+pub struct NodeStatusReport {
     /// The node.
+    #[serde(rename = "node")]
     pub name: String,
     /// What it is in the cluster.
     #[serde(serialize_with = "role")]
     pub role: Role,
     /// Where it answered.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub at: Option<Contact>,
+    #[serde(rename = "contact", skip_serializing_if = "Option::is_none")]
+    pub at: Option<NodeAddress>,
     /// The release it should have.
+    #[serde(rename = "expected_talos_version")]
     pub(crate) talos_wanted: String,
     /// What it answered.
     #[serde(flatten)]
-    pub answer: Answer,
+    pub answer: QueryOutcome,
     /// What is not right; empty for a node that is.
     pub problems: Vec<String>,
 }
 
 /// The members of etcd, by their host names, as a control plane tells them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Members {
+pub struct EtcdMemberList {
     /// Who told.
+    #[serde(rename = "reported_by")]
     pub told_by: String,
     /// Their names.
+    #[serde(rename = "members")]
     pub names: Vec<String>,
 }
 
 /// A cluster, and how it is with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct ClusterStatusReport {
     /// Its name.
     pub cluster: String,
     /// Its nodes, in the order of the file.
-    pub nodes: Vec<NodeReport>,
+    pub nodes: Vec<NodeStatusReport>,
     /// Who is in etcd; none where nobody could tell.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub etcd: Option<Members>,
+    pub etcd: Option<EtcdMemberList>,
     /// What is not right with no single node.
     pub problems: Vec<String>,
 }
 
-impl NodeReport {
+impl NodeStatusReport {
     /// Judges what a node answered.
-    pub fn new(expected: &Expected, at: Option<Contact>, answer: Answer) -> Self {
+    pub fn new(expected: &ExpectedNode, at: Option<NodeAddress>, answer: QueryOutcome) -> Self {
         let problems = judge::node(expected, &answer);
         let (name, role) = (expected.name.clone(), expected.role);
         Self { name, role, at, talos_wanted: expected.talos.to_string(), answer, problems }
     }
 }
 
-impl Report {
+impl ClusterStatusReport {
     /// Judges a cluster as a whole.
-    pub fn new(cluster: String, nodes: Vec<NodeReport>, etcd: Option<Members>) -> Self {
+    pub fn new(cluster: String, nodes: Vec<NodeStatusReport>, etcd: Option<EtcdMemberList>) -> Self {
         let problems = judge::cluster(&nodes, etcd.as_ref());
         Self { cluster, nodes, etcd, problems }
     }

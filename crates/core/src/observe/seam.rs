@@ -1,6 +1,6 @@
 //! Where a log that was lost goes on.
 //!
-//! A node that is asked for a log again tells what it has kept of it, of which some was shown before. A [`Seam`] remembers the
+//! A node that is asked for a log again tells what it has kept of it, of which some was shown before. A [`LogCursor`] remembers the
 //! last lines that were shown, and says which of those that are heard now are new.
 
 use std::collections::VecDeque;
@@ -13,13 +13,13 @@ const CHANCE: usize = 3;
 
 /// The last lines of a log that were shown.
 #[derive(Clone, Debug, Default)]
-pub struct Seam {
+pub struct LogCursor {
     lines: VecDeque<Vec<u8>>,
     /// The beginning of a line that is not at its end.
     part: Vec<u8>,
 }
 
-impl Seam {
+impl LogCursor {
     /// Remembers what was shown.
     pub fn show(&mut self, bytes: &[u8]) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -59,13 +59,13 @@ mod tests {
 
     use super::*;
 
-    fn shown(text: &str) -> Seam {
-        let mut seam = Seam::default();
+    fn shown(text: &str) -> LogCursor {
+        let mut seam = LogCursor::default();
         seam.show(text.as_bytes());
         seam
     }
 
-    fn new<'h>(seam: &Seam, heard: &'h str, same_boot: bool) -> &'h str {
+    fn new<'h>(seam: &LogCursor, heard: &'h str, same_boot: bool) -> &'h str {
         &heard[seam.fresh(heard.as_bytes(), same_boot)..]
     }
 
@@ -122,7 +122,7 @@ mod tests {
 
         #[test]
         fn what_is_new_begins_with_a_line(shown_before: Vec<u8>, heard: Vec<u8>, same: bool) {
-            let mut seam = Seam::default();
+            let mut seam = LogCursor::default();
             seam.show(&shown_before);
             let at = seam.fresh(&heard, same);
             prop_assert!(at == 0 || at == heard.len() || heard[at - 1] == b'\n');

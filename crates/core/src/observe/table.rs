@@ -1,12 +1,12 @@
 //! A report for people.
 
-use super::{Answer, NodeReport, Report, Told};
+use super::{ClusterStatusReport, NodeSnapshot, NodeStatusReport, QueryOutcome};
 use crate::cluster::section::Role;
 use crate::table;
 
 const HEADING: [&str; 9] = ["NODE", "ROLE", "ADDRESS", "STAGE", "TALOS", "K8S", "ETCD", "BGP", "CONFIG"];
 
-impl Report {
+impl ClusterStatusReport {
     /// One row for each node.
     pub fn table(&self) -> String {
         let rows: Vec<_> = self.nodes.iter().map(row).collect();
@@ -22,17 +22,17 @@ impl Report {
     }
 }
 
-fn row(node: &NodeReport) -> Vec<String> {
+fn row(node: &NodeStatusReport) -> Vec<String> {
     let role = match node.role {
         Role::Controlplane => "control plane",
         Role::Worker => "worker",
     };
     let stage = match &node.answer {
-        Answer::Configured(told) if told.ready => told.stage.clone(),
-        Answer::Configured(told) => format!("{}, not ready", told.stage),
-        Answer::Maintenance { .. } => "maintenance".to_owned(),
-        Answer::Other { .. } => "another machine".to_owned(),
-        Answer::Silent { .. } => "silent".to_owned(),
+        QueryOutcome::Configured(told) if told.ready => told.stage.clone(),
+        QueryOutcome::Configured(told) => format!("{}, not ready", told.stage),
+        QueryOutcome::Maintenance { .. } => "maintenance".to_owned(),
+        QueryOutcome::Other { .. } => "another machine".to_owned(),
+        QueryOutcome::Silent { .. } => "silent".to_owned(),
     };
     let at = node.at.map_or_else(String::new, |at| at.to_string());
     let head = [node.name.clone(), role.to_owned(), at, stage];
@@ -40,7 +40,7 @@ fn row(node: &NodeReport) -> Vec<String> {
     head.into_iter().chain(told).collect()
 }
 
-fn cells(node: &NodeReport, told: &Told) -> [String; 5] {
+fn cells(node: &NodeStatusReport, told: &NodeSnapshot) -> [String; 5] {
     let talos = match &told.talos {
         Some(talos) if *talos == node.talos_wanted => talos.clone(),
         Some(talos) => format!("{talos}, not {}", node.talos_wanted),

@@ -2,41 +2,55 @@ use super::*;
 use crate::plan::tests::planned;
 use ichor_values::TalosVersion;
 
-fn expected(name: &str, role: Role) -> Expected {
+fn expected(name: &str, role: Role) -> ExpectedNode {
     let talos = TalosVersion::parse("v1.13.9").unwrap();
     let extensions = vec!["qemu-guest-agent".to_owned()];
     let (image, service) = (Image::Any, Some("ext-frr".into()));
-    Expected { name: name.into(), role, talos, extensions, image, service, sessions: true }
+    ExpectedNode { name: name.into(), role, talos, extensions, image, service, sessions: true }
 }
 
-fn session(peer: &str, established: bool) -> SessionTold {
+fn session(peer: &str, established: bool) -> SessionStatus {
     let state = if established { "Established" } else { "Active" }.to_owned();
-    SessionTold { peer: peer.into(), state, established, received: 3, sent: 1, speaker: false, trouble: None }
-}
-
-/// A node with which all is well.
-fn well(role: Role) -> Told {
-    Told {
-        stage: "running".into(),
-        ready: true,
-        talos: Some("v1.13.9".into()),
-        kubernetes: Some(KubernetesTold { ready: true, schedulable: true }),
-        etcd: (role == Role::Controlplane).then(|| EtcdTold { leads: true, learner: false, errors: vec![] }),
-        extensions: Some(vec![ExtensionTold { name: "qemu-guest-agent".into(), version: "9".into() }]),
-        sessions: Some(vec![session("eth0", true), session("eth1", true)]),
-        drift: Some(vec![]),
-        ..Told::default()
+    SessionStatus {
+        peer: peer.into(),
+        state,
+        established,
+        received: 3,
+        sent: 1,
+        speaker: false,
+        trouble: None,
     }
 }
 
-fn problems(told: Told) -> Vec<String> {
-    NodeReport::new(&expected("a", Role::Worker), None, Answer::Configured(Box::new(told))).problems
+/// A node with which all is well.
+fn well(role: Role) -> NodeSnapshot {
+    NodeSnapshot {
+        stage: "running".into(),
+        ready: true,
+        talos: Some("v1.13.9".into()),
+        kubernetes: Some(KubernetesStatus { ready: true, schedulable: true }),
+        etcd: (role == Role::Controlplane).then(|| EtcdMemberSummary {
+            leads: true,
+            learner: false,
+            errors: vec![],
+        }),
+        extensions: Some(vec![InstalledExtension { name: "qemu-guest-agent".into(), version: "9".into() }]),
+        sessions: Some(vec![session("eth0", true), session("eth1", true)]),
+        drift: Some(vec![]),
+        ..NodeSnapshot::default()
+    }
+}
+
+fn problems(told: NodeSnapshot) -> Vec<String> {
+    NodeStatusReport::new(&expected("a", Role::Worker), None, QueryOutcome::Configured(Box::new(told)))
+        .problems
 }
 
 #[test]
 fn a_node_that_is_as_the_file_means_it_has_no_problem() {
     for role in [Role::Controlplane, Role::Worker] {
-        let report = NodeReport::new(&expected("a", role), None, Answer::Configured(Box::new(well(role))));
+        let report =
+            NodeStatusReport::new(&expected("a", role), None, QueryOutcome::Configured(Box::new(well(role))));
 
         assert_eq!(report.problems, [""; 0]);
     }
@@ -45,33 +59,36 @@ fn a_node_that_is_as_the_file_means_it_has_no_problem() {
 #[test]
 fn whatever_is_not_right_is_told() {
     let well = || well(Role::Worker);
-    let trouble = SessionTold { trouble: Some("no cable; plug it in".into()), ..session("eth1", false) };
+    let trouble = SessionStatus { trouble: Some("no cable; plug it in".into()), ..session("eth1", false) };
     let cases = [
-        (Told { stage: "booting".into(), ..well() }, "it is booting"),
+        (NodeSnapshot { stage: "booting".into(), ..well() }, "it is booting"),
         (
-            Told { ready: false, unmet: vec!["services: ext-frr not running".into()], ..well() },
+            NodeSnapshot { ready: false, unmet: vec!["services: ext-frr not running".into()], ..well() },
             "not ready: services: ext-frr not running",
         ),
-        (Told { ready: false, ..well() }, "it is not ready, and does not say why"),
-        (Told { talos: Some("v1.12.1".into()), ..well() }, "it runs Talos v1.12.1, and should run v1.13.9"),
+        (NodeSnapshot { ready: false, ..well() }, "it is not ready, and does not say why"),
         (
-            Told { extensions: Some(vec![]), ..well() },
+            NodeSnapshot { talos: Some("v1.12.1".into()), ..well() },
+            "it runs Talos v1.12.1, and should run v1.13.9",
+        ),
+        (
+            NodeSnapshot { extensions: Some(vec![]), ..well() },
             "its image lacks qemu-guest-agent: it runs another than the file means",
         ),
-        (Told { sessions: Some(vec![session("eth1", false)]), ..well() }, "BGP with eth1 is Active"),
-        (Told { sessions: Some(vec![trouble]), ..well() }, "BGP with eth1: no cable; plug it in"),
-        (Told { sessions: None, ..well() }, "it tells nothing of its BGP sessions"),
+        (NodeSnapshot { sessions: Some(vec![session("eth1", false)]), ..well() }, "BGP with eth1 is Active"),
+        (NodeSnapshot { sessions: Some(vec![trouble]), ..well() }, "BGP with eth1: no cable; plug it in"),
+        (NodeSnapshot { sessions: None, ..well() }, "it tells nothing of its BGP sessions"),
         (
-            Told { drift: Some(vec!["machine.token".into()]), ..well() },
+            NodeSnapshot { drift: Some(vec!["machine.token".into()]), ..well() },
             "its configuration is another in machine.token: `ichor diff` shows it",
         ),
         (
-            Told { kubernetes: Some(KubernetesTold { ready: true, schedulable: false }), ..well() },
+            NodeSnapshot { kubernetes: Some(KubernetesStatus { ready: true, schedulable: false }), ..well() },
             "it is cordoned",
         ),
-        (Told { kubernetes: None, ..well() }, "Kubernetes does not know it"),
+        (NodeSnapshot { kubernetes: None, ..well() }, "Kubernetes does not know it"),
         (
-            Told { down: vec!["kubelet (Waiting)".into()], ..well() },
+            NodeSnapshot { down: vec!["kubelet (Waiting)".into()], ..well() },
             "service kubelet (Waiting): `ichor logs` says why",
         ),
     ];
@@ -84,31 +101,33 @@ fn whatever_is_not_right_is_told() {
 #[test]
 fn what_is_told_by_its_cause_is_not_told_again_by_its_service() {
     let unmet = vec!["services: ext-frr not running".to_owned()];
-    let told = Told { ready: false, unmet, down: vec!["ext-frr (Waiting)".into()], ..well(Role::Worker) };
+    let told =
+        NodeSnapshot { ready: false, unmet, down: vec!["ext-frr (Waiting)".into()], ..well(Role::Worker) };
 
     assert_eq!(problems(told), ["not ready: services: ext-frr not running"]);
 }
 
 #[test]
 fn a_node_that_does_not_answer_says_why() {
-    let reasons = vec!["10.0.0.1 (static): nothing listens there".to_owned()];
-    let silent = NodeReport::new(&expected("a", Role::Worker), None, Answer::Silent { reasons });
-    let lost = NodeReport::new(&expected("b", Role::Worker), None, Answer::Silent { reasons: vec![] });
+    let reasons = vec!["10.0.0.1 (static): connection refused".to_owned()];
+    let silent = NodeStatusReport::new(&expected("a", Role::Worker), None, QueryOutcome::Silent { reasons });
+    let lost =
+        NodeStatusReport::new(&expected("b", Role::Worker), None, QueryOutcome::Silent { reasons: vec![] });
 
-    assert_eq!(silent.problems, ["it does not answer: 10.0.0.1 (static): nothing listens there"]);
+    assert_eq!(silent.problems, ["it does not answer: 10.0.0.1 (static): connection refused"]);
     assert!(lost.problems[0].starts_with("nobody knows where it is"));
 }
 
 #[test]
 fn strangers_in_etcd_and_planes_that_are_missing_are_told() {
-    let plane = |name: &str, answer| NodeReport::new(&expected(name, Role::Controlplane), None, answer);
+    let plane = |name: &str, answer| NodeStatusReport::new(&expected(name, Role::Controlplane), None, answer);
     let nodes = vec![
-        plane("a", Answer::Configured(Box::new(well(Role::Controlplane)))),
-        plane("b", Answer::Silent { reasons: vec![] }),
+        plane("a", QueryOutcome::Configured(Box::new(well(Role::Controlplane)))),
+        plane("b", QueryOutcome::Silent { reasons: vec![] }),
     ];
-    let members = Members { told_by: "a".into(), names: vec!["a".into(), "old".into()] };
+    let members = EtcdMemberList { told_by: "a".into(), names: vec!["a".into(), "old".into()] };
 
-    let report = Report::new("sol".into(), nodes, Some(members));
+    let report = ClusterStatusReport::new("sol".into(), nodes, Some(members));
 
     assert_eq!(
         report.problems,
@@ -122,18 +141,23 @@ fn strangers_in_etcd_and_planes_that_are_missing_are_told() {
 
 #[test]
 fn a_table_has_a_row_for_each_node() {
-    let differs = Told { talos: Some("v1.12.1".into()), drift: Some(vec!["x".into()]), ..well(Role::Worker) };
+    let differs =
+        NodeSnapshot { talos: Some("v1.12.1".into()), drift: Some(vec!["x".into()]), ..well(Role::Worker) };
     let nodes = vec![
-        NodeReport::new(
+        NodeStatusReport::new(
             &expected("cp1", Role::Controlplane),
             None,
-            Answer::Configured(Box::new(well(Role::Controlplane))),
+            QueryOutcome::Configured(Box::new(well(Role::Controlplane))),
         ),
-        NodeReport::new(&expected("wk1", Role::Worker), None, Answer::Configured(Box::new(differs))),
-        NodeReport::new(&expected("wk2", Role::Worker), None, Answer::Silent { reasons: vec![] }),
+        NodeStatusReport::new(
+            &expected("wk1", Role::Worker),
+            None,
+            QueryOutcome::Configured(Box::new(differs)),
+        ),
+        NodeStatusReport::new(&expected("wk2", Role::Worker), None, QueryOutcome::Silent { reasons: vec![] }),
     ];
 
-    let table = Report::new("sol".into(), nodes, None).table();
+    let table = ClusterStatusReport::new("sol".into(), nodes, None).table();
 
     let lines: Vec<_> = table.lines().map(str::trim_end).collect();
     assert_eq!(
@@ -149,12 +173,15 @@ fn a_table_has_a_row_for_each_node() {
 
 #[test]
 fn json_has_what_the_table_has() {
-    let report =
-        NodeReport::new(&expected("a", Role::Worker), None, Answer::Configured(Box::new(well(Role::Worker))));
+    let report = NodeStatusReport::new(
+        &expected("a", Role::Worker),
+        None,
+        QueryOutcome::Configured(Box::new(well(Role::Worker))),
+    );
 
     let json = serde_json::to_value(&report).unwrap();
 
-    assert_eq!(json["answer"], "configured");
+    assert_eq!(json["state"], "configured");
     assert_eq!(json["role"], "worker");
     assert_eq!(json["stage"], "running");
     assert_eq!(json["sessions"][0]["peer"], "eth0");

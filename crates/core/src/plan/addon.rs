@@ -1,20 +1,20 @@
-//! Software that Talos brings onto the cluster, or that ichor gives it: the pod network, and kube-vip.
+//! Cluster software that Talos or ichor installs: the CNI and kube-vip.
 
 use std::net::IpAddr;
 
 use super::{Decided, NodePlan};
 use crate::cluster::section::{Cilium, ClusterSection, Cni, Role};
 use ichor_values::key::List;
-use ichor_values::{Either, FilePath, LinkName, Text};
+use ichor_values::{FilePath, LinkName, Text, WordOrRecord};
 
-/// The pod network's software.
+/// The CNI.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CniPlan {
-    /// flannel, on a link if one was given.
+    /// flannel, on a link if one is set.
     Flannel(Option<LinkName>),
     /// Cilium.
     Cilium,
-    /// None, or one that somebody else installs.
+    /// None, or a CNI that is installed separately.
     None,
     /// A manifest.
     Manifest(String),
@@ -25,17 +25,17 @@ pub enum CniPlan {
 pub struct CiliumPlan {
     /// Release of the chart.
     pub version: Decided<String>,
-    /// Name of the chart in its repository, or its place in a registry.
+    /// Name of the chart in its repository, or an `oci://` reference.
     pub(crate) chart: Decided<String>,
     /// Repository of the chart.
     pub repository: Decided<String>,
-    /// The file's own values.
+    /// File with Helm values.
     pub values: Option<Decided<FilePath>>,
-    /// A manifest that was rendered elsewhere, in place of the chart.
+    /// Manifest rendered elsewhere, instead of the chart.
     pub manifest: Option<Decided<FilePath>>,
 }
 
-/// kube-vip, where it holds the address of the API.
+/// kube-vip, which holds the address of the API.
 #[derive(Debug)]
 pub struct KubeVipPlan {
     /// The address.
@@ -44,29 +44,29 @@ pub struct KubeVipPlan {
     pub(crate) interface: Option<Decided<LinkName>>,
 }
 
-/// Decides the pod network's software.
+/// Decides the CNI.
 pub fn cni(section: &ClusterSection) -> Decided<CniPlan> {
     let interface = section.flannel.get().and_then(|flannel| flannel.interface.get()).cloned();
     let Some(cni) = section.cni.at() else {
-        return Decided::default(CniPlan::Flannel(interface), "Talos' own pod network");
+        return Decided::default(CniPlan::Flannel(interface), "Talos' default pod network");
     };
     let plan = match cni.value {
-        Either::Word(Cni::Flannel) => CniPlan::Flannel(interface),
-        Either::Word(Cni::Cilium) => CniPlan::Cilium,
-        Either::Word(Cni::None) => CniPlan::None,
-        Either::Record(own) => {
+        WordOrRecord::Word(Cni::Flannel) => CniPlan::Flannel(interface),
+        WordOrRecord::Word(Cni::Cilium) => CniPlan::Cilium,
+        WordOrRecord::Word(Cni::None) => CniPlan::None,
+        WordOrRecord::Record(own) => {
             CniPlan::Manifest(own.manifest.get().map(ToString::to_string).unwrap_or_default())
         }
     };
     Decided::written(plan, cni.place)
 }
 
-/// More arguments of flannel.
+/// Additional arguments of flannel.
 pub(crate) fn flannel_args(section: &ClusterSection) -> Option<Decided<List<Text>>> {
     Decided::of(&section.flannel.get()?.args)
 }
 
-/// Decides where Cilium comes from; none where it is not the pod network.
+/// Decides the chart of Cilium; none if Cilium is not the CNI.
 pub fn cilium(section: &ClusterSection, cni: &CniPlan) -> Option<CiliumPlan> {
     if *cni != CniPlan::Cilium {
         return None;
@@ -74,15 +74,15 @@ pub fn cilium(section: &ClusterSection, cni: &CniPlan) -> Option<CiliumPlan> {
     let none = Cilium::default();
     let Cilium { version, values, chart, repository, manifest } = section.cilium.get().unwrap_or(&none);
     Some(CiliumPlan {
-        version: Decided::text(version, "1.20.1", "made for Kubernetes 1.33 to 1.36"),
-        chart: Decided::text(chart, "cilium", "its name in Cilium's repository"),
-        repository: Decided::text(repository, "https://helm.cilium.io/", "Cilium's own"),
+        version: Decided::text(version, "1.20.1", "supports Kubernetes 1.33 to 1.36"),
+        chart: Decided::text(chart, "cilium", "the chart's name in Cilium's repository"),
+        repository: Decided::text(repository, "https://helm.cilium.io/", "Cilium's repository"),
         values: Decided::of(values),
         manifest: Decided::of(manifest),
     })
 }
 
-/// Decides what kube-vip is told; none where the file does not ask for it.
+/// Decides the settings of kube-vip; none if the file does not use it.
 pub(crate) fn kube_vip(section: &ClusterSection, nodes: &[NodePlan]) -> Option<KubeVipPlan> {
     let written = section.kube_vip.get()?;
     let address = Decided::of(&written.address)?;
@@ -95,7 +95,7 @@ pub(crate) fn kube_vip(section: &ClusterSection, nodes: &[NodePlan]) -> Option<K
 /// Decides whether kube-proxy runs.
 pub(crate) fn kube_proxy(section: &ClusterSection, cni: &CniPlan) -> Decided<bool> {
     match cni {
-        CniPlan::Cilium => Decided::or(&section.kube_proxy, false, "Cilium takes its place"),
+        CniPlan::Cilium => Decided::or(&section.kube_proxy, false, "Cilium replaces it"),
         _ => Decided::or(&section.kube_proxy, true, "Talos runs it"),
     }
 }

@@ -1,37 +1,36 @@
-//! Classes of nodes that are alike.
+//! Interning of node fingerprints, so that equal nodes are planned and checked once.
 //!
-//! A value of a rung is shared by all nodes that have it from there, so of a hundred thousand nodes next to none differ
-//! in more than name, number and addresses, and two values are known to be equal when they lie at one address. What nodes
-//! of a class have in common is up to who sorts: [`kind`](super::kind) goes by all that makes a machine,
-//! [`route`](super::route) by what its BGP is planned from. A machine with a disk of its own is a kind of its own, and still
-//! routes like the others.
+//! All nodes that inherit a value from a layer share it, so two values are equal if they have the same memory address. Of
+//! 100,000 nodes, few differ in more than name, index and addresses. [`node_class`](super::node_class) compares all that
+//! makes a machine, [`bgp_group`](super::bgp_group) the inputs of its BGP: a machine with its own disk has its own class, and
+//! the same BGP group as the others.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
 use ichor_values::key::Key;
 
-/// Numbers classes from 0, in the order in which they come.
+/// Numbers fingerprints from 0, in order of first use.
 ///
-/// All values whose [`address`] is part of a class must live as long as this.
+/// All values whose [`value_address`] is part of a fingerprint must live as long as this.
 #[derive(Debug)]
-pub(crate) struct Classes<C> {
+pub(crate) struct Interner<C> {
     known: HashMap<C, usize>,
     last: Option<(C, usize)>,
 }
 
-impl<C> Default for Classes<C> {
+impl<C> Default for Interner<C> {
     fn default() -> Self {
         Self { known: HashMap::new(), last: None }
     }
 }
 
-impl<C: Clone + Eq + Hash> Classes<C> {
-    /// The number of a class; a new one has the next number.
+impl<C: Clone + Eq + Hash> Interner<C> {
+    /// Returns the number of a fingerprint; a new one gets the next number.
     pub fn number(&mut self, class: C) -> usize {
         let next = self.known.len();
         match &self.last {
-            // Nodes that are alike mostly stand together.
+            // Equal nodes are mostly adjacent.
             Some((same, number)) if *same == class => *number,
             _ => {
                 let number = *self.known.entry(class.clone()).or_insert(next);
@@ -42,7 +41,7 @@ impl<C: Clone + Eq + Hash> Classes<C> {
     }
 }
 
-/// Where a value lies in memory; 0 where the key is unset.
+/// The memory address of a value; 0 if the key is unset.
 pub fn address<T>(key: &Key<T>) -> usize {
     key.get().map_or(0, |value| std::ptr::from_ref(value).addr())
 }

@@ -1,13 +1,13 @@
-//! Whether a node's links have more addresses than it means to announce.
+//! Whether a node's announced links have addresses that are not announced.
 //!
-//! Daemons announce exactly the addresses that are meant. Talos' own BGP announces all that a link has, with the length it has
-//! them, so it can do only where these are the same.
+//! Daemons announce exactly the configured addresses. Talos' own BGP announces all addresses of a link with their prefix
+//! length, so it can be used only if these are the same.
 
-use crate::cluster::section::{Network, Role, Routing, Rung};
+use crate::cluster::section::{Network, NodeSettings, Role, Routing};
 use ichor_bgp::setting::Advertise;
 use ichor_values::LinkName;
 
-/// The kinds of addresses a node announces; everything it has for others when nothing is written.
+/// The kinds of addresses a node announces; the default is all of them.
 pub(crate) fn kinds(routing: &Routing) -> Vec<Advertise> {
     match routing.advertise.get() {
         Some(written) => written.values().copied().collect(),
@@ -15,10 +15,10 @@ pub(crate) fn kinds(routing: &Routing) -> Vec<Advertise> {
     }
 }
 
-/// Whether a link whose addresses are announced has one besides, or one that is no single address.
-pub(crate) fn has_more(settings: &Rung, role: Role, routing: &Routing) -> bool {
+/// Whether an announced link has other addresses, or an address with a shorter prefix.
+pub(crate) fn has_more(settings: &NodeSettings, role: Role, routing: &Routing) -> bool {
     let network = settings.network.get();
-    let links = Links { network, role, advertise: kinds(routing) };
+    let links = AnnouncedLinks { network, role, advertise: kinds(routing) };
     let written = settings.links.values().any(|link| {
         let has_addresses = link.addresses.values().next().is_some();
         has_addresses && link.name.get().is_some_and(|name| links.announces(name))
@@ -26,18 +26,18 @@ pub(crate) fn has_more(settings: &Rung, role: Role, routing: &Routing) -> bool {
     written || links.shares_anycast() || links.has_wide_anycast() || links.has_vip()
 }
 
-struct Links<'s> {
+struct AnnouncedLinks<'s> {
     network: Option<&'s Network>,
     role: Role,
     advertise: Vec<Advertise>,
 }
 
-impl Links<'_> {
+impl AnnouncedLinks<'_> {
     fn is_dummy(&self, name: &LinkName) -> bool {
         self.network.is_some_and(|network| network.dummy.entries().any(|(dummy, _)| dummy == name))
     }
 
-    /// The link of the anycast addresses, which control planes have.
+    /// The link of the anycast addresses on control planes.
     fn anycast(&self) -> Option<String> {
         let api = self.network?.api.get().filter(|_| self.role == Role::Controlplane)?;
         api.anycast.values().next()?;
@@ -53,7 +53,7 @@ impl Links<'_> {
         })
     }
 
-    /// Whether anycast and other addresses stand on one link, and only one of the two is announced.
+    /// Whether anycast and other addresses share a link and only one of the two is announced.
     fn shares_anycast(&self) -> bool {
         let Some(link) = self.anycast() else { return false };
         let dummy = LinkName::parse(&link).is_ok_and(|name| self.is_dummy(&name));
@@ -70,7 +70,7 @@ impl Links<'_> {
             && nets.any(|net| net.prefix_len() < net.max_prefix_len())
     }
 
-    /// Whether the address that moves between control planes stands on a link that is announced.
+    /// Whether the VIP is on an announced link.
     fn has_vip(&self) -> bool {
         let api = self.network.and_then(|network| network.api.get()).filter(|api| api.vip.is_set());
         let link = api.filter(|api| !api.anycast.is_set()).and_then(|api| api.link.get());

@@ -1,11 +1,11 @@
-//! What each backend can do, by Talos release and carrier.
+//! Limitations of each backend, by Talos release and carrier.
 //!
-//! An [`Ask`] is all that one node wants of its BGP; [`lacks`] says what of it a backend cannot do, and why.
+//! [`RequestedFeatures`] are the features that one node uses; [`limitations`] returns those that a backend does not support.
 
 mod native;
 
-use super::{NeighborPlan, NodePlan, Peer, RoutingPlan, WorkloadPlan, announced};
-use crate::cluster::section::{PolicyIn, PolicyOut, Role, Routing, Rung};
+use super::{NeighborAddress, NeighborPlan, NodePlan, RoutingPlan, WorkloadPlan, announced};
+use crate::cluster::section::{NodeSettings, PolicyIn, PolicyOut, Role, Routing};
 use crate::model::Cluster;
 use ichor_bgp::setting::{Carrier, Isolation};
 use ichor_talos::release;
@@ -13,22 +13,22 @@ use ichor_values::Backend;
 use ichor_values::key::{Key, List};
 use ichor_values::{SoftwareVersion, TalosVersion, Toggle};
 
-/// What kind of thing is lacking, where that has a rule of its own.
+/// Kind of a limitation, if it has its own rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LackKind {
-    /// The Talos release is too old for it.
+pub enum LimitationKind {
+    /// The Talos release is too old.
     Release,
     /// Session passwords.
     Password,
-    /// Anycast that follows the API's health.
+    /// Anycast that depends on the API's health.
     Health,
-    /// BFD in a routing domain of its own.
+    /// BFD in a VRF.
     BfdDomain,
-    /// BFD with a neighbour that accepts nodes by a range.
+    /// BFD with a neighbour that has a listen range.
     BfdRange,
-    /// Several routers that shall not reach each other through the node.
+    /// Several routers without transit through the node.
     Transit,
-    /// Routes whose next hop cannot be used.
+    /// Routes with an unusable next hop.
     NextHop,
     /// Timers.
     Timers,
@@ -36,27 +36,27 @@ pub enum LackKind {
     Other,
 }
 
-/// Something a backend cannot do that the file asks for.
+/// A feature that the file uses and a backend does not support.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Lack {
-    /// What kind of thing it is.
-    pub kind: LackKind,
-    /// The key below `routing` that asks for it; for [`LackKind::Health`] the whole path.
+pub struct Limitation {
+    /// Kind of the limitation.
+    pub kind: LimitationKind,
+    /// The key below `routing` that requests it; for [`LimitationKind::Health`] the whole path.
     pub key: &'static str,
-    /// What is asked for.
+    /// The feature.
     pub what: &'static str,
-    /// Why it cannot be done.
+    /// Why it is not supported.
     pub(crate) why: &'static str,
 }
 
-/// Everything one node asks of its backend.
+/// The features that one node requests of its backend.
 #[derive(Clone, Copy, Debug)]
-pub struct Ask<'a> {
-    /// The cluster, for the routers it knows.
+pub struct RequestedFeatures<'a> {
+    /// The cluster, for its routers.
     pub cluster: &'a Cluster,
     /// The node's Talos release.
     pub talos: &'a TalosVersion,
-    /// What is written about routing.
+    /// Its `routing` section.
     pub routing: &'a Routing,
     /// Its sessions with the fabric.
     pub neighbors: &'a [NeighborPlan],
@@ -64,26 +64,26 @@ pub struct Ask<'a> {
     pub workload: Option<&'a WorkloadPlan>,
     /// Whether it has an anycast address that follows the API's health.
     pub health: bool,
-    /// Whether links whose addresses are announced have others too.
+    /// Whether announced links have other addresses.
     pub(crate) more: bool,
 }
 
-/// Everything of `ask` that `backend` cannot do when `carrier` brings it.
-pub fn lacks(backend: Backend, carrier: Option<Carrier>, ask: &Ask<'_>) -> Vec<Lack> {
-    let mut lacks = Lacks(Vec::new());
+/// The requested features that `backend` does not support if `carrier` provides it.
+pub fn lacks(backend: Backend, carrier: Option<Carrier>, ask: &RequestedFeatures<'_>) -> Vec<Limitation> {
+    let mut lacks = LimitationList(Vec::new());
     match backend {
         Backend::Native => native::note(&mut lacks, ask),
-        Backend::Frr => lacks.frr(ask),
-        Backend::Bird => lacks.bird(ask),
-        Backend::Gobgp => lacks.gobgp(ask),
+        Backend::Frr => lacks.check_frr(ask),
+        Backend::Bird => lacks.check_bird(ask),
+        Backend::Gobgp => lacks.check_gobgp(ask),
     }
     if carrier == Some(Carrier::Official) && backend != Backend::Native {
-        lacks.official(backend, ask);
+        lacks.check_official_extension(backend, ask);
     }
     if backend == Backend::Native || carrier == Some(Carrier::Official) {
-        lacks.agent(ask);
+        lacks.check_agent(ask);
     }
-    lacks.files(backend, ask);
+    lacks.check_files(backend, ask);
     lacks.0
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn is_bird2(extension: &str) -> bool {
 }
 
 impl RoutingPlan {
-    /// Whether Talos' official BIRD is what routes.
+    /// Whether Talos' official BIRD extension is the backend.
     pub(crate) fn is_bird2(&self) -> bool {
         let carrier = self.carrier.as_ref().map(|carrier| carrier.value);
         self.backend.value == Backend::Bird && carrier == Some(Carrier::Official)
@@ -110,8 +110,8 @@ pub fn daemons(backend: Backend) -> &'static [&'static str] {
     }
 }
 
-impl<'a> Ask<'a> {
-    /// What a planned node asks, if it routes.
+impl<'a> RequestedFeatures<'a> {
+    /// The features of a planned node, if it has routing.
     pub fn of(cluster: &'a Cluster, node: &'a NodePlan) -> Option<Self> {
         let plan = node.routing.as_deref()?;
         let routing = node.settings.routing.get()?;
@@ -143,11 +143,12 @@ impl<'a> Ask<'a> {
     }
 
     fn is_unnumbered(&self) -> bool {
-        self.neighbors.iter().any(|neighbor| matches!(neighbor.peer, Peer::Link(_)))
+        self.neighbors.iter().any(|neighbor| matches!(neighbor.peer, NeighborAddress::Link(_)))
     }
 
     fn has_passwords_on_some_ports(&self) -> bool {
-        let on_ports = || self.neighbors.iter().filter(|neighbor| matches!(neighbor.peer, Peer::Link(_)));
+        let on_ports =
+            || self.neighbors.iter().filter(|neighbor| matches!(neighbor.peer, NeighborAddress::Link(_)));
         on_ports().any(|neighbor| neighbor.password.is_some())
             && on_ports().any(|neighbor| neighbor.password.is_none())
     }
@@ -160,11 +161,11 @@ impl<'a> Ask<'a> {
         self.workload.is_some_and(|workload| workload.bfd.is_some())
     }
 
-    /// Whether BFD is on toward a router that accepts the node by a range.
+    /// Whether BFD is enabled with a router that has a listen range.
     fn wants_bfd_with_range(&self) -> bool {
         self.neighbors.iter().any(|neighbor| {
             let router = neighbor.router.as_ref().filter(|_| neighbor.bfd.is_some());
-            matches!(neighbor.peer, Peer::Address(_))
+            matches!(neighbor.peer, NeighborAddress::Address(_))
                 && router
                     .and_then(|name| self.cluster.router(name.as_str()))
                     .is_some_and(|router| router.value.listen.is_set())
@@ -176,172 +177,172 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// Whether a node has an anycast address that follows the API's health: only control planes have one.
-pub(crate) fn watches_health(settings: &Rung, role: Role) -> bool {
+/// Whether a node has an anycast address that depends on the API's health: only control planes have one.
+pub(crate) fn watches_health(settings: &NodeSettings, role: Role) -> bool {
     let api = settings.network.get().and_then(|network| network.api.get());
-    role == Role::Controlplane && api.is_some_and(|api| api.health.is_set() && any(&api.anycast))
+    role == Role::Controlplane && api.is_some_and(|api| api.health.is_set() && has_items(&api.anycast))
 }
 
 fn any<T>(list: &Key<List<T>>) -> bool {
     list.items().next().is_some()
 }
 
-struct Lacks(Vec<Lack>);
+struct LimitationList(Vec<Limitation>);
 
-impl Lacks {
-    fn note(&mut self, asked: bool, key: &'static str, what: &'static str, why: &'static str) {
-        self.kind(LackKind::Other, asked, key, what, why);
+impl LimitationList {
+    fn add(&mut self, asked: bool, key: &'static str, what: &'static str, why: &'static str) {
+        self.add_kind(LimitationKind::Other, asked, key, what, why);
     }
 
-    fn kind(
+    fn add_kind(
         &mut self,
-        kind: LackKind,
+        kind: LimitationKind,
         asked: bool,
         key: &'static str,
         what: &'static str,
         why: &'static str,
     ) {
         if asked {
-            self.0.push(Lack { kind, key, what, why });
+            self.0.push(Limitation { kind, key, what, why });
         }
     }
 
-    fn frr(&mut self, ask: &Ask<'_>) {
-        self.note(
+    fn check_frr(&mut self, ask: &RequestedFeatures<'_>) {
+        self.add(
             ask.isolates(Isolation::None) && ask.major() != Some(8),
             "workload.isolation",
             "a speaker without isolation",
-            "only FRR 8 keeps every path that way",
+            "only FRR 8 keeps all paths in this setup",
         );
     }
 
-    fn bird(&mut self, ask: &Ask<'_>) {
-        self.one_namespace(ask, "BIRD runs in one network namespace");
-        self.note(
-            any(&ask.routing.aggregates),
+    fn check_bird(&mut self, ask: &RequestedFeatures<'_>) {
+        self.check_namespace(ask, "BIRD runs in one network namespace");
+        self.add(
+            has_items(&ask.routing.aggregates),
             "aggregates",
             "aggregates",
-            "BIRD 2 makes none, and a static route in place of one stays when its parts are gone",
+            "BIRD 2 has no aggregation, and a static route instead would stay after its parts are withdrawn",
         );
-        self.note(
+        self.add(
             ask.has_passwords_on_some_ports(),
             "neighbors",
             "passwords on some ports only",
             "BIRD listens on all ports with one password, or with none",
         );
-        self.note(
+        self.add(
             ask.wants_speaker_bfd() && ask.isolates(Isolation::None),
             "workload.bfd",
             "BFD with a speaker without isolation",
-            "the BFD of both ends wants the same port, and one takes the packets of the other",
+            "both ends use the same BFD port, and one receives the packets of the other",
         );
     }
 
-    fn gobgp(&mut self, ask: &Ask<'_>) {
+    fn check_gobgp(&mut self, ask: &RequestedFeatures<'_>) {
         let old = ask.major().is_some_and(|major| major < 4);
-        self.note(
+        self.add(
             old && ask.is_unnumbered(),
             "neighbors",
-            "sessions without addresses",
-            "GoBGP before 4 announces them with the next hop `::`, which FRR drops",
+            "unnumbered sessions",
+            "GoBGP before 4 announces routes with the next hop `::`, which FRR drops",
         );
-        self.note(old && ask.wants_bfd(), "neighbors", "BFD", "GoBGP has it from 4 on");
+        self.add(old && ask.wants_bfd(), "neighbors", "BFD", "GoBGP supports it from 4 on");
         if !old {
-            self.bfd_with_range(ask);
+            self.check_bfd_with_range(ask);
         }
         let zero = ask.policy_in().is_some_and(|policy| policy.local_preference.value() == Some(0));
-        let why = "gobgpd takes 0 for none";
-        self.note(zero, "policy.in.local_preference", "a local preference of 0", why);
-        self.note(any(&ask.routing.aggregates), "aggregates", "aggregates", "gobgpd makes none");
-        self.note(
+        let why = "gobgpd treats 0 as unset";
+        self.add(zero, "policy.in.local_preference", "a local preference of 0", why);
+        self.add(has_items(&ask.routing.aggregates), "aggregates", "aggregates", "gobgpd has no aggregation");
+        self.add(
             !old && ask.wants_speaker_bfd(),
             "workload.bfd",
             "BFD with the speaker",
-            "both ends are in one namespace, where only one program gets the packets of BFD's port",
+            "both ends are in one namespace, where only one program receives BFD packets",
         );
-        self.one_namespace(ask, "gobgpd runs in one network namespace");
-        self.note(
+        self.check_namespace(ask, "gobgpd runs in one network namespace");
+        self.add(
             ask.isolates(Isolation::Vrf),
             "workload.isolation",
             "a speaker in a VRF",
-            "gobgpd listens in the default domain only",
+            "gobgpd listens in the default VRF only",
         );
     }
 
-    fn one_namespace(&mut self, ask: &Ask<'_>, why: &'static str) {
-        self.note(ask.isolates(Isolation::Netns), "workload.isolation", "a network namespace", why);
+    fn check_namespace(&mut self, ask: &RequestedFeatures<'_>, why: &'static str) {
+        self.add(ask.isolates(Isolation::Netns), "workload.isolation", "a network namespace", why);
     }
 
-    /// Talos' own BGP is GoBGP 4 too.
-    fn bfd_with_range(&mut self, ask: &Ask<'_>) {
-        self.kind(
-            LackKind::BfdRange,
+    /// This includes Talos' own BGP, which is GoBGP 4.
+    fn check_bfd_with_range(&mut self, ask: &RequestedFeatures<'_>) {
+        self.add_kind(
+            LimitationKind::BfdRange,
             ask.wants_bfd_with_range(),
             "neighbors",
-            "BFD with a router that accepts nodes by a range",
-            "GoBGP 4 tears the session down again and again",
+            "BFD with a router that has a listen range",
+            "with GoBGP 4 the session flaps",
         );
     }
 
-    fn official(&mut self, backend: Backend, ask: &Ask<'_>) {
-        self.note(
+    fn check_official_extension(&mut self, backend: Backend, ask: &RequestedFeatures<'_>) {
+        self.add(
             backend != Backend::Bird,
             "carrier",
-            "an official extension for it",
-            "Talos' only routing extension is bird2",
+            "an official extension for this backend",
+            "Talos' only official routing extension is bird2",
         );
         let old = backend == Backend::Bird && !release::at_least(ask.talos, 12);
-        self.kind(
-            LackKind::Release,
+        self.add_kind(
+            LimitationKind::Release,
             old,
             "carrier",
             "the official bird2 extension",
-            "Talos has it from 1.12 on",
+            "Talos supports it from 1.12 on",
         );
         let graceful = matches!(ask.routing.graceful_restart.get(), Some(Toggle::On(_)));
-        self.note(
+        self.add(
             backend == Backend::Bird && graceful,
             "graceful_restart",
             "graceful restart",
-            "without the agent BIRD is stopped for good, and neighbours drop its routes at once",
+            "without the agent BIRD does not restart gracefully, and neighbours drop its routes at once",
         );
         let options = ask.routing.daemons.entries().any(|(name, _)| name.as_str() == "bird");
-        self.note(
+        self.add(
             backend == Backend::Bird && options,
             "daemons",
             "options for this daemon",
-            "the official extension starts it with options of its own",
+            "the official extension starts the daemon with its own options",
         );
         let no_link = ask.workload.is_some() && !release::at_least(ask.talos, 14);
-        self.kind(
-            LackKind::Release,
+        self.add_kind(
+            LimitationKind::Release,
             no_link,
             "workload",
             "the link to the speaker",
-            "without the agent it is a VethConfig, which Talos has from 1.14 on",
+            "without the agent it needs a VethConfig, which Talos supports from 1.14 on",
         );
     }
 
-    fn agent(&mut self, ask: &Ask<'_>) {
-        self.kind(
-            LackKind::Health,
+    fn check_agent(&mut self, ask: &RequestedFeatures<'_>) {
+        self.add_kind(
+            LimitationKind::Health,
             ask.health,
             "network.api.health",
-            "anycast that follows the API's health",
-            "it needs the agent",
+            "anycast that depends on the API's health",
+            "it needs ichor's agent",
         );
         let serves = ask.routing.agent.get().is_some_and(|agent| agent.status.is_set());
-        self.note(serves, "agent.status", "the agent's status", "there is no agent");
+        self.add(serves, "agent.status", "the agent's status", "the agent does not run");
     }
 
-    fn files(&mut self, backend: Backend, ask: &Ask<'_>) {
+    fn check_files(&mut self, backend: Backend, ask: &RequestedFeatures<'_>) {
         let mut templates = ask.routing.template.entries().peekable();
         let given = templates.peek().is_some();
         let own = backend != Backend::Native && templates.any(|(of, _)| *of == backend);
-        self.note(given && !own, "template", "a template", "there is none for this backend in the file");
+        self.add(given && !own, "template", "a template", "the file has no template for this backend");
         let known = daemons(backend);
         let strange = ask.routing.daemons.entries().any(|(name, _)| !known.contains(&name.as_str()));
-        self.note(strange, "daemons", "options for this daemon", "it does not run one of that name");
+        self.add(strange, "daemons", "options for this daemon", "the backend has no daemon of this name");
     }
 }
 
@@ -351,9 +352,9 @@ mod tests {
     use crate::cluster::{FileError, Files, load};
     use crate::{model, plan};
 
-    struct One(&'static str);
+    struct TestCluster(&'static str);
 
-    impl Files for One {
+    impl Files for TestCluster {
         fn read(&mut self, _: &str) -> Result<Vec<u8>, FileError> {
             Ok(format!("cluster: {{name: sol, id: 101, talos: v1.14.0}}\n{}", self.0).into_bytes())
         }
@@ -363,9 +364,9 @@ mod tests {
         }
     }
 
-    /// The backend of the first node, and what it lacks.
-    fn decided(text: &'static str) -> (Backend, Vec<&'static str>) {
-        let loaded = load("ichor.yaml", &mut One(text));
+    /// The backend of the first node, and the features it does not support.
+    fn backend_and_limitations(text: &'static str) -> (Backend, Vec<&'static str>) {
+        let loaded = load("ichor.yaml", &mut TestCluster(text));
         let cluster = model::validate(loaded.file, loaded.problems).unwrap();
         let plan = plan::plan(&cluster);
         let routing = plan.nodes[0].routing.as_deref().unwrap();
@@ -373,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn talos_itself_is_first_where_it_can_do_everything() {
+    fn native_is_the_default_if_it_supports_everything() {
         let plain = decided("routing: {neighbors: [{link: eth0}]}\nnodes: [{name: a, index: 1}]");
         let marked = decided(
             "routing: {neighbors: [{link: eth0}], policy: {out: {prepend: 1}}}\nnodes: [{name: a, index: 1}]",
@@ -384,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn health_counts_only_where_the_anycast_address_is() {
+    fn api_health_is_a_limitation_only_on_control_planes() {
         let worker = decided(
             "network: {api: {anycast: [10.0.0.100/32], health: https://127.0.0.1:6443/readyz}}\n\
              routing: {backend: native}\nnodes: [{name: a, index: 1}]",
@@ -395,11 +396,11 @@ mod tests {
         );
 
         assert_eq!(worker.1, Vec::<&str>::new());
-        assert_eq!(controlplane.1, ["anycast that follows the API's health"]);
+        assert_eq!(controlplane.1, ["anycast that depends on the API's health"]);
     }
 
     #[test]
-    fn a_template_for_another_backend_beside_the_own_is_no_lack() {
+    fn a_template_for_another_backend_is_not_a_limitation() {
         let both = decided(
             "routing: {backend: frr, template: {frr: a.j2, bird: b.j2}}\nnodes: [{name: a, index: 1}]",
         );
@@ -410,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn gobgp_takes_its_speaker_without_isolation() {
+    fn gobgp_supports_a_speaker_without_isolation() {
         let plain =
             decided("routing: {backend: gobgp, workload: {speaker: metallb}}\nnodes: [{name: a, index: 1}]");
 
@@ -426,12 +427,12 @@ mod tests {
             "routing: {backend: gobgp, version: 4.8.0, neighbors: [{link: eth0}]}\nnodes: [{name: a, index: 1}]",
         );
 
-        assert_eq!(old.1, ["sessions without addresses", "BFD"]);
+        assert_eq!(old.1, ["unnumbered sessions", "BFD"]);
         assert_eq!(new.1, Vec::<&str>::new());
     }
 
     #[test]
-    fn gobgp_has_no_bfd_with_a_speaker_beside_it_and_no_preference_of_0() {
+    fn gobgp_supports_neither_bfd_with_the_speaker_nor_local_preference_0() {
         let bfd = decided(
             "routing: {backend: gobgp, workload: {speaker: metallb, bfd: true}}\nnodes: [{name: a, index: 1}]",
         );
@@ -449,12 +450,12 @@ mod tests {
         let frr = decided("routing: {backend: frr, carrier: official}\nnodes: [{name: a, index: 1}]");
         let bird = decided("routing: {backend: bird, carrier: official}\nnodes: [{name: a, index: 1}]");
 
-        assert_eq!(frr.1, ["an official extension for it"]);
+        assert_eq!(frr.1, ["an official extension for this backend"]);
         assert_eq!(bird.1, Vec::<&str>::new());
     }
 
     #[test]
-    fn what_only_the_agent_can_do_for_bird_the_official_extension_lacks() {
+    fn the_official_extension_does_not_support_features_of_the_agent() {
         let default = decided("routing: {backend: bird, carrier: official}\nnodes: [{name: a, index: 1}]");
         let official = decided(
             "routing: {backend: bird, carrier: official, graceful_restart: {time: 30}, daemons: {bird: [-l]}}\n\
@@ -470,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn bird_has_a_password_on_all_ports_or_on_none() {
+    fn bird_supports_a_password_only_on_all_ports() {
         let some = decided(
             "routing: {backend: bird, neighbors: [{link: eth0, password: {env: PW}}, {link: eth1}]}\n\
              nodes: [{name: a, index: 1}]",
@@ -485,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn bird_has_bfd_with_a_speaker_only_where_something_is_between_them() {
+    fn bird_supports_bfd_with_a_speaker_only_with_isolation() {
         let apart = decided(
             "routing: {backend: bird, workload: {speaker: metallb, bfd: true}}\nnodes: [{name: a, index: 1}]",
         );
@@ -499,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn options_for_a_daemon_of_another_backend_are_not_lost_silently() {
+    fn options_for_a_daemon_of_another_backend_are_a_limitation() {
         let zebra = decided("routing: {backend: bird, daemons: {zebra: [-n]}}\nnodes: [{name: a, index: 1}]");
 
         assert_eq!(zebra.1, ["options for this daemon"]);

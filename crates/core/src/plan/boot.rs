@@ -1,60 +1,60 @@
-//! How a node starts: carrier of the first configuration, disk and images.
+//! Boot of a node: source of the first configuration, disk and images.
 
-use super::derive::Rule;
-use super::{Decided, LinkKind, NodePlan, RoutingPlan, Stage, VmPlan};
+use super::derive::Derivation;
+use super::{ConfigStage, Decided, LinkKind, NodePlan, RoutingPlan, VmPlan};
 use crate::cluster::section::{
-    Boot, BootFrom, DiskSelect, GivenImages, Image, ImageSource, Install, Platform, Rung,
+    Boot, BootFrom, DiskSelect, GivenImages, Image, ImageSource, Install, NodeSettings, Platform,
 };
 use crate::model::Cluster;
 use ichor_bgp::setting::Carrier;
 use ichor_talos::asset::FACTORY;
 use ichor_values::Backend;
 use ichor_values::key::Key;
-use ichor_values::{Any, Either, ImageReference, Text, Url, Word};
+use ichor_values::{Any, ImageReference, Text, Url, Word, WordOrRecord};
 
-/// How a node starts.
+/// Boot settings of a node.
 #[derive(Debug)]
 pub struct BootPlan {
-    /// What carries its first configuration.
+    /// Source of its first configuration.
     pub from: Decided<BootFrom>,
     /// The boot server.
     pub server: Option<Decided<Url>>,
-    /// Where Talos is installed; none where nothing was said.
+    /// Installation disk, if one is set.
     pub disk: Option<Decided<String>>,
-    /// What that disk is like, where the file does not name it.
+    /// Selector of the disk, if the file does not name it.
     pub(crate) select: Option<Decided<DiskSelect>>,
-    /// Whether the disk is wiped first.
+    /// Whether the disk is wiped before the installation.
     pub wipe: Decided<bool>,
-    /// Who makes its images.
+    /// Builder of its images.
     pub image: Decided<ImagePlan>,
-    /// Its images, where they are given.
-    pub given: Option<Box<GivenPlan>>,
+    /// Its prebuilt images, if any.
+    pub given: Option<Box<PrebuiltImagesPlan>>,
     /// The Image Factory.
     pub factory: Decided<String>,
-    /// Where installer and extension images go.
+    /// Registry that installer and extension images are pushed to.
     pub registry: Option<Decided<ImageReference>>,
-    /// Whether it boots nothing that is not signed.
+    /// Whether it uses secure boot.
     pub secure_boot: Decided<bool>,
-    /// What the file adds to its schematic.
+    /// Additional keys of its schematic.
     pub schematic: Option<Decided<Any>>,
-    /// Overlay of a single-board computer.
+    /// Image overlay of a single-board computer.
     pub(crate) sbc: Option<Decided<Word>>,
-    /// System extensions: those that are written, then those that something else in the file needs.
+    /// System extensions: those in the file, then those that other settings require.
     pub extensions: Vec<Decided<String>>,
 }
 
-/// Who makes a node's images.
+/// Builder of a node's images.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImagePlan {
     /// ichor or the Image Factory.
     Made(ImageSource),
-    /// They are given.
+    /// They are prebuilt.
     Given,
 }
 
-/// Images that the file gives.
+/// Prebuilt images.
 #[derive(Debug)]
-pub struct GivenPlan {
+pub struct PrebuiltImagesPlan {
     /// Boot ISO, a URL or path.
     pub(crate) iso: Option<Decided<Text>>,
     /// Disk image, a URL or path.
@@ -63,21 +63,21 @@ pub struct GivenPlan {
     pub installer: Option<Decided<ImageReference>>,
 }
 
-/// Decides what carries a node's first configuration.
-pub fn from(settings: &Rung, platform: Platform) -> Decided<BootFrom> {
+/// Decides the source of a node's first configuration.
+pub fn from(settings: &NodeSettings, platform: Platform) -> Decided<BootFrom> {
     match settings.boot.get().and_then(|boot| boot.from.at()) {
         Some(from) => Decided::written(*from.value, from.place),
         None => {
             let from = if platform == Platform::Nocloud { BootFrom::Cidata } else { BootFrom::Apply };
-            Decided::derived(from, Rule::ByPlatform, settings.platform.place())
+            Decided::derived(from, Derivation::ByPlatform, settings.platform.place())
         }
     }
 }
 
-/// Decides how a node starts.
+/// Decides the boot settings of a node.
 pub fn plan(
     cluster: &Cluster,
-    settings: &Rung,
+    settings: &NodeSettings,
     from: Decided<BootFrom>,
     routing: Option<&RoutingPlan>,
     vm: Option<&VmPlan>,
@@ -89,21 +89,21 @@ pub fn plan(
     BootPlan {
         from,
         server: Decided::of(&boot.server),
-        disk: disk(cluster, install, vm),
+        disk: install_disk(cluster, install, vm),
         select: Decided::of(&install.select).filter(|_| !install.disk.is_set()),
-        wipe: Decided::or(&install.wipe, false, "Talos keeps what it finds"),
-        image: source(image, routing),
-        given: given(&image.source),
-        factory: Decided::text(&image.factory, FACTORY, "the public one"),
+        wipe: Decided::or(&install.wipe, false, "Talos keeps existing data"),
+        image: image_source(image, routing),
+        given: prebuilt_images(&image.source),
+        factory: Decided::text(&image.factory, FACTORY, "the public Image Factory"),
         registry: Decided::of(&image.registry),
-        secure_boot: Decided::or(&image.secure_boot, false, "it needs keys in the machine's firmware"),
+        secure_boot: Decided::or(&image.secure_boot, false, "it needs keys enrolled in the firmware"),
         schematic: Decided::of(&image.schematic),
         sbc: Decided::of(&settings.sbc),
-        extensions: extensions(settings, routing),
+        extensions: required_extensions(settings, routing),
     }
 }
 
-fn disk(cluster: &Cluster, install: &Install, vm: Option<&VmPlan>) -> Option<Decided<String>> {
+fn install_disk(cluster: &Cluster, install: &Install, vm: Option<&VmPlan>) -> Option<Decided<String>> {
     if let Some(disk) = install.disk.at() {
         return Some(Decided::written(disk.value.to_string(), disk.place));
     }
@@ -114,21 +114,21 @@ fn disk(cluster: &Cluster, install: &Install, vm: Option<&VmPlan>) -> Option<Dec
     let vm = vm?;
     let proxmox =
         vm.hypervisor.as_ref().is_none_or(|name| super::vm::kind_is_proxmox(cluster, name.value.as_str()));
-    Some(Decided::derived(if proxmox { "/dev/sda" } else { "/dev/vda" }.to_owned(), Rule::VmDisk, None))
+    Some(Decided::derived(if proxmox { "/dev/sda" } else { "/dev/vda" }.to_owned(), Derivation::VmDisk, None))
 }
 
-fn given(source: &Key<Either<ImageSource, GivenImages>>) -> Option<Box<GivenPlan>> {
-    let Either::Record(given) = source.get()? else { return None };
+fn prebuilt_images(source: &Key<WordOrRecord<ImageSource, GivenImages>>) -> Option<Box<PrebuiltImagesPlan>> {
+    let WordOrRecord::Record(given) = source.get()? else { return None };
     let (iso, disk) = (Decided::of(&given.iso), Decided::of(&given.disk));
-    Some(Box::new(GivenPlan { iso, disk, installer: Decided::of(&given.installer) }))
+    Some(Box::new(PrebuiltImagesPlan { iso, disk, installer: Decided::of(&given.installer) }))
 }
 
-fn source(image: &Image, routing: Option<&RoutingPlan>) -> Decided<ImagePlan> {
+fn image_source(image: &Image, routing: Option<&RoutingPlan>) -> Decided<ImagePlan> {
     match image.source.at() {
         Some(at) => Decided::written(
             match at.value {
-                Either::Word(source) => ImagePlan::Made(*source),
-                Either::Record(_) => ImagePlan::Given,
+                WordOrRecord::Word(source) => ImagePlan::Made(*source),
+                WordOrRecord::Record(_) => ImagePlan::Given,
             },
             at.place,
         ),
@@ -137,13 +137,13 @@ fn source(image: &Image, routing: Option<&RoutingPlan>) -> Decided<ImagePlan> {
                 .and_then(|routing| routing.carrier.as_ref())
                 .is_some_and(|carrier| carrier.value == Carrier::Ichor);
             let source = if needs { ImageSource::Ichor } else { ImageSource::Factory };
-            Decided::derived(ImagePlan::Made(source), Rule::NeedsExtension, None)
+            Decided::derived(ImagePlan::Made(source), Derivation::NeedsExtension, None)
         }
     }
 }
 
-/// The extensions that are written, and those that the overlay, the hypervisor and routing need.
-fn extensions(settings: &Rung, routing: Option<&RoutingPlan>) -> Vec<Decided<String>> {
+/// The extensions in the file, and those that the overlay, the hypervisor and routing require.
+fn required_extensions(settings: &NodeSettings, routing: Option<&RoutingPlan>) -> Vec<Decided<String>> {
     let mut all: Vec<_> =
         settings.extensions.items().map(|at| Decided::written(at.value.to_string(), at.place)).collect();
     let overlay = settings.overlay.get().and_then(|overlay| overlay.tailscale.place());
@@ -159,14 +159,14 @@ fn extensions(settings: &Rung, routing: Option<&RoutingPlan>) -> Vec<Decided<Str
     ];
     for (name, place) in needed {
         if place.is_some() && !all.iter().any(|known| known.value == name) {
-            all.push(Decided::derived(name.to_owned(), Rule::NeededExtension, place));
+            all.push(Decided::derived(name.to_owned(), Derivation::NeededExtension, place));
         }
     }
     all
 }
 
 impl NodePlan {
-    /// A carrier that its platform looks for, that holds what it needs however long that is, and that nobody else reads.
+    /// A source that its platform reads, that fits its configuration, and that no one else can read.
     pub(crate) fn fitting_carrier(&self) -> BootFrom {
         match self.platform.value {
             Platform::Nocloud => BootFrom::Cidata,
@@ -176,33 +176,32 @@ impl NodePlan {
         }
     }
 
-    /// Whether documents alone would leave it without its network: before Talos 1.12 there are none for links, and without
-    /// routing there are none at all.
+    /// Whether configuration documents cannot configure its network: Talos before 1.12 has none for links.
     pub(crate) fn needs_more_than_documents(&self) -> bool {
         self.old_links && (self.routing.is_none() || self.boots_with_links())
     }
 
-    /// Whether links must be set up before the machine can be reached: it has addresses of its own, or links that somebody
-    /// has to make. Loopbacks and dummies are not among them: where there is no configuration for these, the agent makes them.
+    /// Whether links must be configured before the machine is reachable: it has static addresses, or bonds, VLANs or bridges.
+    ///
+    /// Loopbacks and dummies do not count: without a configuration, the agent creates them.
     fn boots_with_links(&self) -> bool {
-        self.links(Stage::Boot).iter().any(|link| match link.kind {
+        self.links(ConfigStage::Boot).iter().any(|link| match link.kind {
             LinkKind::Loopback | LinkKind::Dummy => false,
             LinkKind::Port { .. } => !link.addresses.is_empty(),
             LinkKind::Bond { .. } | LinkKind::Vlan { .. } | LinkKind::Bridge { .. } => true,
         })
     }
 
-    /// Who could read the passwords of its BGP sessions in the first configuration, where it has any and its carrier is not
-    /// for its eyes only.
+    /// Who could read the passwords of its BGP sessions in the first configuration; none if no one could.
     pub(crate) fn shows_passwords_to(&self) -> Option<&'static str> {
         let routing = self.routing.as_deref();
         routing.filter(|routing| routing.neighbors.iter().any(|neighbor| neighbor.password.is_some()))?;
         match self.boot.from.value {
-            BootFrom::Embedded => Some("everybody who has the image"),
+            BootFrom::Embedded => Some("everyone who has the image"),
             BootFrom::Early | BootFrom::Inline => {
-                Some("every program on the node, and everybody who reads its log")
+                Some("every program on the node and everyone who reads its log")
             }
-            BootFrom::NocloudNet => Some("everybody who asks the server"),
+            BootFrom::NocloudNet => Some("everyone who can query the boot server"),
             BootFrom::Cidata | BootFrom::MetalIso | BootFrom::Meta | BootFrom::Netboot | BootFrom::Apply => {
                 None
             }

@@ -1,23 +1,23 @@
-//! The cables that the file lists.
+//! The cables in the file.
 
 use std::collections::BTreeMap;
 
 use crate::model::Cluster;
 
 /// One end of a cable: node or router, and port.
-pub type End<'a> = (&'a str, &'a str);
+pub type CablePort<'a> = (&'a str, &'a str);
 
-/// Cables by what they connect.
+/// Cables by kind of their ends.
 #[derive(Debug)]
 pub struct Cables<'a> {
     /// Between two routers.
-    pub routers: Vec<(End<'a>, End<'a>)>,
-    /// From a node, by its number and port, to a router.
-    pub nodes: BTreeMap<(usize, &'a str), End<'a>>,
+    pub routers: Vec<(CablePort<'a>, CablePort<'a>)>,
+    /// Between a node, by its number and port, and a router.
+    pub nodes: BTreeMap<(usize, &'a str), CablePort<'a>>,
 }
 
 impl<'a> Cables<'a> {
-    /// Those of a cluster.
+    /// Reads the cables of a cluster.
     pub fn of(cluster: &'a Cluster) -> Self {
         let mut cables = Self { routers: Vec::new(), nodes: BTreeMap::new() };
         let fabric = cluster.file.fabric.get();
@@ -34,8 +34,8 @@ impl<'a> Cables<'a> {
         cables
     }
 
-    /// The cables of node `nth`: its port and the far end.
-    pub(crate) fn of_node(&self, nth: usize) -> impl Iterator<Item = (&'a str, End<'a>)> {
+    /// The cables of node `nth`: its port and the remote end.
+    pub(crate) fn of_node(&self, nth: usize) -> impl Iterator<Item = (&'a str, CablePort<'a>)> {
         self.nodes.range((nth, "")..(nth + 1, "")).map(|((_, port), far)| (*port, *far))
     }
 }

@@ -1,12 +1,12 @@
-//! What holds for the cluster as a whole.
+//! Settings of the whole cluster.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::derive::{self, Rule};
-use super::node::Ground;
+use super::derive::{self, Derivation};
+use super::node::ClusterPrefixes;
 use super::{ClusterPlan, Decided, Gap, GapReason, NodePlan, Prefixes, addon, talos_config};
 use crate::cluster::section::{Api, ClusterSection, Firewall, Loopback, Network, NodeNetwork, Role};
 use crate::model::Cluster;
@@ -16,16 +16,16 @@ use ichor_values::{
     AddressOrPrefix4, AddressOrPrefix6, Endpoint, KubernetesVersion, NodeName, Prefix, TalosVersion, Word,
 };
 
-/// The addresses Tailscale gives out.
+/// The prefix of Tailscale addresses.
 pub(crate) const OVERLAY: &str = "100.64.0.0/10";
 
-/// The prefixes nodes take their addresses from: written, or derived from the cluster's id.
-pub fn prefixes(cluster: &Cluster, gaps: &mut Vec<Gap>) -> Ground {
+/// The cluster-wide prefixes of node addresses: written, or derived from the cluster's ID.
+pub fn prefixes(cluster: &Cluster, gaps: &mut Vec<Gap>) -> ClusterPrefixes {
     let network = cluster.network();
     let node = network.map(|network| &network.node);
     let loopback = network.map(|network| &network.loopback);
-    let mut ground = Drafting { id: cluster.id().map(|id| *id.value), gaps };
-    // A whole network that was cleared derives nothing.
+    let mut ground = PrefixPlanner { id: cluster.id().map(|id| *id.value), gaps };
+    // A cleared network derives nothing.
     let drop_node = node.is_some_and(|node| node.is_written() && !node.is_set());
     let drop_loopback = loopback.is_some_and(|node| node.is_written() && !node.is_set());
     let keys = |node: &NodeNetwork| (node.v4.clone(), node.v6.clone());
@@ -37,8 +37,8 @@ pub fn prefixes(cluster: &Cluster, gaps: &mut Vec<Gap>) -> Ground {
     } else {
         ground.prefixes(
             &node_keys,
-            (Rule::NodePrefix4, 0, "network.node.v4"),
-            (Rule::NodePrefix6, 0, "network.node.v6"),
+            (Derivation::NodePrefix4, 0, "network.node.v4"),
+            (Derivation::NodePrefix6, 0, "network.node.v6"),
         )
     };
     let told = ground.gaps.len();
@@ -46,62 +46,67 @@ pub fn prefixes(cluster: &Cluster, gaps: &mut Vec<Gap>) -> Ground {
         Prefixes::default()
     } else {
         let (v4, v6) = (
-            (Rule::LoopbackPrefix4, 254, "network.loopback.v4"),
-            (Rule::LoopbackPrefix6, 0xfe, "network.loopback.v6"),
+            (Derivation::LoopbackPrefix4, 254, "network.loopback.v4"),
+            (Derivation::LoopbackPrefix6, 0xfe, "network.loopback.v6"),
         );
         ground.prefixes(&loopback_keys, v4, v6)
     };
-    // Nobody misses a loopback where nobody routes.
-    if !cluster.routes() {
+    // Without routing, no node needs a loopback.
+    if !cluster.has_routing() {
         ground.gaps.truncate(told);
     }
     let gateway = ground
         .id
         .and_then(|id| derive::gateway6(id).ok())
-        .map(|v6| Decided::derived(v6, Rule::Gateway6, None));
-    Ground { node, loopback, gateway }
+        .map(|v6| Decided::derived(v6, Derivation::Gateway6, None));
+    ClusterPrefixes { node, loopback, gateway }
 }
 
-struct Drafting<'g> {
+struct PrefixPlanner<'g> {
     id: Option<u32>,
     gaps: &'g mut Vec<Gap>,
 }
 
-impl Drafting<'_> {
+impl PrefixPlanner<'_> {
     fn prefixes(
         &mut self,
         keys: &(Key<AddressOrPrefix4>, Key<AddressOrPrefix6>),
-        (rule4, third4, key4): (Rule, u8, &'static str),
-        (rule6, third6, key6): (Rule, u16, &'static str),
+        (rule4, third4, key4): (Derivation, u8, &'static str),
+        (rule6, third6, key6): (Derivation, u16, &'static str),
     ) -> Prefixes {
         let v4 = if keys.0.is_written() {
             keys.0.at().and_then(|at| Some(Decided::written(at.value.prefix()?, at.place)))
         } else {
             let prefix = self.id.map(|id| derive::prefix4(id, third4));
-            self.note(key4, rule4, prefix).map(|prefix| Decided::derived(prefix, rule4, None))
+            self.record_gap(key4, rule4, prefix).map(|prefix| Decided::derived(prefix, rule4, None))
         };
         let v6 = if keys.1.is_written() {
             keys.1.at().and_then(|at| Some(Decided::written(at.value.prefix()?, at.place)))
         } else {
             let prefix = self.id.map(|id| derive::prefix6(id, third6));
-            self.note(key6, rule6, prefix).map(|prefix| Decided::derived(prefix, rule6, None))
+            self.record_gap(key6, rule6, prefix).map(|prefix| Decided::derived(prefix, rule6, None))
         };
         Prefixes { v4, v6 }
     }
 
-    /// Without an id nothing is derived; whether a node then lacks an address is told of the node.
-    fn note<T>(&mut self, key: &'static str, rule: Rule, result: Option<Result<T, GapReason>>) -> Option<T> {
+    /// Records a gap. Without an ID nothing is derived, and a missing address is reported for the node.
+    fn record_gap<T>(
+        &mut self,
+        key: &'static str,
+        rule: Derivation,
+        result: Option<Result<T, GapReason>>,
+    ) -> Option<T> {
         result?.map_err(|reason| self.gaps.push(Gap { node: None, key, rule, reason })).ok()
     }
 }
 
-/// Decides what holds for the cluster as a whole.
-pub fn plan(cluster: &Cluster, ground: Ground, nodes: &[NodePlan]) -> ClusterPlan {
+/// Decides the settings of the whole cluster.
+pub fn plan(cluster: &Cluster, ground: ClusterPrefixes, nodes: &[NodePlan]) -> ClusterPlan {
     let section = cluster.section();
     let network = cluster.network();
     let control_planes = || nodes.iter().filter(|node| node.role == Role::Controlplane);
     let contract = contract(cluster, nodes);
-    // A rung may give it too, and it concerns the control planes only.
+    // Any layer may have it, and it concerns only control planes.
     let api = control_planes().next().map_or(network, |first| first.settings.network.get());
     let (vip, anycast) = api_addresses(section, api.and_then(|network| network.api.get()));
     let subnets = |pick: fn(&Network) -> &Key<List<Prefix>>| subnets(cluster, &ground, network.map(pick));
@@ -119,17 +124,17 @@ pub fn plan(cluster: &Cluster, ground: Ground, nodes: &[NodePlan]) -> ClusterPla
         talos_endpoints: talos_endpoints(section, control_planes()),
         bootstrap: bootstrap(section, control_planes().next()),
         sans: Decided::of(&section.sans),
-        pods: networks(&section.pods, "10.244.0.0/16", "Talos' own pod network"),
-        services: networks(&section.services, "10.96.0.0/12", "Talos' own service network"),
+        pods: networks(&section.pods, "10.244.0.0/16", "Talos' default pod network"),
+        services: networks(&section.services, "10.96.0.0/12", "Talos' default service network"),
         kube_proxy: addon::kube_proxy(section, &cni.value),
         cilium: addon::cilium(section, &cni.value),
         flannel_args: addon::flannel_args(section),
         cni,
         kube_vip: addon::kube_vip(section, nodes),
-        kubeprism: Decided::or(&section.kubeprism, 7445, "Talos' own port"),
+        kubeprism: Decided::or(&section.kubeprism, 7445, "Talos' default port"),
         discovery: talos_config::discovery(section),
         registries: talos_config::registries(section),
-        firewall: Decided::or(&section.firewall, Firewall::Off, "Talos' own default"),
+        firewall: Decided::or(&section.firewall, Firewall::Off, "Talos' default"),
         encryption: talos_config::encryption(section),
         node: ground.node,
         loopback: ground.loopback,
@@ -142,7 +147,7 @@ pub fn plan(cluster: &Cluster, ground: Ground, nodes: &[NodePlan]) -> ClusterPla
     }
 }
 
-/// The address that one control plane holds at a time, and those that all of them announce.
+/// The VIP and the anycast addresses.
 fn api_addresses(
     section: &ClusterSection,
     api: Option<&Api>,
@@ -153,19 +158,23 @@ fn api_addresses(
     (vip, anycast.map(|at| Decided::written(at.value.0, at.place)).collect())
 }
 
-/// Subnets that a daemon may take its address from, cluster-wide.
-fn subnets(cluster: &Cluster, ground: &Ground, key: Option<&Key<List<Prefix>>>) -> Decided<Vec<IpNet>> {
+/// Subnets that a daemon may use an address of, cluster-wide.
+fn subnets(
+    cluster: &Cluster,
+    ground: &ClusterPrefixes,
+    key: Option<&Key<List<Prefix>>>,
+) -> Decided<Vec<IpNet>> {
     if let Some(at) = key.and_then(Key::at) {
         return Decided::written(at.value.values().map(|prefix| prefix.0).collect(), at.place);
     }
     let overlay = &cluster.file.overlay;
     if overlay.get().is_some_and(|overlay| overlay.tailscale.is_set()) {
         let addresses = vec![OVERLAY.parse().expect("a prefix")];
-        return Decided::derived(addresses, Rule::OverlayPrefix, overlay.place());
+        return Decided::derived(addresses, Derivation::OverlayPrefix, overlay.place());
     }
-    // Where the ports have no addresses, nodes are known by their loopbacks.
+    // Nodes without addresses on their ports are identified by their loopbacks.
     let from = if ground.node.iter().next().is_some() { &ground.node } else { &ground.loopback };
-    Decided::derived(from.iter().map(|(prefix, _)| prefix).collect(), Rule::NodePrefixes, None)
+    Decided::derived(from.iter().map(|(prefix, _)| prefix).collect(), Derivation::NodePrefixes, None)
 }
 
 fn kubernetes(
@@ -174,7 +183,7 @@ fn kubernetes(
 ) -> Option<Decided<KubernetesVersion>> {
     Decided::of(&section.kubernetes).or_else(|| {
         let version = release::default_kubernetes(&contract.value)?;
-        Some(Decided::derived(version, Rule::TalosDefault, contract.place()))
+        Some(Decided::derived(version, Derivation::TalosDefault, contract.place()))
     })
 }
 
@@ -187,20 +196,21 @@ fn talos_endpoints<'n>(
         None => {
             let addresses = control_planes.filter_map(NodePlan::main_address);
             let addresses = addresses.map(|address| address.to_string()).collect();
-            Decided::derived(addresses, Rule::ControlPlanes, None)
+            Decided::derived(addresses, Derivation::ControlPlanes, None)
         }
     }
 }
 
 fn bootstrap(section: &ClusterSection, first: Option<&NodePlan>) -> Option<Decided<NodeName>> {
-    let derived =
-        |node: &NodePlan| Decided::derived(node.name.clone(), Rule::FirstControlPlane, Some(node.place));
+    let derived = |node: &NodePlan| {
+        Decided::derived(node.name.clone(), Derivation::FirstControlPlane, Some(node.place))
+    };
     Decided::of(&section.bootstrap).or_else(|| first.map(derived))
 }
 
 fn contract(cluster: &Cluster, nodes: &[NodePlan]) -> Decided<TalosVersion> {
     match nodes.iter().map(|node| &node.talos).min_by(|a, b| a.value.cmp(&b.value)) {
-        Some(oldest) => Decided::derived(oldest.value.clone(), Rule::Oldest, oldest.place()),
+        Some(oldest) => Decided::derived(oldest.value.clone(), Derivation::Oldest, oldest.place()),
         None => Decided::written(cluster.talos.clone(), cluster.section().talos.place().unwrap_or_default()),
     }
 }
@@ -222,13 +232,17 @@ fn endpoint(
         Endpoint::parse(&format!("https://{host}:6443")).expect("a URL")
     };
     if let Some(vip) = vip {
-        return Some(Decided::derived(url(vip.value), Rule::EndpointVip, vip.place()));
+        return Some(Decided::derived(url(vip.value), Derivation::EndpointVip, vip.place()));
     }
     if let Some(anycast) = anycast.first() {
-        return Some(Decided::derived(url(anycast.value.addr()), Rule::EndpointAnycast, anycast.place()));
+        return Some(Decided::derived(
+            url(anycast.value.addr()),
+            Derivation::EndpointAnycast,
+            anycast.place(),
+        ));
     }
     let node = first?;
-    Some(Decided::derived(url(node.main_address()?), Rule::EndpointNode, Some(node.place)))
+    Some(Decided::derived(url(node.main_address()?), Derivation::EndpointNode, Some(node.place)))
 }
 
 fn relays(cluster: &Cluster) -> BTreeMap<Word, Decided<IpAddr>> {
@@ -253,7 +267,7 @@ mod tests {
     use crate::plan::tests::planned;
 
     #[test]
-    fn nodes_that_do_not_route_miss_no_loopback() {
+    fn nodes_without_routing_have_no_loopback_gap() {
         let plan = planned(
             "{cluster: {name: sol, id: 300, talos: v1.13.9}, network: {node: {v4: 10.30.0.0/16}},
               nodes: [{name: a, index: 301}, {name: b, index: 302, network: {loopback: {v4: 10.3.0.2}}}]}",

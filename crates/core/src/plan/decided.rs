@@ -1,31 +1,31 @@
-//! A decided value and where it came from.
+//! A decided value and its origin.
 
-use super::derive::Rule;
-use ichor_values::Place;
+use super::derive::Derivation;
+use ichor_values::Location;
 use ichor_values::key::Key;
 
-/// Where a value came from.
+/// Origin of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// From a line of the file.
-    Written(Place),
-    /// From a rule, with the place of its base where it has one.
-    Derived(Rule, Option<Place>),
-    /// From nothing: what holds when nobody says otherwise, and why.
+    /// A line of the file.
+    Written(Location),
+    /// A rule, with the place of its base if it has one.
+    Derived(Derivation, Option<Location>),
+    /// A default, and its reason.
     Default(&'static str),
 }
 
-/// A value and where it came from.
+/// A value and its origin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decided<T> {
     /// The value.
     pub value: T,
-    /// Where it came from.
+    /// Its origin.
     pub origin: Origin,
 }
 
 impl<T> Decided<T> {
-    pub(super) fn written(value: T, place: Place) -> Self {
+    pub(super) fn written(value: T, place: Location) -> Self {
         Self { value, origin: Origin::Written(place) }
     }
 
@@ -33,12 +33,12 @@ impl<T> Decided<T> {
         Self { value, origin: Origin::Default(reason) }
     }
 
-    pub(super) fn derived(value: T, rule: Rule, base: Option<Place>) -> Self {
+    pub(super) fn derived(value: T, rule: Derivation, base: Option<Location>) -> Self {
         Self { value, origin: Origin::Derived(rule, base) }
     }
 
-    /// The place it was written at, if it was.
-    pub fn place(&self) -> Option<Place> {
+    /// Where it is written, if it is.
+    pub fn place(&self) -> Option<Location> {
         match self.origin {
             Origin::Written(place) => Some(place),
             Origin::Derived(_, base) => base,
@@ -46,14 +46,14 @@ impl<T> Decided<T> {
         }
     }
 
-    /// Whether the file itself contains the value.
+    /// Whether the file contains the value.
     pub fn is_written(&self) -> bool {
         matches!(self.origin, Origin::Written(_))
     }
 }
 
 impl<T: Clone> Decided<T> {
-    /// The value of a key that has no default; none where the key is unset.
+    /// The value of a key without a default; none if the key is unset.
     pub(super) fn of(key: &Key<T>) -> Option<Self> {
         key.at().map(|at| Self::written(at.value.clone(), at.place))
     }

@@ -1,4 +1,4 @@
-//! The rules by which values are derived from the cluster's id and a node's index.
+//! The rules that derive values from the cluster's ID and a node's index.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -8,9 +8,9 @@ use super::GapReason;
 use crate::cluster::section::Digits;
 use ichor_values::{Asn, Mac};
 
-/// The rules.
+/// A rule that derives a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub enum Derivation {
     /// Node prefix, IPv4.
     NodePrefix4,
     /// Node prefix, IPv6.
@@ -25,19 +25,19 @@ pub enum Rule {
     Host4,
     /// IPv6 host part.
     Host6,
-    /// AS number from the cluster's id.
+    /// AS number from the cluster's ID.
     Asn,
     /// AS number from a base.
     AsnBase,
-    /// Router id from the cluster's id.
+    /// Router ID from the cluster's ID.
     RouterId,
-    /// Router id from a base.
+    /// Router ID from a base.
     RouterIdBase,
-    /// Router id from the loopback.
+    /// Router ID from the loopback.
     RouterIdLoopback,
     /// MAC address of a port.
     Mac,
-    /// Number of a virtual machine.
+    /// VM ID.
     VmId,
     /// Endpoint from the VIP.
     EndpointVip,
@@ -51,7 +51,7 @@ pub enum Rule {
     ControlPlanes,
     /// The oldest release among the nodes.
     Oldest,
-    /// What the Talos release brings.
+    /// Default of the Talos release.
     TalosDefault,
     /// The node prefixes.
     NodePrefixes,
@@ -59,30 +59,30 @@ pub enum Rule {
     OverlayPrefix,
     /// IPv6 link to Cilium.
     CiliumLink,
-    /// The first backend that can do what the file asks.
+    /// The first backend that supports everything in the file.
     FirstBackend,
-    /// The only hypervisor there is.
+    /// The only hypervisor in the file.
     OnlyHypervisor,
-    /// The hosts of a hypervisor, in turn.
+    /// The hosts of a hypervisor, round-robin.
     HostsInTurn,
-    /// The disk a virtual machine has.
+    /// The disk of a virtual machine.
     VmDisk,
-    /// An extension that something else in the file needs.
+    /// An extension that another setting requires.
     NeededExtension,
-    /// What needs ichor's extension.
+    /// The builder of images, by the required extension.
     NeedsExtension,
-    /// What the platform suggests.
+    /// By platform.
     ByPlatform,
-    /// What a node needs because it routes.
+    /// Required on nodes that route.
     NeededByRouting,
     /// The pools of service addresses.
     ServicePools,
-    /// Router id of a router of the fabric.
+    /// Router ID of a router of the fabric.
     FabricRouterId,
 }
 
-impl Rule {
-    /// The rule in words.
+impl Derivation {
+    /// Description of the rule.
     pub fn words(self) -> &'static str {
         match self {
             Self::NodePrefix4 => "10.ID.0.0/24",
@@ -105,27 +105,27 @@ impl Rule {
             Self::FirstControlPlane => "the first control plane",
             Self::ControlPlanes => "the addresses of the control planes",
             Self::Oldest => "the oldest Talos release among the nodes",
-            Self::TalosDefault => "what the Talos release brings",
+            Self::TalosDefault => "the default of the Talos release",
             Self::NodePrefixes => "the node prefixes",
             Self::OverlayPrefix => "the overlay's prefix",
             Self::CiliumLink => "fd00:ID:cc::/127, the id's digits",
-            Self::FirstBackend => "the first of native, frr that can do all this file asks",
-            Self::OnlyHypervisor => "the only hypervisor there is",
-            Self::HostsInTurn => "machines of one role take the hypervisor's hosts in turn",
-            Self::VmDisk => "the first disk of the hypervisor's machines",
+            Self::FirstBackend => "native if it supports everything in the file, else frr",
+            Self::OnlyHypervisor => "the only hypervisor in the file",
+            Self::HostsInTurn => "the hypervisor's hosts, round-robin per role",
+            Self::VmDisk => "the first disk of a VM on this hypervisor",
             Self::NeededExtension => {
                 "siderolabs/tailscale for the overlay, siderolabs/qemu-guest-agent for `vm.guest_agent`, siderolabs/bird2 for \
                  `carrier: official`"
             }
             Self::NeedsExtension => "ichor where its extension is needed, else factory",
-            Self::ByPlatform => "what the platform and hypervisor suggest",
-            Self::NeededByRouting => "what a node needs because it routes",
+            Self::ByPlatform => "by platform and hypervisor",
+            Self::NeededByRouting => "required on nodes that route",
             Self::ServicePools => "the pools of network.services",
             Self::FabricRouterId => "its first IPv4 address, else 10.255.255.N for the N-th router",
         }
     }
 
-    /// Whether the cluster's id goes into it.
+    /// Whether it uses the cluster's ID.
     pub(crate) fn takes_id(self) -> bool {
         matches!(
             self,
@@ -141,7 +141,7 @@ impl Rule {
         )
     }
 
-    /// Whether the node's index goes into it.
+    /// Whether it uses the node's index.
     pub(crate) fn takes_index(self) -> bool {
         matches!(
             self,
@@ -162,7 +162,7 @@ fn digits(number: u32) -> u16 {
     u16::from_str_radix(&number.to_string(), 16).unwrap_or(u16::MAX)
 }
 
-/// The third octet's neighbour: ids that fit into one octet.
+/// An ID that fits into one octet.
 fn octet(id: u32) -> Result<u8, GapReason> {
     u8::try_from(id).map_err(|_| GapReason::IdOver(255))
 }
@@ -192,7 +192,7 @@ pub(crate) fn cilium_link(id: u32) -> Result<(Ipv6Addr, Ipv6Addr), GapReason> {
     Ok((end(0)?, end(1)?))
 }
 
-/// The address of `index` in `prefix`: not its first, not its last.
+/// The address of `index` in `prefix`, except the first and the last.
 pub(crate) fn host4(prefix: Ipv4Net, index: u32) -> Result<Ipv4Addr, GapReason> {
     let outside = GapReason::OutsidePrefix(IpNet::V4(prefix));
     let address = u32::from(prefix.network()).checked_add(index).ok_or(outside)?;
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn index_11_of_cluster_101_gives_the_seeds_numbers() {
+    fn index_11_of_cluster_101_derives_the_documented_values() {
         let spelled = Digits::Decimal;
 
         assert_eq!(asn(101, 11), Ok(Asn(4_210_101_011)));
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_ends_where_the_table_says() {
+    fn every_rule_has_its_documented_limit() {
         assert!(prefix4(255, 0).is_ok() && prefix4(256, 0).is_err());
         assert!(prefix6(9999, 0).is_ok() && prefix6(10_000, 0).is_err());
         assert!(asn(1, 999).is_ok() && asn(1, 1000).is_err());

@@ -1,11 +1,11 @@
-//! Where virtual machines are made.
+//! Hypervisors.
 
 use super::{DEFAULT_BRIDGE, Decided};
 use crate::cluster::File;
 use crate::cluster::section::{Libvirt, LibvirtNetwork, Proxmox};
 use ichor_values::{FilePath, Fingerprint, Prefix, Secret, Text, Url, Word};
 
-/// A place where virtual machines are made.
+/// A hypervisor.
 #[derive(Debug)]
 pub struct HypervisorPlan {
     /// Its name.
@@ -16,20 +16,20 @@ pub struct HypervisorPlan {
     pub libvirt: Option<LibvirtPlan>,
 }
 
-/// How a Proxmox VE cluster is reached; where its machines are is part of each machine.
+/// Access to a Proxmox VE cluster; hosts and storages are part of each machine.
 #[derive(Debug)]
 pub struct ProxmoxPlan {
     /// Its API.
     pub url: Option<Decided<Url>>,
     /// Reference to its API token.
     pub token: Option<Decided<Secret>>,
-    /// User, with a password in place of a token.
+    /// User, with a password instead of a token.
     pub user: Option<Decided<Text>>,
     /// Reference to the password of the user.
     pub password: Option<Decided<Secret>>,
     /// Fingerprint of its certificate.
     pub fingerprint: Option<Decided<Fingerprint>>,
-    /// File with certificates, one of which signed that of its API; the system's roots where none is written.
+    /// File with the CA certificates that verify its certificate; the default is the system's.
     pub ca: Option<Decided<FilePath>>,
 }
 
@@ -38,11 +38,11 @@ pub struct ProxmoxPlan {
 pub struct LibvirtPlan {
     /// Its connection URI.
     pub uri: Decided<String>,
-    /// The bridge of its own network.
+    /// Bridge of its network.
     pub bridge: Decided<String>,
-    /// Whether bridges are Open vSwitch's.
+    /// Whether bridges are Open vSwitch bridges.
     pub(crate) ovs: Decided<bool>,
-    /// Prefix of a network that libvirt makes behind NAT; none where the bridge exists.
+    /// Prefix of a NAT network that libvirt creates; none if the bridge exists.
     pub(crate) nat: Option<Decided<Prefix>>,
 }
 
@@ -78,8 +78,8 @@ fn libvirt(section: &Libvirt) -> LibvirtPlan {
     let LibvirtNetwork { bridge, ovs, nat } = network.get().unwrap_or(&none);
     LibvirtPlan {
         uri: Decided::text(uri, "qemu:///system", "the host on which ichor runs"),
-        bridge: Decided::text(bridge, DEFAULT_BRIDGE, "libvirt's first bridge"),
-        ovs: Decided::or(ovs, false, "bridges are the kernel's"),
+        bridge: Decided::text(bridge, DEFAULT_BRIDGE, "libvirt's default bridge"),
+        ovs: Decided::or(ovs, false, "bridges are Linux bridges"),
         nat: Decided::of(nat),
     }
 }

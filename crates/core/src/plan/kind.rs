@@ -1,54 +1,54 @@
-//! Kinds of nodes: what is true of one machine is true of all of its kind.
+//! Classes of nodes with the same machine settings.
 //!
-//! Whoever looks at boot, links, images or patches looks once at each kind. Its AS number and the rest of its BGP may
-//! still be a node's own: see [`route`](super::route).
+//! Rules about boot, links, images or patches check each class once. Nodes of a class may differ in AS number and other BGP
+//! settings: see [`bgp_group`](super::bgp_group).
 
 use super::NodePlan;
-use super::alike::{Classes, address};
-use crate::cluster::section::{Network, NodeNetwork, Routing, Rung, Vm};
+use super::alike::{Interner, address};
+use crate::cluster::section::{Network, NodeNetwork, NodeSettings, Routing, Vm};
 
-/// Nodes that differ in nothing but name, number, site, addresses and AS number.
+/// Nodes that differ only in name, number, site, addresses and AS number.
 #[derive(Debug)]
-pub struct Kind {
+pub struct NodeClass {
     /// Their numbers, in the order of the file; never empty.
     pub nodes: Vec<usize>,
 }
 
-impl Kind {
+impl NodeClass {
     /// The first of them.
     pub(crate) fn first(&self) -> usize {
         self.nodes[0]
     }
 }
 
-/// Sorts nodes by kind, in the order in which the first of each stands in the file.
-pub(crate) fn kinds(nodes: &[NodePlan]) -> Vec<Kind> {
-    let mut kinds: Vec<Kind> = Vec::new();
-    let mut classes = Classes::default();
+/// Groups nodes by class, in the order of the first node of each.
+pub(crate) fn kinds(nodes: &[NodePlan]) -> Vec<NodeClass> {
+    let mut kinds: Vec<NodeClass> = Vec::new();
+    let mut classes = Interner::default();
     for node in nodes {
-        let kind = classes.number(KindClass::of(node));
+        let kind = classes.number(NodeFingerprint::of(node));
         if kind == kinds.len() {
-            kinds.push(Kind { nodes: Vec::new() });
+            kinds.push(NodeClass { nodes: Vec::new() });
         }
         kinds[kind].nodes.push(node.nth);
     }
     kinds
 }
 
-/// What nodes of one kind have in common: all that makes a machine.
+/// The machine settings that nodes of one class share.
 ///
-/// The patterns below name every key there is: a new one does not compile before it is decided whether it makes a machine.
-/// What is passed over with `_` may differ within a kind, so a rule that looks at kinds must not read it.
+/// The patterns below name every key, so that a new key does not compile before it is classified. Keys with `_` may differ
+/// within a class, so a rule that checks classes must not read them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct KindClass {
+struct NodeFingerprint {
     node: [usize; 8],
-    rung: [usize; 14],
+    settings: [usize; 14],
     network: [usize; 7],
     vm: [usize; 5],
     routing: [usize; 2],
 }
 
-impl KindClass {
+impl NodeFingerprint {
     fn of(node: &NodePlan) -> Self {
         let set = &node.settings;
         let carrier = node.routing.as_ref().and_then(|routing| routing.carrier.as_ref());
@@ -63,7 +63,7 @@ impl KindClass {
                 carrier.map_or(usize::MAX, |carrier| carrier.value as usize),
                 set.macs.items().count(),
             ],
-            rung: rung(set),
+            settings: settings(set),
             network: network(set.network.get().unwrap_or(&Network::default())),
             vm: vm(set.vm.get().unwrap_or(&Vm::default())),
             routing: routing(set.routing.get().unwrap_or(&Routing::default())),
@@ -71,8 +71,8 @@ impl KindClass {
     }
 }
 
-fn rung(rung: &Rung) -> [usize; 14] {
-    let Rung {
+fn settings(settings: &NodeSettings) -> [usize; 14] {
+    let NodeSettings {
         platform,
         arch,
         sbc,
@@ -95,7 +95,7 @@ fn rung(rung: &Rung) -> [usize; 14] {
         taints: _,
         patches,
         drain,
-    } = rung;
+    } = settings;
     [
         address(platform),
         address(arch),

@@ -1,42 +1,42 @@
-//! Settings of links that the file lists, each with its default.
+//! Settings of bonds, bridges and routes, with their defaults.
 
 use super::Decided;
 use super::link::METRIC;
 use crate::cluster::section::{Bond, BondHash, BondMode, Bridge, Route};
 use ichor_values::LinkName;
 
-/// How the members of a bond share the traffic.
+/// Settings of a bond.
 #[derive(Debug)]
 pub(crate) struct BondPlan {
-    /// How they share it.
+    /// Bonding mode.
     pub mode: Decided<BondMode>,
-    /// Milliseconds between two looks at the members.
+    /// Interval of link monitoring in milliseconds.
     pub(crate) miimon: Decided<u32>,
-    /// How packets are spread.
+    /// Transmit hash policy.
     pub(crate) hash: Decided<BondHash>,
 }
 
 impl BondPlan {
-    /// Decides the settings of a bond, and names its members.
+    /// Decides the settings of a bond, and returns its members.
     pub fn of(bond: &Bond) -> (Self, impl Iterator<Item = &LinkName>) {
         let Bond { links, mode, miimon, hash } = bond;
-        let mode = Decided::or(mode, BondMode::ActiveBackup, "it asks nothing of the switches");
+        let mode = Decided::or(mode, BondMode::ActiveBackup, "it needs no switch configuration");
         let usual = if mode.value == BondMode::Lacp { BondHash::Layer34 } else { BondHash::Layer2 };
         let plan = Self {
-            miimon: Decided::or(miimon, 100, "a dead member is noticed within a tenth of a second"),
-            hash: Decided::or(hash, usual, "what goes with the mode"),
+            miimon: Decided::or(miimon, 100, "a failed member is detected within 100 ms"),
+            hash: Decided::or(hash, usual, "suits the bond mode"),
             mode,
         };
         (plan, links.values())
     }
 }
 
-/// Whether a bridge speaks the spanning tree protocol.
+/// Whether a bridge uses the spanning tree protocol.
 pub(crate) fn stp(bridge: &Bridge) -> Decided<bool> {
-    Decided::or(&bridge.stp, false, "nodes are no switches")
+    Decided::or(&bridge.stp, false, "nodes are not switches")
 }
 
 /// The metric of a route.
 pub fn metric(route: &Route) -> Decided<u32> {
-    Decided::or(&route.metric, METRIC, "Talos' own")
+    Decided::or(&route.metric, METRIC, "Talos' default")
 }

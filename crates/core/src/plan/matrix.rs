@@ -1,7 +1,7 @@
-//! What every backend can do, side by side.
+//! Comparison of the features of all backends.
 //!
-//! A cell is not written down: a small cluster that asks for just that one thing is planned, and [`backend`](super::backend) says
-//! what is lacking. So the table cannot say anything else than `check` does.
+//! The cells are computed: a small cluster with one feature is planned, and [`backend`](super::backend) returns its
+//! limitations. The table therefore always agrees with `check`.
 
 use super::plan;
 use crate::cluster::{FileError, Files, load};
@@ -9,88 +9,91 @@ use crate::model;
 use ichor_bgp::setting::Carrier;
 use ichor_values::Backend;
 
-/// A backend as it can be had.
+/// A backend, its carrier and release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
-    /// Who speaks BGP.
+pub struct BackendVariant {
+    /// The backend.
     pub backend: Backend,
-    /// What brings it; none for the native backend.
+    /// Provider of its extension; none for the native backend.
     pub carrier: Option<Carrier>,
-    /// The release, where it makes a difference.
+    /// The release, if it makes a difference.
     pub version: Option<&'static str>,
 }
 
-/// Every way, on the newest Talos release that is known.
-pub const WAYS: [Way; 7] = [
-    Way { backend: Backend::Native, carrier: None, version: None },
-    Way { backend: Backend::Frr, carrier: Some(Carrier::Ichor), version: Some("8.4") },
-    Way { backend: Backend::Frr, carrier: Some(Carrier::Ichor), version: Some("10.5") },
-    Way { backend: Backend::Bird, carrier: Some(Carrier::Ichor), version: None },
-    Way { backend: Backend::Bird, carrier: Some(Carrier::Official), version: None },
-    Way { backend: Backend::Gobgp, carrier: Some(Carrier::Ichor), version: Some("3.36") },
-    Way { backend: Backend::Gobgp, carrier: Some(Carrier::Ichor), version: Some("4.8") },
+/// Every variant, on the newest known Talos release.
+pub const VARIANTS: [BackendVariant; 7] = [
+    BackendVariant { backend: Backend::Native, carrier: None, version: None },
+    BackendVariant { backend: Backend::Frr, carrier: Some(Carrier::Ichor), version: Some("8.4") },
+    BackendVariant { backend: Backend::Frr, carrier: Some(Carrier::Ichor), version: Some("10.5") },
+    BackendVariant { backend: Backend::Bird, carrier: Some(Carrier::Ichor), version: None },
+    BackendVariant { backend: Backend::Bird, carrier: Some(Carrier::Official), version: None },
+    BackendVariant { backend: Backend::Gobgp, carrier: Some(Carrier::Ichor), version: Some("3.36") },
+    BackendVariant { backend: Backend::Gobgp, carrier: Some(Carrier::Ichor), version: Some("4.8") },
 ];
 
-/// Something a file can ask for.
+/// A feature of the cluster file.
 struct Feature {
     name: &'static str,
-    /// Keys of `routing` that ask for it.
+    /// Keys of `routing` that request it.
     routing: &'static str,
 }
 
 const FEATURES: [Feature; 20] = [
-    Feature { name: "sessions without addresses", routing: "neighbors: [{link: eth0, bfd: false}]" },
+    Feature { name: "unnumbered sessions", routing: "neighbors: [{link: eth0, bfd: false}]" },
     Feature { name: "sessions by IPv4 address", routing: "neighbors: [{router: plain}]" },
     Feature { name: "sessions by IPv6 address", routing: "neighbors: [{router: six}]" },
     Feature {
-        name: "two leafs, never transit",
+        name: "two leafs without transit",
         routing: "neighbors: [{router: plain}, {address: 10.1.0.253, asn: 65002}]",
     },
     Feature { name: "session passwords", routing: "neighbors: [{router: plain, password: {env: PW}}]" },
     Feature { name: "BFD", routing: "neighbors: [{router: plain, bfd: true}]" },
     Feature { name: "BFD against a listen range", routing: "neighbors: [{router: range, bfd: true}]" },
     Feature { name: "graceful restart", routing: "graceful_restart: {time: 30}" },
-    Feature { name: "filter on what comes in", routing: "policy: {in: {allow: [10.0.0.0/8]}}" },
+    Feature { name: "import filter", routing: "policy: {in: {allow: [10.0.0.0/8]}}" },
     Feature { name: "prefix limit", routing: "policy: {in: {max_prefixes: 1000}}" },
     Feature { name: "local preference", routing: "policy: {in: {local_preference: 200}}" },
     Feature { name: "communities", routing: "policy: {out: {communities: [65000:1]}}" },
-    Feature { name: "prepending", routing: "policy: {out: {prepend: 1}}" },
+    Feature { name: "AS-path prepending", routing: "policy: {out: {prepend: 1}}" },
     Feature { name: "aggregates", routing: "aggregates: [10.1.254.0/24]" },
     Feature { name: "speaker in a VRF", routing: "workload: {speaker: metallb, isolation: vrf}" },
-    Feature { name: "speaker by a namespace", routing: "workload: {speaker: metallb, isolation: netns}" },
+    Feature {
+        name: "speaker in a network namespace",
+        routing: "workload: {speaker: metallb, isolation: netns}",
+    },
     Feature { name: "speaker without isolation", routing: "workload: {speaker: cilium, isolation: none}" },
     Feature { name: "BFD with the speaker", routing: "workload: {speaker: metallb, bfd: true}" },
-    Feature { name: "status of the agent", routing: "agent: {status: {listen: \"node:9179\"}}" },
+    Feature { name: "agent status", routing: "agent: {status: {listen: \"node:9179\"}}" },
     Feature { name: HEALTH, routing: "" },
 ];
 
-const HEALTH: &str = "anycast that follows health";
+const HEALTH: &str = "anycast that depends on health";
 
-/// One row: what is asked for, and for each of [`WAYS`] why it cannot be done, if it cannot.
+/// The support of one feature by each of [`VARIANTS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// What is asked for.
+pub struct FeatureSupport {
+    /// The feature.
     pub feature: &'static str,
-    /// The reasons.
+    /// Why a variant does not support it, if it does not.
     pub lacks: Vec<Option<&'static str>>,
 }
 
-/// All rows.
-pub fn matrix() -> Vec<Row> {
-    let lacks = |feature: &Feature| WAYS.iter().map(|way| lack(feature, way)).collect();
-    FEATURES.iter().map(|feature| Row { feature: feature.name, lacks: lacks(feature) }).collect()
+/// The support of all features.
+pub fn matrix() -> Vec<FeatureSupport> {
+    let lacks = |feature: &Feature| VARIANTS.iter().map(|way| unsupported_reason(feature, way)).collect();
+    FEATURES.iter().map(|feature| FeatureSupport { feature: feature.name, lacks: lacks(feature) }).collect()
 }
 
-/// Why a way cannot do it.
-fn lack(feature: &Feature, way: &Way) -> Option<&'static str> {
-    let loaded = load("ichor.yaml", &mut Text(text(feature, way)));
+/// Why a variant does not support a feature.
+fn unsupported_reason(feature: &Feature, way: &BackendVariant) -> Option<&'static str> {
+    let loaded = load("ichor.yaml", &mut InlineFile(cluster_text(feature, way)));
     let cluster = model::validate(loaded.file, loaded.problems).expect("the texts above are understood");
     let plan = plan(&cluster);
     let lacks = &plan.nodes.first()?.routing.as_ref()?.lacks;
     lacks.first().map(|lack| lack.why)
 }
 
-fn text(feature: &Feature, way: &Way) -> String {
+fn cluster_text(feature: &Feature, way: &BackendVariant) -> String {
     let mut routing = format!("backend: {}", way.backend);
     if let Some(carrier) = way.carrier {
         routing += &format!(", carrier: {carrier}");
@@ -113,10 +116,10 @@ fn text(feature: &Feature, way: &Way) -> String {
     )
 }
 
-/// A cluster file that is no file.
-struct Text(String);
+/// A cluster file in memory.
+struct InlineFile(String);
 
-impl Files for Text {
+impl Files for InlineFile {
     fn read(&mut self, _: &str) -> Result<Vec<u8>, FileError> {
         Ok(self.0.clone().into_bytes())
     }
@@ -137,21 +140,21 @@ mod tests {
     }
 
     #[test]
-    fn every_way_has_sessions_by_address() {
+    fn every_variant_supports_sessions_by_ipv4_address() {
         assert_eq!(row("sessions by IPv4 address"), [true; 7]);
         assert_eq!(row("sessions by IPv6 address"), [false, true, true, true, true, true, true]);
     }
 
     #[test]
-    fn what_one_way_alone_can_or_cannot_do_is_told_apart() {
+    fn the_limitations_of_each_variant_are_listed() {
         assert_eq!(row("session passwords"), [false, true, true, true, true, true, true]);
-        assert_eq!(row("sessions without addresses"), [true, true, true, true, true, false, true]);
-        assert_eq!(row("two leafs, never transit"), [false, true, true, true, true, true, true]);
+        assert_eq!(row("unnumbered sessions"), [true, true, true, true, true, false, true]);
+        assert_eq!(row("two leafs without transit"), [false, true, true, true, true, true, true]);
         assert_eq!(row("speaker in a VRF"), [true, true, true, true, true, false, false]);
-        assert_eq!(row("speaker by a namespace"), [false, true, true, false, false, false, false]);
+        assert_eq!(row("speaker in a network namespace"), [false, true, true, false, false, false, false]);
         assert_eq!(row("speaker without isolation"), [false, true, false, true, true, true, true]);
         assert_eq!(row("aggregates"), [false, true, true, false, false, false, false]);
         assert_eq!(row("graceful restart"), [false, true, true, true, false, true, true]);
-        assert_eq!(row("anycast that follows health"), [false, true, true, true, false, true, true]);
+        assert_eq!(row("anycast that depends on health"), [false, true, true, true, false, true, true]);
     }
 }

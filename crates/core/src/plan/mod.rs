@@ -1,8 +1,8 @@
-//! Everything decided: what each node will be, with the reason for every value.
+//! The plan: every value of every node and its origin.
 //!
-//! [`plan`] turns a [`Cluster`] into a [`Plan`]. A plan leaves no choice open: what a file does not say is derived or
-//! has a default, and each [`Decided`] value knows which ([`Origin`]). What could not be derived is listed in
-//! [`Plan::gaps`]; rules make findings of them. [`why()`](why::why) explains one value.
+//! [`plan`] turns a [`Cluster`] into a [`Plan`]. A plan leaves no choice open: values that the file does not have are derived
+//! or have a default, and each [`Decided`] value has its [`Origin`]. Values that cannot be derived are in [`Plan::gaps`];
+//! rules report them. [`why()`](why::why) explains one value.
 
 mod addon;
 mod alike;
@@ -42,55 +42,55 @@ use std::sync::Arc;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-use crate::cluster::section::{Addressing, Firewall, Patch, Platform, Power, Role, Rung};
+use crate::cluster::section::{Addressing, Firewall, NodeSettings, PatchRef, Platform, Power, Role};
 use crate::model::Cluster;
 pub use addon::{CiliumPlan, CniPlan, KubeVipPlan};
-pub use boot::{BootPlan, GivenPlan, ImagePlan};
+pub use boot::{BootPlan, ImagePlan, PrebuiltImagesPlan};
 pub use decided::{Decided, Origin};
-use derive::Rule;
+use derive::Derivation;
 pub use hypervisor::{HypervisorPlan, LibvirtPlan, ProxmoxPlan};
 use ichor_bgp::setting::Speaker;
 use ichor_talos::release;
 use ichor_values::Arch;
-use ichor_values::Place;
+use ichor_values::Location;
 use ichor_values::key::{List, Map};
 use ichor_values::{
     Asn, DnsName, Endpoint, KubernetesVersion, LabelKey, LabelValue, LinkName, Mac, Mtu, NodeName, Taint,
     TalosVersion, Text, Url, Word,
 };
 pub use kernel::KernelPlan;
-pub use kind::Kind;
-pub use link::{LinkKind, LinkPlan, Master, RoutePlan, Stage};
-pub use neighbor::{BfdPlan, NeighborPlan, Peer};
+pub use kind::NodeClass;
+pub use link::{ConfigStage, LinkKind, LinkPlan, Master, RoutePlan};
+pub use neighbor::{BfdPlan, NeighborAddress, NeighborPlan};
 pub use overlay::{StagePlan, TailscalePlan};
-pub use route::RoutedNodes;
+pub use route::BgpGroup;
 pub use router::RouterPlan;
 pub use routing::{PolicyPlan, RoutingPlan};
 pub use talos_config::{DiscoveryPlan, EncryptionPlan, RegistriesPlan};
 pub use vm::{DEFAULT_BRIDGE, VmPlan};
 pub use workload::WorkloadPlan;
 
-/// The whole cluster, decided.
+/// The decided settings of a cluster.
 #[derive(Debug)]
 pub struct Plan {
-    /// What holds for the cluster as a whole.
+    /// Settings of the whole cluster.
     pub cluster: ClusterPlan,
     /// Every node, in the order of the file.
     pub nodes: Vec<NodePlan>,
-    /// Those that route, by how they do.
-    pub(crate) routed: Vec<RoutedNodes>,
-    /// The nodes again, sorted into those that are alike.
-    pub(crate) kinds: Vec<Kind>,
+    /// The nodes with routing, grouped by BGP settings.
+    pub(crate) routed: Vec<BgpGroup>,
+    /// The nodes, grouped by machine settings.
+    pub(crate) kinds: Vec<NodeClass>,
     /// The routers of the fabric, in the order of the file.
     pub routers: Vec<RouterPlan>,
-    /// Where virtual machines are made, in the order of the names.
+    /// The hypervisors, in the order of their names.
     pub hypervisors: Vec<HypervisorPlan>,
-    /// What should have been derived and could not.
+    /// Values that cannot be derived.
     pub(crate) gaps: Vec<Gap>,
 }
 
 impl Plan {
-    /// Whether some node has this speaker of service addresses.
+    /// Whether any node has this speaker of service addresses.
     pub(crate) fn has_speaker(&self, speaker: Speaker) -> bool {
         let workload = |node: &NodePlan| Some(node.routing.as_deref()?.workload.as_ref()?.speaker);
         self.nodes.iter().any(|node| workload(node) == Some(speaker))
@@ -101,8 +101,8 @@ impl Plan {
         self.nodes.iter().filter(|node| node.role == Role::Controlplane)
     }
 
-    /// Each kind of nodes with its first node, which stands for all of them.
-    pub fn by_kind(&self) -> impl Iterator<Item = (&NodePlan, &Kind)> {
+    /// Each class of nodes with its first node, which represents all of them.
+    pub fn by_kind(&self) -> impl Iterator<Item = (&NodePlan, &NodeClass)> {
         self.kinds.iter().map(|kind| (&self.nodes[kind.first()], kind))
     }
 
@@ -112,74 +112,74 @@ impl Plan {
     }
 }
 
-/// A value that a rule could not give.
+/// A value that a rule cannot derive.
 #[derive(Clone, Debug)]
 pub(crate) struct Gap {
     /// Number of the node, or none for the cluster.
     pub node: Option<usize>,
     /// The key that must be written.
     pub key: &'static str,
-    /// The rule that ended.
-    pub rule: Rule,
-    /// Why it ended.
+    /// The rule.
+    pub rule: Derivation,
+    /// Why it cannot derive the value.
     pub reason: GapReason,
 }
 
-/// Why a rule could not give a value.
+/// Why a rule cannot derive a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GapReason {
     /// `cluster.id` is not written.
     NoId,
     /// The node has no index.
     NoIndex,
-    /// The id is beyond the rule's limit.
+    /// The ID is above the rule's limit.
     IdOver(u32),
-    /// The index is beyond the rule's limit.
+    /// The index is above the rule's limit.
     IndexOver(u32),
     /// The address would be outside its prefix, or its first or last.
     OutsidePrefix(IpNet),
-    /// The number would be beyond the last AS number.
+    /// The number would be above the last AS number.
     AsnOver,
 }
 
-/// What holds for the cluster as a whole.
+/// Settings of the whole cluster.
 #[derive(Debug)]
 pub struct ClusterPlan {
     /// Name.
     pub name: Word,
-    /// Number.
+    /// ID.
     pub id: Option<u32>,
-    /// The oldest Talos release among the nodes: what configurations are written for.
+    /// The oldest Talos release among the nodes, for which configurations are written.
     pub contract: Decided<TalosVersion>,
-    /// Talos release of the nodes that name none.
+    /// Talos release of nodes without their own.
     pub talos: TalosVersion,
-    /// Kubernetes release; none for a Talos release ichor does not know.
+    /// Kubernetes release; none for an unknown Talos release.
     pub kubernetes: Option<Decided<KubernetesVersion>>,
-    /// Where the Kubernetes API answers.
+    /// URL of the Kubernetes API.
     pub endpoint: Option<Decided<Endpoint>>,
-    /// Where the Talos API is asked.
+    /// Endpoints of the Talos API.
     pub(crate) talos_endpoints: Decided<Vec<String>>,
     /// The node on which etcd is bootstrapped.
     pub bootstrap: Option<Decided<NodeName>>,
-    /// More names for the API server's certificate.
+    /// Additional names in the API server's certificate.
     pub sans: Option<Decided<List<DnsName>>>,
     /// Pod networks.
     pub(crate) pods: Decided<Vec<IpNet>>,
     /// Service networks.
     pub services: Decided<Vec<IpNet>>,
-    /// The pod network's software.
+    /// The CNI.
     pub cni: Decided<CniPlan>,
-    /// More arguments of flannel.
+    /// Additional arguments of flannel.
     pub(crate) flannel_args: Option<Decided<List<Text>>>,
-    /// Cilium's chart, where Cilium is the pod network.
+    /// Cilium's chart, if Cilium is the CNI.
     pub cilium: Option<CiliumPlan>,
     /// Whether kube-proxy runs.
     pub(crate) kube_proxy: Decided<bool>,
-    /// kube-vip, where it holds the address of the API.
+    /// kube-vip, if it holds the address of the API.
     pub(crate) kube_vip: Option<KubeVipPlan>,
-    /// Port of the API balancer on every node.
+    /// Port of the API load balancer on every node.
     pub(crate) kubeprism: Decided<u16>,
-    /// How nodes find each other.
+    /// Node discovery.
     pub discovery: DiscoveryPlan,
     /// Registry mirrors and credentials.
     pub registries: RegistriesPlan,
@@ -191,17 +191,17 @@ pub struct ClusterPlan {
     pub node: Prefixes,
     /// Prefixes of the nodes' loopbacks, cluster-wide.
     pub loopback: Prefixes,
-    /// The address that one control plane holds at a time.
+    /// The VIP, which one control plane holds at a time.
     pub vip: Option<Decided<IpAddr>>,
-    /// The addresses that every control plane announces.
+    /// The anycast addresses, which every control plane announces.
     pub anycast: Vec<Decided<IpNet>>,
     /// Addresses for Kubernetes services, by pool.
     pub pools: Vec<(Word, Vec<Decided<IpNet>>)>,
-    /// DHCP relays, by the site they are in front of.
+    /// DHCP relays by site.
     pub(crate) relays: BTreeMap<Word, Decided<IpAddr>>,
-    /// Subnets the kubelet may take its address from, cluster-wide; [`Plan::kubelet_subnets`] has a node's.
+    /// Subnets that the kubelet may use an address of, cluster-wide; [`Plan::kubelet_subnets`] has a node's.
     pub(crate) kubelet_subnets: Decided<Vec<IpNet>>,
-    /// Subnets etcd may take its address from, cluster-wide; [`Plan::etcd_subnets`] has a node's.
+    /// Subnets that etcd may use an address of, cluster-wide; [`Plan::etcd_subnets`] has a node's.
     pub(crate) etcd_subnets: Decided<Vec<IpNet>>,
 }
 
@@ -215,7 +215,7 @@ pub struct Prefixes {
 }
 
 impl Prefixes {
-    /// Both, as far as there are both.
+    /// The prefixes that are set.
     pub fn iter(&self) -> impl Iterator<Item = (IpNet, Origin)> {
         let v4 = self.v4.as_ref().map(|v4| (IpNet::V4(v4.value), v4.origin));
         let v6 = self.v6.as_ref().map(|v6| (IpNet::V6(v6.value), v6.origin));
@@ -223,36 +223,36 @@ impl Prefixes {
     }
 }
 
-/// One node, decided.
+/// The decided settings of one node.
 #[derive(Debug)]
 pub struct NodePlan {
-    /// Its place among the nodes, counted from 0.
+    /// Its position among the nodes, from 0.
     pub nth: usize,
     /// Name, which becomes the hostname.
     pub name: NodeName,
-    /// Where it stands in the file.
-    pub place: Place,
-    /// What it is in the cluster.
+    /// Its place in the file.
+    pub place: Location,
+    /// Role in the cluster.
     pub role: Role,
-    /// Its number.
+    /// Its index.
     pub index: Option<u32>,
-    /// Where it stands.
+    /// Its site.
     pub site: Option<Word>,
-    /// Groups whose settings it has.
+    /// Its groups.
     pub(crate) groups: Vec<Word>,
-    /// What Talos runs on.
+    /// Talos platform.
     pub platform: Decided<Platform>,
     /// Architecture.
     pub arch: Decided<Arch>,
     /// Talos release.
     pub talos: Decided<TalosVersion>,
     /// Its ports, in order.
-    pub ports: Vec<Port>,
+    pub ports: Vec<PortPlan>,
     /// Its addresses with their prefix length.
     pub address: Prefixes,
-    /// Link that carries them.
+    /// Link of the node addresses.
     pub link: Decided<LinkName>,
-    /// Where they come from.
+    /// Source of the node addresses.
     pub addressing: Decided<Addressing>,
     /// Default gateways.
     pub gateway: Gateways,
@@ -260,51 +260,51 @@ pub struct NodePlan {
     pub loopback: Prefixes,
     /// Dummy links.
     pub dummies: Vec<DummyPlan>,
-    /// The address of the API that Talos moves between control planes; none on workers, and none where kube-vip does it.
+    /// The VIP of Talos; none on workers, and none with kube-vip.
     pub vip: Option<VipPlan>,
-    /// Whether links are written the way of Talos 1.11, because the oldest node of the cluster knows no other.
+    /// Whether links are written for Talos 1.11, because the oldest node of the cluster runs it.
     pub(crate) old_links: bool,
     /// AS number.
     pub asn: Option<Decided<Asn>>,
-    /// BGP router id.
+    /// BGP router ID.
     pub router_id: Option<Decided<Ipv4Addr>>,
-    /// BGP, where the node routes; shared by all that route alike.
+    /// BGP settings, if the node has routing; shared by its BGP group.
     pub routing: Option<Arc<RoutingPlan>>,
-    /// How it starts.
+    /// Boot settings.
     pub boot: BootPlan,
     /// Its virtual machine.
     pub vm: Option<Box<VmPlan>>,
-    /// Remote control of a real machine.
+    /// Remote power control of a physical machine.
     pub power: Option<Box<Decided<Power>>>,
-    /// Name servers; Talos' own where none are written.
+    /// Name servers; the default is Talos'.
     pub(crate) name_servers: Option<Decided<List<IpAddr>>>,
-    /// Time servers; Talos' own where none are written.
+    /// Time servers; the default is Talos'.
     pub(crate) time_servers: Option<Decided<List<DnsName>>>,
-    /// MTU of the links that have none of their own; the kernel's where none is written.
+    /// MTU of links without their own; the default is the kernel's.
     pub mtu: Option<Decided<Mtu>>,
     /// Metric of the default routes.
     pub metric: Decided<u32>,
-    /// What answers while the API is healthy, where the node has anycast addresses that follow it.
+    /// URL of the API's health check, if anycast addresses of the node depend on it.
     pub health: Option<Decided<Url>>,
-    /// Its addresses at other stages than the final one.
+    /// Its addresses before the final configuration, and in the overlay.
     pub stages: StagePlan,
-    /// The overlay it joins.
+    /// Its overlay.
     pub tailscale: Option<Box<TailscalePlan>>,
-    /// Arguments, modules and settings of its kernel.
+    /// Kernel arguments, modules and sysctls.
     pub kernel: KernelPlan,
     /// Kubernetes labels.
     pub labels: Option<Decided<Map<LabelKey, LabelValue>>>,
     /// Kubernetes taints.
     pub taints: Option<Decided<List<Taint>>>,
-    /// Patches of its configuration, in the order in which they are applied.
-    pub patches: Vec<Decided<Patch>>,
-    /// Whether it announces nothing any more.
+    /// Patches of its configuration, in the order of application.
+    pub patches: Vec<Decided<PatchRef>>,
+    /// Whether it is drained and withdraws all routes.
     pub drain: Decided<bool>,
-    settings: Rung,
+    settings: NodeSettings,
 }
 
 impl NodePlan {
-    /// The address it will have in the end: IPv4 first, a loopback where its ports have none.
+    /// Its final address: IPv4 if possible, a loopback if its ports have no address.
     pub fn main_address(&self) -> Option<IpAddr> {
         [&self.address, &self.loopback].into_iter().find_map(|prefixes| {
             let v4 = prefixes.v4.as_ref().map(|v4| IpAddr::V4(v4.value.addr()));
@@ -317,9 +317,10 @@ impl NodePlan {
         self.tailscale.is_some()
     }
 
-    /// The node's keys as the file has them. They are for rules alone, and a lint refuses every other call: whatever makes
-    /// files or decides what happens takes the plan's values, which have defaults and origins.
-    pub(crate) fn file_keys(&self) -> &Rung {
+    /// The node's keys as in the file, for rules only.
+    ///
+    /// A lint rejects every other call: renderers and operations use the plan's values, which have defaults and origins.
+    pub(crate) fn file_keys(&self) -> &NodeSettings {
         &self.settings
     }
 
@@ -328,8 +329,8 @@ impl NodePlan {
         if key.is_empty() { format!("nodes.{}", self.name) } else { format!("nodes.{}.{key}", self.name) }
     }
 
-    /// Where a value of this origin was written; where the node stands if it was not.
-    pub(crate) fn place_of(&self, origin: Origin) -> Place {
+    /// Where a value of this origin is written, else the place of the node.
+    pub(crate) fn place_of(&self, origin: Origin) -> Location {
         match origin {
             Origin::Written(place) => place,
             Origin::Derived(..) | Origin::Default(_) => self.place,
@@ -348,37 +349,37 @@ pub struct Gateways {
 
 /// A network port.
 #[derive(Clone, Debug)]
-pub struct Port {
-    /// Its name in the plan; the kernel's own where no name was given.
+pub struct PortPlan {
+    /// Its name; the default is the kernel's.
     pub name: LinkName,
     /// Its MAC address.
     pub mac: Option<Decided<Mac>>,
 }
 
-/// A link for addresses of services on the host.
+/// A dummy link for addresses of host services.
 #[derive(Clone, Debug)]
 pub struct DummyPlan {
     /// Its name.
     pub name: LinkName,
     /// Its addresses, /32 and /128.
     pub address: Prefixes,
-    /// Whether every control plane has the same.
+    /// Whether its addresses are anycast addresses.
     pub anycast: bool,
 }
 
-/// The address of the API that Talos moves between control planes.
+/// The VIP of Talos.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VipPlan {
     /// The address.
     pub address: IpAddr,
-    /// Link that carries it.
+    /// Link with the address.
     pub link: LinkName,
 }
 
-/// Decides everything about `cluster`.
+/// Decides all settings of `cluster`.
 pub fn plan(cluster: &Cluster) -> Plan {
     let mut gaps = Vec::new();
-    let mut routes = route::Routes::default();
+    let mut routes = route::BgpPlanner::default();
     let prefixes = cluster::prefixes(cluster, &mut gaps);
     let mut nodes: Vec<_> = (0..cluster.nodes().len())
         .map(|nth| node::plan(cluster, &prefixes, nth, &mut routes, &mut gaps))
@@ -400,9 +401,9 @@ pub(crate) mod tests {
     use crate::cluster::{FileError, Files, load};
     use crate::model::{Cluster, validate};
 
-    struct One(&'static str);
+    struct TestFile(&'static str);
 
-    impl Files for One {
+    impl Files for TestFile {
         fn read(&mut self, _: &str) -> Result<Vec<u8>, FileError> {
             Ok(self.0.into())
         }
@@ -412,14 +413,14 @@ pub(crate) mod tests {
         }
     }
 
-    /// The plan of a text without problems.
+    /// The plan of a valid text.
     pub(crate) fn planned(text: &'static str) -> Plan {
         planned_with(text).1
     }
 
-    /// A text without problems, and its plan.
+    /// The cluster and plan of a valid text.
     pub(crate) fn planned_with(text: &'static str) -> (Cluster, Plan) {
-        let loaded = load("ichor.yaml", &mut One(text));
+        let loaded = load("ichor.yaml", &mut TestFile(text));
         let cluster = validate(loaded.file, loaded.problems).unwrap();
         let plan = super::plan(&cluster);
         (cluster, plan)

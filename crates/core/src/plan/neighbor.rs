@@ -6,71 +6,71 @@ use super::Decided;
 use crate::cluster::section::{Bfd, Neighbor, Router, Routing};
 use crate::model::Cluster;
 use ichor_bgp::setting::RouterRole;
-use ichor_values::Place;
-use ichor_values::key::{At, Key};
+use ichor_values::Location;
+use ichor_values::key::{Key, Spanned};
 use ichor_values::{Asn, LinkName, Pair, Secret, Toggle, Word};
 
 /// One BGP session with the fabric.
 #[derive(Clone, Debug)]
 pub struct NeighborPlan {
-    /// Where it stands in the file; for a session that follows from the fabric, where the router stands.
-    pub place: Place,
+    /// Its place in the file; for a session derived from the fabric, the place of the router.
+    pub place: Location,
     /// The router of the fabric.
     pub router: Option<Word>,
     /// Its number among the routers of the fabric.
     pub(crate) router_nth: Option<usize>,
-    /// How it is found.
-    pub peer: Peer,
-    /// Whether it takes IPv4 routes over an IPv6 session; taken for granted where its software is unknown.
+    /// How it is addressed.
+    pub peer: NeighborAddress,
+    /// Whether it accepts IPv4 routes over an IPv6 session; assumed if its software is unknown.
     pub(crate) extended_nexthop: bool,
-    /// Its AS number; none when any external one will do.
+    /// Its AS number; none to accept any external one.
     pub asn: Option<Decided<Asn>>,
-    /// Fast detection of a dead path.
+    /// BFD.
     pub bfd: Option<BfdPlan>,
     /// Keepalive and hold time in seconds.
     pub timers: Decided<(u16, u16)>,
-    /// Whether the neighbour connects.
+    /// Whether to wait for the neighbour to connect.
     pub passive: Decided<bool>,
-    /// Where the session's password can be had, if it has one.
+    /// Reference to the session's password.
     pub password: Option<Decided<Secret>>,
 }
 
 impl NeighborPlan {
-    /// Its AS number; none when any external one will do.
+    /// Its AS number; none to accept any external one.
     pub fn asn(&self) -> Option<Asn> {
         self.asn.as_ref().map(|asn| asn.value)
     }
 }
 
-/// How a neighbour is found.
+/// How a neighbour is addressed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Peer {
-    /// By its router advertisements on a link.
+pub enum NeighborAddress {
+    /// Unnumbered: by its router advertisements on a link.
     Link(LinkName),
     /// By its address.
     Address(IpAddr),
 }
 
-/// Fast detection of a dead path.
+/// BFD timers.
 #[derive(Clone, Debug)]
 pub struct BfdPlan {
-    /// Milliseconds between two packets.
+    /// Interval between two packets in milliseconds.
     pub interval: Decided<u32>,
-    /// How many may be lost.
+    /// Number of lost packets after which the session is down.
     pub multiplier: Decided<u8>,
 }
 
 impl BfdPlan {
-    /// What is written, with the usual numbers where nothing is.
+    /// The written timers, with defaults for missing ones.
     pub(super) fn of(bfd: &Bfd) -> Self {
         let Bfd { interval, multiplier } = bfd;
         Self {
-            interval: Decided::or(interval, 300, "what the daemons have by themselves"),
-            multiplier: Decided::or(multiplier, 3, "what the daemons have by themselves"),
+            interval: Decided::or(interval, 300, "the daemons' default"),
+            multiplier: Decided::or(multiplier, 3, "the daemons' default"),
         }
     }
 
-    /// BFD as it is written, or with the usual numbers where it is not and `default` asks for it.
+    /// BFD as written, else with default timers if `default` is set.
     pub(super) fn decide(key: &Key<Toggle<Bfd>>, default: bool) -> Option<Self> {
         match key.get() {
             Some(toggle) => toggle.on().map(Self::of),
@@ -79,35 +79,35 @@ impl BfdPlan {
     }
 }
 
-/// The sessions of a node: those that are written, else what follows from the fabric.
+/// The sessions of a node: as written, else derived from the fabric.
 pub fn plan(cluster: &Cluster, routing: &Routing, ports: &[LinkName]) -> Vec<NeighborPlan> {
     match routing.neighbors.get() {
-        Some(list) => list.0.iter().filter_map(|neighbor| written(cluster, neighbor)).collect(),
+        Some(list) => list.0.iter().filter_map(|neighbor| from_written(cluster, neighbor)).collect(),
         None => from_fabric(cluster, ports),
     }
 }
 
 fn timers(key: &Key<Pair<u16>>) -> Decided<(u16, u16)> {
     match key.at() {
-        Some(at) => Decided::written((at.value.0.value, at.value.1.value), at.place),
-        None => Decided::default((3, 9), "a dead neighbour is noticed within seconds"),
+        Some(at) => Decided::from_written((at.value.0.value, at.value.1.value), at.place),
+        None => Decided::default((3, 9), "a failed neighbour is detected within seconds"),
     }
 }
 
 fn passive(key: &Key<bool>) -> Decided<bool> {
-    Decided::or(key, false, "whoever is first connects")
+    Decided::or(key, false, "either end may connect first")
 }
 
-fn written(cluster: &Cluster, at: &At<Neighbor>) -> Option<NeighborPlan> {
+fn from_written(cluster: &Cluster, at: &Spanned<Neighbor>) -> Option<NeighborPlan> {
     let neighbor = &at.value;
-    let found = router_of(cluster, neighbor);
+    let found = find_router(cluster, neighbor);
     let router = found.map(|(_, router)| router);
     let peer = match (neighbor.address.get(), neighbor.link.get()) {
-        (Some(address), _) => Peer::Address(*address),
-        (None, Some(link)) => Peer::Link(link.clone()),
-        (None, None) => Peer::Address(router?.addresses.get()?.values().next().copied()?),
+        (Some(address), _) => NeighborAddress::Address(*address),
+        (None, Some(link)) => NeighborAddress::Link(link.clone()),
+        (None, None) => NeighborAddress::Address(router?.addresses.get()?.values().next().copied()?),
     };
-    let unnumbered = matches!(peer, Peer::Link(_));
+    let unnumbered = matches!(peer, NeighborAddress::Link(_));
     let bfd = unnumbered && router.is_none_or(|router| router.bfd.get() != Some(&Toggle::Off));
     Some(NeighborPlan {
         place: at.place,
@@ -123,7 +123,7 @@ fn written(cluster: &Cluster, at: &At<Neighbor>) -> Option<NeighborPlan> {
     })
 }
 
-/// The router a neighbour names, or else the one that has its address.
+/// The router that a neighbour names, else the one with its address.
 fn router_of<'c>(cluster: &'c Cluster, neighbor: &Neighbor) -> Option<(usize, &'c Router)> {
     let mut routers = cluster.routers().map(|router| &router.value).enumerate();
     match (neighbor.router.get(), neighbor.address.get()) {
@@ -135,11 +135,11 @@ fn router_of<'c>(cluster: &'c Cluster, neighbor: &Neighbor) -> Option<(usize, &'
     }
 }
 
-fn extends_next_hops(router: &Router) -> bool {
-    router.takes_v4_over_v6().unwrap_or(true)
+fn supports_extended_nexthop(router: &Router) -> bool {
+    router.supports_extended_nexthop().unwrap_or(true)
 }
 
-/// Where no neighbours are written: the n-th port to the n-th leaf, and every gateway by its address.
+/// The sessions of a node without written neighbours: the n-th port to the n-th leaf, and every gateway by its address.
 fn from_fabric(cluster: &Cluster, ports: &[LinkName]) -> Vec<NeighborPlan> {
     let of_role = |role| {
         cluster
@@ -149,25 +149,29 @@ fn from_fabric(cluster: &Cluster, ports: &[LinkName]) -> Vec<NeighborPlan> {
     };
     let leafs = of_role(RouterRole::Leaf).zip(ports).map(|((nth, router), port)| {
         let address = router.value.addresses.get().and_then(|list| list.values().next().copied());
-        with_router(nth, router, address.map_or_else(|| Peer::Link(port.clone()), Peer::Address))
+        session_with_router(
+            nth,
+            router,
+            address.map_or_else(|| NeighborAddress::Link(port.clone()), NeighborAddress::Address),
+        )
     });
     let gateways = of_role(RouterRole::Gateway).filter_map(|(nth, router)| {
         let address = router.value.addresses.get()?.values().next().copied()?;
-        Some(with_router(nth, router, Peer::Address(address)))
+        Some(session_with_router(nth, router, NeighborAddress::Address(address)))
     });
     leafs.chain(gateways).collect()
 }
 
-/// The session with a router of which no neighbour is written.
-fn with_router(nth: usize, router: &At<Router>, peer: Peer) -> NeighborPlan {
-    let At { value: router, place } = router;
+/// The derived session with a router.
+fn session_with_router(nth: usize, router: &Spanned<Router>, peer: NeighborAddress) -> NeighborPlan {
+    let Spanned { value: router, place } = router;
     NeighborPlan {
         place: *place,
         router_nth: Some(nth),
         router: router.name.get().cloned(),
-        bfd: BfdPlan::decide(&router.bfd, matches!(peer, Peer::Link(_))),
+        bfd: BfdPlan::decide(&router.bfd, matches!(peer, NeighborAddress::Link(_))),
         peer,
-        extended_nexthop: extends_next_hops(router),
+        extended_nexthop: supports_extended_nexthop(router),
         asn: Decided::of(&router.asn),
         timers: timers(&Key::default()),
         passive: passive(&Key::default()),

@@ -1,57 +1,62 @@
-//! One node: addresses, ports and everything that follows from its index.
+//! One node: addresses, ports and values derived from its index.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use ipnet::{Ipv4Net, Ipv6Net};
 
-use super::derive::{self, Rule};
+use super::derive::{self, Derivation};
 use super::link::METRIC;
-use super::route::Routes;
+use super::route::BgpPlanner;
 use super::routing::RoutingInputs;
 use super::{
-    Decided, DummyPlan, Gap, GapReason, Gateways, NodePlan, Port, Prefixes, RoutingPlan, VipPlan, VmPlan,
+    Decided, DummyPlan, Gap, GapReason, Gateways, NodePlan, PortPlan, Prefixes, RoutingPlan, VipPlan, VmPlan,
     announced, backend, boot, kernel, overlay, vm,
 };
 use crate::cluster::section::{
-    Addressing, BootFrom, Digits, Network, Node, NodeNetwork, Platform, Role, RouterId, Rung,
+    Addressing, BootFrom, Digits, Network, Node, NodeNetwork, NodeSettings, Platform, Role, RouterId,
 };
 use crate::model::{self, Cluster};
 use ichor_values::Arch;
-use ichor_values::Place;
-use ichor_values::key::{At, Key};
+use ichor_values::Location;
+use ichor_values::key::{Key, Spanned};
 use ichor_values::{AddressOrPrefix4, AddressOrPrefix6, Asn, LinkName, TalosVersion};
 
-/// The cluster-wide prefixes nodes take their addresses from.
-pub(crate) struct Ground {
+/// The cluster-wide prefixes of node addresses.
+pub(crate) struct ClusterPrefixes {
     pub node: Prefixes,
     pub loopback: Prefixes,
     pub gateway: Option<Decided<Ipv6Addr>>,
 }
 
-/// Collects what cannot be derived for one node.
-pub(crate) struct Gaps<'g> {
+/// Collects values that cannot be derived for one node.
+pub(crate) struct GapCollector<'g> {
     node: usize,
     gaps: &'g mut Vec<Gap>,
 }
 
-impl Gaps<'_> {
-    pub fn note<T>(&mut self, key: &'static str, rule: Rule, result: Result<T, GapReason>) -> Option<T> {
+impl GapCollector<'_> {
+    pub fn note<T>(
+        &mut self,
+        key: &'static str,
+        rule: Derivation,
+        result: Result<T, GapReason>,
+    ) -> Option<T> {
         result.map_err(|reason| self.gaps.push(Gap { node: Some(self.node), key, rule, reason })).ok()
     }
 }
 
-/// What one node is planned from.
-struct Subject<'c> {
+/// Inputs of a node plan.
+struct NodeInputs<'c> {
     cluster: &'c Cluster,
     node: &'c Node,
-    settings: &'c Rung,
+    settings: &'c NodeSettings,
     role: Role,
     index: Option<u32>,
 }
 
-/// Addresses of a node and the links that carry them.
-struct Addresses {
+/// Addresses of a node and their links.
+struct AddressPlan {
     addressing: Decided<Addressing>,
     address: Prefixes,
     gateway: Gateways,
@@ -61,30 +66,30 @@ struct Addresses {
     vip: Option<VipPlan>,
 }
 
-/// Decides everything about node `nth`.
+/// Decides the settings of node `nth`.
 pub fn plan(
     cluster: &Cluster,
-    ground: &Ground,
+    ground: &ClusterPrefixes,
     nth: usize,
-    planner: &mut Routes,
+    planner: &mut BgpPlanner,
     gaps: &mut Vec<Gap>,
 ) -> NodePlan {
-    let At { value: node, place } = &cluster.nodes()[nth];
+    let Spanned { value: node, place } = &cluster.nodes()[nth];
     let (role, index) = (model::role(node), node.index.value());
-    #[expect(clippy::disallowed_methods, reason = "here the plan is made from it")]
+    #[expect(clippy::disallowed_methods, reason = "the plan is made from them")]
     let settings = cluster.settings(nth);
-    let subject = Subject { cluster, node, settings, role, index };
-    let mut gaps = Gaps { node: nth, gaps };
+    let subject = NodeInputs { cluster, node, settings, role, index };
+    let mut gaps = GapCollector { node: nth, gaps };
     let platform = platform(cluster, settings);
     let ports = ports(cluster, node, settings, settings.vm.is_set(), &mut gaps);
-    let Addresses { addressing, address, gateway, loopback, dummies, link, vip } =
+    let AddressPlan { addressing, address, gateway, loopback, dummies, link, vip } =
         subject.addresses(ground, &ports, &mut gaps);
     let routes = settings.routing.is_set();
     let asn = asn(cluster, node, settings, routes, &mut gaps);
     let router_id = router_id(cluster, node, settings, &loopback, routes, &mut gaps);
     let talos = talos(cluster, settings);
     let routing = subject.routing(nth, &ports, &talos.value, planner);
-    let arch = Decided::or(&settings.arch, Arch::Amd64, "amd64 unless the file says otherwise");
+    let arch = Decided::or(&settings.arch, Arch::Amd64, "the most common architecture");
     let from = boot::from(settings, platform.value);
     let vm = subject.vm(arch.value, from.value, &mut gaps);
     let none = (Network::default(), NodeNetwork::default());
@@ -119,7 +124,7 @@ pub fn plan(
         name_servers: Decided::of(&network.dns),
         time_servers: Decided::of(&network.ntp),
         mtu: Decided::of(&network.mtu),
-        metric: Decided::or(&own.metric, METRIC, "Talos' own"),
+        metric: Decided::or(&own.metric, METRIC, "Talos' default"),
         health: health.and_then(|api| Decided::of(&api.health)),
         stages: overlay::stages(settings),
         tailscale: overlay::plan(settings),
@@ -127,38 +132,40 @@ pub fn plan(
         labels: Decided::of(&settings.labels),
         taints: Decided::of(&settings.taints),
         patches: written_items(settings.patches.items()),
-        drain: Decided::or(&settings.drain, false, "it takes part in everything"),
+        drain: Decided::or(&settings.drain, false, "the node announces its routes"),
         routing,
         settings: settings.clone(),
     }
 }
 
-fn written_items<'a, T: Clone + 'a>(items: impl Iterator<Item = &'a At<T>>) -> Vec<Decided<T>> {
+fn written_items<'a, T: Clone + 'a>(items: impl Iterator<Item = &'a Spanned<T>>) -> Vec<Decided<T>> {
     items.map(|at| Decided::written(at.value.clone(), at.place)).collect()
 }
 
-fn talos(cluster: &Cluster, settings: &Rung) -> Decided<TalosVersion> {
+fn talos(cluster: &Cluster, settings: &NodeSettings) -> Decided<TalosVersion> {
     let of_cluster = || {
-        let place: Place = cluster.section().talos.place().unwrap_or_default();
+        let place: Location = cluster.section().talos.place().unwrap_or_default();
         Decided::written(cluster.talos.clone(), place)
     };
     Decided::of(&settings.talos).unwrap_or_else(of_cluster)
 }
 
-impl Subject<'_> {
-    fn addresses(&self, ground: &Ground, ports: &[Port], gaps: &mut Gaps<'_>) -> Addresses {
-        let own = self.node.rung.network.get();
+impl NodeInputs<'_> {
+    fn addresses(
+        &self,
+        ground: &ClusterPrefixes,
+        ports: &[PortPlan],
+        gaps: &mut GapCollector<'_>,
+    ) -> AddressPlan {
+        let own = self.node.settings.network.get();
         let network = self.settings.network.get();
         let none = NodeNetwork::default();
         let on_ports = network.and_then(|network| network.node.get()).unwrap_or(&none);
-        let addressing = Decided::or(
-            &on_ports.addressing,
-            Addressing::Static,
-            "addresses come from this file unless it says otherwise",
-        );
+        let addressing =
+            Decided::or(&on_ports.addressing, Addressing::Static, "addresses come from this file");
         let spelling = network.and_then(|network| network.digits.value()).unwrap_or(Digits::Decimal);
         let section = |network: &Network| network.node.get().map(|node| (node.v4.clone(), node.v6.clone()));
-        let source = Source {
+        let source = AddressSource {
             own: own.and_then(section),
             below: network.and_then(section),
             ground: &ground.node,
@@ -172,7 +179,7 @@ impl Subject<'_> {
         };
         let link = Decided::of(&on_ports.link)
             .unwrap_or_else(|| Decided::default(first_port(ports), "the first port"));
-        Addresses {
+        AddressPlan {
             addressing,
             gateway: gateways(network, ground, &address),
             address,
@@ -183,12 +190,12 @@ impl Subject<'_> {
         }
     }
 
-    fn loopback(&self, ground: &Ground, spelling: Digits, gaps: &mut Gaps<'_>) -> Prefixes {
-        let own = self.node.rung.network.get();
+    fn loopback(&self, ground: &ClusterPrefixes, spelling: Digits, gaps: &mut GapCollector<'_>) -> Prefixes {
+        let own = self.node.settings.network.get();
         let network = self.settings.network.get();
         let section =
             |network: &Network| network.loopback.get().map(|node| (node.v4.clone(), node.v6.clone()));
-        let source = Source {
+        let source = AddressSource {
             own: own.and_then(section),
             below: network.and_then(section),
             ground: &ground.loopback,
@@ -197,7 +204,7 @@ impl Subject<'_> {
         };
         let before = gaps.gaps.len();
         let loopback = source.addresses("network.loopback.v4", "network.loopback.v6", true, gaps);
-        // A node that does not route needs no loopback that is not written.
+        // A node without routing needs a loopback only if one is written.
         if !self.settings.routing.is_set() && !network.is_some_and(|network| network.loopback.is_set()) {
             gaps.gaps.truncate(before);
         }
@@ -212,9 +219,9 @@ impl Subject<'_> {
     fn routing(
         &self,
         nth: usize,
-        ports: &[Port],
+        ports: &[PortPlan],
         talos: &TalosVersion,
-        planner: &mut Routes,
+        planner: &mut BgpPlanner,
     ) -> Option<Arc<RoutingPlan>> {
         let routing = self.settings.routing.get()?;
         let ports: Vec<_> = ports.iter().map(|port| port.name.clone()).collect();
@@ -230,29 +237,35 @@ impl Subject<'_> {
         Some(planner.plan(nth, inputs))
     }
 
-    fn vm(&self, arch: Arch, from: BootFrom, gaps: &mut Gaps<'_>) -> Option<Box<VmPlan>> {
-        let ground = vm::Ground { cluster: self.cluster, arch, from, index: self.index };
+    fn vm(&self, arch: Arch, from: BootFrom, gaps: &mut GapCollector<'_>) -> Option<Box<VmPlan>> {
+        let ground = vm::VmInputs { cluster: self.cluster, arch, from, index: self.index };
         Some(Box::new(vm::plan(&ground, self.settings.vm.get()?, gaps)))
     }
 }
 
-fn first_port(ports: &[Port]) -> LinkName {
+fn first_port(ports: &[PortPlan]) -> LinkName {
     let usual = || LinkName::parse("eth0").expect("a link name");
     ports.first().map_or_else(usual, |port| port.name.clone())
 }
 
-fn platform(cluster: &Cluster, settings: &Rung) -> Decided<Platform> {
+fn platform(cluster: &Cluster, settings: &NodeSettings) -> Decided<Platform> {
     match settings.platform.at() {
         Some(platform) => Decided::written(*platform.value, platform.place),
         None => {
             let proxmox = settings.vm.get().is_some_and(|vm| vm::is_proxmox(cluster, vm));
             let platform = if proxmox { Platform::Nocloud } else { Platform::Metal };
-            Decided::derived(platform, Rule::ByPlatform, None)
+            Decided::derived(platform, Derivation::ByPlatform, None)
         }
     }
 }
 
-fn ports(cluster: &Cluster, node: &Node, settings: &Rung, is_vm: bool, gaps: &mut Gaps<'_>) -> Vec<Port> {
+fn ports(
+    cluster: &Cluster,
+    node: &Node,
+    settings: &NodeSettings,
+    is_vm: bool,
+    gaps: &mut GapCollector<'_>,
+) -> Vec<PortPlan> {
     let names = settings.ports.get().map(|ports| ports.0.as_slice()).unwrap_or_default();
     let macs = settings.macs.get().map(|macs| macs.0.as_slice()).unwrap_or_default();
     let name = |nth: usize| match names.get(nth) {
@@ -260,7 +273,7 @@ fn ports(cluster: &Cluster, node: &Node, settings: &Rung, is_vm: bool, gaps: &mu
         None => LinkName::parse(&format!("eth{nth}")).expect("a link name"),
     };
     if !macs.is_empty() {
-        let port = |(nth, mac): (usize, &At<_>)| Port {
+        let port = |(nth, mac): (usize, &Spanned<_>)| PortPlan {
             name: name(nth),
             mac: Some(Decided::written(mac.value, mac.place)),
         };
@@ -274,30 +287,37 @@ fn ports(cluster: &Cluster, node: &Node, settings: &Rung, is_vm: bool, gaps: &mu
                     (cluster.id().ok_or(GapReason::NoId), node.index.value().ok_or(GapReason::NoIndex));
                 let port = u8::try_from(nth).unwrap_or(u8::MAX);
                 let mac = id.and_then(|id| derive::mac(*id.value, index?, port));
-                gaps.note("macs", Rule::Mac, mac).map(|mac| Decided::derived(mac, Rule::Mac, None))
+                gaps.note("macs", Derivation::Mac, mac)
+                    .map(|mac| Decided::derived(mac, Derivation::Mac, None))
             });
-            Port { name: name(nth), mac: mac.flatten() }
+            PortPlan { name: name(nth), mac: mac.flatten() }
         })
         .collect()
 }
 
-type Families = (Key<AddressOrPrefix4>, Key<AddressOrPrefix6>);
+type PrefixKeys = (Key<AddressOrPrefix4>, Key<AddressOrPrefix6>);
 
-/// Where a node's addresses in one network come from.
-struct Source<'s> {
-    own: Option<Families>,
-    below: Option<Families>,
+/// Sources of a node's addresses in one network.
+struct AddressSource<'s> {
+    own: Option<PrefixKeys>,
+    below: Option<PrefixKeys>,
     ground: &'s Prefixes,
     index: Option<u32>,
     spelling: Digits,
 }
 
-impl Source<'_> {
-    fn addresses(&self, key4: &'static str, key6: &'static str, host: bool, gaps: &mut Gaps<'_>) -> Prefixes {
+impl AddressSource<'_> {
+    fn addresses(
+        &self,
+        key4: &'static str,
+        key6: &'static str,
+        host: bool,
+        gaps: &mut GapCollector<'_>,
+    ) -> Prefixes {
         Prefixes { v4: self.v4(key4, host, gaps), v6: self.v6(key6, host, gaps) }
     }
 
-    /// Only what the node itself has written: with DHCP nothing is derived.
+    /// The addresses written on the node: with DHCP nothing is derived.
     fn written(&self) -> Prefixes {
         let v4 = self.own.as_ref().and_then(|(v4, _)| self.own4(v4, false));
         let v6 = self.own.as_ref().and_then(|(_, v6)| self.own6(v6, false));
@@ -326,7 +346,7 @@ impl Source<'_> {
         Some(Decided::written(Ipv6Net::new_assert(address, length), at.place))
     }
 
-    fn v4(&self, key: &'static str, host: bool, gaps: &mut Gaps<'_>) -> Option<Decided<Ipv4Net>> {
+    fn v4(&self, key: &'static str, host: bool, gaps: &mut GapCollector<'_>) -> Option<Decided<Ipv4Net>> {
         let below = self.below.as_ref().map(|(v4, _)| v4);
         if let Some(own) = below.and_then(|v4| self.own4(v4, host)) {
             return Some(own);
@@ -336,12 +356,12 @@ impl Source<'_> {
             None => (self.ground.v4.as_ref()?.value, self.ground.v4.as_ref()?.place()),
         };
         let address = self.index.ok_or(GapReason::NoIndex).and_then(|index| derive::host4(prefix, index));
-        let address = gaps.note(key, Rule::Host4, address)?;
+        let address = gaps.note(key, Derivation::Host4, address)?;
         let length = if host { 32 } else { prefix.prefix_len() };
-        Some(Decided::derived(Ipv4Net::new_assert(address, length), Rule::Host4, place))
+        Some(Decided::derived(Ipv4Net::new_assert(address, length), Derivation::Host4, place))
     }
 
-    fn v6(&self, key: &'static str, host: bool, gaps: &mut Gaps<'_>) -> Option<Decided<Ipv6Net>> {
+    fn v6(&self, key: &'static str, host: bool, gaps: &mut GapCollector<'_>) -> Option<Decided<Ipv6Net>> {
         let below = self.below.as_ref().map(|(_, v6)| v6);
         if let Some(own) = below.and_then(|v6| self.own6(v6, host)) {
             return Some(own);
@@ -354,13 +374,13 @@ impl Source<'_> {
             .index
             .ok_or(GapReason::NoIndex)
             .and_then(|index| derive::host6(prefix, index, self.spelling));
-        let address = gaps.note(key, Rule::Host6, address)?;
+        let address = gaps.note(key, Derivation::Host6, address)?;
         let length = if host { 128 } else { prefix.prefix_len() };
-        Some(Decided::derived(Ipv6Net::new_assert(address, length), Rule::Host6, place))
+        Some(Decided::derived(Ipv6Net::new_assert(address, length), Derivation::Host6, place))
     }
 }
 
-fn gateways(network: Option<&Network>, ground: &Ground, address: &Prefixes) -> Gateways {
+fn gateways(network: Option<&Network>, ground: &ClusterPrefixes, address: &Prefixes) -> Gateways {
     let written = network.and_then(|network| network.node.get()).and_then(|node| node.gateway.get());
     let v4 = written.and_then(|gateway| gateway.v4.at()).map(|v4| Decided::written(*v4.value, v4.place));
     let v6 = match written.map(|gateway| &gateway.v6).filter(|v6| v6.is_written()) {
@@ -379,7 +399,7 @@ fn dummies(
     role: Role,
     index: Option<u32>,
     spelling: Digits,
-    gaps: &mut Gaps<'_>,
+    gaps: &mut GapCollector<'_>,
 ) -> Vec<DummyPlan> {
     let ground = Prefixes::default();
     let mut dummies = Vec::new();
@@ -390,7 +410,7 @@ fn dummies(
             own.dummy.get()?.get(name.as_str()).map(|at| (at.value.v4.clone(), at.value.v6.clone()))
         });
         let below = Some((dummy.value.v4.clone(), dummy.value.v6.clone()));
-        let source = Source { own: mine, below, ground: &ground, index, spelling };
+        let source = AddressSource { own: mine, below, ground: &ground, index, spelling };
         let address = source.addresses("network.dummy", "network.dummy", true, gaps);
         dummies.push(DummyPlan { name: name.clone(), address, anycast: false });
     }
@@ -411,35 +431,37 @@ fn dummies(
     dummies
 }
 
-/// The VIP on its link; `link` is the node's.
+/// The VIP and its link; `link` is that of the node address.
 fn vip_of(network: &Network, link: &LinkName) -> Option<VipPlan> {
     let api = network.api.get()?;
     let address = api.vip.value()?;
-    // Beside anycast addresses the link is theirs.
+    // With anycast addresses, the link is theirs.
     let own = api.link.get().filter(|_| !api.anycast.is_set());
     Some(VipPlan { address, link: own.unwrap_or(link).clone() })
 }
 
-/// On the node itself the number; on a lower rung a base.
+/// On the node itself, the AS number; in another layer, a base.
 fn asn(
     cluster: &Cluster,
     node: &Node,
-    settings: &Rung,
+    settings: &NodeSettings,
     routes: bool,
-    gaps: &mut Gaps<'_>,
+    gaps: &mut GapCollector<'_>,
 ) -> Option<Decided<Asn>> {
-    if let Some(own) = node.rung.routing.get().and_then(|routing| routing.asn.at()) {
+    if let Some(own) = node.settings.routing.get().and_then(|routing| routing.asn.at()) {
         return Some(Decided::written(*own.value, own.place));
     }
     let index = node.index.value().ok_or(GapReason::NoIndex);
     let base = settings.routing.get().and_then(|routing| routing.asn.at());
     let (rule, place, result) = match base {
-        Some(base) => {
-            (Rule::AsnBase, Some(base.place), index.and_then(|index| derive::asn_from(*base.value, index)))
-        }
+        Some(base) => (
+            Derivation::AsnBase,
+            Some(base.place),
+            index.and_then(|index| derive::asn_from(*base.value, index)),
+        ),
         None => {
             let id = cluster.id().ok_or(GapReason::NoId);
-            (Rule::Asn, None, id.and_then(|id| derive::asn(*id.value, index?)))
+            (Derivation::Asn, None, id.and_then(|id| derive::asn(*id.value, index?)))
         }
     };
     let value = if routes { gaps.note("routing.asn", rule, result) } else { result.ok() };
@@ -449,28 +471,31 @@ fn asn(
 fn router_id(
     cluster: &Cluster,
     node: &Node,
-    settings: &Rung,
+    settings: &NodeSettings,
     loopback: &Prefixes,
     routes: bool,
-    gaps: &mut Gaps<'_>,
+    gaps: &mut GapCollector<'_>,
 ) -> Option<Decided<Ipv4Addr>> {
-    let own = node.rung.routing.get().and_then(|routing| routing.router_id.at());
-    if let Some(At { value: RouterId::Address(address), place }) = own {
+    let own = node.settings.routing.get().and_then(|routing| routing.router_id.at());
+    if let Some(Spanned { value: RouterId::Address(address), place }) = own {
         return Some(Decided::written(*address, place));
     }
     let written = settings.routing.get().and_then(|routing| routing.router_id.at());
     let index = node.index.value().ok_or(GapReason::NoIndex);
     let (rule, place, result) = match written {
-        Some(At { value: RouterId::Loopback, place }) => {
+        Some(Spanned { value: RouterId::Loopback, place }) => {
             let address = loopback.v4.as_ref().map(|v4| v4.value.addr());
-            return address.map(|address| Decided::derived(address, Rule::RouterIdLoopback, Some(place)));
+            return address
+                .map(|address| Decided::derived(address, Derivation::RouterIdLoopback, Some(place)));
         }
-        Some(At { value: RouterId::Address(base), place }) => {
-            (Rule::RouterIdBase, Some(place), index.and_then(|index| derive::router_id_from(*base, index)))
-        }
+        Some(Spanned { value: RouterId::Address(base), place }) => (
+            Derivation::RouterIdBase,
+            Some(place),
+            index.and_then(|index| derive::router_id_from(*base, index)),
+        ),
         None => {
             let id = cluster.id().ok_or(GapReason::NoId);
-            (Rule::RouterId, None, id.and_then(|id| derive::router_id(*id.value, index?)))
+            (Derivation::RouterId, None, id.and_then(|id| derive::router_id(*id.value, index?)))
         }
     };
     let value = if routes { gaps.note("routing.router_id", rule, result) } else { result.ok() };

@@ -1,20 +1,20 @@
-//! The overlay that a node joins.
+//! The overlay of a node.
 
 use std::net::IpAddr;
 
 use super::Decided;
-use crate::cluster::section::{Overlay, Rung, StageAddresses};
+use crate::cluster::section::{NodeSettings, Overlay, StageAddresses};
 use ichor_values::key::List;
 use ichor_values::{Prefix, Secret, Text, Url};
 
 /// Tailscale on a node, or Headscale.
 #[derive(Debug)]
 pub struct TailscalePlan {
-    /// The control server; Tailscale's own where none is written.
+    /// The control server; the default is Tailscale's.
     pub server: Option<Decided<Url>>,
-    /// Reference to the key by which the node joins, or by which a key is minted for it.
+    /// Reference to the key with which the node joins, or with which its key is created.
     pub key: Option<Decided<Secret>>,
-    /// Whether a key is minted for the node.
+    /// Whether a key is created for the node.
     pub mint: Decided<bool>,
     /// Tags of the node.
     pub(crate) tags: Option<Decided<List<Text>>>,
@@ -22,44 +22,44 @@ pub struct TailscalePlan {
     pub routes: Option<Decided<List<Prefix>>>,
 }
 
-/// Decides how a node joins its overlay; none where it joins no overlay.
-pub fn plan(settings: &Rung) -> Option<Box<TailscalePlan>> {
+/// Decides how a node joins its overlay; none without an overlay.
+pub fn plan(settings: &NodeSettings) -> Option<Box<TailscalePlan>> {
     let Overlay { tailscale } = settings.overlay.get()?;
     let tailscale = tailscale.get()?;
     Some(Box::new(TailscalePlan {
         server: Decided::of(&tailscale.server),
         key: Decided::of(&tailscale.key),
-        mint: Decided::or(&tailscale.mint, false, "nodes join with the key itself"),
+        mint: Decided::or(&tailscale.mint, false, "nodes join with this key"),
         tags: Decided::of(&tailscale.tags),
         routes: Decided::of(&tailscale.routes),
     }))
 }
 
-/// Addresses of a node at other stages than the final one.
+/// Addresses of a node before its final configuration, and in the overlay.
 #[derive(Debug)]
 pub struct StagePlan {
-    /// From a DHCP server, while it boots.
+    /// From DHCP, during boot.
     pub dhcp: Option<Decided<IpAddr>>,
-    /// From outside, while it boots.
+    /// External, during boot.
     pub external: Option<Decided<IpAddr>>,
     /// In the overlay.
     pub overlay: Option<Decided<IpAddr>>,
 }
 
-/// The addresses that the file contains.
-pub fn stages(settings: &Rung) -> StagePlan {
+/// Reads the addresses of the file.
+pub fn stages(settings: &NodeSettings) -> StagePlan {
     let none = StageAddresses::default();
     let StageAddresses { dhcp, external, overlay } = settings.address.get().unwrap_or(&none);
     StagePlan { dhcp: Decided::of(dhcp), external: Decided::of(external), overlay: Decided::of(overlay) }
 }
 
 impl StagePlan {
-    /// The address from the DHCP server.
+    /// The address from DHCP.
     pub fn dhcp(&self) -> Option<IpAddr> {
         self.dhcp.as_ref().map(|address| address.value)
     }
 
-    /// The address from outside.
+    /// The external address.
     pub fn external(&self) -> Option<IpAddr> {
         self.external.as_ref().map(|address| address.value)
     }

@@ -1,61 +1,61 @@
-//! The patches of a cluster file: each read once, from the layers that name it and from the files these name.
+//! The patches of a cluster file, each read once.
 //!
-//! Not here: patches in the SOPS form, which only commands that may have secrets can open, and what is wrong with a patch
+//! Not here: patches encrypted with SOPS, which only commands with access to secrets decrypt, and checks of patches
 //! (`rules::patch`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichor_talos::{document, kind};
-use ichor_values::go_yaml::reader::{self as yaml, Node};
-use ichor_values::{Either, Place, nearest};
+use ichor_values::go_yaml::reader::{self as yaml, YamlNode};
+use ichor_values::{Location, WordOrRecord, nearest};
 use serde_json::Value;
 
 use super::attachment::Attachments;
-use crate::cluster::section::Rung;
-use crate::model::{Cluster, rung};
+use crate::cluster::section::NodeSettings;
+use crate::model::{Cluster, layer};
 
-/// Every patch that is not in the SOPS form.
+/// Every patch that is not encrypted.
 #[derive(Debug, Default)]
-pub struct Patches {
-    pub list: Vec<Patch>,
-    pub(crate) by_place: HashMap<Place, usize>,
+pub struct ConfigPatches {
+    pub list: Vec<ConfigPatch>,
+    pub(crate) by_place: HashMap<Location, usize>,
 }
 
-/// One patch, where one rung names it.
+/// One patch of one layer.
 #[derive(Debug)]
-pub struct Patch {
+pub struct ConfigPatch {
     /// Key path.
     pub key: String,
-    /// Where it is named.
-    pub place: Place,
-    /// The file, unless it stands in the cluster file itself.
+    /// Its place.
+    pub place: Location,
+    /// The file; none for an inline patch.
     pub file: Option<String>,
-    /// Its documents as they are written; none where they could not be had.
-    pub nodes: Arc<[Node]>,
-    /// What it holds.
-    pub content: Arc<Content>,
+    /// Its documents as YAML nodes; none if they cannot be read.
+    pub nodes: Arc<[YamlNode]>,
+    /// Its content.
+    pub content: Arc<PatchContent>,
 }
 
-/// What a patch holds.
+/// Content of a patch.
 #[derive(Debug)]
-pub enum Content {
-    /// Talos documents, to be merged; those that only take one away are left out.
+pub enum PatchContent {
+    /// Talos documents to merge, without those that only delete a document.
     Documents(Vec<Value>),
     /// RFC 6902 operations.
     Operations,
-    /// Nothing Talos understands, and why.
+    /// Content that Talos does not support, and why.
     Unreadable(String),
-    /// The file could not be had: another rule says so.
+    /// The file cannot be read, which another rule reports.
     Missing,
 }
 
-impl Patch {
-    /// The documents, none for another form of patch.
+impl ConfigPatch {
+    /// The documents; none for other kinds of content.
     pub fn documents(&self) -> &[Value] {
         match &*self.content {
-            Content::Documents(documents) => documents,
-            Content::Operations | Content::Unreadable(_) | Content::Missing => &[],
+            PatchContent::Documents(documents) => documents,
+            PatchContent::Operations | PatchContent::Unreadable(_) | PatchContent::Missing => &[],
         }
     }
 
@@ -64,7 +64,7 @@ impl Patch {
         self.documents().iter().filter(move |document| document::kind(document) == Some(kind))
     }
 
-    /// `what` is wrong, and in which file.
+    /// Prepends the file to a message.
     pub fn says(&self, what: impl std::fmt::Display) -> String {
         match &self.file {
             Some(file) => format!("{file}: {what}"),
@@ -73,16 +73,16 @@ impl Patch {
     }
 }
 
-impl Patches {
-    /// Reads every patch that `cluster` names.
+impl ConfigPatches {
+    /// Reads every patch of `cluster`.
     pub fn read(cluster: &Cluster, attachments: &Attachments) -> Self {
         let mut patches = Self::default();
-        let mut files: HashMap<&str, (Arc<[Node]>, Arc<Content>)> = HashMap::new();
-        for step in rung::all(cluster) {
-            for (nth, patch) in step.rung.patches.items().enumerate() {
-                let key = step.path(&format!("patches[{nth}]"));
+        let mut files: HashMap<&str, (Arc<[YamlNode]>, Arc<PatchContent>)> = HashMap::new();
+        for layer in layer::all_layers(cluster) {
+            for (nth, patch) in layer.settings.patches.items().enumerate() {
+                let key = layer.path(&format!("patches[{nth}]"));
                 let (key, file, (nodes, content)) = match &patch.value {
-                    Either::Word(file) => {
+                    WordOrRecord::Word(file) => {
                         let read = files.entry(file.as_str()).or_insert_with(|| {
                             let content = from_text(attachments, file.as_str());
                             let text =
@@ -92,69 +92,69 @@ impl Patches {
                         });
                         (key, Some(file.to_string()), read.clone())
                     }
-                    Either::Record(source) => {
+                    WordOrRecord::Record(source) => {
                         let Some(inline) = source.inline.get() else { continue };
                         let value = document::from_any(inline);
-                        let nodes = Arc::from([Node::from(inline)]);
-                        (format!("{key}.inline"), None, (nodes, Arc::new(judge(vec![value]))))
+                        let nodes = Arc::from([YamlNode::from(inline)]);
+                        (format!("{key}.inline"), None, (nodes, Arc::new(classify(vec![value]))))
                     }
                 };
                 patches.by_place.insert(patch.place, patches.list.len());
-                patches.list.push(Patch { key, place: patch.place, file, nodes, content });
+                patches.list.push(ConfigPatch { key, place: patch.place, file, nodes, content });
             }
         }
         patches
     }
 
-    /// All of them, in the order of the ladder.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Patch> {
+    /// All patches, in the order of the layers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ConfigPatch> {
         self.list.iter()
     }
 
-    /// The patches that a rung lists.
-    pub fn of<'p>(&'p self, settings: &Rung) -> impl Iterator<Item = &'p Patch> {
+    /// The patches in the settings of a layer or node.
+    pub fn of<'p>(&'p self, settings: &NodeSettings) -> impl Iterator<Item = &'p ConfigPatch> {
         settings.patches.items().filter_map(|patch| self.list.get(*self.by_place.get(&patch.place)?))
     }
 }
 
-fn from_text(attachments: &Attachments, path: &str) -> Content {
+fn from_text(attachments: &Attachments, path: &str) -> PatchContent {
     match attachments.texts.get(path) {
         Some(Ok(text)) => match document::read(text) {
-            Ok(documents) => judge(documents),
-            Err(error) => Content::Unreadable(error.to_string()),
+            Ok(documents) => classify(documents),
+            Err(error) => PatchContent::Unreadable(error.to_string()),
         },
-        Some(Err(_)) | None => Content::Missing,
+        Some(Err(_)) | None => PatchContent::Missing,
     }
 }
 
-/// Tells the forms of a patch apart, the way Talos does.
-fn judge(documents: Vec<Value>) -> Content {
+/// Classifies the content of a patch as Talos does.
+fn classify(documents: Vec<Value>) -> PatchContent {
     if documents.is_empty() {
-        return Content::Unreadable("there is nothing in it".to_owned());
+        return PatchContent::Unreadable("the patch is empty".to_owned());
     }
     if let [Value::Array(operations)] = documents.as_slice() {
         let is_operation = |item: &Value| item.get("op").is_some() && item.get("path").is_some();
         return if !operations.is_empty() && operations.iter().all(is_operation) {
-            Content::Operations
+            PatchContent::Operations
         } else {
-            Content::Unreadable("a list, but not of JSON patch operations".to_owned())
+            PatchContent::Unreadable("a list that is not of JSON patch operations".to_owned())
         };
     }
-    match documents.iter().find_map(fault) {
-        Some(fault) => Content::Unreadable(fault),
-        // A document that takes another away brings nothing.
+    match documents.iter().find_map(document_fault) {
+        Some(fault) => PatchContent::Unreadable(fault),
+        // A document that deletes another has no content.
         None => {
             let brings = |document: &Value| !document.as_object().is_some_and(document::deletes);
-            Content::Documents(documents.into_iter().filter(brings).collect())
+            PatchContent::Documents(documents.into_iter().filter(brings).collect())
         }
     }
 }
 
-/// Why a value is not a document of Talos.
-fn fault(document: &Value) -> Option<String> {
+/// Why a value is not a Talos document.
+fn document_fault(document: &Value) -> Option<String> {
     let Some(map) = document.as_object() else { return Some("a document that is not a map".to_owned()) };
     if map.contains_key("sops") {
-        return Some("in the SOPS form; name it as {sops: FILE}".to_owned());
+        return Some("encrypted with SOPS; write it as {sops: FILE}".to_owned());
     }
     let Some(name) = document::kind(document) else {
         let known = document::is_machine_config(document);
@@ -177,16 +177,16 @@ mod tests {
     use super::*;
 
     fn judged(text: &str) -> String {
-        match judge(document::read(text).unwrap()) {
-            Content::Documents(documents) => format!("{} documents", documents.len()),
-            Content::Operations => "operations".to_owned(),
-            Content::Unreadable(why) => why,
-            Content::Missing => "missing".to_owned(),
+        match classify(document::read(text).unwrap()) {
+            PatchContent::Documents(documents) => format!("{} documents", documents.len()),
+            PatchContent::Operations => "operations".to_owned(),
+            PatchContent::Unreadable(why) => why,
+            PatchContent::Missing => "missing".to_owned(),
         }
     }
 
     #[test]
-    fn the_forms_of_a_patch_are_told_apart() {
+    fn the_content_of_a_patch_is_classified() {
         assert_eq!(
             judged("machine: {}\n---\n{apiVersion: v1alpha1, kind: LinkConfig, name: eth0}"),
             "2 documents"
@@ -196,11 +196,11 @@ mod tests {
             judged("{apiVersion: v1alpha1, kind: LinkConfig, name: eth0, $patch: delete}"),
             "0 documents"
         );
-        assert_eq!(judged("[1]"), "a list, but not of JSON patch operations");
-        assert_eq!(judged("---"), "there is nothing in it");
+        assert_eq!(judged("[1]"), "a list that is not of JSON patch operations");
+        assert_eq!(judged("---"), "the patch is empty");
         assert_eq!(judged("machin: {}"), "`machin` is not the start of a Talos document");
         assert_eq!(judged("kind: LinkConfig"), "LinkConfig without `apiVersion: v1alpha1`");
-        assert_eq!(judged("machine: x\nsops: {}"), "in the SOPS form; name it as {sops: FILE}");
+        assert_eq!(judged("machine: x\nsops: {}"), "encrypted with SOPS; write it as {sops: FILE}");
         assert_eq!(
             judged("{apiVersion: v1alpha1, kind: LinkConfg}"),
             "Talos has no kind `LinkConfg`; did you mean `LinkConfig`?"

@@ -1,12 +1,12 @@
-//! What the kernel calls the ports of a node: eth0, or by their slot.
+//! Names that the kernel gives to ports: eth0, or by slot.
 
 use super::NodePlan;
 use crate::cluster::section::Platform;
 
 impl NodePlan {
-    /// Whether ports are called eth0, eth1 … in the order the kernel finds them, and not by their slot.
+    /// Whether ports are named eth0, eth1 … in order of discovery, not by slot.
     ///
-    /// Talos' images for every platform but metal start the kernel with `net.ifnames=0`.
+    /// Talos' images for every platform except metal have the kernel argument `net.ifnames=0`.
     pub(crate) fn has_plain_port_names(&self) -> bool {
         let args = self.kernel.args.iter().map(|arg| arg.value.as_str());
         let mut asked = args.rev().filter_map(|arg| match arg.strip_prefix("net.ifnames=") {
@@ -16,18 +16,18 @@ impl NodePlan {
         asked.next().unwrap_or(self.platform.value != Platform::Metal)
     }
 
-    /// Whether the kernel itself may give this name to a port of the node.
+    /// Whether the kernel may give this name to a port of the node.
     pub(crate) fn is_kernels_port_name(&self, name: &str) -> bool {
         if self.has_plain_port_names() { is_plain(name) } else { is_predictable(name) }
     }
 }
 
-/// Whether the kernel gives such a name to a port when nobody renames it: `eth0`.
+/// Whether a name is of the form that the kernel assigns: `eth0`.
 pub(crate) fn is_plain(name: &str) -> bool {
     name.strip_prefix("eth").is_some_and(|rest| rest.parse::<u16>().is_ok())
 }
 
-/// Whether systemd's scheme gives such a name to a port: `eno1`, `ens18`, `enp3s0`, `enx001122334455`.
+/// Whether a name is of the form that systemd's naming scheme assigns: `eno1`, `ens18`, `enp3s0`, `enx001122334455`.
 pub(crate) fn is_predictable(name: &str) -> bool {
     let Some(rest) = name.strip_prefix("en") else { return false };
     match rest.strip_prefix(['o', 's', 'p', 'P']) {
@@ -44,7 +44,7 @@ mod tests {
     use super::is_predictable;
 
     #[test]
-    fn predictable_names_are_told_from_others() {
+    fn predictable_names_are_recognised() {
         for name in ["ens18", "enp3s0", "eno1", "enx001122334455", "enP2p1s0"] {
             assert!(is_predictable(name), "{name}");
         }
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn only_metal_names_ports_by_their_slot_unless_the_kernel_is_told_otherwise() {
+    fn only_metal_names_ports_by_slot_unless_a_kernel_argument_changes_it() {
         let plan = planned(
             "{cluster: {name: sol, talos: v1.13.9}, nodes: [
               {name: a}, {name: b, platform: nocloud}, {name: c, kernel: {args: [net.ifnames=0]}},

@@ -1,40 +1,40 @@
-//! Nodes that route alike: BGP is planned once for all of them, whatever machines they are.
+//! Groups of nodes with the same BGP settings, which are planned once for all of them.
 
 use std::sync::Arc;
 
 use super::RoutingPlan;
-use super::alike::{Classes, address};
+use super::alike::{Interner, address};
 use super::routing::{self, RoutingInputs};
 use crate::cluster::section::{Role, Routing};
 use ichor_values::key::Key;
 use ichor_values::{LinkName, TalosVersion};
 
-/// Nodes that share everything about BGP but AS number, router id and addresses.
+/// Nodes whose BGP settings differ only in AS number, router ID and addresses.
 #[derive(Debug)]
-pub struct RoutedNodes {
-    /// What they share.
+pub struct BgpGroup {
+    /// The shared settings.
     pub routing: Arc<RoutingPlan>,
     /// Their numbers, in the order of the file; never empty.
     pub nodes: Vec<usize>,
 }
 
-/// Plans BGP node by node, each difference once.
+/// Plans BGP once for each group of nodes.
 #[derive(Default)]
-pub(crate) struct Routes {
-    /// In the order in which the first of each stands in the file.
-    pub(crate) planned: Vec<RoutedNodes>,
-    classes: Classes<RoutingClass>,
+pub(crate) struct BgpPlanner {
+    /// The groups, in the order of the first node of each.
+    pub(crate) planned: Vec<BgpGroup>,
+    classes: Interner<BgpFingerprint>,
 }
 
-impl Routes {
-    /// The BGP of node `nth`. All `inputs` seen must live as long as this.
+impl BgpPlanner {
+    /// Returns the BGP settings of node `nth`. All `inputs` must live as long as the planner.
     pub fn plan(&mut self, nth: usize, inputs: RoutingInputs<'_>) -> Arc<RoutingPlan> {
-        let number = self.classes.number(RoutingClass::of(inputs));
+        let number = self.classes.number(BgpFingerprint::of(inputs));
         if number == self.planned.len() {
             let (asn, router_id) = (Key::default(), Key::default());
             let shared = Routing { asn, router_id, ..inputs.routing.clone() };
             let routing = Arc::new(routing::plan(RoutingInputs { routing: &shared, ..inputs }));
-            self.planned.push(RoutedNodes { routing, nodes: Vec::new() });
+            self.planned.push(BgpGroup { routing, nodes: Vec::new() });
         }
         let alike = &mut self.planned[number];
         alike.nodes.push(nth);
@@ -42,11 +42,11 @@ impl Routes {
     }
 }
 
-/// Nodes are planned together where this is the same: every input of a plan.
+/// All inputs of a BGP plan: nodes with equal fingerprints form a group.
 ///
-/// Nothing is left out of the patterns below, so a new input or key does not compile before it is here.
+/// The patterns below name every input and key, so that a new one does not compile before it is added here.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct RoutingClass {
+struct BgpFingerprint {
     ports: Vec<LinkName>,
     role: Role,
     talos: TalosVersion,
@@ -55,16 +55,16 @@ struct RoutingClass {
     keys: [usize; 13],
 }
 
-impl RoutingClass {
+impl BgpFingerprint {
     fn of(inputs: RoutingInputs<'_>) -> Self {
-        // All nodes are of one cluster.
+        // All nodes belong to one cluster.
         let RoutingInputs { cluster: _, routing, ports, role, talos, health, more } = inputs;
         let (ports, talos) = (ports.to_vec(), talos.clone());
         Self { ports, role, talos, health, more, keys: keys(routing) }
     }
 }
 
-/// The keys that a plan may read; the other two are taken away before.
+/// The keys that a plan may read; AS number and router ID are removed before.
 fn keys(routing: &Routing) -> [usize; 13] {
     let Routing {
         asn: _,

@@ -1,8 +1,8 @@
-//! The routers around the nodes, as far as the file knows them.
+//! The routers in the file.
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::derive::Rule;
+use super::derive::Derivation;
 use super::{BfdPlan, Decided};
 use crate::cluster::section::{Reach, Router};
 use crate::model::Cluster;
@@ -14,27 +14,27 @@ use ichor_values::{Asn, Prefix, Secret, SoftwareVersion, Text, Toggle, Word};
 pub struct RouterPlan {
     /// Its name.
     pub name: Option<Word>,
-    /// What it is in the fabric.
+    /// Role in the fabric.
     pub role: Decided<RouterRole>,
     /// Its AS number.
     pub asn: Option<Decided<Asn>>,
-    /// Its router id.
+    /// Its router ID.
     pub router_id: Decided<Ipv4Addr>,
-    /// Its addresses toward the nodes.
+    /// Its addresses on the links to the nodes.
     pub addresses: Vec<Decided<IpAddr>>,
-    /// What it runs.
+    /// Routing software.
     pub software: Decided<Software>,
-    /// The release of it; unknown where none is written.
+    /// Release of the software; unknown if none is written.
     pub version: Option<Decided<SoftwareVersion>>,
-    /// VRF its side of the sessions is in.
+    /// VRF of its sessions.
     pub vrf: Option<Decided<Text>>,
-    /// Prefix from which it accepts nodes that are not listed one by one.
+    /// Listen range.
     pub listen: Option<Decided<Prefix>>,
-    /// BFD on its side; as on the nodes where nothing is written.
+    /// BFD on the router; the default is as on the nodes.
     pub bfd: Option<Option<BfdPlan>>,
     /// Reference to the password of its sessions.
     pub password: Option<Decided<Secret>>,
-    /// User and host by which it is reached.
+    /// User and host for SSH.
     pub ssh: Option<Decided<Text>>,
 }
 
@@ -68,7 +68,7 @@ fn decide(nth: usize, router: &Router) -> RouterPlan {
         asn: Decided::of(asn),
         router_id: Decided::of(router_id).unwrap_or_else(|| derived_id(nth, &addresses)),
         addresses,
-        software: Decided::or(software, Software::Frr, "what ichor writes for"),
+        software: Decided::or(software, Software::Frr, "ichor generates FRR configurations"),
         version: Decided::of(version),
         vrf: Decided::of(vrf),
         listen: Decided::of(listen),
@@ -83,13 +83,13 @@ fn decide(nth: usize, router: &Router) -> RouterPlan {
 
 fn derived_id(nth: usize, addresses: &[Decided<IpAddr>]) -> Decided<Ipv4Addr> {
     let v4 = addresses.iter().find_map(|address| match address.value {
-        IpAddr::V4(v4) => Some(Decided::derived(v4, Rule::FabricRouterId, address.place())),
+        IpAddr::V4(v4) => Some(Decided::derived(v4, Derivation::FabricRouterId, address.place())),
         IpAddr::V6(_) => None,
     });
-    v4.unwrap_or_else(|| Decided::derived(numbered(nth), Rule::FabricRouterId, None))
+    v4.unwrap_or_else(|| Decided::derived(numbered(nth), Derivation::FabricRouterId, None))
 }
 
-/// The router id of the `nth` router when it has neither one nor an IPv4 address.
+/// The router ID of the `nth` router if it has neither one nor an IPv4 address.
 pub(crate) fn numbered(nth: usize) -> Ipv4Addr {
     let [.., high, low] = u32::try_from(nth + 1).unwrap_or(u32::MAX).to_be_bytes();
     Ipv4Addr::new(10, 255, 255_u8.wrapping_sub(high), low)

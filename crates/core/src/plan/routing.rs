@@ -1,12 +1,12 @@
-//! BGP on one node: who speaks it, what is announced, and what is let in and out.
+//! BGP on one node: backend, announcements and policies.
 //!
 //! Not here: the sessions with the fabric ([`neighbor`](super::neighbor)) and the one with the speaker
 //! ([`workload`](super::workload)).
 
 use std::collections::BTreeMap;
 
-use super::backend::Ask;
-use super::derive::Rule;
+use super::backend::RequestedFeatures;
+use super::derive::Derivation;
 use super::{Decided, NeighborPlan, WorkloadPlan, announced, backend, neighbor, workload};
 use crate::cluster::section::{Agent, GracefulRestart, Policy, PolicyIn, PolicyOut, Role, Routing};
 use crate::model::Cluster;
@@ -20,40 +20,40 @@ use ichor_values::{
 /// BGP on one node.
 #[derive(Debug)]
 pub struct RoutingPlan {
-    /// Who speaks BGP.
+    /// BGP implementation.
     pub backend: Decided<Backend>,
-    /// What brings it onto the node; none for the native backend.
+    /// Provider of its extension; none for the native backend.
     pub carrier: Option<Decided<Carrier>>,
-    /// Release of the daemon; that of its extension where none is written.
+    /// Release of the daemon; the default is that of its extension.
     pub version: Option<Decided<SoftwareVersion>>,
     /// Name of the extension service; none for the native backend.
     pub service: Option<Decided<String>>,
-    /// What the file asks of it that it cannot do.
-    pub lacks: Vec<backend::Lack>,
-    /// Which addresses are announced.
+    /// Requested features that the backend does not support.
+    pub lacks: Vec<backend::Limitation>,
+    /// Kinds of addresses to announce.
     pub advertise: Decided<Vec<Advertise>>,
-    /// Prefixes that are announced in place of their parts.
+    /// Aggregates.
     pub aggregates: Option<Decided<List<Prefix>>>,
-    /// Whom it peers with.
+    /// BGP neighbours.
     pub neighbors: Vec<NeighborPlan>,
-    /// What is let in and out.
+    /// Import and export policy.
     pub(crate) policy: PolicyPlan,
-    /// Seconds that neighbours keep routes through a planned restart; none where they drop them.
+    /// Restart time in seconds; none without graceful restart.
     pub graceful_restart: Option<Decided<u16>>,
     /// The speaker of service addresses.
     pub workload: Option<WorkloadPlan>,
-    /// The file's own template for the configuration of its daemon.
+    /// Custom template for the configuration of the daemon.
     pub template: Option<Decided<FilePath>>,
-    /// More options of its daemons.
+    /// Additional options of its daemons.
     pub options: Option<Decided<Map<Word, List<Text>>>>,
-    /// How much the agent logs.
+    /// Log level of the agent.
     pub log: Decided<LogLevel>,
-    /// Where the agent serves its status.
+    /// Listen address of the agent's status server.
     pub status: Option<Decided<HostPort>>,
 }
 
 impl RoutingPlan {
-    /// More options, by daemon: each word of a command line for itself.
+    /// Additional options by daemon, one word each.
     pub fn options(&self) -> BTreeMap<String, Vec<String>> {
         let written = self.options.iter().flat_map(|options| options.value.iter());
         written
@@ -62,27 +62,27 @@ impl RoutingPlan {
     }
 }
 
-/// What is let in from the fabric, and what is added on the way out.
+/// Import and export policy toward the fabric.
 #[derive(Debug)]
 pub struct PolicyPlan {
-    /// Prefixes that are let in, and all within them; everything where none are written.
+    /// Prefixes to accept, including more specific ones; the default is everything.
     pub allow: Option<Decided<List<Prefix>>>,
-    /// More routes than this close the session.
+    /// Prefix limit.
     pub max_prefixes: Option<Decided<u32>>,
-    /// Local preference of what is let in; the daemon's own where none is written.
+    /// Local preference of accepted routes; the default is the daemon's.
     pub local_preference: Option<Decided<u32>>,
-    /// Communities that are added.
+    /// Communities to add.
     pub communities: Option<Decided<List<Community>>>,
-    /// How often the own AS number is put in front once more.
+    /// Number of times that the own AS number is prepended.
     pub prepend: Decided<u8>,
 }
 
-/// All that the BGP of a node is planned from.
+/// Inputs of a BGP plan.
 #[derive(Clone, Copy)]
 pub(crate) struct RoutingInputs<'a> {
     /// The cluster, for its routers and pools.
     pub cluster: &'a Cluster,
-    /// What is written about routing, without what is each node's own: AS number and router id.
+    /// The `routing` section, without the AS number and router ID, which differ per node.
     pub routing: &'a Routing,
     /// Names of the node's ports, in order.
     pub ports: &'a [LinkName],
@@ -90,21 +90,28 @@ pub(crate) struct RoutingInputs<'a> {
     pub role: Role,
     /// Its Talos release.
     pub talos: &'a TalosVersion,
-    /// Whether it has an anycast address that follows the API's health.
+    /// Whether it has an anycast address that depends on the API's health.
     pub health: bool,
-    /// Whether links whose addresses are announced have others besides.
+    /// Whether announced links have other addresses.
     pub(crate) more: bool,
 }
 
-/// Decides everything about a node's BGP.
+/// Decides the BGP settings of a node.
 pub fn plan(inputs: RoutingInputs<'_>) -> RoutingPlan {
     let RoutingInputs { cluster, routing, ports, role: _, talos, health, more } = inputs;
     let neighbors = neighbor::plan(cluster, routing, ports);
     let gobgp = routing.backend.value() == Some(Backend::Gobgp);
     let workload = routing.workload.at().and_then(|at| workload::plan(cluster, &at, gobgp));
-    let ask =
-        Ask { cluster, talos, routing, neighbors: &neighbors, workload: workload.as_ref(), health, more };
-    let backend = backend(&ask);
+    let ask = RequestedFeatures {
+        cluster,
+        talos,
+        routing,
+        neighbors: &neighbors,
+        workload: workload.as_ref(),
+        health,
+        more,
+    };
+    let backend = decide_backend(&ask);
     let carrier = (backend.value != Backend::Native)
         .then(|| Decided::or(&routing.carrier, Carrier::Ichor, "ichor's extension, with the agent"));
     let brings = carrier.as_ref().map(|carrier| carrier.value);
@@ -117,14 +124,14 @@ pub fn plan(inputs: RoutingInputs<'_>) -> RoutingPlan {
         lacks,
         advertise: match routing.advertise.at() {
             Some(at) => Decided::written(announced::kinds(routing), at.place),
-            None => Decided::default(announced::kinds(routing), "everything the node has for others"),
+            None => Decided::default(announced::kinds(routing), "every kind of address the node has"),
         },
         aggregates: Decided::of(&routing.aggregates),
         policy: policy(routing),
         graceful_restart: graceful_restart(routing),
         template: template(routing, backend.value),
         options: Decided::of(&routing.daemons),
-        log: Decided::or(&agent.log, LogLevel::Info, "what changed, and what may fail"),
+        log: Decided::or(&agent.log, LogLevel::Info, "changes and possible failures"),
         status: agent.status.get().and_then(|status| Decided::of(&status.listen)),
         backend,
         carrier,
@@ -133,10 +140,10 @@ pub fn plan(inputs: RoutingInputs<'_>) -> RoutingPlan {
     }
 }
 
-fn backend(ask: &Ask<'_>) -> Decided<Backend> {
+fn decide_backend(ask: &RequestedFeatures<'_>) -> Decided<Backend> {
     Decided::of(&ask.routing.backend).unwrap_or_else(|| {
         let native = backend::lacks(Backend::Native, None, ask).is_empty();
-        Decided::derived(if native { Backend::Native } else { Backend::Frr }, Rule::FirstBackend, None)
+        Decided::derived(if native { Backend::Native } else { Backend::Frr }, Derivation::FirstBackend, None)
     })
 }
 
@@ -145,7 +152,7 @@ fn service(routing: &Routing, backend: Backend, carrier: Carrier) -> Decided<Str
         (Backend::Bird, Carrier::Official) => "bird2",
         _ => backend.word(),
     };
-    Decided::text(&routing.service, usual, "that of the extension")
+    Decided::text(&routing.service, usual, "the extension's service name")
 }
 
 fn policy(routing: &Routing) -> PolicyPlan {
@@ -158,7 +165,7 @@ fn policy(routing: &Routing) -> PolicyPlan {
         max_prefixes: Decided::of(max_prefixes),
         local_preference: Decided::of(local_preference),
         communities: Decided::of(communities),
-        prepend: Decided::or(prepend, 0, "all paths of a node count alike"),
+        prepend: Decided::or(prepend, 0, "all paths of a node are equal"),
     }
 }
 

@@ -1,7 +1,7 @@
-//! Every value of a plan by its key path, ready to be shown.
+//! The values of a plan by key path, for display.
 //!
-//! Plans are taken apart by patterns that name every field: a new one does not compile before it is a row here, or `_`
-//! because it is shown with another or says nothing that could be written in the file.
+//! The patterns name every field of a plan: a new field does not compile before it is a row here, or `_` because it is part of
+//! another row or has no key in the file.
 
 mod cluster;
 
@@ -9,8 +9,8 @@ use std::fmt::Display;
 
 use super::made_link::{self, BondPlan};
 use super::{
-    BfdPlan, BootPlan, Decided, GivenPlan, KernelPlan, NeighborPlan, NodePlan, Origin, Plan, PolicyPlan,
-    Prefixes, RoutingPlan, StagePlan, TailscalePlan, VmPlan, WorkloadPlan,
+    BfdPlan, BootPlan, Decided, KernelPlan, NeighborPlan, NodePlan, Origin, Plan, PolicyPlan,
+    PrebuiltImagesPlan, Prefixes, RoutingPlan, StagePlan, TailscalePlan, VmPlan, WorkloadPlan,
 };
 use crate::cluster::section::{Link, Role};
 use ichor_values::print::Printed;
@@ -18,12 +18,12 @@ use ichor_values::read::Read;
 
 pub use cluster::{cluster_detail_rows, cluster_rows, surrounding_rows};
 
-/// A decided value, ready to be shown: key path, value, origin.
-pub type Row = (String, String, Origin);
+/// A decided value for display: key path, value, origin.
+pub type ValueRow = (String, String, Origin);
 
-struct Rows(Vec<Row>);
+struct RowBuilder(Vec<ValueRow>);
 
-impl Rows {
+impl RowBuilder {
     fn put<T: Display>(&mut self, key: &str, decided: &Decided<T>) {
         self.0.push((key.to_owned(), decided.value.to_string(), decided.origin));
     }
@@ -34,7 +34,7 @@ impl Rows {
         }
     }
 
-    /// A value that may be a list or a map, as it could stand in the file.
+    /// Adds a value that may be a list or a map, as it would be written in the file.
     fn print<T: Read>(&mut self, key: &str, decided: Option<&Decided<T>>) {
         if let Some(Decided { value, origin }) = decided {
             self.0.push((key.to_owned(), value.print().to_flow(), *origin));
@@ -65,8 +65,8 @@ impl Rows {
     }
 }
 
-/// What was decided for one node, by key path below it.
-pub fn node_rows(plan: &Plan, node: &NodePlan) -> Vec<Row> {
+/// The decided values of one node, by key path below it.
+pub fn node_rows(plan: &Plan, node: &NodePlan) -> Vec<ValueRow> {
     let NodePlan {
         nth: _,
         name: _,
@@ -109,7 +109,7 @@ pub fn node_rows(plan: &Plan, node: &NodePlan) -> Vec<Row> {
         drain,
         settings,
     } = node;
-    let mut rows = Rows(Vec::new());
+    let mut rows = RowBuilder(Vec::new());
     rows.put("platform", platform);
     rows.put("arch", arch);
     rows.put("talos", talos);
@@ -160,8 +160,8 @@ pub fn node_rows(plan: &Plan, node: &NodePlan) -> Vec<Row> {
     rows.0
 }
 
-fn link_rows(rows: &mut Rows, link: &Link) {
-    // What is not a row here has no default but that of its kind: see `NodePlan::links`.
+fn link_rows(rows: &mut RowBuilder, link: &Link) {
+    // Keys without a row have no default of their own: see `NodePlan::links`.
     let Link { name, mtu, bond, vlan: _, bridge, dhcp: _, addresses: _, routes } = link;
     let Some(name) = name.get() else { return };
     let key = format!("links.{name}");
@@ -180,7 +180,7 @@ fn link_rows(rows: &mut Rows, link: &Link) {
     }
 }
 
-fn boot_rows(rows: &mut Rows, boot: &BootPlan) {
+fn boot_rows(rows: &mut RowBuilder, boot: &BootPlan) {
     let BootPlan {
         from,
         server,
@@ -203,7 +203,7 @@ fn boot_rows(rows: &mut Rows, boot: &BootPlan) {
     rows.print("install.select", select.as_ref());
     rows.put("install.wipe", wipe);
     rows.put("image.source", image);
-    if let Some(GivenPlan { iso, disk, installer }) = given.as_deref() {
+    if let Some(PrebuiltImagesPlan { iso, disk, installer }) = given.as_deref() {
         rows.some("image.source.iso", iso.as_ref());
         rows.some("image.source.disk", disk.as_ref());
         rows.some("image.source.installer", installer.as_ref());
@@ -215,7 +215,7 @@ fn boot_rows(rows: &mut Rows, boot: &BootPlan) {
     rows.each("extensions", extensions);
 }
 
-fn kernel_rows(rows: &mut Rows, kernel: &KernelPlan) {
+fn kernel_rows(rows: &mut RowBuilder, kernel: &KernelPlan) {
     let KernelPlan { args, modules, sysctls } = kernel;
     rows.each("kernel.args", args);
     rows.each("kernel.modules", modules);
@@ -224,14 +224,14 @@ fn kernel_rows(rows: &mut Rows, kernel: &KernelPlan) {
     }
 }
 
-fn stage_rows(rows: &mut Rows, stages: &StagePlan) {
+fn stage_rows(rows: &mut RowBuilder, stages: &StagePlan) {
     let StagePlan { dhcp, external, overlay } = stages;
     rows.some("address.dhcp", dhcp.as_ref());
     rows.some("address.external", external.as_ref());
     rows.some("address.overlay", overlay.as_ref());
 }
 
-fn tailscale_rows(rows: &mut Rows, tailscale: &TailscalePlan) {
+fn tailscale_rows(rows: &mut RowBuilder, tailscale: &TailscalePlan) {
     let TailscalePlan { server, key, mint, tags, routes } = tailscale;
     rows.some("overlay.tailscale.server", server.as_ref());
     rows.print("overlay.tailscale.key", key.as_ref());
@@ -240,7 +240,7 @@ fn tailscale_rows(rows: &mut Rows, tailscale: &TailscalePlan) {
     rows.print("overlay.tailscale.routes", routes.as_ref());
 }
 
-fn routing_rows(rows: &mut Rows, routing: &RoutingPlan) {
+fn routing_rows(rows: &mut RowBuilder, routing: &RoutingPlan) {
     let RoutingPlan {
         backend,
         carrier,
@@ -278,7 +278,7 @@ fn routing_rows(rows: &mut Rows, routing: &RoutingPlan) {
     rows.some("routing.agent.status.listen", status.as_ref());
 }
 
-fn neighbor_rows(rows: &mut Rows, key: &str, neighbor: &NeighborPlan) {
+fn neighbor_rows(rows: &mut RowBuilder, key: &str, neighbor: &NeighborPlan) {
     let NeighborPlan {
         place: _,
         router: _,
@@ -299,7 +299,7 @@ fn neighbor_rows(rows: &mut Rows, key: &str, neighbor: &NeighborPlan) {
     rows.print(&format!("{key}.password"), password.as_ref());
 }
 
-fn policy_rows(rows: &mut Rows, policy: &PolicyPlan) {
+fn policy_rows(rows: &mut RowBuilder, policy: &PolicyPlan) {
     let PolicyPlan { allow, max_prefixes, local_preference, communities, prepend } = policy;
     rows.print("routing.policy.in.allow", allow.as_ref());
     rows.some("routing.policy.in.max_prefixes", max_prefixes.as_ref());
@@ -308,7 +308,7 @@ fn policy_rows(rows: &mut Rows, policy: &PolicyPlan) {
     rows.put("routing.policy.out.prepend", prepend);
 }
 
-fn workload_rows(rows: &mut Rows, workload: &WorkloadPlan) {
+fn workload_rows(rows: &mut RowBuilder, workload: &WorkloadPlan) {
     let WorkloadPlan {
         place: _,
         speaker: _,
@@ -341,7 +341,7 @@ fn workload_rows(rows: &mut Rows, workload: &WorkloadPlan) {
     rows.list("routing.workload.allow", allow);
 }
 
-fn vm_rows(rows: &mut Rows, vm: &VmPlan) {
+fn vm_rows(rows: &mut RowBuilder, vm: &VmPlan) {
     let VmPlan {
         hypervisor,
         id,
@@ -351,7 +351,7 @@ fn vm_rows(rows: &mut Rows, vm: &VmPlan) {
         memory,
         disk,
         storage,
-        // A property of the hypervisor: no key of the machine names it.
+        // A property of the hypervisor, not of the machine.
         iso: _,
         nic,
         bridge,

@@ -1,20 +1,20 @@
-//! Subnets that the kubelet and etcd of one node take their addresses from.
+//! Subnets that the kubelet and etcd of one node may use an address of.
 
 use ipnet::IpNet;
 
-use super::derive::Rule;
+use super::derive::Derivation;
 use super::{Decided, NodePlan, Origin, Plan};
 use crate::cluster::section::Network;
 use ichor_values::Prefix;
 use ichor_values::key::{Key, List};
 
 impl Plan {
-    /// Subnets the kubelet of `node` may take its address from: the cluster's, unless the node has others.
+    /// Subnets that the kubelet of `node` may use an address of: the node's, else the cluster's.
     pub(crate) fn kubelet_subnets(&self, node: &NodePlan) -> Decided<Vec<IpNet>> {
         subnets(node, |network| &network.kubelet_subnets, &self.cluster.kubelet_subnets)
     }
 
-    /// Subnets etcd on `node` may take its address from: the cluster's, unless the node has others.
+    /// Subnets that etcd on `node` may use an address of: the node's, else the cluster's.
     pub(crate) fn etcd_subnets(&self, node: &NodePlan) -> Decided<Vec<IpNet>> {
         subnets(node, |network| &network.etcd_subnets, &self.cluster.etcd_subnets)
     }
@@ -31,13 +31,13 @@ fn subnets(
     }
     let own = own_prefixes(node);
     let covered = |prefix: &IpNet| cluster.value.iter().any(|subnet| subnet.contains(prefix));
-    if !matches!(cluster.origin, Origin::Derived(Rule::NodePrefixes, _)) || own.iter().all(covered) {
+    if !matches!(cluster.origin, Origin::Derived(Derivation::NodePrefixes, _)) || own.iter().all(covered) {
         return cluster.clone();
     }
-    Decided::derived(own, Rule::NodePrefixes, network.and_then(|network| network.node.place()))
+    Decided::derived(own, Derivation::NodePrefixes, network.and_then(|network| network.node.place()))
 }
 
-/// The prefixes of the node's addresses; with DHCP those that are written for it.
+/// The prefixes of the node's addresses; with DHCP the written ones.
 fn own_prefixes(node: &NodePlan) -> Vec<IpNet> {
     let addresses: Vec<_> = node.address.iter().map(|(net, _)| net.trunc()).collect();
     if !addresses.is_empty() {
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_with_a_prefix_of_its_own_has_subnets_of_its_own() {
+    fn a_site_with_its_own_prefix_has_its_own_subnets() {
         let subnets = kubelet_of(
             "{cluster: {name: sol, id: 101, talos: v1.13.9}, network: {node: {v6: null}},
               sites: {berlin: {network: {node: {v4: 10.9.0.0/24}}}, paris: {}},
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn with_dhcp_the_prefix_that_is_written_counts() {
+    fn the_written_prefix_is_used_with_dhcp() {
         let subnets = kubelet_of(
             "{cluster: {name: sol, id: 101, talos: v1.13.9}, network: {node: {v6: null, addressing: dhcp}},
               sites: {berlin: {network: {node: {v4: 10.9.0.0/24}}}},
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_counts_before_what_is_derived() {
+    fn written_subnets_override_derived_ones() {
         let subnets = kubelet_of(
             "{cluster: {name: sol, id: 101, talos: v1.13.9}, network: {node: {v6: null}},
               sites: {berlin: {network: {node: {v4: 10.9.0.0/24}, kubelet_subnets: [10.0.0.0/8]}}},

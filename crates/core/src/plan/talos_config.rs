@@ -1,20 +1,20 @@
-//! What Talos on every node is told of the cluster's surroundings: how nodes find each other, mirrors, firewall, encryption.
+//! Talos settings of the whole cluster: discovery, registries, encryption.
 
 use super::Decided;
 use crate::cluster::section::{
     ClusterSection, Discovery, DiskKey, Encryption, Kms, Registries, RegistryAuth,
 };
 use ichor_values::key::{List, Map};
-use ichor_values::{DnsName, Either, Url};
+use ichor_values::{DnsName, Url, WordOrRecord};
 
-/// How nodes find each other.
+/// Node discovery.
 #[derive(Debug)]
 pub struct DiscoveryPlan {
     /// Whether the discovery service is used.
     pub service: Decided<bool>,
-    /// A discovery service of one's own; Talos' where none is written.
+    /// URL of a self-hosted discovery service; the default is Talos'.
     pub endpoint: Option<Decided<Url>>,
-    /// Whether KubeSpan meshes the nodes.
+    /// Whether the nodes form a KubeSpan mesh.
     pub kubespan: Decided<bool>,
 }
 
@@ -30,39 +30,39 @@ pub struct RegistriesPlan {
 /// Disk encryption.
 #[derive(Debug)]
 pub struct EncryptionPlan {
-    /// Key of the partition that holds the machine's configuration.
-    pub state: Option<Decided<Either<DiskKey, Kms>>>,
-    /// Key of the partition that holds the workloads' data.
-    pub(crate) ephemeral: Option<Decided<Either<DiskKey, Kms>>>,
+    /// Key of the STATE partition.
+    pub state: Option<Decided<WordOrRecord<DiskKey, Kms>>>,
+    /// Key of the EPHEMERAL partition.
+    pub(crate) ephemeral: Option<Decided<WordOrRecord<DiskKey, Kms>>>,
 }
 
 impl EncryptionPlan {
     /// Whether a TPM unlocks a partition.
     pub(crate) fn uses_tpm(&self) -> bool {
         let keys = [&self.state, &self.ephemeral].into_iter().flatten();
-        keys.into_iter().any(|key| matches!(key.value, Either::Word(DiskKey::Tpm)))
+        keys.into_iter().any(|key| matches!(key.value, WordOrRecord::Word(DiskKey::Tpm)))
     }
 }
 
-/// Decides how nodes find each other.
+/// Decides the node discovery.
 pub fn discovery(section: &ClusterSection) -> DiscoveryPlan {
     let none = Discovery::default();
     let Discovery { service, endpoint, kubespan } = section.discovery.get().unwrap_or(&none);
     DiscoveryPlan {
-        service: Decided::or(service, true, "Talos' own default"),
+        service: Decided::or(service, true, "Talos' default"),
         endpoint: Decided::of(endpoint),
-        kubespan: Decided::or(kubespan, false, "Talos' own default"),
+        kubespan: Decided::or(kubespan, false, "Talos' default"),
     }
 }
 
-/// The mirrors and credentials that the file contains.
+/// Reads registry mirrors and credentials.
 pub fn registries(section: &ClusterSection) -> RegistriesPlan {
     let none = Registries::default();
     let Registries { mirrors, auth } = section.registries.get().unwrap_or(&none);
     RegistriesPlan { mirrors: Decided::of(mirrors), auth: Decided::of(auth) }
 }
 
-/// The keys of encrypted partitions.
+/// Reads the keys of encrypted partitions.
 pub(crate) fn encryption(section: &ClusterSection) -> EncryptionPlan {
     let none = Encryption::default();
     let Encryption { state, ephemeral } = section.encryption.get().unwrap_or(&none);

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::derive::Rule;
-use super::node::Gaps;
+use super::derive::Derivation;
+use super::node::GapCollector;
 use super::{Decided, GapReason, NodePlan};
 use crate::cluster::File;
 use crate::cluster::section::{BootDevice, BootFrom, Firmware, Hypervisor, Machine, Role, Vm};
@@ -18,9 +18,9 @@ pub const DEFAULT_BRIDGE: &str = "virbr0";
 /// A node's virtual machine.
 #[derive(Debug)]
 pub struct VmPlan {
-    /// Where it is made; none where that could not be told.
+    /// Hypervisor; none if it is ambiguous.
     pub hypervisor: Option<Decided<Word>>,
-    /// Its number on the hypervisor.
+    /// VM ID.
     pub id: Option<Decided<u32>>,
     /// Host of the hypervisor cluster.
     pub host: Option<Decided<Word>>,
@@ -32,9 +32,9 @@ pub struct VmPlan {
     pub memory: Decided<Size>,
     /// Size of the disk.
     pub disk: Decided<Size>,
-    /// Where the disk is.
+    /// Storage of the disk.
     pub storage: Decided<String>,
-    /// Where ISO images are.
+    /// Storage of ISO images.
     pub(crate) iso: Decided<String>,
     /// Model of its ports.
     pub nic: Decided<String>,
@@ -46,7 +46,7 @@ pub struct VmPlan {
     pub machine: Decided<Machine>,
     /// Firmware.
     pub firmware: Decided<Firmware>,
-    /// What it boots from.
+    /// Boot order.
     pub boot: Decided<Vec<BootDevice>>,
     /// Whether it starts with the host.
     pub on_boot: Decided<bool>,
@@ -56,7 +56,7 @@ pub struct VmPlan {
     pub(crate) pool: Option<Decided<Text>>,
     /// Tags.
     pub(crate) tags: Option<Decided<List<Word>>>,
-    /// More arguments for QEMU.
+    /// Additional arguments of QEMU.
     pub args: Option<Decided<List<Text>>>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn kind_is_proxmox(cluster: &Cluster, name: &str) -> bool {
     cluster.file.hypervisors.get().and_then(|map| map.get(name)).is_some_and(|at| at.value.proxmox.is_set())
 }
 
-/// Whether the machine is made on Proxmox; a machine without a hypervisor is taken for one.
+/// Whether the machine runs on Proxmox; assumed without a hypervisor.
 pub(crate) fn is_proxmox(cluster: &Cluster, vm: &Vm) -> bool {
     hypervisor(cluster, vm).is_none_or(|name| kind_is_proxmox(cluster, name.value.as_str()))
 }
@@ -76,29 +76,29 @@ fn hypervisor(cluster: &Cluster, vm: &Vm) -> Option<Decided<Word>> {
     }
     let mut known = cluster.file.hypervisors.get()?.iter();
     let (name, at) = known.next()?;
-    known.next().is_none().then(|| Decided::derived(name.clone(), Rule::OnlyHypervisor, Some(at.place)))
+    known.next().is_none().then(|| Decided::derived(name.clone(), Derivation::OnlyHypervisor, Some(at.place)))
 }
 
-/// What a virtual machine is decided from, besides its own section.
-pub(crate) struct Ground<'c> {
+/// Inputs of a VM plan besides its section.
+pub(crate) struct VmInputs<'c> {
     /// The cluster.
     pub cluster: &'c Cluster,
     /// Architecture of the node.
     pub arch: Arch,
-    /// What carries the node's first configuration.
+    /// Source of the node's first configuration.
     pub from: BootFrom,
-    /// The node's number.
+    /// The node's index.
     pub index: Option<u32>,
 }
 
-impl Ground<'_> {
+impl VmInputs<'_> {
     fn hypervisor(&self, name: Option<&Decided<Word>>) -> Option<&Hypervisor> {
         self.cluster.file.hypervisors.get()?.get(name?.value.as_str()).map(|at| at.value)
     }
 }
 
-/// Decides everything about a virtual machine but its host, which [`spread`] does.
-pub fn plan(ground: &Ground<'_>, vm: &Vm, gaps: &mut Gaps<'_>) -> VmPlan {
+/// Decides the settings of a virtual machine except its host, see [`assign_hosts`].
+pub fn plan(ground: &VmInputs<'_>, vm: &Vm, gaps: &mut GapCollector<'_>) -> VmPlan {
     let size = |text: &str| Size::parse(text).expect("a size");
     let hypervisor = hypervisor(ground.cluster, vm);
     let host = Decided::of(&vm.host);
@@ -106,23 +106,23 @@ pub fn plan(ground: &Ground<'_>, vm: &Vm, gaps: &mut Gaps<'_>) -> VmPlan {
     VmPlan {
         id: id(vm, ground.index, gaps),
         host,
-        cores: Decided::or(&vm.cores, 2, "the least Talos asks for"),
-        cpu: Decided::text(&vm.cpu, "host", "all that the host's own can do"),
-        memory: Decided::or(&vm.memory, size("4GiB"), "the least for a control plane"),
-        disk: Decided::or(&vm.disk, size("32GiB"), "room for Talos and its workloads"),
+        cores: Decided::or(&vm.cores, 2, "Talos' minimum for a control plane"),
+        cpu: Decided::text(&vm.cpu, "host", "all features of the host's CPU"),
+        memory: Decided::or(&vm.memory, size("4GiB"), "Talos' recommendation for a control plane"),
+        disk: Decided::or(&vm.disk, size("32GiB"), "room for Talos and workloads"),
         storage,
         iso,
-        nic: Decided::text(&vm.nic, "virtio", "the fastest"),
+        nic: Decided::text(&vm.nic, "virtio", "the fastest model"),
         bridge: bridge(vm, is_proxmox(ground.cluster, vm), ground.hypervisor(hypervisor.as_ref())),
         vlan: Decided::of(&vm.vlan),
         machine: match ground.arch {
             Arch::Amd64 => Decided::or(&vm.machine, Machine::Q35, "with PCI Express"),
-            Arch::Arm64 => Decided::or(&vm.machine, Machine::Virt, "the only one for arm64"),
+            Arch::Arm64 => Decided::or(&vm.machine, Machine::Virt, "the only machine type for arm64"),
         },
         firmware: Decided::or(&vm.firmware, Firmware::Ovmf, "UEFI"),
         boot: boot(vm, ground.from),
-        on_boot: Decided::or(&vm.on_boot, true, "a cluster that comes back with its host"),
-        guest_agent: Decided::or(&vm.guest_agent, false, "Talos has it as an extension"),
+        on_boot: Decided::or(&vm.on_boot, true, "the cluster returns with its host"),
+        guest_agent: Decided::or(&vm.guest_agent, false, "it needs a Talos extension"),
         pool: Decided::of(&vm.pool),
         tags: Decided::of(&vm.tags),
         args: Decided::of(&vm.args),
@@ -130,7 +130,7 @@ pub fn plan(ground: &Ground<'_>, vm: &Vm, gaps: &mut Gaps<'_>) -> VmPlan {
     }
 }
 
-fn id(vm: &Vm, index: Option<u32>, gaps: &mut Gaps<'_>) -> Option<Decided<u32>> {
+fn id(vm: &Vm, index: Option<u32>, gaps: &mut GapCollector<'_>) -> Option<Decided<u32>> {
     if let Some(id) = vm.id.at() {
         return Some(Decided::written(*id.value, id.place));
     }
@@ -138,31 +138,40 @@ fn id(vm: &Vm, index: Option<u32>, gaps: &mut Gaps<'_>) -> Option<Decided<u32>> 
     let sum = index
         .ok_or(GapReason::NoIndex)
         .and_then(|index| first.value.checked_add(index).ok_or(GapReason::IndexOver(u32::MAX - first.value)));
-    gaps.note("vm.id", Rule::VmId, sum).map(|id| Decided::derived(id, Rule::VmId, Some(first.place)))
+    gaps.note("vm.id", Derivation::VmId, sum)
+        .map(|id| Decided::derived(id, Derivation::VmId, Some(first.place)))
 }
 
 fn bridge(vm: &Vm, is_proxmox: bool, hypervisor: Option<&Hypervisor>) -> Decided<String> {
     let of_hypervisor = || hypervisor?.libvirt.get()?.network.get()?.bridge.at();
     match vm.bridge.at().or_else(of_hypervisor) {
         Some(at) => Decided::written(at.value.to_string(), at.place),
-        None if is_proxmox => Decided::default("vmbr0".to_owned(), "Proxmox' first bridge"),
-        None => Decided::default(DEFAULT_BRIDGE.to_owned(), "libvirt's first bridge"),
+        None if is_proxmox => Decided::default("vmbr0".to_owned(), "Proxmox' default bridge"),
+        None => Decided::default(DEFAULT_BRIDGE.to_owned(), "libvirt's default bridge"),
     }
 }
 
-/// Where the disk and ISO images are.
+/// Storages of the disk and of ISO images.
 fn storages(vm: &Vm, hypervisor: Option<&Hypervisor>) -> (Decided<String>, Decided<String>) {
     let (disks, iso) = match hypervisor.and_then(|hypervisor| hypervisor.libvirt.get()) {
         Some(libvirt) => (
-            Decided::text(&libvirt.pool, "default", "libvirt's first pool"),
-            Decided::text(&libvirt.iso, "/var/lib/libvirt/images", "the folder of libvirt's first pool"),
+            Decided::text(&libvirt.pool, "default", "libvirt's default pool"),
+            Decided::text(&libvirt.iso, "/var/lib/libvirt/images", "the folder of libvirt's default pool"),
         ),
         None => {
             let proxmox = hypervisor.and_then(|hypervisor| hypervisor.proxmox.get());
             let unset = Key::default();
             (
-                Decided::text(proxmox.map_or(&unset, |it| &it.disks), "local-lvm", "Proxmox' own for disks"),
-                Decided::text(proxmox.map_or(&unset, |it| &it.iso), "local", "Proxmox' own for ISO images"),
+                Decided::text(
+                    proxmox.map_or(&unset, |it| &it.disks),
+                    "local-lvm",
+                    "Proxmox' default for disks",
+                ),
+                Decided::text(
+                    proxmox.map_or(&unset, |it| &it.iso),
+                    "local",
+                    "Proxmox' default for ISO images",
+                ),
             )
         }
     };
@@ -174,16 +183,16 @@ fn boot(vm: &Vm, from: BootFrom) -> Decided<Vec<BootDevice>> {
         Some(at) => Decided::written(at.value.values().copied().collect(), at.place),
         None if from == BootFrom::Netboot => Decided::default(
             vec![BootDevice::Disk, BootDevice::Net],
-            "the network only while the disk is empty",
+            "boots from the network only while the disk is empty",
         ),
         None => Decided::default(
             vec![BootDevice::Disk, BootDevice::Cdrom],
-            "the CD-ROM only while the disk is empty",
+            "boots from CD-ROM only while the disk is empty",
         ),
     }
 }
 
-/// Gives every machine a host whose hypervisor lists its hosts: those of one role take them in turn.
+/// Assigns hosts to machines on hypervisors that list hosts, round-robin per role.
 pub(crate) fn spread(file: &File, nodes: &mut [NodePlan]) {
     let mut turns: BTreeMap<(Word, bool), usize> = BTreeMap::new();
     for node in nodes {
@@ -194,7 +203,7 @@ pub(crate) fn spread(file: &File, nodes: &mut [NodePlan]) {
         let turn = turns.entry((name.value.clone(), node.role == Role::Controlplane)).or_default();
         if vm.host.is_none() {
             let host = &hosts.0[*turn % hosts.0.len()];
-            vm.host = Some(Decided::derived(host.value.clone(), Rule::HostsInTurn, Some(host.place)));
+            vm.host = Some(Decided::derived(host.value.clone(), Derivation::HostsInTurn, Some(host.place)));
         }
         *turn += 1;
     }
@@ -205,7 +214,7 @@ mod tests {
     use crate::plan::tests::planned;
 
     #[test]
-    fn machines_of_one_role_take_the_hosts_in_turn() {
+    fn hosts_are_assigned_round_robin_per_role() {
         let plan = planned(
             "cluster: {name: a, id: 1, talos: v1.13.9}\n\
              hypervisors: {pve: {proxmox: {url: 'https://pve', token: {env: T}, hosts: [h1, h2]}}}\n\
@@ -226,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_netboots_has_the_network_after_its_disk() {
+    fn a_netboot_machine_boots_from_disk_then_network() {
         let plan = planned(
             "cluster: {name: a, id: 1, talos: v1.13.9}\n\
              hypervisors: {edge: {libvirt: {}}}\nboot: {from: netboot, server: 'https://boot'}\n\

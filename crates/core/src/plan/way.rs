@@ -1,4 +1,4 @@
-//! The way from a node to an address: whether there is one, and over which link.
+//! Routes from a node to an address, and their links.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use crate::cluster::section::{Addressing, Link};
 use ichor_values::{LinkName, Mtu};
 
 impl NodePlan {
-    /// Whether the node has a way to `address`; what a DHCP server gives it is not known.
+    /// Whether the node has a route to `address`; assumed with DHCP.
     pub(crate) fn leads_to(&self, address: IpAddr) -> bool {
         let gateway = match address {
             IpAddr::V4(_) => self.gateway.v4.is_some(),
@@ -30,7 +30,7 @@ impl NodePlan {
             })
     }
 
-    /// The link over which the node reaches a neighbour with this address, below all VLANs.
+    /// The link to a neighbour with this address, below all VLANs.
     pub(crate) fn link_toward(&self, address: IpAddr) -> &LinkName {
         let beside = |link: &&Link| link.addresses.values().any(|own| own.0.contains(&address));
         let routed = |link: &&Link| {
@@ -45,20 +45,20 @@ impl NodePlan {
         self.below_vlans(own.unwrap_or(&self.link.value))
     }
 
-    /// The links that the file lists, with the addresses it gives them.
+    /// The links in the file with their addresses.
     pub(crate) fn listed_links(&self) -> impl Iterator<Item = (&LinkName, impl Iterator<Item = IpNet>)> {
         let links = self.settings.links.values();
         links.filter_map(|link| Some((link.name.get()?, link.addresses.values().map(|address| address.0))))
     }
 
-    /// The MTU that the file gives a link.
+    /// The MTU of a link in the file.
     pub(crate) fn mtu_of(&self, name: &LinkName) -> Option<Mtu> {
         let mut links = self.settings.links.values();
         let of_link = links.find(|link| link.name.get() == Some(name)).and_then(|link| link.mtu.value());
         of_link.or(self.mtu.as_ref().map(|mtu| mtu.value))
     }
 
-    /// The prefixes that its dummy links have their addresses from.
+    /// The prefixes of its dummy links.
     pub(crate) fn dummy_prefixes(&self) -> Vec<IpNet> {
         let written = self.settings.network.get().into_iter().flat_map(|network| network.dummy.entries());
         let mut nets = Vec::new();
@@ -69,7 +69,7 @@ impl NodePlan {
         nets
     }
 
-    /// The link that a VLAN stands on, or the link itself where it is none.
+    /// The lowest parent of a VLAN, or the link itself if it is not a VLAN.
     pub(crate) fn below_vlans<'n>(&'n self, name: &'n LinkName) -> &'n LinkName {
         let below = |name: &LinkName| {
             let mut links = self.settings.links.values();

@@ -1,13 +1,13 @@
 //! Why someone has no route: what is nearest on the way back to those who have it.
 
 use super::graph::Graph;
-use super::spread::{Refused, Spread};
+use super::spread::{Propagation, RejectReason};
 use ichor_bgp::model::Family;
 
 /// What keeps a destination out, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Cause {
-    what: What,
+pub(crate) struct MissingRouteCause {
+    what: CauseKind,
     /// Where it is, if not with the one who was asked about.
     at: Option<u32>,
     /// AS number of the one where it is.
@@ -18,7 +18,7 @@ pub(crate) struct Cause {
 
 /// From what says least to what says most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
+enum CauseKind {
     /// There is no session at all.
     Alone,
     /// Nothing leads there.
@@ -47,18 +47,19 @@ enum What {
     Filter,
 }
 
-impl What {
+impl CauseKind {
     /// Whether something farther away may tell more.
     fn is_weak(self) -> bool {
         self <= Self::DownToo
     }
 }
 
-impl Cause {
+impl MissingRouteCause {
     /// Why someone has no route to the destination of `spread`.
-    pub fn of(graph: &Graph, spread: &Spread<'_>, vertex: u32) -> Self {
+    pub fn of(graph: &Graph, spread: &Propagation<'_>, vertex: u32) -> Self {
         let own = &graph.vertices[vertex as usize];
-        let start = if own.edges.is_empty() && own.cut.is_empty() { What::Alone } else { What::Nothing };
+        let start =
+            if own.edges.is_empty() && own.cut.is_empty() { CauseKind::Alone } else { CauseKind::Nothing };
         let mut best = Self { what: start, at: None, asn: own.asn, far: vertex };
         let mut seen = vec![false; graph.vertices.len()];
         seen[vertex as usize] = true;
@@ -68,7 +69,8 @@ impl Cause {
             for at in layer {
                 let there = (at != vertex).then_some(at);
                 let asn = graph.vertices[at as usize].asn;
-                let found = around(graph, spread, at).map(|(what, far)| Self { what, at: there, asn, far });
+                let found =
+                    session_causes(graph, spread, at).map(|(what, far)| Self { what, at: there, asn, far });
                 // Of the same kind the first.
                 best = found.fold(best, |best, cause| if cause.what > best.what { cause } else { best });
                 for (edge, far) in &graph.vertices[at as usize].edges {
@@ -95,60 +97,69 @@ impl Cause {
         };
         let its = if several { "their" } else { "its" };
         match self.what {
-            What::Alone => format!("{} no session", if several { "they have" } else { "it has" }),
-            What::Nothing => "no session leads toward anyone who has it".to_owned(),
-            What::NoTransit => format!("only nodes such as {far} are in between, and they pass nothing on"),
-            What::DownToo | What::Down => session("does not come up", "do not come up"),
-            What::Cut => session("is taken away", "are taken away"),
-            What::Away => format!("{far} is taken away"),
-            What::Family => {
+            CauseKind::Alone => format!("{} no session", if several { "they have" } else { "it has" }),
+            CauseKind::Nothing => "no session leads toward its origin".to_owned(),
+            CauseKind::NoTransit => {
+                format!("only nodes such as {far} are in between, and they provide no transit")
+            }
+            CauseKind::DownToo | CauseKind::Down => session("does not come up", "do not come up"),
+            CauseKind::Cut => session("is cut", "are cut"),
+            CauseKind::Away => format!("{far} is down"),
+            CauseKind::Family => {
                 let carried = match family {
                     Family::V4 => "carry IPv4",
                     Family::V6 => "carry IPv6",
                 };
                 session(&format!("does not {carried}"), &format!("do not {carried}"))
             }
-            What::Internal => {
-                format!("{far} has it from within AS {}, and tells it no other there", self.asn)
+            CauseKind::Internal => {
+                format!("{far} learned it over iBGP in AS {}, and does not pass it on there", self.asn)
             }
-            What::Silent => format!("{far} announces it only as part of an aggregate"),
-            What::Kept => format!("a community keeps {far} from passing it on"),
-            What::Loop => match self.at {
+            CauseKind::Silent => format!("{far} announces it only as part of an aggregate"),
+            CauseKind::Kept => format!("a community stops {far} from announcing it"),
+            CauseKind::Loop => match self.at {
                 Some(at) => format!("the AS {} of {} is in the path from {far}", self.asn, name(at)),
                 None => format!("{its} own AS {} is in the path from {far}", self.asn),
             },
-            What::Filter => match self.at {
-                Some(at) => format!("the filter of {} keeps it out", name(at)),
-                None => format!("{its} filter keeps it out"),
+            CauseKind::Filter => match self.at {
+                Some(at) => format!("the import filter of {} rejects it", name(at)),
+                None => format!("{its} import filter rejects it"),
             },
         }
     }
 }
 
 /// What keeps the destination out on each session of someone, with who is at the other end.
-fn around(graph: &Graph, spread: &Spread<'_>, at: u32) -> impl Iterator<Item = (What, u32)> {
+fn session_causes(
+    graph: &Graph,
+    spread: &Propagation<'_>,
+    at: u32,
+) -> impl Iterator<Item = (CauseKind, u32)> {
     let vertex = &graph.vertices[at as usize];
     let gives =
         move |far: u32| spread.is_own(far) || (spread.has(far) && graph.vertices[far as usize].passes_on);
     let up = vertex.edges.iter().filter_map(move |&(edge, far)| {
         let what = if spread.is_down(far) {
-            spread.had(far).then_some(What::Away)?
+            spread.had(far).then_some(CauseKind::Away)?
         } else if !spread.is_up(edge) {
-            gives(far).then_some(What::Cut)?
+            gives(far).then_some(CauseKind::Cut)?
         } else {
             match spread.refusal(edge, at)? {
-                Refused::Nothing => return None,
-                Refused::NoTransit => What::NoTransit,
-                Refused::Family => What::Family,
-                Refused::Internal => What::Internal,
-                Refused::Silent => What::Silent,
-                Refused::Kept => What::Kept,
-                Refused::Loop => What::Loop,
-                Refused::Filter => What::Filter,
+                RejectReason::Nothing => return None,
+                RejectReason::NoTransit => CauseKind::NoTransit,
+                RejectReason::Family => CauseKind::Family,
+                RejectReason::Internal => CauseKind::Internal,
+                RejectReason::Silent => CauseKind::Silent,
+                RejectReason::Kept => CauseKind::Kept,
+                RejectReason::Loop => CauseKind::Loop,
+                RejectReason::Filter => CauseKind::Filter,
             }
         };
         Some((what, far))
     });
-    let down = vertex.cut.iter().map(move |&far| (if gives(far) { What::Down } else { What::DownToo }, far));
+    let down = vertex
+        .cut
+        .iter()
+        .map(move |&far| (if gives(far) { CauseKind::Down } else { CauseKind::DownToo }, far));
     up.chain(down)
 }

@@ -9,13 +9,13 @@ use super::aggregate;
 use super::failure::Failure;
 use super::graph::Graph;
 use crate::plan::Plan;
-use crate::routing::Network;
+use crate::routing::BgpTopology;
 use ichor_bgp::model::{Family, Workload};
 use ichor_bgp::setting::Advertise;
 
 /// What kind of address it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum DestinationKind {
     /// Of a node's loopback.
     Loopback,
     /// Of a node's dummy link.
@@ -28,7 +28,7 @@ pub enum Kind {
     Aggregate,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for DestinationKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Loopback => f.write_str("loopback"),
@@ -42,7 +42,7 @@ impl fmt::Display for Kind {
 
 /// Where a node has a destination from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
+pub enum RouteSource {
     /// An address of the node, or an aggregate with one among its parts.
     Own,
     /// Its speaker, which has this AS number.
@@ -55,7 +55,7 @@ pub enum Source {
 
 /// Why nobody has a service address to give, from the first hurdle to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Absence {
+pub enum AbsenceReason {
     /// No speaker is heard.
     Unheard,
     /// No session with a speaker that is heard carries the family.
@@ -66,19 +66,19 @@ pub enum Absence {
 
 /// Who has a destination to give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Origin {
+pub struct Originator {
     /// The node.
     pub vertex: u32,
     /// Where it has it from.
-    pub source: Source,
+    pub source: RouteSource,
     /// Whether it keeps it to itself: an aggregate stands in for it.
     pub silent: bool,
 }
 
-impl Origin {
+impl Originator {
     /// Whether it is gone with the node's speaker.
     pub(crate) fn needs_speaker(&self) -> bool {
-        matches!(self.source, Source::Speaker(_) | Source::SpeakersParts)
+        matches!(self.source, RouteSource::Speaker(_) | RouteSource::SpeakersParts)
     }
 }
 
@@ -86,15 +86,15 @@ impl Origin {
 #[derive(Clone, Debug)]
 pub struct Destination {
     /// What kind they are.
-    pub kind: Kind,
+    pub kind: DestinationKind,
     /// The prefixes.
     pub nets: Vec<IpNet>,
     /// Their family; where every session carries both, that of the first.
     pub family: Family,
     /// Who has them to give.
-    pub origins: Vec<Origin>,
+    pub origins: Vec<Originator>,
     /// Why nobody has, where that is so.
-    pub absence: Option<Absence>,
+    pub absence: Option<AbsenceReason>,
     /// Which of the graph's gates let them through.
     pub(crate) passes: Vec<bool>,
 }
@@ -124,20 +124,20 @@ impl Destination {
 /// Everything that shall be reached in a network. `serves` says of a node whether its speaker's session works.
 pub(crate) fn all(
     graph: &Graph,
-    network: &Network,
+    network: &BgpTopology,
     plan: &Plan,
     serves: impl Fn(usize) -> bool,
 ) -> Vec<Destination> {
-    let mut found = Found::default();
+    let mut found = DestinationTable::default();
     for (vertex, model) in (0..).zip(&network.nodes) {
         for announced in &model.fabric.announced {
             let kind = match announced.kind {
-                Advertise::Loopback => Kind::Loopback,
-                Advertise::Dummy => Kind::Dummy,
-                Advertise::Anycast => Kind::Anycast,
+                Advertise::Loopback => DestinationKind::Loopback,
+                Advertise::Dummy => DestinationKind::Dummy,
+                Advertise::Anycast => DestinationKind::Anycast,
             };
             let silent = aggregate::is_covered(model, announced.net);
-            found.add(kind, announced.net, Origin { vertex, source: Source::Own, silent });
+            found.add(kind, announced.net, Originator { vertex, source: RouteSource::Own, silent });
         }
     }
     found.services(network, plan, serves);
@@ -147,41 +147,45 @@ pub(crate) fn all(
         return parts;
     }
     for (net, origin) in aggregates {
-        found.add(Kind::Aggregate, net, origin);
+        found.add(DestinationKind::Aggregate, net, origin);
     }
     found.alike(graph)
 }
 
 /// Who has them to give, by kind and prefix.
 #[derive(Default)]
-struct Found(BTreeMap<(Kind, IpNet), Givers>);
+struct DestinationTable(BTreeMap<(DestinationKind, IpNet), OriginatorList>);
 
 /// Who has a prefix to give, and what keeps others from it.
 #[derive(Default)]
-struct Givers {
-    origins: Vec<Origin>,
-    absence: Option<Absence>,
+struct OriginatorList {
+    origins: Vec<Originator>,
+    absence: Option<AbsenceReason>,
 }
 
-impl Found {
-    fn add(&mut self, kind: Kind, net: IpNet, origin: Origin) {
+impl DestinationTable {
+    fn add(&mut self, kind: DestinationKind, net: IpNet, origin: Originator) {
         self.0.entry((kind, net)).or_default().origins.push(origin);
     }
 
     /// One address of each pool, from every node whose speaker may announce it.
-    fn services(&mut self, network: &Network, plan: &Plan, serves: impl Fn(usize) -> bool) {
+    fn services(&mut self, network: &BgpTopology, plan: &Plan, serves: impl Fn(usize) -> bool) {
         if network.nodes.iter().all(|model| model.workload.is_none()) {
             return;
         }
         for (pool, prefixes) in &plan.cluster.pools {
             for net in prefixes.iter().map(|prefix| one_of(prefix.value)) {
-                let found = self.0.entry((Kind::Service(pool.to_string()), net)).or_default();
+                let found = self.0.entry((DestinationKind::Service(pool.to_string()), net)).or_default();
                 for (model, vertex) in network.nodes.iter().zip(0..) {
                     let heard = model.workload.as_ref().filter(|_| serves(vertex as usize));
-                    match heard.ok_or(Absence::Unheard).and_then(|workload| given(workload, net)) {
+                    match heard.ok_or(AbsenceReason::Unheard).and_then(|workload| given(workload, net)) {
                         Ok(asn) => {
                             let silent = aggregate::is_covered(model, net);
-                            found.origins.push(Origin { vertex, source: Source::Speaker(asn), silent });
+                            found.origins.push(Originator {
+                                vertex,
+                                source: RouteSource::Speaker(asn),
+                                silent,
+                            });
                         }
                         Err(absence) => found.absence = found.absence.max(Some(absence)),
                     }
@@ -195,7 +199,7 @@ impl Found {
         let same = graph.is_alike_for_both_families();
         let mut known: BTreeMap<_, usize> = BTreeMap::new();
         let mut all: Vec<Destination> = Vec::new();
-        for ((kind, net), Givers { origins, absence }) in &self.0 {
+        for ((kind, net), OriginatorList { origins, absence }) in &self.0 {
             let absence = absence.filter(|_| origins.is_empty());
             let family = if same { Family::V4 } else { Family::of(*net) };
             let passes: Vec<bool> = graph.gates.iter().map(|gate| gate.admits(*net)).collect();
@@ -212,12 +216,12 @@ impl Found {
 }
 
 /// AS number of a speaker, if the node takes this prefix from it.
-pub fn given(workload: &Workload, net: IpNet) -> Result<u32, Absence> {
+pub fn given(workload: &Workload, net: IpNet) -> Result<u32, AbsenceReason> {
     if !workload.families.contains(&Family::of(net)) {
-        return Err(Absence::Family);
+        return Err(AbsenceReason::Family);
     }
     if !workload.filter.admits(net) {
-        return Err(Absence::Filter);
+        return Err(AbsenceReason::Filter);
     }
     Ok(workload.theirs.asn.0)
 }

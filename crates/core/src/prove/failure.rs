@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::graph::{Graph, Link};
-use crate::routing::Network;
-use crate::routing::network::{End, Session};
-use ichor_bgp::model::fabric::Found;
+use super::graph::{Graph, GraphLink};
+use crate::routing::BgpTopology;
+use crate::routing::network::{BgpSession, TopologyEnd};
+use ichor_bgp::model::fabric::PeerAddress;
 
 /// One thing that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +21,7 @@ pub enum Failure {
 }
 
 /// Everything that can fail: routers, nodes, links, speakers.
-pub(crate) fn all(graph: &Graph, network: &Network) -> Vec<Failure> {
+pub(crate) fn all(graph: &Graph, network: &BgpTopology) -> Vec<Failure> {
     let nodes = (0..).take(graph.nodes);
     let links = (0..).take(graph.links.len());
     let speakers = (0..).zip(&network.nodes).filter(|(_, model)| model.workload.is_some());
@@ -62,7 +62,7 @@ impl Failure {
     }
 
     /// What it is called: `leaf1`, `cp1:fab0`, `cp1:leaf1`, `cp1:metallb`.
-    pub fn name(self, graph: &Graph, network: &Network) -> String {
+    pub fn name(self, graph: &Graph, network: &BgpTopology) -> String {
         let named = |vertex: u32| graph.vertices[vertex as usize].name.as_str();
         match self {
             Self::Vertex(vertex) => named(vertex).to_owned(),
@@ -77,9 +77,9 @@ impl Failure {
     }
 
     /// Whether it is known by this name too: a link by the port at either of its ends.
-    pub(crate) fn is_called(self, name: &str, graph: &Graph, network: &Network) -> bool {
+    pub(crate) fn is_called(self, name: &str, graph: &Graph, network: &BgpTopology) -> bool {
         let at_an_end = |edge: u32| {
-            let Session(one, other) = network.sessions[graph.edges[edge as usize].session];
+            let BgpSession(one, other) = network.sessions[graph.edges[edge as usize].session];
             [one, other].into_iter().any(|end| end_name(network, end).is_some_and(|known| known == name))
         };
         self.name(graph, network) == name
@@ -108,9 +108,9 @@ impl Failure {
     }
 }
 
-fn link_name(link: &Link, graph: &Graph, network: &Network) -> String {
+fn link_name(link: &GraphLink, graph: &Graph, network: &BgpTopology) -> String {
     let edge = &graph.edges[link.edges[0] as usize];
-    let Session(one, _) = network.sessions[edge.session];
+    let BgpSession(one, _) = network.sessions[edge.session];
     match &link.port {
         Some(port) => format!("{}:{port}", network.name(one)),
         None => end_name(network, one).unwrap_or_default(),
@@ -118,9 +118,9 @@ fn link_name(link: &Link, graph: &Graph, network: &Network) -> String {
 }
 
 /// An end of a session by its port; none where that is found by its address.
-fn end_name(network: &Network, end: End) -> Option<String> {
+fn end_name(network: &BgpTopology, end: TopologyEnd) -> Option<String> {
     match &network.at(end).found {
-        Found::Port { name, .. } => Some(format!("{}:{name}", network.name(end))),
-        Found::Address { .. } => None,
+        PeerAddress::Port { name, .. } => Some(format!("{}:{name}", network.name(end))),
+        PeerAddress::Address { .. } => None,
     }
 }

@@ -3,10 +3,10 @@
 //! Nodes come first, in the order of the [`Network`], then its routers.
 
 use crate::plan::Plan;
-use crate::routing::Network;
-use crate::routing::network::{End, Session};
-use ichor_bgp::model::fabric::Found;
-use ichor_bgp::model::{Family, Filter, Model};
+use crate::routing::BgpTopology;
+use crate::routing::network::{BgpSession, TopologyEnd};
+use ichor_bgp::model::fabric::PeerAddress;
+use ichor_bgp::model::{BgpModel, Family, PrefixFilter};
 use ichor_bgp::setting::Software;
 use ichor_values::LinkName;
 
@@ -15,14 +15,14 @@ pub const PREFERENCE: u32 = 100;
 
 /// What communities on a route ask of everyone who takes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Marks {
+pub(crate) struct CommunityEffects {
     /// Not to pass it on to another AS.
     pub kept: bool,
     /// To take any other way instead, if there is one.
     pub leaving: bool,
 }
 
-impl Marks {
+impl CommunityEffects {
     /// Those of a route with these communities, by name or by number.
     fn of<'a>(communities: impl Iterator<Item = &'a str>) -> Self {
         let mut marks = Self::default();
@@ -71,7 +71,7 @@ pub struct Vertex {
     /// The local preference it gives to what comes in.
     pub(crate) preference: u32,
     /// What its communities ask of others.
-    pub(crate) marks: Marks,
+    pub(crate) marks: CommunityEffects,
     /// Which of [`Graph::gates`] it has toward what comes in.
     pub gate: usize,
     /// Whether it gives nodes a default route.
@@ -113,7 +113,7 @@ impl Edge {
 
 /// What sessions go over, and fail with: the link of a node, or a cable between routers.
 #[derive(Clone, Debug)]
-pub struct Link {
+pub struct GraphLink {
     /// The node's own name for it; none between routers.
     pub port: Option<LinkName>,
     /// Its sessions.
@@ -130,16 +130,16 @@ pub struct Graph {
     /// Sessions.
     pub edges: Vec<Edge>,
     /// What they go over.
-    pub links: Vec<Link>,
+    pub links: Vec<GraphLink>,
     /// The different filters there are on what comes in.
-    pub(crate) gates: Vec<Filter>,
+    pub(crate) gates: Vec<PrefixFilter>,
 }
 
 impl Graph {
     /// The graph of a network, with the sessions of which `up` says so.
-    pub fn of(network: &Network, plan: &Plan, up: impl Fn(usize) -> bool) -> Self {
-        let mut gates = vec![Filter::allowing(&[])];
-        let mut gate = |filter: &Filter| {
+    pub fn of(network: &BgpTopology, plan: &Plan, up: impl Fn(usize) -> bool) -> Self {
+        let mut gates = vec![PrefixFilter::allowing(&[])];
+        let mut gate = |filter: &PrefixFilter| {
             gates.iter().position(|known| known == filter).unwrap_or_else(|| {
                 gates.push(filter.clone());
                 gates.len() - 1
@@ -159,7 +159,7 @@ impl Graph {
                 id: u32::from(router.router_id),
                 prepend: 0,
                 preference: PREFERENCE,
-                marks: Marks::default(),
+                marks: CommunityEffects::default(),
                 gate: if written { gate(&router.accepts) } else { 0 },
                 defaults: written,
                 meant: router.peers.len(),
@@ -181,7 +181,13 @@ impl Graph {
         graph
     }
 
-    fn connect(&mut self, network: &Network, plan: &Plan, session: usize, Session(one, other): Session) {
+    fn connect(
+        &mut self,
+        network: &BgpTopology,
+        plan: &Plan,
+        session: usize,
+        BgpSession(one, other): BgpSession,
+    ) {
         let (first, second) = (self.vertex(one), self.vertex(other));
         let both = |family| {
             network.at(one).families.contains(&family) && network.at(other).families.contains(&family)
@@ -206,7 +212,7 @@ impl Graph {
         let same = |link: &u32| port.is_some() && self.links[*link as usize].port == port;
         let known = others.into_iter().find(same);
         let nth = known.unwrap_or_else(|| {
-            self.links.push(Link { port, edges: Vec::new() });
+            self.links.push(GraphLink { port, edges: Vec::new() });
             u32::try_from(self.links.len() - 1).expect("fewer links than 2^32")
         });
         self.links[nth as usize].edges.push(edge);
@@ -221,10 +227,10 @@ impl Graph {
     }
 
     /// Who is at an end of a session.
-    pub fn vertex(&self, end: End) -> u32 {
+    pub fn vertex(&self, end: TopologyEnd) -> u32 {
         let nth = match end {
-            End::Node(node, _) => node,
-            End::Router(router, _) => self.nodes + router,
+            TopologyEnd::Node(node, _) => node,
+            TopologyEnd::Router(router, _) => self.nodes + router,
         };
         u32::try_from(nth).expect("fewer nodes than 2^32")
     }
@@ -260,17 +266,17 @@ impl Graph {
 }
 
 /// The link of a node that a session goes over, below all VLANs.
-fn port(network: &Network, plan: &Plan, end: End) -> Option<LinkName> {
-    let End::Node(node, _) = end else { return None };
+fn port(network: &BgpTopology, plan: &Plan, end: TopologyEnd) -> Option<LinkName> {
+    let TopologyEnd::Node(node, _) = end else { return None };
     let plan = &plan.nodes[network.nodes[node].nth];
     let link = match &network.at(end).found {
-        Found::Port { name, .. } => plan.below_vlans(name),
-        Found::Address { address, .. } => plan.link_toward(*address),
+        PeerAddress::Port { name, .. } => plan.below_vlans(name),
+        PeerAddress::Address { address, .. } => plan.link_toward(*address),
     };
     Some(link.clone())
 }
 
-fn node(model: &Model, gate: usize) -> Vertex {
+fn node(model: &BgpModel, gate: usize) -> Vertex {
     let outward = &model.fabric.outward;
     Vertex {
         name: model.name.to_string(),
@@ -280,7 +286,7 @@ fn node(model: &Model, gate: usize) -> Vertex {
         id: u32::from(model.router_id),
         prepend: outward.prepend,
         preference: model.fabric.inward.local_preference.unwrap_or(PREFERENCE),
-        marks: Marks::of(outward.communities.iter().map(|community| community.as_str())),
+        marks: CommunityEffects::of(outward.communities.iter().map(|community| community.as_str())),
         gate,
         defaults: false,
         meant: model.fabric.neighbors.len(),

@@ -1,13 +1,13 @@
 //! What the cluster file intends, and whether it comes of it.
 
-use super::Subject;
+use super::ProofModel;
 use super::sentence::crowd;
-use super::study::Study;
-use super::tally::Tally;
-use crate::plan::backend::LackKind;
+use super::study::FailureAnalysis;
+use super::tally::Examples;
+use crate::plan::backend::LimitationKind;
 use crate::plan::{NodePlan, Plan};
 use crate::routing::protected::forbidden;
-use ichor_bgp::model::Filter;
+use ichor_bgp::model::PrefixFilter;
 
 /// Something that is meant to hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,17 +17,17 @@ pub struct Intent {
     /// What is meant.
     pub says: &'static str,
     /// Where it does not hold.
-    pub broken: Tally,
+    pub broken: Examples,
     /// What else is to be known about it: where it holds by luck, or cannot be looked into.
-    pub remarks: Tally,
+    pub remarks: Examples,
 }
 
 impl Intent {
-    fn of(id: &'static str, says: &'static str, broken: Tally) -> Self {
-        Self { id, says, broken, remarks: Tally::default() }
+    fn of(id: &'static str, says: &'static str, broken: Examples) -> Self {
+        Self { id, says, broken, remarks: Examples::default() }
     }
 
-    fn with(self, remarks: Tally) -> Self {
+    fn with(self, remarks: Examples) -> Self {
         Self { remarks, ..self }
     }
 }
@@ -38,33 +38,35 @@ pub struct Proof {
     /// What is meant, and whether it holds.
     pub intents: Vec<Intent>,
     /// What was found.
-    pub study: Study,
+    pub study: FailureAnalysis,
 }
 
 impl Proof {
     /// Puts together what was found. What there is nobody to hold for is left out.
-    pub fn of(plan: &Plan, subject: &Subject, study: Study) -> Self {
-        let mut intents =
-            vec![Intent::of("sessions", "every session comes up", subject.down()).with(lacks(plan, subject))];
+    pub fn of(plan: &Plan, subject: &ProofModel, study: FailureAnalysis) -> Self {
+        let mut intents = vec![
+            Intent::of("sessions", "every session comes up", subject.down())
+                .with(limitation_remarks(plan, subject)),
+        ];
         let speaks = subject.network.nodes.iter().any(|model| model.workload.is_some());
         if speaks {
-            let mut heard = speakers(subject);
+            let mut heard = speaker_problems(subject);
             heard.join(study.outdone.clone());
-            intents.push(Intent::of("speakers", "every speaker is heard", heard));
+            intents.push(Intent::of("speakers", "every speaker's session comes up", heard));
         }
         if subject.destinations.is_empty() {
-            intents.push(nothing());
+            intents.push(no_destinations());
         } else {
-            intents.extend(reachable(subject, &study));
+            intents.extend(reachability_intents(subject, &study));
         }
         if speaks {
             intents.push(Intent::of(
                 "guarded",
-                "no default route and no prefix of the fabric is taken from the speaker",
-                guarded(plan, subject),
+                "no default route and no prefix of the fabric is accepted from the speaker",
+                import_leaks(plan, subject),
             ));
-            let silent = Intent::of("silent", "nothing is announced to the speaker", Tally::default());
-            intents.push(silent.with(templates(plan)));
+            let silent = Intent::of("silent", "nothing is announced to the speaker", Examples::default());
+            intents.push(silent.with(template_remarks(plan)));
         }
         Self { intents, study }
     }
@@ -83,7 +85,7 @@ impl Proof {
 }
 
 /// What is meant for all that is announced.
-fn reachable(subject: &Subject, study: &Study) -> Vec<Intent> {
+fn reachability_intents(subject: &ProofModel, study: &FailureAnalysis) -> Vec<Intent> {
     let mut restful = study.restless.clone();
     restful.join(study.dropped.clone());
     let reached = Intent::of(
@@ -94,33 +96,29 @@ fn reachable(subject: &Subject, study: &Study) -> Vec<Intent> {
     let them = if subject.network.routers.is_empty() {
         "every node reaches every loopback, service and anycast address"
     } else {
-        "every node reaches them too"
+        "every node reaches them"
     };
     let others = [
         Intent::of("together", them, study.apart.clone()).with(study.led.clone()),
-        Intent::of(
-            "delivered",
-            "BGP comes to rest, and no packet is dropped on its way or goes in circles",
-            restful,
-        ),
-        Intent::of("transit", "no way between others leads through a node", study.through.clone()),
+        Intent::of("delivered", "BGP converges, and no packet is dropped or loops", restful),
+        Intent::of("transit", "no node provides transit", study.through.clone()),
     ];
     let reached = Some(reached).filter(|_| !subject.network.routers.is_empty());
     reached.into_iter().chain(others).collect()
 }
 
 /// In place of what would hold of everything, because there is nothing.
-fn nothing() -> Intent {
-    let mut remarks = Tally::default();
+fn no_destinations() -> Intent {
+    let mut remarks = Examples::default();
     remarks.add(|| {
         "nothing is announced: no node advertises an address, and no speaker has a pool to announce from"
             .to_owned()
     });
-    Intent::of("announced", "what is announced is reached", Tally::default()).with(remarks)
+    Intent::of("announced", "announced prefixes are reached", Examples::default()).with(remarks)
 }
 
 /// Says the same of all nodes that share it, once.
-fn shared<'a>(said: impl IntoIterator<Item = (String, &'a str)>) -> Tally {
+fn shared<'a>(said: impl IntoIterator<Item = (String, &'a str)>) -> Examples {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for (words, node) in said {
         match groups.iter_mut().find(|(known, _)| *known == words) {
@@ -128,58 +126,59 @@ fn shared<'a>(said: impl IntoIterator<Item = (String, &'a str)>) -> Tally {
             None => groups.push((words, vec![node])),
         }
     }
-    let mut tally = Tally::default();
+    let mut tally = Examples::default();
     for (words, nodes) in groups {
         tally.add_group(nodes.len(), || format!("{}: {words}", crowd(nodes)));
     }
     tally
 }
 
-fn speakers(subject: &Subject) -> Tally {
+fn speaker_problems(subject: &ProofModel) -> Examples {
     let nodes = subject.network.nodes.iter().zip(&subject.speaker_faults);
-    shared(nodes.filter_map(|(model, fault)| Some((fault.clone()?, model.name.as_str()))))
+    group_by_text(nodes.filter_map(|(model, fault)| Some((fault.clone()?, model.name.as_str()))))
 }
 
 /// What nodes ask of their backend that it cannot do. A release without the backend keeps sessions down, which is told there.
-fn lacks(plan: &Plan, subject: &Subject) -> Tally {
+fn limitation_remarks(plan: &Plan, subject: &ProofModel) -> Examples {
     let told = |node: &NodePlan| {
         let model = subject.network.nodes.iter().find(|model| model.nth == node.nth);
         model.is_some_and(|model| !model.fabric.neighbors.is_empty())
     };
     let routing = plan.nodes.iter().filter_map(|node| Some((node, node.routing.as_deref()?)));
-    shared(routing.flat_map(|(node, routing)| {
-        let lacks = routing.lacks.iter().filter(move |lack| lack.kind != LackKind::Release || !told(node));
+    group_by_text(routing.flat_map(|(node, routing)| {
+        let lacks =
+            routing.lacks.iter().filter(move |lack| lack.kind != LimitationKind::Release || !told(node));
         lacks.map(move |lack| {
-            let words = format!("{} cannot have {}: {}", routing.backend.value, lack.what, lack.why);
+            let words = format!("{} does not support {}: {}", routing.backend.value, lack.what, lack.why);
             (words, node.name.as_str())
         })
     }))
 }
 
 /// Nodes that are told by a template of the file's own: what it says is not known.
-fn templates(plan: &Plan) -> Tally {
+fn template_remarks(plan: &Plan) -> Examples {
     let has_template = |node: &&NodePlan| node.routing.as_deref().is_some_and(|it| it.template.is_some());
     let own = plan.nodes.iter().filter(has_template);
-    let words = "a template of the file's own speaks there, and is not looked into";
-    shared(own.map(|node| (words.to_owned(), node.name.as_str())))
+    let words = "a custom template is used, which is not analysed";
+    group_by_text(own.map(|node| (words.to_owned(), node.name.as_str())))
 }
 
 /// Tries to get through every speaker's filter what must not pass.
-fn guarded(plan: &Plan, subject: &Subject) -> Tally {
+fn import_leaks(plan: &Plan, subject: &ProofModel) -> Examples {
     let probes = forbidden(plan);
     let speaking = subject.network.nodes.iter().filter_map(|model| Some((model, model.workload.as_ref()?)));
-    let mut filters: Vec<(Vec<&str>, &Filter)> = Vec::new();
+    let mut filters: Vec<(Vec<&str>, &PrefixFilter)> = Vec::new();
     for (model, workload) in speaking {
         match filters.iter_mut().find(|(_, known)| **known == workload.filter) {
             Some((nodes, _)) => nodes.push(model.name.as_str()),
             None => filters.push((vec![model.name.as_str()], &workload.filter)),
         }
     }
-    let mut tally = Tally::default();
+    let mut tally = Examples::default();
     for (nodes, filter) in filters {
         for probe in probes.iter().filter(|probe| filter.admits(**probe)) {
             tally.add_group(nodes.len(), || {
-                format!("{} would take {probe} from the speaker", crowd(nodes.iter().copied()))
+                format!("{} would accept {probe} from the speaker", crowd(nodes.iter().copied()))
             });
         }
     }

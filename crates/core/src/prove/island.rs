@@ -4,18 +4,18 @@
 //! lost because no way is left was never wired twice.
 
 use super::graph::Graph;
-use super::spread::Spread;
+use super::spread::Propagation;
 
 /// The islands of routers.
-pub(crate) struct Islands {
+pub(crate) struct Components {
     /// By router: the number of its island.
     of: Vec<u32>,
     first: usize,
 }
 
-impl Islands {
+impl Components {
     /// Those that are left now.
-    pub fn of(graph: &Graph, spread: &Spread<'_>) -> Self {
+    pub fn of(graph: &Graph, spread: &Propagation<'_>) -> Self {
         let count = graph.vertices.len() - graph.nodes;
         let mut islands = Self { of: vec![u32::MAX; count], first: graph.nodes };
         for router in graph.routers().filter(|router| !spread.is_down(*router)) {
@@ -26,7 +26,7 @@ impl Islands {
         islands
     }
 
-    fn fill(&mut self, graph: &Graph, spread: &Spread<'_>, start: u32) {
+    fn fill(&mut self, graph: &Graph, spread: &Propagation<'_>, start: u32) {
         let mut waiting = vec![start];
         while let Some(router) = waiting.pop() {
             self.of[router as usize - self.first] = start;
@@ -47,7 +47,7 @@ impl Islands {
     }
 
     /// The islands that someone is on, or can step onto.
-    fn around(&self, graph: &Graph, spread: &Spread<'_>, vertex: u32) -> Vec<u32> {
+    fn around(&self, graph: &Graph, spread: &Propagation<'_>, vertex: u32) -> Vec<u32> {
         if self.is_router(vertex) {
             return vec![self.number(vertex)];
         }
@@ -56,7 +56,7 @@ impl Islands {
     }
 
     /// Whether any way is left from someone to the destination of `spread`.
-    pub(crate) fn connect(&self, graph: &Graph, spread: &Spread<'_>, vertex: u32) -> bool {
+    pub(crate) fn connect(&self, graph: &Graph, spread: &Propagation<'_>, vertex: u32) -> bool {
         let here = self.around(graph, spread, vertex);
         spread.givers().any(|giver| {
             giver == vertex || self.around(graph, spread, giver).iter().any(|there| here.contains(there))

@@ -23,8 +23,8 @@ pub mod way;
 
 use crate::model::Cluster;
 use crate::plan::Plan;
-use crate::routing::Network;
-use crate::routing::network::{End, Session};
+use crate::routing::BgpTopology;
+use crate::routing::network::{BgpSession, TopologyEnd};
 use destination::Destination;
 use failure::Failure;
 use graph::Graph;
@@ -32,15 +32,15 @@ use ichor_bgp::model::Family;
 use ichor_values::Issue;
 pub use intent::Proof;
 pub use sentence::crowd;
-use spread::Spread;
-pub use study::{Scope, Study};
-use tally::Tally;
+use spread::Propagation;
+pub use study::{FailureAnalysis, FailureScope};
+use tally::Examples;
 
 /// A fabric that something is to be proved of.
 #[derive(Debug)]
-pub struct Subject {
+pub struct ProofModel {
     /// Everyone, and every session that is meant.
-    pub network: Network,
+    pub network: BgpTopology,
     /// What keeps each session from coming up.
     pub faults: Vec<Option<String>>,
     /// What keeps each node's speaker from being heard.
@@ -51,10 +51,10 @@ pub struct Subject {
     pub destinations: Vec<Destination>,
 }
 
-impl Subject {
+impl ProofModel {
     /// The fabric of a cluster, or what keeps it from being known.
     pub fn of(cluster: &Cluster, plan: &Plan) -> Result<Self, Vec<Issue>> {
-        let network = Network::of(cluster, plan)?;
+        let network = BgpTopology::of(cluster, plan)?;
         let mut faults = session::faults(cluster, plan, &network);
         let speaker_faults: Vec<_> =
             network.nodes.iter().map(|model| session::speaker_fault(plan, model)).collect();
@@ -66,7 +66,7 @@ impl Subject {
     }
 
     fn with(
-        network: Network,
+        network: BgpTopology,
         plan: &Plan,
         faults: Vec<Option<String>>,
         speaker_faults: Vec<Option<String>>,
@@ -77,7 +77,7 @@ impl Subject {
     }
 
     /// The same sessions in a network of which something else is other.
-    pub(crate) fn with_network(&self, network: Network, plan: &Plan) -> Self {
+    pub(crate) fn with_network(&self, network: BgpTopology, plan: &Plan) -> Self {
         Self::with(network, plan, self.faults.clone(), self.speaker_faults.clone())
     }
 
@@ -87,8 +87,8 @@ impl Subject {
         let Self { mut network, mut faults, mut speaker_faults, .. } = self;
         network.nodes[node] = other.network.nodes[node].clone();
         speaker_faults[node].clone_from(&other.speaker_faults[node]);
-        for (session, Session(one, _)) in network.sessions.iter().enumerate() {
-            if matches!(one, End::Node(nth, _) if *nth == node) {
+        for (session, BgpSession(one, _)) in network.sessions.iter().enumerate() {
+            if matches!(one, TopologyEnd::Node(nth, _) if *nth == node) {
                 faults[session].clone_from(&other.faults[session]);
             }
         }
@@ -96,15 +96,15 @@ impl Subject {
     }
 
     /// Sessions that do not come up, and nodes that have none.
-    pub fn down(&self) -> Tally {
-        let mut tally = Tally::default();
+    pub fn down(&self) -> Examples {
+        let mut tally = Examples::default();
         let lonely = self.network.nodes.iter().filter(|model| model.fabric.neighbors.is_empty());
         let lonely: Vec<&str> = lonely.map(|model| model.name.as_str()).collect();
         if !lonely.is_empty() {
             let verb = if lonely.len() > 1 { "have" } else { "has" };
-            tally.add_group(lonely.len(), || format!("{} {verb} nobody to speak with", crowd(lonely)));
+            tally.add_group(lonely.len(), || format!("{} {verb} no BGP neighbour", crowd(lonely)));
         }
-        for (Session(one, other), fault) in self.network.sessions.iter().zip(&self.faults) {
+        for (BgpSession(one, other), fault) in self.network.sessions.iter().zip(&self.faults) {
             if let Some(fault) = fault {
                 let (one, other) = (self.network.name(*one), self.network.name(*other));
                 tally.add(|| format!("{one} and {other}: {fault}"));
@@ -121,7 +121,8 @@ impl Subject {
         }
         let mut closed = false;
         for (edge, counts) in self.graph.edges.iter().zip(self.counts()) {
-            let Session(End::Node(node, _), End::Router(router, _)) = self.network.sessions[edge.session]
+            let BgpSession(TopologyEnd::Node(node, _), TopologyEnd::Router(router, _)) =
+                self.network.sessions[edge.session]
             else {
                 continue;
             };
@@ -130,7 +131,7 @@ impl Subject {
             if given > most {
                 let name = &self.network.routers[router].name;
                 faults[edge.session] = Some(format!(
-                    "{name} gives it {given} of one family, and more than {most} close the session"
+                    "{name} announces {given} prefixes of one family to it, more than its limit of {most}"
                 ));
                 closed = true;
             }
@@ -148,7 +149,7 @@ impl Subject {
                 }
             }
         }
-        let mut spread = Spread::new(&self.graph);
+        let mut spread = Propagation::new(&self.graph);
         for target in &self.destinations {
             spread.settle(target);
             for (edge, counts) in (0..).zip(&mut counts) {
@@ -162,7 +163,7 @@ impl Subject {
     }
 
     /// Looks at some of the destinations, without and with failures.
-    pub fn study(&self, some: &[Destination], scope: &Scope) -> Study {
+    pub fn study(&self, some: &[Destination], scope: &FailureScope) -> FailureAnalysis {
         study::study(&self.graph, &self.destinations, some, scope)
     }
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::cause::Cause;
-use super::destination::{Absence, Destination};
+use super::cause::MissingRouteCause;
+use super::destination::{AbsenceReason, Destination};
 use super::graph::Graph;
-use super::spread::Spread;
-use super::tally::Tally;
+use super::spread::Propagation;
+use super::tally::Examples;
 use ichor_values::listing::listed;
 
 /// Of many who share something, so many are named.
@@ -32,7 +32,7 @@ pub fn crowd<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 pub(crate) fn dropped(graph: &Graph, target: &Destination, node: u32, router: u32) -> String {
     let name = |vertex: u32| &graph.vertices[vertex as usize].name;
     format!(
-        "some packets of {} to {} are lost: {} gives it a default route and has no way there",
+        "{} loses some packets to {}: {} gives it a default route but has no route there",
         name(node),
         named(target),
         name(router)
@@ -41,9 +41,9 @@ pub(crate) fn dropped(graph: &Graph, target: &Destination, node: u32, router: u3
 
 /// Those who have no route to one destination, put together by the cause.
 #[derive(Default)]
-pub(crate) struct Missing(Vec<u32>);
+pub(crate) struct MissingRoutes(Vec<u32>);
 
-impl Missing {
+impl MissingRoutes {
     /// Adds one.
     pub fn add(&mut self, vertex: u32) {
         self.0.push(vertex);
@@ -54,11 +54,11 @@ impl Missing {
         &self,
         graph: &Graph,
         target: &Destination,
-        spread: &Spread<'_>,
-        tally: &mut Tally,
+        spread: &Propagation<'_>,
+        tally: &mut Examples,
     ) {
         if target.origins.is_empty() && !self.0.is_empty() {
-            return tally.add_group(self.0.len(), || nobody(target));
+            return tally.add_group(self.0.len(), || unannounced_text(target));
         }
         self.tell(graph, target, spread, tally, |who, several, why| {
             let verb = if several { "do" } else { "does" };
@@ -71,13 +71,13 @@ impl Missing {
         &self,
         graph: &Graph,
         target: &Destination,
-        spread: &Spread<'_>,
-        tally: &mut Tally,
+        spread: &Propagation<'_>,
+        tally: &mut Examples,
     ) {
         self.tell(graph, target, spread, tally, |who, several, why| {
             let (reach, way) =
                 if several { ("reach", "their default routes") } else { ("reaches", "its default route") };
-            format!("{who} {reach} {} by {way} alone: {why}", named(target))
+            format!("{who} {reach} {} only by {way}: {why}", named(target))
         });
     }
 
@@ -85,17 +85,17 @@ impl Missing {
         &self,
         graph: &Graph,
         target: &Destination,
-        spread: &Spread<'_>,
-        tally: &mut Tally,
+        spread: &Propagation<'_>,
+        tally: &mut Examples,
         words: impl Fn(&str, bool, &str) -> String,
     ) {
         if !tally.has_room() {
             tally.count += self.0.len();
             return;
         }
-        let mut causes: BTreeMap<Cause, Vec<u32>> = BTreeMap::new();
+        let mut causes: BTreeMap<MissingRouteCause, Vec<u32>> = BTreeMap::new();
         for &vertex in &self.0 {
-            causes.entry(Cause::of(graph, spread, vertex)).or_default().push(vertex);
+            causes.entry(MissingRouteCause::of(graph, spread, vertex)).or_default().push(vertex);
         }
         let mut causes: Vec<_> = causes.into_iter().collect();
         causes.sort_by_key(|(_, who)| who[0]);
@@ -109,12 +109,12 @@ impl Missing {
 }
 
 /// A destination that nobody has to give.
-fn nobody(target: &Destination) -> String {
+fn unannounced_text(target: &Destination) -> String {
     let why = match target.absence {
-        Some(Absence::Unheard) => ": no speaker that may announce it is heard",
-        Some(Absence::Family) => ": no session with a speaker carries its family",
-        Some(Absence::Filter) => ": no node's filter takes it from a speaker",
+        Some(AbsenceReason::Unheard) => ": no speaker that may announce it has a working session",
+        Some(AbsenceReason::Family) => ": no session with a speaker carries its family",
+        Some(AbsenceReason::Filter) => ": no node's filter accepts it from a speaker",
         None => "",
     };
-    format!("{}: nobody announces it{why}", named(target))
+    format!("{}: no node announces it{why}", named(target))
 }

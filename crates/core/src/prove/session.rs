@@ -3,26 +3,26 @@
 use std::net::IpAddr;
 
 use crate::model::Cluster;
-use crate::plan::backend::{LackKind, is_bird2};
+use crate::plan::backend::{LimitationKind, is_bird2};
 use crate::plan::cable::Cables;
 use crate::plan::{CniPlan, NodePlan, Plan, RoutingPlan, WorkloadPlan};
-use crate::routing::network::{End, Session};
-use crate::routing::router::Peer;
-use crate::routing::{Network, Router, fault};
-use ichor_bgp::model::fabric::{Found, Neighbor};
-use ichor_bgp::model::{Domain, Model};
+use crate::routing::network::{BgpSession, TopologyEnd};
+use crate::routing::router::RouterPeer;
+use crate::routing::{BgpTopology, FabricRouter, fault};
+use ichor_bgp::model::fabric::{Neighbor, PeerAddress};
+use ichor_bgp::model::{BgpModel, RoutingDomain};
 use ichor_bgp::setting::{MetallbMode, Software};
 use ichor_values::Backend;
 use ichor_values::{Mtu, SoftwareVersion};
 
 /// What keeps each of a network's sessions from coming up.
-pub fn faults(cluster: &Cluster, plan: &Plan, network: &Network) -> Vec<Option<String>> {
+pub fn faults(cluster: &Cluster, plan: &Plan, network: &BgpTopology) -> Vec<Option<String>> {
     let cables = Cables::of(cluster);
-    let fault = |Session(one, other): &Session| match (*one, *other) {
-        (End::Node(node, neighbor), End::Router(router, peer)) => {
+    let fault = |BgpSession(one, other): &BgpSession| match (*one, *other) {
+        (TopologyEnd::Node(node, neighbor), TopologyEnd::Router(router, peer)) => {
             let model = &network.nodes[node];
             let router = &network.routers[router];
-            let pair = Pair {
+            let pair = SessionPair {
                 model,
                 plan: &plan.nodes[model.nth],
                 own: &model.fabric.neighbors[neighbor],
@@ -37,15 +37,15 @@ pub fn faults(cluster: &Cluster, plan: &Plan, network: &Network) -> Vec<Option<S
 }
 
 /// A session between a node and a router.
-struct Pair<'a> {
-    model: &'a Model,
+struct SessionPair<'a> {
+    model: &'a BgpModel,
     plan: &'a NodePlan,
     own: &'a Neighbor,
-    router: &'a Router,
-    peer: &'a Peer,
+    router: &'a FabricRouter,
+    peer: &'a RouterPeer,
 }
 
-impl Pair<'_> {
+impl SessionPair<'_> {
     fn fault(&self, cables: &Cables<'_>) -> Option<String> {
         self.backend_fault()
             .or_else(|| self.wiring(cables))
@@ -58,12 +58,12 @@ impl Pair<'_> {
     /// A release of Talos without the backend refuses the whole configuration.
     fn backend_fault(&self) -> Option<String> {
         let routing = self.plan.routing.as_deref()?;
-        let lack = routing.lacks.iter().find(|lack| lack.kind == LackKind::Release)?;
-        Some(format!("{} has Talos {}: {}", self.model.name, self.plan.talos.value, lack.why))
+        let lack = routing.lacks.iter().find(|lack| lack.kind == LimitationKind::Release)?;
+        Some(format!("{} runs Talos {}: {}", self.model.name, self.plan.talos.value, lack.why))
     }
 
     fn wiring(&self, cables: &Cables<'_>) -> Option<String> {
-        let Found::Port { name, .. } = &self.own.found else { return None };
+        let PeerAddress::Port { name, .. } = &self.own.found else { return None };
         let (node, router) = (&self.model.name, &self.router.name);
         let listed = self.plan.listed_links().map(|(name, _)| name);
         let mut ports = self.plan.ports.iter().map(|port| &port.name).chain(listed);
@@ -71,36 +71,36 @@ impl Pair<'_> {
             return Some(format!("{node} has no link {name}"));
         }
         if self.plan.mtu_of(name).is_some_and(|mtu| mtu < Mtu::LEAST_FOR_IPV6) {
-            return Some(format!("the MTU of {node}:{name} is below 1280, which takes IPv6 off it"));
+            return Some(format!("the MTU of {node}:{name} is below 1280, which removes IPv6 from it"));
         }
         let (far, port) = cables.nodes.get(&(self.plan.nth, name.as_str()))?;
-        (*far != router).then(|| format!("by its cable {node}:{name} leads to {far}:{port}"))
+        (*far != router).then(|| format!("the cable of {node}:{name} leads to {far}:{port}"))
     }
 
     fn asn(&self) -> Option<String> {
         let (node, router) = (&self.model.name, &self.router.name);
         let asn = self.router.asn?;
         let expected = self.own.asn.filter(|expected| *expected != asn)?;
-        Some(format!("{node} expects AS {expected}, and {router} has AS {asn}"))
+        Some(format!("{node} expects AS {expected}, but {router} has AS {asn}"))
     }
 
     fn addressing(&self) -> Option<String> {
-        let Found::Address { address, .. } = self.own.found else { return None };
+        let PeerAddress::Address { address, .. } = self.own.found else { return None };
         let node = &self.model.name;
-        let same = |other: &&Neighbor| matches!(other.found, Found::Address { address: other, .. } if other == address);
+        let same = |other: &&Neighbor| matches!(other.found, PeerAddress::Address { address: other, .. } if other == address);
         if self.model.fabric.neighbors.iter().filter(same).count() > 1 {
-            return Some(format!("{address} is a neighbour of {node} twice"));
+            return Some(format!("{node} has the neighbour {address} twice"));
         }
         if self.plan.address.iter().any(|(net, _)| net.addr() == address) {
             return Some(format!("{address} is an address of {node} itself"));
         }
         if !self.plan.leads_to(address) && !is_link_local(address) {
-            return Some(format!("{node} has neither an address beside {address} nor a gateway to it"));
+            return Some(format!("{node} has neither an address in the network of {address} nor a gateway"));
         }
         let range = self.router.listen.filter(|_| self.peer.by_range)?;
         match self.peer.session.found {
-            Found::Address { address: from, .. } if from != address && !range.contains(&from) => {
-                Some(format!("{} accepts {range} only, and {node} comes from {from}", self.router.name))
+            PeerAddress::Address { address: from, .. } if from != address && !range.contains(&from) => {
+                Some(format!("{} accepts only {range}, but {node} connects from {from}", self.router.name))
             }
             _ => None,
         }
@@ -109,26 +109,26 @@ impl Pair<'_> {
     fn password(&self) -> Option<String> {
         let (node, router) = (&self.model.name, &self.router.name);
         if self.backend() == Some(Backend::Native) && self.peer.session.password.is_some() {
-            return Some(format!("{router} wants a password, and Talos' own BGP has none"));
+            return Some(format!("{router} requires a password, which Talos' own BGP does not support"));
         }
         // Where ichor tells the router it tells it the node's password; others have their own.
         let foreign = self.router.software == Software::Other && self.router.password.is_some();
         (foreign && self.own.password != self.router.password)
-            .then(|| format!("{node} and {router} have their passwords from different places"))
+            .then(|| format!("{node} and {router} have passwords from different sources"))
     }
 
     fn bfd(&self) -> Option<String> {
         let (node, router) = (&self.model.name, &self.router.name);
         let (ours, theirs) = (self.own.bfd.is_some(), self.peer.session.bfd.is_some());
-        let numbered = matches!(self.own.found, Found::Address { .. });
+        let numbered = matches!(self.own.found, PeerAddress::Address { .. });
         let backend = self.backend();
         if numbered && self.peer.by_range && self.router.listen.is_some() && ours {
             if matches!(backend, Some(Backend::Native | Backend::Gobgp)) && theirs {
-                return Some(format!("with BFD and a range on {router} GoBGP ends it again and again"));
+                return Some(format!("with BFD and a listen range on {router} GoBGP flaps the session"));
             }
             if self.router_waits() && theirs {
                 return Some(format!(
-                    "{router} accepts {node} by a range, and its FRR starts BGP only after BFD, which it cannot begin"
+                    "{router} accepts {node} by a listen range, and its FRR starts BGP only after BFD, which it cannot start"
                 ));
             }
         }
@@ -140,7 +140,7 @@ impl Pair<'_> {
         waits.then(|| {
             let (has, lacks) =
                 if ours { (node.as_str(), router.as_str()) } else { (router.as_str(), node.as_str()) };
-            format!("{has} has BFD and {lacks} has not: this release of FRR then never starts BGP")
+            format!("{has} has BFD, {lacks} does not: this FRR release then never starts BGP")
         })
     }
 
@@ -164,7 +164,7 @@ fn is_link_local(address: IpAddr) -> bool {
 }
 
 /// What keeps the session of a node with its speaker from bringing routes.
-pub(crate) fn speaker_fault(plan: &Plan, model: &Model) -> Option<String> {
+pub(crate) fn speaker_fault(plan: &Plan, model: &BgpModel) -> Option<String> {
     let workload = model.workload.as_ref()?;
     let node = &plan.nodes[model.nth];
     let routing = node.routing.as_deref()?;
@@ -172,43 +172,43 @@ pub(crate) fn speaker_fault(plan: &Plan, model: &Model) -> Option<String> {
     let (ours, theirs) = (&workload.ours, &workload.theirs);
     let link = ipnet::IpNet::new(ours.address, workload.prefix).ok();
     if ours.address == theirs.address || !link.is_some_and(|link| link.contains(&theirs.address)) {
-        return Some(format!("{} and {} are not in one network", ours.address, theirs.address));
+        return Some(format!("{} and {} are not in the same network", ours.address, theirs.address));
     }
     if ours.asn == theirs.asn || model.asn == theirs.asn {
-        return Some(format!("it has AS {}, which is the node's", theirs.asn));
+        return Some(format!("the speaker has the node's AS {}", theirs.asn));
     }
     if !routing.is_bird2() && node.boot.extensions.iter().any(|name| is_bird2(&name.value)) {
-        return Some("the extension bird2 has taken port 179, and the speaker ends up there".to_owned());
+        return Some("the extension bird2 uses port 179, so the speaker connects to it".to_owned());
     }
-    unheard(decided, plan, theirs.address)
-        .or_else(|| lack(routing))
-        .or_else(|| namespaces(routing, &workload.domain))
+    speaker_software_fault(decided, plan, theirs.address)
+        .or_else(|| limitation_fault(routing))
+        .or_else(|| vrf_option_fault(routing, &workload.domain))
 }
 
-fn unheard(decided: &WorkloadPlan, plan: &Plan, address: IpAddr) -> Option<String> {
+fn speaker_software_fault(decided: &WorkloadPlan, plan: &Plan, address: IpAddr) -> Option<String> {
     use ichor_bgp::setting::Speaker;
     let metallb = decided.speaker == Speaker::Metallb && decided.mode.value == MetallbMode::Native;
     if metallb && address.is_ipv6() {
-        return Some("MetalLB's native mode writes IPv4 routes wrongly over an IPv6 session".to_owned());
+        return Some("MetalLB's native mode encodes IPv4 routes incorrectly over an IPv6 session".to_owned());
     }
     let flannel = matches!(plan.cluster.cni.value, CniPlan::Flannel(_));
     (decided.speaker == Speaker::Cilium && flannel)
-        .then(|| "Cilium is not there: the pod network is flannel".to_owned())
+        .then(|| "Cilium is not installed: the pod network is flannel".to_owned())
 }
 
 /// What the backend cannot do of what is asked about the speaker.
-fn lack(routing: &RoutingPlan) -> Option<String> {
+fn limitation_fault(routing: &RoutingPlan) -> Option<String> {
     let lack = routing.lacks.iter().find(|lack| lack.key.starts_with("workload"))?;
-    Some(format!("{} cannot have {}: {}", routing.backend.value, lack.what, lack.why))
+    Some(format!("{} does not support {}: {}", routing.backend.value, lack.what, lack.why))
 }
 
 /// With these options a VRF is a network namespace, and the speaker's instance stays inactive.
-fn namespaces(routing: &RoutingPlan, domain: &Domain) -> Option<String> {
-    let written = routing.options.as_ref().filter(|_| matches!(domain, Domain::Vrf { .. }))?;
+fn vrf_option_fault(routing: &RoutingPlan, domain: &RoutingDomain) -> Option<String> {
+    let written = routing.options.as_ref().filter(|_| matches!(domain, RoutingDomain::Vrf { .. }))?;
     let mut options = written.value.iter().flat_map(|(daemon, options)| {
         options.value.values().map(move |option| (daemon.as_str(), option.as_str()))
     });
     let found =
         options.find(|(daemon, option)| *option == "-w" || (*daemon == "zebra" && *option == "-n"))?;
-    Some(format!("with `{} {}` FRR takes VRFs for network namespaces", found.0, found.1))
+    Some(format!("with `{} {}` FRR uses network namespaces as VRFs", found.0, found.1))
 }

@@ -11,9 +11,9 @@
 
 use std::collections::VecDeque;
 
-use super::destination::{Destination, Origin, Source};
+use super::destination::{Destination, Originator, RouteSource};
 use super::failure::Failure;
-use super::graph::{Graph, Marks, PREFERENCE};
+use super::graph::{CommunityEffects, Graph, PREFERENCE};
 
 /// No route.
 const NONE: u32 = u32::MAX;
@@ -24,33 +24,33 @@ const SPEAKER: u32 = u32::MAX - 2;
 
 /// The best route of someone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Route {
+struct BestRoute {
     /// The session it came by, or one of the numbers above.
     via: u32,
     /// Its AS path, in [`Spread::paths`].
     path: u32,
     length: u32,
     preference: u32,
-    marks: Marks,
+    marks: CommunityEffects,
     /// Whether it is not passed on: an aggregate stands in for it.
     silent: bool,
     /// Whether it came from someone with the same AS number.
     internal: bool,
 }
 
-const NOTHING: Route = Route {
+const NOTHING: BestRoute = BestRoute {
     via: NONE,
     path: NONE,
     length: 0,
     preference: 0,
-    marks: Marks { kept: false, leaving: false },
+    marks: CommunityEffects { kept: false, leaving: false },
     silent: false,
     internal: false,
 };
 
 /// One AS on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Hop {
+struct PathHop {
     asn: u32,
     /// How often it put itself in front once more.
     prepend: u8,
@@ -58,7 +58,7 @@ struct Hop {
     rest: u32,
 }
 
-impl Route {
+impl BestRoute {
     fn is_own(&self) -> bool {
         matches!(self.via, LOCAL | SPEAKER)
     }
@@ -71,7 +71,7 @@ impl Route {
 
 /// Why someone does not take a route over a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Refused {
+pub(crate) enum RejectReason {
     /// The session does not carry the family.
     Family,
     /// The neighbour has no route itself.
@@ -91,29 +91,29 @@ pub(crate) enum Refused {
 }
 
 /// The state of everyone toward one destination.
-pub struct Spread<'g> {
+pub struct Propagation<'g> {
     graph: &'g Graph,
     target: Option<&'g Destination>,
-    best: Vec<Route>,
+    best: Vec<BestRoute>,
     /// Whether someone has the destination itself or from its speaker.
     own: Vec<bool>,
     /// AS paths, each by its first hop.
-    paths: Vec<Hop>,
+    paths: Vec<PathHop>,
     waiting: VecDeque<u32>,
     is_waiting: Vec<bool>,
     /// What was before, since the last [`Spread::settle`].
-    before: Vec<(u32, Route)>,
-    down: Down,
+    before: Vec<(u32, BestRoute)>,
+    down: FailureState,
 }
 
 /// What is taken away.
-struct Down {
+struct FailureState {
     vertices: Vec<bool>,
     edges: Vec<bool>,
     speakers: Vec<bool>,
 }
 
-impl<'g> Spread<'g> {
+impl<'g> Propagation<'g> {
     /// No destination yet.
     pub fn new(graph: &'g Graph) -> Self {
         let count = graph.vertices.len();
@@ -126,7 +126,7 @@ impl<'g> Spread<'g> {
             waiting: VecDeque::new(),
             is_waiting: vec![false; count],
             before: Vec::new(),
-            down: Down {
+            down: FailureState {
                 vertices: vec![false; count],
                 edges: vec![false; graph.edges.len()],
                 speakers: vec![false; count],
@@ -266,7 +266,7 @@ impl<'g> Spread<'g> {
     }
 
     /// Why someone takes nothing over a session; none if it does.
-    pub(crate) fn refusal(&self, edge: u32, to: u32) -> Option<Refused> {
+    pub(crate) fn refusal(&self, edge: u32, to: u32) -> Option<RejectReason> {
         self.offer(edge, to).err()
     }
 
@@ -336,13 +336,13 @@ impl<'g> Spread<'g> {
         true
     }
 
-    fn gives(&self, origin: &Origin) -> bool {
+    fn gives(&self, origin: &Originator) -> bool {
         let without_speaker = origin.needs_speaker() && self.down.speakers[origin.vertex as usize];
         !without_speaker && !self.is_down(origin.vertex)
     }
 
     /// The best route of someone, from what everyone offers now.
-    fn decide(&mut self, vertex: u32) -> Route {
+    fn decide(&mut self, vertex: u32) -> BestRoute {
         if self.is_down(vertex) {
             return NOTHING;
         }
@@ -364,7 +364,7 @@ impl<'g> Spread<'g> {
         best
     }
 
-    fn own_route(&mut self, vertex: u32) -> Route {
+    fn own_route(&mut self, vertex: u32) -> BestRoute {
         if !self.own[vertex as usize] {
             return NOTHING;
         }
@@ -373,12 +373,12 @@ impl<'g> Spread<'g> {
         let Some(origin) = of_vertex.find(|origin| self.gives(origin)) else {
             return NOTHING;
         };
-        let route = Route { preference: PREFERENCE, silent: origin.silent, ..NOTHING };
-        let Source::Speaker(asn) = origin.source else { return Route { via: LOCAL, ..route } };
+        let route = BestRoute { preference: PREFERENCE, silent: origin.silent, ..NOTHING };
+        let RouteSource::Speaker(asn) = origin.source else { return BestRoute { via: LOCAL, ..route } };
         let old = self.best[vertex as usize];
         let known = old.via == SPEAKER;
-        let path = if known { old.path } else { self.remember(Hop { asn, prepend: 0, rest: NONE }) };
-        Route { via: SPEAKER, length: 1, path, ..route }
+        let path = if known { old.path } else { self.remember(PathHop { asn, prepend: 0, rest: NONE }) };
+        BestRoute { via: SPEAKER, length: 1, path, ..route }
     }
 
     /// Sessions that can have something to offer: most nodes pass on only their own.
@@ -407,48 +407,48 @@ impl<'g> Spread<'g> {
         if sender.asn == self.graph.vertices[vertex as usize].asn {
             return self.best[far as usize].path;
         }
-        let hop = Hop { asn: sender.asn, prepend: sender.prepend, rest: self.best[far as usize].path };
+        let hop = PathHop { asn: sender.asn, prepend: sender.prepend, rest: self.best[far as usize].path };
         let old = self.best[vertex as usize].path;
         if self.paths.get(old as usize) == Some(&hop) { old } else { self.remember(hop) }
     }
 
-    fn remember(&mut self, hop: Hop) -> u32 {
+    fn remember(&mut self, hop: PathHop) -> u32 {
         self.paths.push(hop);
         u32::try_from(self.paths.len() - 1).expect("fewer paths than 2^32")
     }
 
     /// What someone is offered over a session, or why it takes nothing. The path is that of the neighbour.
-    fn offer(&self, edge: u32, to: u32) -> Result<Route, Refused> {
+    fn offer(&self, edge: u32, to: u32) -> Result<BestRoute, RejectReason> {
         let session = &self.graph.edges[edge as usize];
         let far = session.other(to);
         let route = self.best[far as usize];
         if route.via == NONE || route.via == edge || !self.is_up(edge) {
-            return Err(Refused::Nothing);
+            return Err(RejectReason::Nothing);
         }
-        let target = self.target.ok_or(Refused::Nothing)?;
+        let target = self.target.ok_or(RejectReason::Nothing)?;
         let (sender, receiver) = (&self.graph.vertices[far as usize], &self.graph.vertices[to as usize]);
         if !session.carries(target.family) {
-            return Err(Refused::Family);
+            return Err(RejectReason::Family);
         }
         let internal = sender.asn == receiver.asn;
         if !sender.passes_on && !route.is_own() {
-            return Err(Refused::NoTransit);
+            return Err(RejectReason::NoTransit);
         }
         // What one router of an AS told another, that one does not tell a third.
         if internal && route.internal {
-            return Err(Refused::Internal);
+            return Err(RejectReason::Internal);
         }
         if route.silent {
-            return Err(Refused::Silent);
+            return Err(RejectReason::Silent);
         }
         if !sender.node && route.marks.kept && !internal {
-            return Err(Refused::Kept);
+            return Err(RejectReason::Kept);
         }
         if self.passes(receiver.asn, route.path) {
-            return Err(Refused::Loop);
+            return Err(RejectReason::Loop);
         }
         if !target.passes[receiver.gate] && (receiver.node || sender.node) {
-            return Err(Refused::Filter);
+            return Err(RejectReason::Filter);
         }
         let marks = if sender.node { sender.marks } else { route.marks };
         let preference = if internal && receiver.preference == PREFERENCE {
@@ -456,7 +456,7 @@ impl<'g> Spread<'g> {
         } else {
             receiver.preference
         };
-        Ok(Route {
+        Ok(BestRoute {
             via: edge,
             path: route.path,
             length: route.length + u32::from(!internal) + u32::from(sender.prepend),

@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use ipnet::IpNet;
 
-use super::destination::{Destination, Kind, Source};
+use super::destination::{Destination, DestinationKind, RouteSource};
 use super::failure::Failure;
 use super::graph::{Graph, PREFERENCE};
-use super::island::Islands;
-use super::sentence::{Missing, dropped, named};
-use super::spread::Spread;
-use super::tally::Tally;
+use super::island::Components;
+use super::sentence::{MissingRoutes, dropped, named};
+use super::spread::Propagation;
+use super::tally::Examples;
 
 /// How far a destination spreads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reach {
+pub struct DestinationReach {
     /// What kind of address it is.
-    pub kind: Kind,
+    pub kind: DestinationKind,
     /// The prefixes.
     pub nets: Vec<IpNet>,
     /// The nodes that announce it.
@@ -31,16 +31,16 @@ pub struct Reach {
 
 /// What a set of failures at once does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct FailureOutcome {
     /// Lost although a way is left.
-    pub broken: Tally,
+    pub broken: Examples,
     /// Lost because there is no other way.
-    pub alone: Tally,
+    pub alone: Examples,
 }
 
 /// What shall fail.
 #[derive(Clone, Debug)]
-pub enum Scope {
+pub enum FailureScope {
     /// All of these at once.
     Together(Vec<Failure>),
     /// Each of these by itself.
@@ -54,28 +54,28 @@ pub enum Scope {
 
 /// What was found.
 #[derive(Clone, Debug, Default)]
-pub struct Study {
+pub struct FailureAnalysis {
     /// By destination.
-    pub reaches: Vec<Reach>,
+    pub reaches: Vec<DestinationReach>,
     /// Destinations that no router, or not every router, has.
-    pub(crate) unreached: Tally,
+    pub(crate) unreached: Examples,
     /// Destinations that nodes do not reach.
-    pub(crate) apart: Tally,
+    pub(crate) apart: Examples,
     /// Destinations that nodes reach only because somebody gives them a default route.
-    pub(crate) led: Tally,
+    pub(crate) led: Examples,
     /// Routers whose way leads through a node that does not have the destination.
-    pub through: Tally,
+    pub through: Examples,
     /// Nodes that have a destination to give, and prefer another's way to it.
-    pub(crate) outdone: Tally,
+    pub(crate) outdone: Examples,
     /// Destinations for which BGP never comes to rest.
-    pub(crate) restless: Tally,
+    pub(crate) restless: Examples,
     /// Packets that end where nobody has their destination.
-    pub(crate) dropped: Tally,
+    pub(crate) dropped: Examples,
     /// What failures take away, by what fails at once; those that take nothing are left out.
-    pub outcomes: BTreeMap<Vec<Failure>, Outcome>,
+    pub outcomes: BTreeMap<Vec<Failure>, FailureOutcome>,
 }
 
-impl Study {
+impl FailureAnalysis {
     /// Adds what was found of other destinations.
     pub fn join(&mut self, other: Self) {
         self.reaches.extend(other.reaches);
@@ -95,21 +95,26 @@ impl Study {
 }
 
 /// Looks at some of `all` destinations, without and with failures.
-pub fn study(graph: &Graph, all: &[Destination], some: &[Destination], scope: &Scope) -> Study {
-    let mut study = Study::default();
-    let mut spread = Spread::new(graph);
+pub fn study(
+    graph: &Graph,
+    all: &[Destination],
+    some: &[Destination],
+    scope: &FailureScope,
+) -> FailureAnalysis {
+    let mut study = FailureAnalysis::default();
+    let mut spread = Propagation::new(graph);
     for target in some {
-        let mut view = View { graph, target, study: &mut study };
+        let mut view = DestinationAnalysis { graph, target, study: &mut study };
         if !spread.settle(target) {
-            view.study.restless.add(|| format!("{}: {RESTLESS}", named(target)));
+            view.study.restless.add(|| format!("{}: {UNSTABLE}", named(target)));
             continue;
         }
         match scope {
-            Scope::Together(failures) => {
+            FailureScope::Together(failures) => {
                 spread.without(failures, |spread| view.now(spread));
                 view.outdone(&mut spread, failures);
             }
-            Scope::Each { .. } => {
+            FailureScope::Each { .. } => {
                 view.now(&spread);
                 view.outdone(&mut spread, &[]);
             }
@@ -119,8 +124,8 @@ pub fn study(graph: &Graph, all: &[Destination], some: &[Destination], scope: &S
             continue;
         }
         match scope {
-            Scope::Together(failures) => drop(view.after(&mut spread, failures)),
-            Scope::Each { failures, pairs } => {
+            FailureScope::Together(failures) => drop(view.after(&mut spread, failures)),
+            FailureScope::Each { failures, pairs } => {
                 let moved = view.each(&mut spread, failures);
                 if *pairs {
                     view.pairs(&mut spread, failures, &moved);
@@ -131,29 +136,29 @@ pub fn study(graph: &Graph, all: &[Destination], some: &[Destination], scope: &S
     study
 }
 
-const RESTLESS: &str = "two routes drive each other out for ever";
+const UNSTABLE: &str = "BGP does not converge: two routes keep replacing each other";
 
 /// One destination, and where to write down what is seen.
-struct View<'a> {
+struct DestinationAnalysis<'a> {
     graph: &'a Graph,
     target: &'a Destination,
-    study: &'a mut Study,
+    study: &'a mut FailureAnalysis,
 }
 
-impl View<'_> {
+impl DestinationAnalysis<'_> {
     /// As it is now. A destination that nobody has any more is not missed.
-    fn now(&mut self, spread: &Spread<'_>) {
+    fn now(&mut self, spread: &Propagation<'_>) {
         let graph = self.graph;
         let givers: Vec<u32> = spread.givers().collect();
         let missed = !self.target.is_hidden() && (!givers.is_empty() || self.target.origins.is_empty());
         let (mut least, mut most, mut longest, mut count) = (usize::MAX, 0, 0, 0);
-        let mut missing = Missing::default();
+        let mut missing = MissingRoutes::default();
         for router in graph.routers().filter(|router| graph.vertices[*router as usize].meant > 0) {
             if spread.has(router) {
                 let paths = spread.next(router).len();
                 (least, most, count) = (least.min(paths), most.max(paths), count + 1);
                 longest = longest.max(spread.length(router));
-                through(graph, self.target, spread, router, &mut self.study.through);
+                report_transit(graph, self.target, spread, router, &mut self.study.through);
             } else if missed && !spread.is_down(router) {
                 missing.add(router);
             }
@@ -163,7 +168,7 @@ impl View<'_> {
             self.nodes(spread);
         }
         let least = if count == 0 { 0 } else { least };
-        self.study.reaches.push(Reach {
+        self.study.reaches.push(DestinationReach {
             kind: self.target.kind.clone(),
             nets: self.target.nets.clone(),
             from: givers,
@@ -175,11 +180,11 @@ impl View<'_> {
 
     /// Speakers that are not heard because their node prefers what the fabric tells it. That depends on who announces first, so
     /// the question is what the node is told while its own speaker is silent.
-    fn outdone(&mut self, spread: &mut Spread<'_>, failures: &[Failure]) {
+    fn outdone(&mut self, spread: &mut Propagation<'_>, failures: &[Failure]) {
         let (graph, target) = (self.graph, self.target);
         let preferring = target.origins.iter().filter(|origin| {
             let preference = graph.vertices[origin.vertex as usize].preference;
-            matches!(origin.source, Source::Speaker(_)) && preference > PREFERENCE
+            matches!(origin.source, RouteSource::Speaker(_)) && preference > PREFERENCE
         });
         for node in preferring.map(|origin| origin.vertex) {
             let silent = [failures, &[Failure::Speaker(node)]].concat();
@@ -187,7 +192,7 @@ impl View<'_> {
                 if spread.outdoes_speaker(node) && !failures.contains(&Failure::Speaker(node)) {
                     let name = &graph.vertices[node as usize].name;
                     self.study.outdone.add(|| {
-                        format!("{name} prefers the fabric's way to {} over its own speaker's, and does not announce it", named(target))
+                        format!("{name} prefers the fabric's route to {} over its own speaker's, and does not announce it", named(target))
                     });
                 }
             });
@@ -195,14 +200,16 @@ impl View<'_> {
     }
 
     /// Of nodes without a route of their own: whether a default route brings them there.
-    fn nodes(&mut self, spread: &Spread<'_>) {
+    fn nodes(&mut self, spread: &Propagation<'_>) {
         let (graph, target) = (self.graph, self.target);
-        let (mut apart, mut led) = (Missing::default(), Missing::default());
+        let (mut apart, mut led) = (MissingRoutes::default(), MissingRoutes::default());
         for node in (0..).take(graph.nodes).filter(|node| !spread.has(*node) && !spread.is_down(*node)) {
-            match by_default(graph, target, spread, node) {
-                Way::All => led.add(node),
-                Way::Some(router) => self.study.dropped.add(|| dropped(graph, target, node, router)),
-                Way::None => apart.add(node),
+            match default_route_reach(graph, target, spread, node) {
+                DefaultRouteReach::All => led.add(node),
+                DefaultRouteReach::Some(router) => {
+                    self.study.dropped.add(|| dropped(graph, target, node, router))
+                }
+                DefaultRouteReach::None => apart.add(node),
             }
         }
         apart.tell_lost(graph, target, spread, &mut self.study.apart);
@@ -213,7 +220,7 @@ impl View<'_> {
     fn hidden(&mut self, all: &[Destination]) {
         let target = self.target;
         let covers = |other: &&Destination| {
-            other.kind == Kind::Aggregate
+            other.kind == DestinationKind::Aggregate
                 && other.nets.iter().any(|net| target.nets.iter().all(|own| net.contains(own)))
         };
         for aggregate in all.iter().filter(covers) {
@@ -222,7 +229,7 @@ impl View<'_> {
             if count > 0 {
                 self.study.dropped.add(|| {
                     format!(
-                        "{}: announced only as part of {}, which {count} nodes announce that do not have it and drop it",
+                        "{}: announced only as part of {}, which {count} nodes without it announce, so they drop its packets",
                         named(target),
                         named(aggregate)
                     )
@@ -232,14 +239,14 @@ impl View<'_> {
     }
 
     /// With one thing after the other taken away. Says which of them changed a route that is passed on.
-    fn each(&mut self, spread: &mut Spread<'_>, failures: &[Failure]) -> Vec<bool> {
+    fn each(&mut self, spread: &mut Propagation<'_>, failures: &[Failure]) -> Vec<bool> {
         let target = self.target;
         failures.iter().map(|failure| target.notices(*failure) && self.after(spread, &[*failure])).collect()
     }
 
     /// With every two things taken away that together can do more than each by itself: one of them changes what is passed on,
     /// or both are of one node. All else leaves what is passed on as it is, and nodes depend on nothing else.
-    fn pairs(&mut self, spread: &mut Spread<'_>, failures: &[Failure], moved: &[bool]) {
+    fn pairs(&mut self, spread: &mut Propagation<'_>, failures: &[Failure], moved: &[bool]) {
         let noticed: Vec<(Failure, bool)> = failures
             .iter()
             .copied()
@@ -269,28 +276,28 @@ impl View<'_> {
     }
 
     /// With something taken away. Says whether that changed a route that is passed on.
-    fn after(&mut self, spread: &mut Spread<'_>, together: &[Failure]) -> bool {
+    fn after(&mut self, spread: &mut Propagation<'_>, together: &[Failure]) -> bool {
         let (graph, target) = (self.graph, self.target);
-        let mut outcome = Outcome::default();
+        let mut outcome = FailureOutcome::default();
         let mut moved = false;
         let settled = spread.without(together, |spread| {
             moved = spread.moves_others();
             if moved && graph.has_transit() {
                 for router in graph.routers() {
-                    through(graph, target, spread, router, &mut outcome.broken);
+                    report_transit(graph, target, spread, router, &mut outcome.broken);
                 }
             }
             let lost = spread.lost();
             if lost.is_empty() || spread.givers().next().is_none() {
                 return;
             }
-            let islands = Islands::of(graph, spread);
+            let islands = Components::of(graph, spread);
             for vertex in lost {
                 outcome.lose(graph, target, spread, &islands, vertex);
             }
         });
         if !settled {
-            outcome.broken.add(|| format!("{}: {RESTLESS}", named(target)));
+            outcome.broken.add(|| format!("{}: {UNSTABLE}", named(target)));
         }
         if !outcome.is_empty() {
             let known = self.study.outcomes.entry(together.to_vec()).or_default();
@@ -301,7 +308,7 @@ impl View<'_> {
     }
 }
 
-impl Outcome {
+impl FailureOutcome {
     fn is_empty(&self) -> bool {
         self.broken.is_empty() && self.alone.is_empty()
     }
@@ -311,16 +318,20 @@ impl Outcome {
         &mut self,
         graph: &Graph,
         target: &Destination,
-        spread: &Spread<'_>,
-        islands: &Islands,
+        spread: &Propagation<'_>,
+        islands: &Components,
         vertex: u32,
     ) {
         let at = &graph.vertices[vertex as usize];
-        let way = if at.node { by_default(graph, target, spread, vertex) } else { Way::None };
+        let way = if at.node {
+            default_route_reach(graph, target, spread, vertex)
+        } else {
+            DefaultRouteReach::None
+        };
         match way {
-            Way::All => {}
-            Way::Some(router) => self.broken.add(|| dropped(graph, target, vertex, router)),
-            Way::None => {
+            DefaultRouteReach::All => {}
+            DefaultRouteReach::Some(router) => self.broken.add(|| dropped(graph, target, vertex, router)),
+            DefaultRouteReach::None => {
                 let connected = islands.connect(graph, spread, vertex);
                 let tally = if connected { &mut self.broken } else { &mut self.alone };
                 tally.add(|| format!("{} no longer reaches {}", at.name, named(target)));
@@ -336,15 +347,15 @@ impl Outcome {
         &mut self,
         graph: &Graph,
         target: &Destination,
-        spread: &Spread<'_>,
-        islands: &Islands,
+        spread: &Propagation<'_>,
+        islands: &Components,
         router: u32,
     ) {
         for (edge, far) in &graph.vertices[router as usize].edges {
             let node = &graph.vertices[*far as usize];
             let only_default = node.node && spread.is_up(*edge) && !spread.has(*far);
             if only_default
-                && matches!(by_default(graph, target, spread, *far), Way::Some(_))
+                && matches!(default_route_reach(graph, target, spread, *far), DefaultRouteReach::Some(_))
                 && islands.connect(graph, spread, *far)
             {
                 self.broken.add(|| dropped(graph, target, *far, router));
@@ -354,7 +365,13 @@ impl Outcome {
 }
 
 /// Of a router: whether its way leads through a node.
-fn through(graph: &Graph, target: &Destination, spread: &Spread<'_>, router: u32, tally: &mut Tally) {
+fn report_transit(
+    graph: &Graph,
+    target: &Destination,
+    spread: &Propagation<'_>,
+    router: u32,
+    tally: &mut Examples,
+) {
     let far = |edge: u32| graph.edges[edge as usize].other(router);
     let foreign = |node: &u32| graph.vertices[*node as usize].node && !spread.is_own(*node);
     for node in spread.next(router).into_iter().map(far).filter(foreign) {
@@ -364,7 +381,7 @@ fn through(graph: &Graph, target: &Destination, spread: &Spread<'_>, router: u32
 }
 
 /// Where default routes bring a node.
-enum Way {
+enum DefaultRouteReach {
     /// To routers that all have the destination.
     All,
     /// Also to this router, which has not.
@@ -373,12 +390,17 @@ enum Way {
     None,
 }
 
-fn by_default(graph: &Graph, target: &Destination, spread: &Spread<'_>, node: u32) -> Way {
+fn default_route_reach(
+    graph: &Graph,
+    target: &Destination,
+    spread: &Propagation<'_>,
+    node: u32,
+) -> DefaultRouteReach {
     let given = graph.defaults(node, target.family()).filter(|(edge, _)| spread.is_up(*edge));
     let routers: Vec<u32> = given.map(|(_, router)| router).collect();
     match routers.iter().find(|router| !spread.has(**router)) {
-        _ if routers.iter().all(|router| !spread.has(*router)) => Way::None,
-        Some(without) => Way::Some(*without),
-        None => Way::All,
+        _ if routers.iter().all(|router| !spread.has(*router)) => DefaultRouteReach::None,
+        Some(without) => DefaultRouteReach::Some(*without),
+        None => DefaultRouteReach::All,
     }
 }

@@ -1,11 +1,11 @@
 //! Things of one kind: how many, and the first of them.
 
 /// How many are told of.
-const TOLD: usize = 8;
+const LIMIT: usize = 8;
 
 /// A count with examples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct Examples {
     /// How many there are.
     pub count: usize,
     /// The first of them, in sentences; none twice.
@@ -14,7 +14,7 @@ pub struct Tally {
     sizes: Vec<usize>,
 }
 
-impl Tally {
+impl Examples {
     /// Adds one. It is put into words only where there is room for it.
     pub fn add(&mut self, words: impl FnOnce() -> String) {
         self.add_group(1, words);
@@ -40,7 +40,7 @@ impl Tally {
 
     /// Whether one more would be told of.
     pub(crate) fn has_room(&self) -> bool {
-        self.examples.len() < TOLD
+        self.examples.len() < LIMIT
     }
 
     /// How many there are that no example tells of.
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn what_is_said_twice_is_told_once_and_counted_twice() {
-        let mut tally = Tally::default();
+        let mut tally = Examples::default();
         tally.add(|| "a".to_owned());
         tally.add_group(3, || "a".to_owned());
 
@@ -86,11 +86,11 @@ mod tests {
 
     #[test]
     fn what_there_is_no_room_for_is_counted() {
-        let mut tally = Tally::default();
-        for nth in 0..=TOLD {
+        let mut tally = Examples::default();
+        for nth in 0..=LIMIT {
             tally.add_group(2, || nth.to_string());
         }
 
-        assert_eq!((tally.untold(), tally.behind_first()), (2, 2 * TOLD));
+        assert_eq!((tally.untold(), tally.behind_first()), (2, 2 * LIMIT));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::carrier::Image;
+use super::carrier::BootVolume;
 
 /// A file that a build makes.
 #[derive(Clone, PartialEq, Eq)]
@@ -10,36 +10,36 @@ pub struct Artifact {
     /// Where it goes, from the folder of the cluster.
     pub path: String,
     /// What it holds.
-    pub contents: Contents,
+    pub contents: ArtifactContents,
     /// Whether it is of the kind that holds secrets: nobody but its owner may read it.
     pub private: bool,
 }
 
 /// What a file holds.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Contents {
+pub enum ArtifactContents {
     /// A text.
     Text(String),
     /// A volume, of which there are too many to have the bytes of all at once.
-    Image(Image),
+    Image(BootVolume),
 }
 
 impl Artifact {
     /// A file for everybody.
-    pub fn public(path: impl Into<String>, contents: impl Into<Contents>) -> Self {
+    pub fn public(path: impl Into<String>, contents: impl Into<ArtifactContents>) -> Self {
         Self { path: path.into(), contents: contents.into(), private: false }
     }
 
     /// A file that may hold secrets.
-    pub fn private(path: impl Into<String>, contents: impl Into<Contents>) -> Self {
+    pub fn private(path: impl Into<String>, contents: impl Into<ArtifactContents>) -> Self {
         Self { path: path.into(), contents: contents.into(), private: true }
     }
 
     /// Its text, where it is one.
     pub fn text(&self) -> Option<&str> {
         match &self.contents {
-            Contents::Text(text) => Some(text),
-            Contents::Image(_) => None,
+            ArtifactContents::Text(text) => Some(text),
+            ArtifactContents::Image(_) => None,
         }
     }
 }
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Artifact {
     }
 }
 
-impl Contents {
+impl ArtifactContents {
     /// The bytes of the file.
     pub fn bytes(&self) -> Cow<'_, [u8]> {
         match self {
@@ -60,20 +60,20 @@ impl Contents {
     }
 }
 
-impl From<String> for Contents {
+impl From<String> for ArtifactContents {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<&str> for Contents {
+impl From<&str> for ArtifactContents {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 }
 
-impl From<Image> for Contents {
-    fn from(image: Image) -> Self {
+impl From<BootVolume> for ArtifactContents {
+    fn from(image: BootVolume) -> Self {
         Self::Image(image)
     }
 }

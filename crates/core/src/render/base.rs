@@ -1,6 +1,6 @@
 //! Base images: what ichor makes once for all nodes that are alike.
 //!
-//! [`Base::of`] is the image of a node, where ichor makes it, and [`bases`] are those of a cluster, each with its nodes. A name follows
+//! [`BaseImage::of`] is the image of a node, where ichor makes it, and [`bases`] are those of a cluster, each with its nodes. A name follows
 //! from what goes in: nodes that need the same share a file and an installer, and a new one never takes the place of an old one. So
 //! everything else can name them before there are any.
 //!
@@ -30,7 +30,7 @@ const DIGITS: usize = 12;
 
 /// What goes into the images of nodes that are alike.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Base {
+pub struct BaseImage {
     /// The release.
     pub talos: TalosVersion,
     /// What the machines are.
@@ -49,7 +49,7 @@ pub struct Base {
     pub registry: Option<String>,
 }
 
-impl Base {
+impl BaseImage {
     /// What a node boots; none where it is not ichor that makes it.
     pub fn of(node: &NodePlan) -> Result<Option<Self>, NodeSchematicError> {
         if node.boot.image.value != ImagePlan::Made(ImageSource::Ichor) {
@@ -127,9 +127,9 @@ pub fn routing(node: &NodePlan) -> Option<String> {
 
 /// A base image, who needs it, and as what.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct RequiredImage {
     /// What goes in.
-    pub base: Base,
+    pub base: BaseImage,
     /// The nodes, in the order of the file.
     pub nodes: Vec<String>,
     /// What is made of it, in the order of the products.
@@ -137,12 +137,12 @@ pub struct Wanted {
 }
 
 /// The base images that the nodes of a cluster need, in the order of their names.
-pub fn bases(plan: &Plan) -> Result<Vec<Wanted>, (&NodePlan, NodeSchematicError)> {
-    let mut bases: BTreeMap<String, Wanted> = BTreeMap::new();
+pub fn bases(plan: &Plan) -> Result<Vec<RequiredImage>, (&NodePlan, NodeSchematicError)> {
+    let mut bases: BTreeMap<String, RequiredImage> = BTreeMap::new();
     for node in &plan.nodes {
-        let Some(base) = Base::of(node).map_err(|error| (node, error))? else { continue };
+        let Some(base) = BaseImage::of(node).map_err(|error| (node, error))? else { continue };
         let entry = bases.entry(base.stem());
-        let wanted = entry.or_insert_with(|| Wanted { base, nodes: Vec::new(), products: Vec::new() });
+        let wanted = entry.or_insert_with(|| RequiredImage { base, nodes: Vec::new(), products: Vec::new() });
         wanted.nodes.push(node.name.to_string());
         wanted.products.extend(products(node));
         wanted.products.sort_unstable();
@@ -169,25 +169,25 @@ fn products(node: &NodePlan) -> Vec<Product> {
 }
 
 /// The list of the images that have to be made, for programs.
-pub fn list(wanted: &[Wanted]) -> String {
-    let image = |wanted: &Wanted| {
-        let Wanted { base, nodes, products } = wanted;
+pub fn list(wanted: &[RequiredImage]) -> String {
+    let image = |wanted: &RequiredImage| {
+        let RequiredImage { base, nodes, products } = wanted;
         let stem = base.stem();
         let files: Vec<_> = products.iter().flat_map(|product| product.files(&stem)).collect();
         let installer = products.contains(&Product::Installer).then(|| base.installer()).flatten();
         json!({
             "name": stem,
-            "talos": base.talos.to_string(),
+            "talos_version": base.talos.to_string(),
             "platform": base.platform.word(),
             "arch": base.arch.word(),
             "secure_boot": base.secure_boot,
             "extensions": base.schematic.extensions,
-            "routing": base.routing,
-            "kernel_args": base.schematic.kernel_args,
-            "embeds": base.embeds,
+            "routing_extension": base.routing,
+            "kernel_arguments": base.schematic.kernel_args,
+            "embedded_config_node": base.embeds,
             "products": products.iter().map(|product| product.word()).collect::<Vec<_>>(),
-            "files": files,
-            "installer": installer,
+            "file_names": files,
+            "installer_image": installer,
             "nodes": nodes,
         })
     };
@@ -200,9 +200,9 @@ mod tests {
     use super::*;
     use crate::cluster::{FileError, Files, load};
 
-    struct One(&'static str);
+    struct SingleFileSource(&'static str);
 
-    impl Files for One {
+    impl Files for SingleFileSource {
         fn read(&mut self, _: &str) -> Result<Vec<u8>, FileError> {
             Ok(self.0.as_bytes().to_vec())
         }
@@ -212,8 +212,8 @@ mod tests {
         }
     }
 
-    fn wanted(nodes: &'static str) -> Vec<Wanted> {
-        let loaded = load("ichor.yaml", &mut One(nodes));
+    fn wanted(nodes: &'static str) -> Vec<RequiredImage> {
+        let loaded = load("ichor.yaml", &mut SingleFileSource(nodes));
         let cluster = crate::model::validate(loaded.file, loaded.problems).unwrap();
         bases(&crate::plan::plan(&cluster)).unwrap()
     }

@@ -1,11 +1,11 @@
 //! The images of a node, as the Image Factory is asked for them.
 
 use crate::plan::NodePlan;
-use ichor_talos::asset::{Factory, Order};
+use ichor_talos::asset::{AssetRequest, Factory};
 
 /// What is asked of the Image Factory for a node.
-pub(crate) fn order<'n>(node: &'n NodePlan, id: &'n str) -> Order<'n> {
-    Order {
+pub(crate) fn order<'n>(node: &'n NodePlan, id: &'n str) -> AssetRequest<'n> {
+    AssetRequest {
         id,
         talos: &node.talos.value,
         platform: node.platform.value.word(),

@@ -12,7 +12,7 @@ use ipnet::IpNet;
 use serde_json::{Map, Value, json};
 
 use crate::plan::link::METRIC;
-use crate::plan::{LinkKind, LinkPlan, Master, NodePlan, RoutePlan, Stage};
+use crate::plan::{ConfigStage, LinkKind, LinkPlan, Master, NodePlan, RoutePlan};
 use crate::render::machine::network::{name_servers, time_servers};
 use ichor_values::go_yaml::emit;
 
@@ -23,7 +23,7 @@ pub fn text(node: &NodePlan) -> String {
 
 /// The same as a value.
 pub fn network(node: &NodePlan) -> Value {
-    let links = node.links(Stage::Boot);
+    let links = node.links(ConfigStage::Boot);
     let (dns, ntp) = (name_servers(node), time_servers(node));
     let addresses = links.iter().flat_map(|link| link.addresses.iter().map(|net| address(link, *net)));
     let routes =

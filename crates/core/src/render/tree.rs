@@ -1,7 +1,7 @@
 //! Every file that a build writes, from a cluster, its plan and what goes into the files beside them.
 //!
 //! [`tree`] makes all of them and touches nothing. A caller that has threads does the same in three steps: [`Renderer::new`]
-//! makes what the nodes share, [`Renderer::node`] the files of one node, and [`Tree::whole`] adds those around the nodes.
+//! makes what the nodes share, [`Renderer::node`] the files of one node, and [`BuildTree::whole`] adds those around the nodes.
 //!
 //! Not here: reading what goes in, and writing what comes out.
 
@@ -15,9 +15,9 @@ use crate::plan::attachment::Attachments;
 use crate::plan::{NodePlan, Plan};
 use crate::prove::crowd;
 use crate::render::node_issue;
-use crate::routing::Network;
-use ichor_bgp::model::Model;
-use ichor_bgp::render::{Fetch, Service};
+use crate::routing::BgpTopology;
+use ichor_bgp::model::BgpModel;
+use ichor_bgp::render::{SecretFetcher, Service};
 use ichor_talos::secrets::{Bundle, Pair};
 use ichor_values::go_yaml::emit::emit_all;
 use ichor_values::{Issue, NodeName};
@@ -26,7 +26,7 @@ pub use super::machine::{NodeWarning, PatchTexts, Renderer};
 
 /// What the files of a build are made from.
 #[derive(Clone, Copy)]
-pub struct Inputs<'a> {
+pub struct RenderInputs<'a> {
     /// The cluster.
     pub cluster: &'a Cluster,
     /// What was decided.
@@ -40,12 +40,12 @@ pub struct Inputs<'a> {
     /// The texts of encrypted patches, opened.
     pub patches: &'a PatchTexts,
     /// Fetches a secret that the cluster file refers to.
-    pub secret: &'a Fetch<'a>,
+    pub secret: &'a SecretFetcher<'a>,
 }
 
 /// What a file is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Purpose {
+pub enum FilePurpose {
     /// The whole configuration of a node.
     Configuration,
     /// The configuration that a node has before Talos is installed.
@@ -68,7 +68,7 @@ pub enum Purpose {
     Picture,
 }
 
-impl fmt::Display for Purpose {
+impl fmt::Display for FilePurpose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Configuration => "configuration",
@@ -93,7 +93,7 @@ pub struct TreeFile {
     /// The node it is for; none where it is for all of them.
     pub node: Option<NodeName>,
     /// What it is for.
-    pub purpose: Purpose,
+    pub purpose: FilePurpose,
 }
 
 /// The files of one node.
@@ -106,12 +106,12 @@ pub struct NodeTree {
     /// The service of its routing daemon; none where no daemon runs.
     pub service: Option<Service>,
     /// Its BGP; none where it does not route.
-    pub model: Option<Model>,
+    pub model: Option<BgpModel>,
 }
 
 /// The files of a build.
 #[derive(Debug, Default)]
-pub struct Tree {
+pub struct BuildTree {
     /// The files: those of the nodes in the order of the cluster file, then those around them.
     pub files: Vec<TreeFile>,
     /// What Talos says of the nodes' configurations beside that it accepts them.
@@ -121,12 +121,12 @@ pub struct Tree {
 }
 
 /// Every file of a build, or everything that is wrong. `admin` is the certificate in the talosconfig.
-pub fn tree(inputs: Inputs<'_>, admin: &Pair) -> Result<Tree, Vec<Issue>> {
+pub fn tree(inputs: RenderInputs<'_>, admin: &Pair) -> Result<BuildTree, Vec<Issue>> {
     let nodes = match Renderer::new(inputs) {
         Ok(renderer) => inputs.plan.nodes.iter().map(|node| renderer.node(node)).collect(),
         Err(errors) => vec![Err(errors)],
     };
-    Tree::whole(inputs, admin, nodes)
+    BuildTree::whole(inputs, admin, nodes)
 }
 
 impl Renderer<'_> {
@@ -143,14 +143,14 @@ impl Renderer<'_> {
         let service = routing.service?;
         let at = |name: &str| format!("nodes/{}/{name}", node.name);
         let mut files =
-            vec![of_node(node, Purpose::Configuration, Artifact::private(at("machine.yaml"), machine))];
+            vec![of_node(node, FilePurpose::Configuration, Artifact::private(at("machine.yaml"), machine))];
         if !boot.is_empty() {
             let first = Artifact::private(at("boot.yaml"), boot.clone());
-            files.push(of_node(node, Purpose::FirstConfiguration, first));
+            files.push(of_node(node, FilePurpose::FirstConfiguration, first));
         }
         for file in service.iter().flat_map(|service| &service.files) {
             let artifact = if file.private { Artifact::private } else { Artifact::public };
-            files.push(of_node(node, Purpose::Routing, artifact(at(file.name), file.text.clone())));
+            files.push(of_node(node, FilePurpose::Routing, artifact(at(file.name), file.text.clone())));
         }
         files.extend(carrier_files(node, &boot)?);
         Ok(NodeTree { files, warnings, service, model: routing.model })
@@ -164,14 +164,14 @@ impl Renderer<'_> {
 
 fn carrier_files(node: &NodePlan, boot: &str) -> Result<Vec<TreeFile>, Vec<Issue>> {
     let files = carrier::render(node, boot).map_err(|error| vec![error])?;
-    Ok(files.into_iter().map(|file| of_node(node, Purpose::Boot, file)).collect())
+    Ok(files.into_iter().map(|file| of_node(node, FilePurpose::Boot, file)).collect())
 }
 
-fn of_node(node: &NodePlan, purpose: Purpose, artifact: Artifact) -> TreeFile {
+fn of_node(node: &NodePlan, purpose: FilePurpose, artifact: Artifact) -> TreeFile {
     TreeFile { artifact, node: Some(node.name.clone()), purpose }
 }
 
-impl Tree {
+impl BuildTree {
     /// The files of some nodes, or everything that is wrong with them.
     pub fn of_nodes(nodes: Vec<Result<NodeTree, Vec<Issue>>>) -> Result<Self, Vec<Issue>> {
         gathered(nodes).map(|(tree, _)| tree)
@@ -179,15 +179,15 @@ impl Tree {
 
     /// The files of all nodes, and those around them; or everything that is wrong.
     pub fn whole(
-        inputs: Inputs<'_>,
+        inputs: RenderInputs<'_>,
         admin: &Pair,
         nodes: Vec<Result<NodeTree, Vec<Issue>>>,
     ) -> Result<Self, Vec<Issue>> {
         let (mut tree, mut errors, network) = match gathered(nodes) {
             Ok((tree, models)) => {
-                (tree, Vec::new(), Ok(Network::of_models(inputs.cluster, inputs.plan, models)))
+                (tree, Vec::new(), Ok(BgpTopology::of_models(inputs.cluster, inputs.plan, models)))
             }
-            Err(errors) => (Self::default(), errors, Network::of(inputs.cluster, inputs.plan)),
+            Err(errors) => (Self::default(), errors, BgpTopology::of(inputs.cluster, inputs.plan)),
         };
         tree.add_images(inputs.plan).unwrap_or_else(|error| errors.push(error));
         match network {
@@ -198,13 +198,13 @@ impl Tree {
             return Err(errors);
         }
         let client = talosconfig(inputs.plan, inputs.bundle, admin);
-        tree.add(Purpose::Access, [Artifact::private("talosconfig", client)]);
+        tree.add(FilePurpose::Access, [Artifact::private("talosconfig", client)]);
         let picture = topology::render(inputs.cluster, inputs.plan);
-        tree.add(Purpose::Picture, [Artifact::public("topology.svg", picture)]);
+        tree.add(FilePurpose::Picture, [Artifact::public("topology.svg", picture)]);
         Ok(tree)
     }
 
-    fn add(&mut self, purpose: Purpose, files: impl IntoIterator<Item = Artifact>) {
+    fn add(&mut self, purpose: FilePurpose, files: impl IntoIterator<Item = Artifact>) {
         let file = |artifact| TreeFile { artifact, node: None, purpose };
         self.files.extend(files.into_iter().map(file));
     }
@@ -221,18 +221,18 @@ impl Tree {
                 base::LIST
             ),
         });
-        self.add(Purpose::Images, [Artifact::public(base::LIST, base::list(&wanted))]);
+        self.add(FilePurpose::Images, [Artifact::public(base::LIST, base::list(&wanted))]);
         Ok(())
     }
 
     /// The other end of the nodes' sessions, objects for Kubernetes, and VM definitions.
-    fn add_surroundings(&mut self, inputs: Inputs<'_>, network: &Network, errors: &mut Vec<Issue>) {
-        let Inputs { plan, secret, .. } = inputs;
+    fn add_surroundings(&mut self, inputs: RenderInputs<'_>, network: &BgpTopology, errors: &mut Vec<Issue>) {
+        let RenderInputs { plan, secret, .. } = inputs;
         self.notes.extend(containerlab_note(plan, network));
         for (purpose, rendered) in [
-            (Purpose::Fabric, fabric::render(plan, network, secret)),
-            (Purpose::Manifests, manifests::render(plan, network)),
-            (Purpose::Machines, hypervisor::render(plan)),
+            (FilePurpose::Fabric, fabric::render(plan, network, secret)),
+            (FilePurpose::Manifests, manifests::render(plan, network)),
+            (FilePurpose::Machines, hypervisor::render(plan)),
         ] {
             match rendered {
                 Ok(files) => self.add(purpose, files),
@@ -243,8 +243,8 @@ impl Tree {
 }
 
 /// The files of nodes and the BGP of those that route.
-fn gathered(nodes: Vec<Result<NodeTree, Vec<Issue>>>) -> Result<(Tree, Vec<Model>), Vec<Issue>> {
-    let (mut tree, mut models, mut errors) = (Tree::default(), Vec::new(), Vec::new());
+fn gathered(nodes: Vec<Result<NodeTree, Vec<Issue>>>) -> Result<(BuildTree, Vec<BgpModel>), Vec<Issue>> {
+    let (mut tree, mut models, mut errors) = (BuildTree::default(), Vec::new(), Vec::new());
     for node in nodes {
         match node {
             Ok(node) => {
@@ -259,7 +259,7 @@ fn gathered(nodes: Vec<Result<NodeTree, Vec<Issue>>>) -> Result<(Tree, Vec<Model
 }
 
 /// Who is not in the topology of containerlab, which runs FRR alone.
-fn containerlab_note(plan: &Plan, network: &Network) -> Option<String> {
+fn containerlab_note(plan: &Plan, network: &BgpTopology) -> Option<String> {
     let absent = containerlab::absent(plan, network);
     if fabric::is_empty(network) || absent.is_empty() {
         None

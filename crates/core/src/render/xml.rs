@@ -4,14 +4,14 @@ use std::fmt::{self, Display, Write as _};
 
 /// An element with its attributes, and either elements or a text in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Element {
+pub struct XmlElement {
     name: &'static str,
     attributes: Vec<(&'static str, String)>,
-    children: Vec<Element>,
+    children: Vec<XmlElement>,
     text: String,
 }
 
-impl Element {
+impl XmlElement {
     /// An empty element.
     pub(crate) fn new(name: &'static str) -> Self {
         Self { name, attributes: Vec::new(), children: Vec::new(), text: String::new() }
@@ -26,13 +26,13 @@ impl Element {
 
     /// With one more element at its end.
     #[must_use]
-    pub fn hold(mut self, child: Element) -> Self {
+    pub fn hold(mut self, child: XmlElement) -> Self {
         self.children.push(child);
         self
     }
 
     /// With more elements at its end.
-    pub(crate) fn hold_all(mut self, children: impl IntoIterator<Item = Element>) -> Self {
+    pub(crate) fn hold_all(mut self, children: impl IntoIterator<Item = XmlElement>) -> Self {
         self.children.extend(children);
         self
     }
@@ -64,7 +64,7 @@ impl Element {
 }
 
 /// The element as a whole document.
-impl Display for Element {
+impl Display for XmlElement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(0, f)
     }
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn what_was_put_in_is_read_back() {
         let strange = "a\nb\tc<d>&'\"e";
-        let element = Element::new("a").with("b", strange).hold(Element::new("c").say(strange));
+        let element = XmlElement::new("a").with("b", strange).hold(XmlElement::new("c").say(strange));
 
         let text = element.to_string();
         let read = roxmltree::Document::parse(&text).unwrap();

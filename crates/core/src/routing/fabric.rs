@@ -1,9 +1,9 @@
-//! The instance toward the fabric, decided from the plan.
+//! The BGP instance toward the fabric.
 
 use std::net::IpAddr;
 
-use ichor_bgp::model::fabric::{Announced, Fabric, Found, Inward, Neighbor, Outward};
-use ichor_bgp::model::{Bfd, Family, Filter};
+use ichor_bgp::model::fabric::{AnnouncedAddress, ExportPolicy, Fabric, ImportPolicy, Neighbor, PeerAddress};
+use ichor_bgp::model::{Bfd, Family, PrefixFilter};
 use ichor_bgp::setting::Advertise;
 use ichor_values::LinkName;
 use ipnet::IpNet;
@@ -12,16 +12,16 @@ use ichor_values::Prefix;
 use ichor_values::key::List;
 
 use crate::cluster::section::Addressing;
-use crate::plan::{Decided, NeighborPlan, NodePlan, Peer, PolicyPlan, RoutingPlan};
+use crate::plan::{Decided, NeighborAddress, NeighborPlan, NodePlan, PolicyPlan, RoutingPlan};
 
-/// The instance of a node.
+/// The fabric instance of a node.
 pub(super) fn of(node: &NodePlan, plan: &RoutingPlan) -> Fabric {
     Fabric {
-        neighbors: plan.neighbors.iter().map(|neighbor| session(node, neighbor)).collect(),
+        neighbors: plan.neighbors.iter().map(|neighbor| neighbor_model(node, neighbor)).collect(),
         announced: announced(node, &plan.advertise.value),
         aggregates: prefixes(plan.aggregates.as_ref()).map(|net| net.trunc()).collect(),
-        inward: inward(&plan.policy),
-        outward: outward(&plan.policy),
+        inward: import_policy(&plan.policy),
+        outward: export_policy(&plan.policy),
         graceful_restart: plan.graceful_restart.as_ref().map(|seconds| seconds.value),
     }
 }
@@ -30,14 +30,16 @@ fn prefixes(list: Option<&Decided<List<Prefix>>>) -> impl Iterator<Item = IpNet>
     list.into_iter().flat_map(|list| list.value.values()).map(|prefix| prefix.0)
 }
 
-fn session(node: &NodePlan, plan: &NeighborPlan) -> Neighbor {
+fn neighbor_model(node: &NodePlan, plan: &NeighborPlan) -> Neighbor {
     let found = match &plan.peer {
-        Peer::Link(link) => {
+        NeighborAddress::Link(link) => {
             let port = node.ports.iter().find(|port| port.name == *link);
             let mac = port.and_then(|port| port.mac.as_ref()).map(|mac| mac.value);
-            Found::Port { name: link.clone(), mac }
+            PeerAddress::Port { name: link.clone(), mac }
         }
-        Peer::Address(address) => Found::Address { address: *address, source: source(node, *address) },
+        NeighborAddress::Address(address) => {
+            PeerAddress::Address { address: *address, source: source(node, *address) }
+        }
     };
     Neighbor {
         found,
@@ -50,23 +52,23 @@ fn session(node: &NodePlan, plan: &NeighborPlan) -> Neighbor {
     }
 }
 
-/// An IPv4 session carries IPv4. One over IPv6 carries both, unless the router is known to take no IPv4 there.
+/// An IPv4 session carries IPv4. A session over IPv6 carries both, unless the router lacks extended next hop.
 fn families(plan: &NeighborPlan) -> Vec<Family> {
     match plan.peer {
-        Peer::Address(IpAddr::V4(_)) => vec![Family::V4],
-        Peer::Address(IpAddr::V6(_)) if !plan.extended_nexthop => vec![Family::V6],
-        Peer::Address(IpAddr::V6(_)) | Peer::Link(_) => Family::ALL.to_vec(),
+        NeighborAddress::Address(IpAddr::V4(_)) => vec![Family::V4],
+        NeighborAddress::Address(IpAddr::V6(_)) if !plan.extended_nexthop => vec![Family::V6],
+        NeighborAddress::Address(IpAddr::V6(_)) | NeighborAddress::Link(_) => Family::ALL.to_vec(),
     }
 }
 
-/// The node's address in the neighbour's network. One that DHCP gives is not known here.
+/// The node's address in the neighbour's network; unknown with DHCP.
 fn source(node: &NodePlan, neighbor: IpAddr) -> Option<IpAddr> {
     let fixed = node.addressing.value == Addressing::Static;
     let own = node.address.iter().map(|(net, _)| net).find(|net| net.contains(&neighbor));
     own.filter(|_| fixed).map(|net| net.addr())
 }
 
-fn announced(node: &NodePlan, advertise: &[Advertise]) -> Vec<Announced> {
+fn announced(node: &NodePlan, advertise: &[Advertise]) -> Vec<AnnouncedAddress> {
     let lo = LinkName::parse("lo").expect("a link name");
     let loopback = node.loopback.iter().map(|(net, _)| (Advertise::Loopback, lo.clone(), net));
     let dummies = node.dummies.iter().flat_map(|dummy| {
@@ -76,21 +78,21 @@ fn announced(node: &NodePlan, advertise: &[Advertise]) -> Vec<Announced> {
     loopback
         .chain(dummies)
         .filter(|(kind, ..)| advertise.contains(kind))
-        .map(|(kind, link, net)| Announced { kind, link, net: IpNet::from(net.addr()) })
+        .map(|(kind, link, net)| AnnouncedAddress { kind, link, net: IpNet::from(net.addr()) })
         .collect()
 }
 
-fn inward(policy: &PolicyPlan) -> Inward {
+fn import_policy(policy: &PolicyPlan) -> ImportPolicy {
     let allow: Vec<IpNet> = prefixes(policy.allow.as_ref()).collect();
-    Inward {
-        filter: Filter::allowing(&allow),
+    ImportPolicy {
+        filter: PrefixFilter::allowing(&allow),
         max_prefixes: policy.max_prefixes.as_ref().map(|most| most.value),
         local_preference: policy.local_preference.as_ref().map(|preference| preference.value),
     }
 }
 
-fn outward(policy: &PolicyPlan) -> Outward {
-    Outward {
+fn export_policy(policy: &PolicyPlan) -> ExportPolicy {
+    ExportPolicy {
         communities: policy.communities.iter().flat_map(|list| list.value.values()).cloned().collect(),
         prepend: policy.prepend.value,
     }

@@ -1,9 +1,9 @@
-//! Faults of routers' software that the file can show.
+//! Known bugs of routing software releases.
 
 use ichor_bgp::setting::Software;
 use ichor_values::SoftwareVersion;
 
-/// Whether this release of FRR lets a BFD session that is down keep BGP from starting: 10.2.0 to 10.2.2 and 10.3.0.
+/// Whether this FRR release does not start BGP while BFD is down: 10.2.0 to 10.2.2 and 10.3.0.
 pub(crate) fn waits_for_bfd(version: &SoftwareVersion) -> bool {
     match version.minor() {
         (10, 2) => version.patch().unwrap_or(0) <= 2,
@@ -12,7 +12,7 @@ pub(crate) fn waits_for_bfd(version: &SoftwareVersion) -> bool {
     }
 }
 
-/// Whether a router's software is such a release.
+/// Whether a router runs such a release.
 pub(crate) fn router_waits_for_bfd(software: Software, version: Option<&SoftwareVersion>) -> bool {
     software == Software::Frr && version.is_some_and(waits_for_bfd)
 }

@@ -1,10 +1,10 @@
-//! The routing model of nodes and routers, decided from the plan.
+//! The routing model of nodes and routers.
 //!
 //! [`model`] makes the [`Model`] of one node: the instance toward the [`fabric`], the one toward the speaker ([`workload`]),
 //! and what passes between them ([`protected()`]). A [`Network`] is all of it at once: the models of the nodes, the
 //! routers at the other end ([`router`]), and every session between them ([`network`]).
 //!
-//! Not here: what a backend cannot do ([`plan::backend`](crate::plan::backend)), and configuration text
+//! Not here: limitations of backends ([`plan::backend`](crate::plan::backend)), and configuration text
 //! ([`ichor_bgp::render`]).
 
 pub mod fabric;
@@ -14,13 +14,13 @@ pub mod protected;
 pub mod router;
 mod workload;
 
-use ichor_bgp::model::{Bfd, Model, Protected};
+use ichor_bgp::model::{Bfd, BgpModel, ProtectedPrefixes};
 use ichor_values::{Backend, Issue};
 
 use crate::plan::{BfdPlan, NodePlan};
-pub use network::Network;
+pub use network::BgpTopology;
 pub use protected::protected;
-pub use router::Router;
+pub use router::FabricRouter;
 
 impl From<&BfdPlan> for Bfd {
     fn from(plan: &BfdPlan) -> Self {
@@ -28,28 +28,28 @@ impl From<&BfdPlan> for Bfd {
     }
 }
 
-/// A key of a node that a model needs, and that was neither written nor derived.
+/// A required key of a node that is neither written nor derived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingKey {
-    /// The key, from the node on.
+    /// The key below the node.
     pub key: &'static str,
-    /// What is wrong with which node.
+    /// The issue to report.
     pub issue: Issue,
 }
 
 impl MissingKey {
     fn new(node: &NodePlan, key: &'static str) -> Self {
-        let message = format!("`{key}` could not be derived");
-        Self { key, issue: Issue::error(node.name.as_str(), message).with_help("write it") }
+        let message = format!("cannot derive `{key}`");
+        Self { key, issue: Issue::error(node.name.as_str(), message).with_help("set it") }
     }
 }
 
-/// The model of a node; none if it does not route.
-pub fn model(node: &NodePlan, protected: &Protected) -> Result<Option<Model>, MissingKey> {
+/// The model of a node; none without routing.
+pub fn model(node: &NodePlan, protected: &ProtectedPrefixes) -> Result<Option<BgpModel>, MissingKey> {
     let Some(plan) = node.routing.as_deref() else { return Ok(None) };
     let missing = |key| MissingKey::new(node, key);
     let workload = plan.workload.as_ref();
-    let mut model = Model {
+    let mut model = BgpModel {
         name: node.name.clone(),
         nth: node.nth,
         asn: node.asn.as_ref().ok_or_else(|| missing("routing.asn"))?.value,

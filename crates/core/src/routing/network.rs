@@ -1,49 +1,49 @@
-//! The whole fabric: every node, every router, and every session between them.
+//! The BGP topology: nodes, routers and their sessions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::router::Peer;
-use super::{Protected, Router};
+use super::router::RouterPeer;
+use super::{FabricRouter, ProtectedPrefixes};
 use crate::model::Cluster;
 use crate::plan::cable::Cables;
 use crate::plan::{self, NodePlan, Plan};
-use ichor_bgp::model::fabric::{Found, Neighbor};
-use ichor_bgp::model::{Family, Model, Term};
+use ichor_bgp::model::fabric::{Neighbor, PeerAddress};
+use ichor_bgp::model::{BgpModel, Family, PrefixRule};
 use ichor_bgp::setting::RouterRole;
 use ichor_values::{Issue, LinkName, Secret};
 
 /// Keepalive and hold time between two routers.
 const TIMERS: (u16, u16) = (3, 9);
 
-/// Every speaker of BGP outside Kubernetes, and every session.
+/// All BGP speakers outside Kubernetes, and their sessions.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Network {
-    /// The nodes that route, in the order of the file.
-    pub nodes: Vec<Model>,
-    /// The routers: those of the file in its order, then those that only nodes know.
-    pub routers: Vec<Router>,
+pub struct BgpTopology {
+    /// The nodes with routing, in the order of the file.
+    pub nodes: Vec<BgpModel>,
+    /// The routers in the file, then unlisted neighbours of nodes.
+    pub routers: Vec<FabricRouter>,
     /// The sessions.
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<BgpSession>,
 }
 
 /// A session: its two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Session(pub End, pub End);
+pub struct BgpSession(pub TopologyEnd, pub TopologyEnd);
 
-/// One end of a session: who, and which of its sessions.
+/// One end of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum End {
-    /// A node, and which of its neighbours.
+pub enum TopologyEnd {
+    /// A node, and the number of its neighbour.
     Node(usize, usize),
-    /// A router, and which of its peers.
+    /// A router, and the number of its peer.
     Router(usize, usize),
 }
 
-impl Network {
-    /// Everything that a cluster's file and plan say of its fabric, or all that keeps it from being said.
+impl BgpTopology {
+    /// Builds the topology of a cluster, or returns all missing keys.
     pub fn of(cluster: &Cluster, plan: &Plan) -> Result<Self, Vec<Issue>> {
         let protected = super::protected(plan);
         let (mut models, mut issues) = (Vec::new(), Vec::new());
@@ -56,84 +56,87 @@ impl Network {
         if issues.is_empty() { Ok(Self::of_models(cluster, plan, models)) } else { Err(issues) }
     }
 
-    /// The same from the models of all nodes that route, in the order of the file.
-    pub(crate) fn of_models(cluster: &Cluster, plan: &Plan, nodes: Vec<Model>) -> Self {
+    /// Builds the topology from the models of all nodes with routing, in the order of the file.
+    pub(crate) fn of_models(cluster: &Cluster, plan: &Plan, nodes: Vec<BgpModel>) -> Self {
         let protected = super::protected(plan);
         let plans: Vec<&NodePlan> = nodes.iter().map(|model| &plan.nodes[model.nth]).collect();
-        let routers = plan.routers.iter().map(Router::listed).collect();
+        let routers = plan.routers.iter().map(FabricRouter::listed).collect();
         let mut network = Self { nodes, routers, sessions: Vec::new() };
         let cables = Cables::of(cluster);
-        let mut ports = Ports::of(&cables);
+        let mut ports = PortNames::of(&cables);
         network.connect_nodes(&plans, &cables, &mut ports);
         network.connect_routers(&cables, &mut ports);
         network.accept(plan, &protected);
         network
     }
 
-    /// What one end says of the session.
-    pub fn at(&self, end: End) -> &Neighbor {
+    /// The session as configured at one end.
+    pub fn at(&self, end: TopologyEnd) -> &Neighbor {
         match end {
-            End::Node(node, nth) => &self.nodes[node].fabric.neighbors[nth],
-            End::Router(router, nth) => &self.routers[router].peers[nth].session,
+            TopologyEnd::Node(node, nth) => &self.nodes[node].fabric.neighbors[nth],
+            TopologyEnd::Router(router, nth) => &self.routers[router].peers[nth].session,
         }
     }
 
-    /// The same, to be made otherwise.
-    pub(crate) fn at_mut(&mut self, end: End) -> &mut Neighbor {
+    /// The session as configured at one end, mutable.
+    pub(crate) fn at_mut(&mut self, end: TopologyEnd) -> &mut Neighbor {
         match end {
-            End::Node(node, nth) => &mut self.nodes[node].fabric.neighbors[nth],
-            End::Router(router, nth) => &mut self.routers[router].peers[nth].session,
+            TopologyEnd::Node(node, nth) => &mut self.nodes[node].fabric.neighbors[nth],
+            TopologyEnd::Router(router, nth) => &mut self.routers[router].peers[nth].session,
         }
     }
 
-    /// Who is at an end.
-    pub fn name(&self, end: End) -> &str {
+    /// The name of the node or router at an end.
+    pub fn name(&self, end: TopologyEnd) -> &str {
         match end {
-            End::Node(node, _) => self.nodes[node].name.as_str(),
-            End::Router(router, _) => &self.routers[router].name,
+            TopologyEnd::Node(node, _) => self.nodes[node].name.as_str(),
+            TopologyEnd::Router(router, _) => &self.routers[router].name,
         }
     }
 
-    fn connect_nodes(&mut self, plans: &[&NodePlan], cables: &Cables<'_>, ports: &mut Ports) {
+    fn connect_nodes(&mut self, plans: &[&NodePlan], cables: &Cables<'_>, ports: &mut PortNames) {
         let mut unlisted: BTreeMap<String, usize> = BTreeMap::new();
         for (node, plan) in plans.iter().enumerate() {
             let neighbors = plan.routing.iter().flat_map(|routing| &routing.neighbors);
             for (nth, neighbor) in neighbors.enumerate() {
                 let router = neighbor.router_nth.unwrap_or_else(|| {
-                    let (name, address) = known_as(neighbor);
+                    let (name, address) = describe_neighbor(neighbor);
                     let asn = neighbor.asn();
                     let key = format!("{name} {asn:?}");
                     *unlisted.entry(key).or_insert_with(|| {
                         let nth = self.routers.len();
-                        self.routers.push(Router::unlisted(nth, name, asn, address));
+                        self.routers.push(FabricRouter::unlisted(nth, name, asn, address));
                         nth
                     })
                 });
-                let near = Near { model: &self.nodes[node], plan, nth };
+                let near = NodeEnd { model: &self.nodes[node], plan, nth };
                 let peer = near.seen_from(&self.routers[router], cables, ports);
                 let far = &mut self.routers[router];
                 far.peers.push(peer);
-                let ends = Session(End::Node(node, nth), End::Router(router, far.peers.len() - 1));
+                let ends = BgpSession(
+                    TopologyEnd::Node(node, nth),
+                    TopologyEnd::Router(router, far.peers.len() - 1),
+                );
                 self.sessions.push(ends);
             }
         }
     }
 
-    /// Routers that are cabled speak over the cable; without cables every leaf is cabled to every spine.
-    fn connect_routers(&mut self, cables: &Cables<'_>, ports: &mut Ports) {
+    /// Adds the sessions between routers over their cables; without cables, every leaf is connected to every spine.
+    fn connect_routers(&mut self, cables: &Cables<'_>, ports: &mut PortNames) {
         for (one, other) in self.router_cables(cables, ports) {
             let password =
                 self.routers[one.0].password.clone().or_else(|| self.routers[other.0].password.clone());
             let first = self.add_peer(&one, other.0, password.clone());
             let second = self.add_peer(&other, one.0, password);
-            self.sessions.push(Session(first, second));
+            self.sessions.push(BgpSession(first, second));
         }
     }
 
     fn router_cables(
         &self,
         cables: &Cables<'_>,
-        ports: &mut Ports,
+        ports: &mut PortNames,
     ) -> Vec<((usize, LinkName), (usize, LinkName))> {
         let nth = |name: &str| self.routers.iter().position(|router| router.listed && router.name == name);
         if !cables.routers.is_empty() {
@@ -153,11 +156,16 @@ impl Network {
         pairs.into_iter().map(|(leaf, spine)| (port(leaf), port(spine))).collect()
     }
 
-    fn add_peer(&mut self, (router, port): &(usize, LinkName), far: usize, password: Option<Secret>) -> End {
+    fn add_peer(
+        &mut self,
+        (router, port): &(usize, LinkName),
+        far: usize,
+        password: Option<Secret>,
+    ) -> TopologyEnd {
         let (name, asn) = (self.routers[far].name.clone(), self.routers[far].asn);
         let peers = &mut self.routers[*router].peers;
         let session = Neighbor {
-            found: Found::Port { name: port.clone(), mac: None },
+            found: PeerAddress::Port { name: port.clone(), mac: None },
             asn,
             families: Family::ALL.to_vec(),
             bfd: None,
@@ -165,12 +173,12 @@ impl Network {
             passive: false,
             password,
         };
-        peers.push(Peer { name, node: false, session, by_range: false });
-        End::Router(*router, peers.len() - 1)
+        peers.push(RouterPeer { name, node: false, session, by_range: false });
+        TopologyEnd::Router(*router, peers.len() - 1)
     }
 
-    /// What routers take from nodes: single addresses of the cluster's prefixes, aggregates, and what speakers may announce.
-    fn accept(&mut self, plan: &Plan, guard: &Protected) {
+    /// Sets the prefixes that routers accept from nodes: host routes of the cluster's prefixes, aggregates, and those of speakers.
+    fn accept(&mut self, plan: &Plan, guard: &ProtectedPrefixes) {
         let dummies = plan.nodes.iter().flat_map(NodePlan::dummy_prefixes);
         let prefixes = plan.cluster.loopback.iter().map(|(net, _)| net).chain(dummies);
         let known: BTreeSet<IpNet> = prefixes.map(|net| net.trunc()).collect();
@@ -179,12 +187,12 @@ impl Network {
         for model in &self.nodes {
             let announced = model.fabric.announced.iter().map(|announced| announced.net);
             own.extend(announced.filter(|net| !known.iter().any(|prefix| prefix.contains(net))));
-            terms.extend(model.fabric.aggregates.iter().map(|net| Term::exactly(true, *net)));
+            terms.extend(model.fabric.aggregates.iter().map(|net| PrefixRule::exactly(true, *net)));
         }
         let speakers = self.nodes.iter().filter_map(|model| model.workload.as_ref());
         let permits = speakers.flat_map(|workload| workload.filter.0.iter().filter(|term| term.permit));
-        let mut allowed: Vec<Term> = permits.copied().collect();
-        terms.extend(own.iter().map(|net| Term::hosts(true, *net)));
+        let mut allowed: Vec<PrefixRule> = permits.copied().collect();
+        terms.extend(own.iter().map(|net| PrefixRule::hosts(true, *net)));
         for list in [&mut terms, &mut allowed] {
             list.sort_by_key(|term| (term.net, term.least, term.most));
             list.dedup();
@@ -196,37 +204,38 @@ impl Network {
     }
 }
 
-/// What a node knows of a router that the file does not list: what to call it, and its address.
-fn known_as(neighbor: &plan::NeighborPlan) -> (String, Option<IpAddr>) {
+/// The name and address of a router that the file does not list.
+fn describe_neighbor(neighbor: &plan::NeighborPlan) -> (String, Option<IpAddr>) {
     match &neighbor.peer {
-        plan::Peer::Address(address) => (address.to_string(), Some(*address)),
-        plan::Peer::Link(link) => (format!("the router on {link}"), None),
+        plan::NeighborAddress::Address(address) => (address.to_string(), Some(*address)),
+        plan::NeighborAddress::Link(link) => (format!("the router on {link}"), None),
     }
 }
 
 /// A node's end of a session.
-struct Near<'a> {
-    model: &'a Model,
+struct NodeEnd<'a> {
+    model: &'a BgpModel,
     plan: &'a NodePlan,
     nth: usize,
 }
 
-impl Near<'_> {
-    /// The session as the router must have it.
-    fn seen_from(&self, router: &Router, cables: &Cables<'_>, ports: &mut Ports) -> Peer {
+impl NodeEnd<'_> {
+    /// The session as the router must configure it.
+    fn seen_from(&self, router: &FabricRouter, cables: &Cables<'_>, ports: &mut PortNames) -> RouterPeer {
         let own = &self.model.fabric.neighbors[self.nth];
         let (found, by_range) = match &own.found {
-            Found::Port { name, .. } => {
+            PeerAddress::Port { name, .. } => {
                 let cable = cables.nodes.get(&(self.plan.nth, name.as_str()));
                 let listed = cable.filter(|(far, _)| *far == router.name);
                 let port = listed.and_then(|(_, port)| LinkName::parse(port).ok());
                 let name = port.unwrap_or_else(|| ports.next(&router.name));
-                (Found::Port { name, mac: None }, false)
+                (PeerAddress::Port { name, mac: None }, false)
             }
-            Found::Address { address, source } => {
+            PeerAddress::Address { address, source } => {
                 let node = source.or_else(|| self.address_like(*address));
-                // Of a node whose address DHCP gives, a router knows but the range it is in. One that waits must be called.
-                let found = Found::Address { address: node.unwrap_or(*address), source: Some(*address) };
+                // With DHCP a router knows only the range of the node's address. The router must connect to a passive node.
+                let found =
+                    PeerAddress::Address { address: node.unwrap_or(*address), source: Some(*address) };
                 let range = router.listen.is_some_and(|range| range.addr().is_ipv4() == address.is_ipv4());
                 (found, (range && !own.passive) || node.is_none())
             }
@@ -238,13 +247,13 @@ impl Near<'_> {
             bfd: router.bfd.unwrap_or(own.bfd),
             timers: own.timers,
             passive: false,
-            // The node's own word, which is the router's where it has none.
+            // The node's password, which defaults to the router's.
             password: own.password.clone(),
         };
-        Peer { name: self.model.name.to_string(), node: true, session, by_range }
+        RouterPeer { name: self.model.name.to_string(), node: true, session, by_range }
     }
 
-    /// The node's address of the family of another; one that DHCP gives is not known.
+    /// The node's address of the same family; unknown with DHCP.
     fn address_like(&self, other: IpAddr) -> Option<IpAddr> {
         let fixed = self.plan.addressing.value == crate::cluster::section::Addressing::Static;
         let mut own = self.plan.address.iter().filter(|_| fixed).map(|(net, _)| net.addr());
@@ -252,13 +261,13 @@ impl Near<'_> {
     }
 }
 
-/// Names of routers' ports that no cable names: `swp1` and so on, in the order in which they are asked for.
-struct Ports {
+/// Assigns names `swp1`, `swp2` … to ports of routers without a cable.
+struct PortNames {
     used: BTreeSet<(String, String)>,
     next: BTreeMap<String, usize>,
 }
 
-impl Ports {
+impl PortNames {
     fn of(cables: &Cables<'_>) -> Self {
         let ends = cables.routers.iter().flat_map(|(one, other)| [*one, *other]);
         let used = ends.chain(cables.nodes.values().copied());
@@ -285,28 +294,28 @@ mod tests {
     use super::*;
     use crate::plan::tests::planned_with;
 
-    fn network(text: &'static str) -> Network {
+    fn network(text: &'static str) -> BgpTopology {
         let (cluster, plan) = planned_with(text);
-        Network::of(&cluster, &plan).unwrap()
+        BgpTopology::of(&cluster, &plan).unwrap()
     }
 
-    fn port(network: &Network, end: End) -> String {
+    fn port(network: &BgpTopology, end: TopologyEnd) -> String {
         match &network.at(end).found {
-            Found::Port { name, .. } => format!("{}:{name}", network.name(end)),
-            Found::Address { address, .. } => format!("{}@{address}", network.name(end)),
+            PeerAddress::Port { name, .. } => format!("{}:{name}", network.name(end)),
+            PeerAddress::Address { address, .. } => format!("{}@{address}", network.name(end)),
         }
     }
 
-    fn told(network: &Network) -> Vec<(String, String)> {
+    fn told(network: &BgpTopology) -> Vec<(String, String)> {
         network
             .sessions
             .iter()
-            .map(|Session(one, other)| (port(network, *one), port(network, *other)))
+            .map(|BgpSession(one, other)| (port(network, *one), port(network, *other)))
             .collect()
     }
 
     #[test]
-    fn ports_of_routers_are_those_of_the_cables_and_else_counted() {
+    fn ports_of_routers_are_named_by_cables_else_numbered() {
         let network = network(
             "cluster: {name: a, id: 1, talos: v1.13.9}\n\
              fabric: {routers: [{name: leaf1, asn: 65101}, {name: leaf2, asn: 65102}, {name: spine1, asn: 65200, role: spine}],\n\
@@ -330,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_router_that_nobody_lists_is_one_for_all_its_nodes() {
+    fn an_unlisted_router_is_shared_by_all_its_nodes() {
         let network = network(
             "cluster: {name: a, id: 1, talos: v1.13.9}\n\
              routing: {backend: frr, neighbors: [{address: \"fd00:1::fffe\", asn: 65001}]}\n\
@@ -343,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leaf_takes_no_more_than_nodes_may_announce() {
+    fn a_leaf_accepts_only_what_nodes_may_announce() {
         let network = network(
             "cluster: {name: a, id: 1, talos: v1.13.9}\n\
              network: {services: {pools: {default: [198.51.100.0/24]}}}\n\

@@ -1,22 +1,22 @@
-//! Which prefixes of the cluster no speaker may announce.
+//! Prefixes of the cluster that speakers may not announce.
 
-pub use ichor_bgp::model::{Family, Protected};
+pub use ichor_bgp::model::{Family, ProtectedPrefixes};
 use ipnet::IpNet;
 
 use crate::plan::{NodePlan, Origin, Plan};
 
-/// The prefixes of a whole cluster that are protected: gathered once, for all its nodes.
-pub fn protected(plan: &Plan) -> Protected {
+/// The protected prefixes of a cluster, for all its nodes.
+pub fn protected(plan: &Plan) -> ProtectedPrefixes {
     let cluster = &plan.cluster;
     let mut nets: Vec<IpNet> =
         cluster.node.iter().chain(cluster.loopback.iter()).map(|(net, _)| net).collect();
     nets.extend(cluster.anycast.iter().map(|anycast| anycast.value));
     nets.extend(cluster.vip.iter().map(|vip| IpNet::from(vip.value)));
-    nets.extend(plan.nodes.iter().flat_map(of_node));
-    Protected::new(&nets)
+    nets.extend(plan.nodes.iter().flat_map(node_prefixes));
+    ProtectedPrefixes::new(&nets)
 }
 
-/// What no speaker's filter may let through: default routes, and every prefix and address of nodes, API and routers.
+/// Prefixes that no speaker's filter may accept: default routes, and every prefix and address of nodes, API and routers.
 pub(crate) fn forbidden(plan: &Plan) -> Vec<IpNet> {
     let of_cluster = [&plan.cluster.node, &plan.cluster.loopback];
     let host = |(net, _): (IpNet, Origin)| IpNet::from(net.addr());
@@ -33,7 +33,7 @@ pub(crate) fn forbidden(plan: &Plan) -> Vec<IpNet> {
     nets
 }
 
-fn of_node(node: &NodePlan) -> Vec<IpNet> {
+fn node_prefixes(node: &NodePlan) -> Vec<IpNet> {
     let addresses = node.dummies.iter().flat_map(|dummy| dummy.address.iter());
     let addresses = node.address.iter().chain(node.loopback.iter()).chain(addresses);
     addresses.map(|(net, _)| net).chain(node.dummy_prefixes()).collect()

@@ -1,4 +1,4 @@
-//! A router of the fabric: the other end of the nodes' sessions.
+//! A router of the fabric: the remote end of the nodes' sessions.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -7,58 +7,58 @@ use ipnet::IpNet;
 use crate::plan::RouterPlan;
 use crate::plan::router::numbered;
 use ichor_bgp::model::fabric::Neighbor;
-use ichor_bgp::model::{Bfd, Filter};
+use ichor_bgp::model::{Bfd, PrefixFilter};
 use ichor_bgp::setting::{RouterRole, Software};
 use ichor_values::{Asn, Secret, SoftwareVersion};
 
-/// A router and its sessions, as it must be configured for the nodes' own configuration to work.
+/// A router and its sessions, as it must be configured to match the nodes' configuration.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Router {
-    /// Its name; for one that the file does not list, what the nodes know of it.
+pub struct FabricRouter {
+    /// Its name; for an unlisted router, a description from its nodes.
     pub name: String,
     /// Whether the file lists it.
     pub listed: bool,
-    /// What it is in the fabric.
+    /// Role in the fabric.
     pub role: RouterRole,
-    /// Its AS number; none when nobody knows it.
+    /// Its AS number, if known.
     pub asn: Option<Asn>,
-    /// Its router id.
+    /// Its router ID.
     pub router_id: Ipv4Addr,
-    /// What it runs.
+    /// Routing software.
     pub software: Software,
-    /// The release of it.
+    /// Release of the software.
     pub version: Option<SoftwareVersion>,
-    /// The VRF its sessions are in.
+    /// VRF of its sessions.
     pub vrf: Option<String>,
-    /// Its addresses toward the nodes.
+    /// Its addresses on the links to the nodes.
     pub addresses: Vec<IpAddr>,
-    /// The prefix from which it accepts nodes that are not listed one by one.
+    /// Listen range.
     pub listen: Option<IpNet>,
-    /// BFD on its side: none is whatever the nodes have.
+    /// BFD on the router; the default is as on the nodes.
     pub bfd: Option<Option<Bfd>>,
-    /// Password of its sessions, unless a node has another.
+    /// Password of sessions whose node has no other.
     pub password: Option<Secret>,
     /// Its sessions.
-    pub(crate) peers: Vec<Peer>,
-    /// What it takes from nodes: a node that leaks must not hurt it.
-    pub(crate) accepts: Filter,
+    pub(crate) peers: Vec<RouterPeer>,
+    /// Prefixes it accepts from nodes, to contain route leaks.
+    pub(crate) accepts: PrefixFilter,
 }
 
 /// One session of a router.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Peer {
-    /// Who is at its other end.
+pub struct RouterPeer {
+    /// Name of the remote end.
     pub name: String,
-    /// Whether that is a node. Nodes are given a default route, and are not believed everything.
+    /// Whether the remote end is a node: nodes receive a default route, and their routes are filtered.
     pub node: bool,
-    /// The session as the router has it.
+    /// The session as the router configures it.
     pub session: Neighbor,
-    /// Whether the router accepts it from a range, and does not know it otherwise.
+    /// Whether the router accepts it by its listen range.
     pub(crate) by_range: bool,
 }
 
-impl Router {
-    /// A router that the file lists.
+impl FabricRouter {
+    /// A router in the file.
     pub(super) fn listed(router: &RouterPlan) -> Self {
         Self {
             name: router.name.as_ref().map(ToString::to_string).unwrap_or_default(),
@@ -74,11 +74,11 @@ impl Router {
             bfd: router.bfd.as_ref().map(|bfd| bfd.as_ref().map(Bfd::from)),
             password: router.password.as_ref().map(|password| password.value.clone()),
             peers: Vec::new(),
-            accepts: Filter::default(),
+            accepts: PrefixFilter::default(),
         }
     }
 
-    /// A router that only nodes know, as their neighbour.
+    /// A neighbour of nodes that is not in the file.
     pub(super) fn unlisted(nth: usize, name: String, asn: Option<Asn>, address: Option<IpAddr>) -> Self {
         Self {
             name,
@@ -94,7 +94,7 @@ impl Router {
             bfd: None,
             password: None,
             peers: Vec::new(),
-            accepts: Filter::default(),
+            accepts: PrefixFilter::default(),
         }
     }
 }

@@ -1,36 +1,44 @@
-//! The instance toward the speaker, decided from the plan.
+//! The BGP instance toward the speaker.
 
-use ichor_bgp::model::workload::{Domain, End, Workload};
-use ichor_bgp::model::{Bfd, Family, Protected, Term};
+use ichor_bgp::model::workload::{RoutingDomain, SessionEndpoint, Workload};
+use ichor_bgp::model::{Bfd, Family, PrefixRule, ProtectedPrefixes};
 use ichor_bgp::setting::{Isolation, MetallbMode, Speaker};
 
 use super::MissingKey;
 use crate::plan::{NodePlan, WorkloadPlan};
 
-/// The instance of a node.
+/// The speaker instance of a node.
 pub(super) fn of(
     node: &NodePlan,
     plan: &WorkloadPlan,
-    protected: &Protected,
+    protected: &ProtectedPrefixes,
 ) -> Result<Workload, MissingKey> {
     let missing = |key| MissingKey::new(node, key);
     let (ours, theirs) = plan.link.as_ref().ok_or_else(|| missing("routing.workload.link"))?;
     let name = || plan.domain.as_ref().map(|domain| domain.value.clone());
     let domain = match plan.isolation.value {
-        Isolation::None => Domain::Shared,
-        Isolation::Vrf => Domain::Vrf {
+        Isolation::None => RoutingDomain::Shared,
+        Isolation::Vrf => RoutingDomain::Vrf {
             name: name().ok_or_else(|| missing("routing.workload.vrf.name"))?,
             table: plan.table.as_ref().ok_or_else(|| missing("routing.workload.vrf.table"))?.value,
         },
         Isolation::Netns => {
-            Domain::Namespace { name: name().ok_or_else(|| missing("routing.workload.namespace"))? }
+            RoutingDomain::Namespace { name: name().ok_or_else(|| missing("routing.workload.namespace"))? }
         }
     };
     Ok(Workload {
         speaker: plan.speaker,
         domain,
-        ours: End { link: plan.names.0.value.clone(), address: ours.value, asn: plan.asn.0.value },
-        theirs: End { link: plan.names.1.value.clone(), address: theirs.value, asn: plan.asn.1.value },
+        ours: SessionEndpoint {
+            link: plan.names.0.value.clone(),
+            address: ours.value,
+            asn: plan.asn.0.value,
+        },
+        theirs: SessionEndpoint {
+            link: plan.names.1.value.clone(),
+            address: theirs.value,
+            asn: plan.asn.1.value,
+        },
         prefix: plan.prefix.value,
         families: families(plan),
         bfd: plan.bfd.as_ref().map(Bfd::from),
@@ -39,7 +47,7 @@ pub(super) fn of(
     })
 }
 
-/// MetalLB by itself knows IPv4 alone.
+/// MetalLB's native mode supports only IPv4.
 fn families(plan: &WorkloadPlan) -> Vec<Family> {
     match (plan.speaker, plan.mode.value) {
         (Speaker::Metallb, MetallbMode::Native) => vec![Family::V4],
@@ -47,11 +55,11 @@ fn families(plan: &WorkloadPlan) -> Vec<Family> {
     }
 }
 
-/// What is written and all within it; else single addresses for MetalLB, of its pools where the file has some, and
-/// everything for Cilium.
-fn allowed(plan: &WorkloadPlan) -> Vec<Term> {
+/// The written prefixes and more specific ones; else host routes for MetalLB, of its pools if there are any, and everything
+/// for Cilium.
+fn allowed(plan: &WorkloadPlan) -> Vec<PrefixRule> {
     let everything = Family::ALL.map(Family::everything);
     let nets = if plan.allow.value.is_empty() { &everything[..] } else { &plan.allow.value };
-    let term = if plan.takes_parts() { Term::within } else { Term::hosts };
+    let term = if plan.takes_parts() { PrefixRule::within } else { PrefixRule::hosts };
     nets.iter().map(|net| term(true, net.trunc())).collect()
 }

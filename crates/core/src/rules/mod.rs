@@ -20,14 +20,14 @@ mod tunnel;
 
 use std::fmt;
 
-use crate::cluster::section::Rung;
+use crate::cluster::section::NodeSettings;
 use crate::model::Cluster;
 use crate::plan::attachment::Attachments;
 use crate::plan::{NodePlan, Plan};
 use ichor_talos::document;
 use ichor_talos::secret_value;
 pub use ichor_values::Severity;
-use ichor_values::{Explanation, Issue, Place};
+use ichor_values::{Explanation, Issue, Location};
 
 /// One thing that can be wrong.
 pub struct Rule {
@@ -42,13 +42,13 @@ pub struct Rule {
     /// What to do about it.
     pub fix: &'static str,
     /// Looks for it.
-    pub look: fn(&Context<'_>, &mut Found),
+    pub check: fn(&RuleContext<'_>, &mut Findings),
 }
 
 impl Rule {
     /// What it says of itself.
     pub(crate) fn explanation(&self) -> Explanation {
-        let Self { id, severity, summary, failure, fix, look: _ } = *self;
+        let Self { id, severity, summary, failure, fix, check: _ } = *self;
         Explanation { id, severity, summary, failure, fix }
     }
 }
@@ -61,7 +61,7 @@ impl fmt::Debug for Rule {
 
 /// What rules look at.
 #[derive(Debug)]
-pub struct Context<'c> {
+pub struct RuleContext<'c> {
     /// The file, resolved.
     pub cluster: &'c Cluster,
     /// What was decided.
@@ -73,20 +73,20 @@ pub struct Context<'c> {
 impl NodePlan {
     /// The node's keys as the file has them: rules report what is written, and where.
     #[expect(clippy::disallowed_methods, reason = "rules alone look at the file")]
-    pub(in crate::rules) fn written(&self) -> &Rung {
+    pub(in crate::rules) fn written(&self) -> &NodeSettings {
         self.file_keys()
     }
 }
 
 /// Collects what one rule finds.
 #[derive(Debug, Default)]
-pub struct Found {
-    found: Vec<(String, Place, String)>,
+pub struct Findings {
+    found: Vec<(String, Location, String)>,
 }
 
-impl Found {
+impl Findings {
     /// Reports the rule at `path`, which stands at `place`, with what is wrong there.
-    pub fn at(&mut self, path: impl Into<String>, place: Place, message: impl Into<String>) {
+    pub fn at(&mut self, path: impl Into<String>, place: Location, message: impl Into<String>) {
         self.found.push((path.into(), place, message.into()));
     }
 }
@@ -99,22 +99,27 @@ pub struct Finding {
     /// What is wrong here. The subject is the key path; severity and help are the rule's.
     pub issue: Issue,
     /// The place to mark.
-    pub place: Place,
+    pub place: Location,
     /// Why it is accepted, when the file says so.
     pub silenced: Option<String>,
 }
 
 impl Finding {
-    fn new(rule: &'static Rule, path: impl Into<String>, place: Place, message: impl Into<String>) -> Self {
+    fn new(
+        rule: &'static Rule,
+        path: impl Into<String>,
+        place: Location,
+        message: impl Into<String>,
+    ) -> Self {
         Self { rule, issue: rule.explanation().issue(path, message), place, silenced: None }
     }
 }
 
 /// A subject and its rules.
-pub(crate) type Group = (&'static str, &'static [Rule]);
+pub(crate) type RuleGroup = (&'static str, &'static [Rule]);
 
 /// The rules by folder and subject, in the order of the reference.
-pub(crate) const GROUPS: [&[Group]; 9] = [
+pub(crate) const GROUPS: [&[RuleGroup]; 9] = [
     identity::GROUPS,
     address::GROUPS,
     api::GROUPS,
@@ -144,13 +149,13 @@ pub(crate) fn find(id: &str) -> Option<&'static Rule> {
 }
 
 /// Where `cluster` has secrets written out that must not be quoted when a line is shown.
-pub fn secret_places(cluster: &Cluster) -> Vec<Place> {
+pub fn secret_places(cluster: &Cluster) -> Vec<Location> {
     let mut places = Vec::new();
-    for step in crate::model::rung::all(cluster) {
-        let args = step.rung.kernel.get().into_iter().flat_map(|kernel| kernel.args.items());
+    for layer in crate::model::layer::all_layers(cluster) {
+        let args = layer.settings.kernel.get().into_iter().flat_map(|kernel| kernel.args.items());
         let secret = args.filter(|arg| secret_value::in_kernel_arg(arg.value.as_str()).is_some());
         places.extend(secret.map(|arg| arg.place));
-        if let Some(schematic) = step.rung.image.get().and_then(|image| image.schematic.at())
+        if let Some(schematic) = layer.settings.image.get().and_then(|image| image.schematic.at())
             && !secret_value::in_schematic(&document::from_any(schematic.value)).is_empty()
         {
             places.push(schematic.place);
@@ -160,11 +165,11 @@ pub fn secret_places(cluster: &Cluster) -> Vec<Place> {
 }
 
 /// Applies every rule: the worst first, then in the order of the file.
-pub fn check(context: &Context<'_>) -> Vec<Finding> {
+pub fn check(context: &RuleContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for rule in all() {
-        let mut found = Found::default();
-        (rule.look)(context, &mut found);
+        let mut found = Findings::default();
+        (rule.check)(context, &mut found);
         let found = found.found.into_iter();
         findings.extend(found.map(|(path, place, message)| Finding::new(rule, path, place, message)));
     }

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::IntoIter;
 use std::fmt;
 
-use super::{Context, Found};
-use crate::model::rung;
+use super::{Findings, RuleContext};
+use crate::model::layer;
 use crate::plan::{NodePlan, Plan};
-use ichor_values::Place;
+use ichor_values::Location;
 use ichor_values::listing::{listed, thousands};
 
 /// How many nodes are named.
@@ -18,14 +18,14 @@ const NAMED: usize = 3;
 
 /// The nodes a finding is about, in the order of the file.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Roll<'p> {
-    named: Vec<(&'p NodePlan, Place)>,
+pub(super) struct AffectedNodes<'p> {
+    named: Vec<(&'p NodePlan, Location)>,
     /// What was added last, by its first node.
     last: Option<usize>,
     count: usize,
 }
 
-impl<'p> Roll<'p> {
+impl<'p> AffectedNodes<'p> {
     /// These nodes of `plan`, with the places where they stand.
     pub fn of(plan: &'p Plan, nodes: &[usize]) -> Self {
         let mut roll = Self::default();
@@ -36,7 +36,7 @@ impl<'p> Roll<'p> {
     }
 
     /// Adds a node with the place to mark; a node that comes twice in a row counts once.
-    pub fn add(&mut self, node: &'p NodePlan, place: Place) {
+    pub fn add(&mut self, node: &'p NodePlan, place: Location) {
         if self.last.replace(node.nth) != Some(node.nth) {
             self.count += 1;
             self.name(node, place);
@@ -44,7 +44,7 @@ impl<'p> Roll<'p> {
     }
 
     /// Adds nodes, in their order, that have one place to mark; the same ones twice in a row count once.
-    pub(crate) fn add_alike(&mut self, plan: &'p Plan, nodes: &[usize], place: Place) {
+    pub(crate) fn add_alike(&mut self, plan: &'p Plan, nodes: &[usize], place: Location) {
         let Some(&first) = nodes.first() else { return };
         if self.last.replace(first) != Some(first) {
             self.count += nodes.len();
@@ -53,7 +53,7 @@ impl<'p> Roll<'p> {
     }
 
     /// Names a node if it is one of the first: nodes that are alike need not stand together.
-    fn name(&mut self, node: &'p NodePlan, place: Place) {
+    fn name(&mut self, node: &'p NodePlan, place: Location) {
         if self.named.get(NAMED - 1).is_some_and(|(last, _)| last.nth < node.nth) {
             return;
         }
@@ -81,7 +81,7 @@ impl<'p> Roll<'p> {
     }
 
     /// The place of the first node.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> Location {
         self.named.first().map(|(_, place)| *place).unwrap_or_default()
     }
 
@@ -95,14 +95,14 @@ impl<'p> Roll<'p> {
 
     /// The second node, or the only one: where a value stands that an earlier node has already. What was written goes
     /// before what has no place but the node's, because it follows from something else.
-    pub(crate) fn later(&self) -> Option<(&'p NodePlan, Place)> {
+    pub(crate) fn later(&self) -> Option<(&'p NodePlan, Location)> {
         let second = self.named.get(1).or(self.named.first());
-        let is_written = |(node, place): &&(&NodePlan, Place)| *place != node.place;
+        let is_written = |(node, place): &&(&NodePlan, Location)| *place != node.place;
         second.filter(is_written).or_else(|| self.named.iter().find(is_written)).or(second).copied()
     }
 
     /// The first node that is so, or the first of all; there must be one.
-    pub(crate) fn first_that(&self, so: impl Fn(&NodePlan) -> bool) -> (&'p NodePlan, Place) {
+    pub(crate) fn first_that(&self, so: impl Fn(&NodePlan) -> bool) -> (&'p NodePlan, Location) {
         self.named.iter().find(|(node, _)| so(node)).copied().unwrap_or(self.named[0])
     }
 
@@ -120,8 +120,8 @@ impl<'p> Roll<'p> {
     }
 }
 
-impl<'p> FromIterator<(&'p NodePlan, Place)> for Roll<'p> {
-    fn from_iter<I: IntoIterator<Item = (&'p NodePlan, Place)>>(nodes: I) -> Self {
+impl<'p> FromIterator<(&'p NodePlan, Location)> for AffectedNodes<'p> {
+    fn from_iter<I: IntoIterator<Item = (&'p NodePlan, Location)>>(nodes: I) -> Self {
         let mut roll = Self::default();
         for (node, place) in nodes {
             roll.add(node, place);
@@ -130,7 +130,7 @@ impl<'p> FromIterator<(&'p NodePlan, Place)> for Roll<'p> {
     }
 }
 
-impl fmt::Display for Roll<'_> {
+impl fmt::Display for AffectedNodes<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&listed(&self.first_names(), self.count))
     }
@@ -138,28 +138,28 @@ impl fmt::Display for Roll<'_> {
 
 /// Nodes by what is wrong with them, in the order of that.
 #[derive(Debug)]
-pub(super) struct Rolls<'p, K> {
+pub(super) struct NodesByProblem<'p, K> {
     plan: &'p Plan,
-    rolls: BTreeMap<K, Roll<'p>>,
+    rolls: BTreeMap<K, AffectedNodes<'p>>,
 }
 
-impl<'p, K: Ord> Rolls<'p, K> {
+impl<'p, K: Ord> NodesByProblem<'p, K> {
     /// No nodes yet.
     pub(crate) fn new(plan: &'p Plan) -> Self {
         Self { plan, rolls: BTreeMap::new() }
     }
 
     /// Adds nodes on which `what` is wrong at `place`, if there are any; the same ones twice in a row count once.
-    pub fn add(&mut self, what: K, nodes: &[usize], place: Place) {
+    pub fn add(&mut self, what: K, nodes: &[usize], place: Location) {
         if !nodes.is_empty() {
             self.rolls.entry(what).or_default().add_alike(self.plan, nodes, place);
         }
     }
 }
 
-impl<'p, K> IntoIterator for Rolls<'p, K> {
-    type Item = (K, Roll<'p>);
-    type IntoIter = IntoIter<K, Roll<'p>>;
+impl<'p, K> IntoIterator for NodesByProblem<'p, K> {
+    type Item = (K, AffectedNodes<'p>);
+    type IntoIter = IntoIter<K, AffectedNodes<'p>>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.rolls.into_iter()
@@ -167,14 +167,14 @@ impl<'p, K> IntoIterator for Rolls<'p, K> {
 }
 
 /// Where something is wrong, under which key, and what to say.
-type Remark = (Option<Place>, String, String);
+type NodeProblem = (Option<Location>, String, String);
 
-impl Rolls<'_, Remark> {
+impl NodesByProblem<'_, NodeProblem> {
     /// Says `message` of `key`, a key that nodes have or of the cluster, written at `place`, for all of `nodes`.
     pub(crate) fn say(
         &mut self,
         key: impl Into<String>,
-        place: Option<Place>,
+        place: Option<Location>,
         message: impl Into<String>,
         nodes: &[usize],
     ) {
@@ -185,12 +185,12 @@ impl Rolls<'_, Remark> {
     }
 
     /// Reports all of it: under the rung that has the key, or under the first node.
-    pub(crate) fn report(self, context: &Context<'_>, found: &mut Found) {
+    pub(crate) fn report(self, context: &RuleContext<'_>, found: &mut Findings) {
         for ((place, key, message), roll) in self {
-            let rung = rung::around(context.cluster, roll.first().nth, place);
-            let known = roll.count() == 1 && rung.is_node();
+            let layer = layer::layer_at(context.cluster, roll.first().nth, place);
+            let known = roll.count() == 1 && layer.is_node();
             let message = if known { message } else { format!("{message} ({})", roll.names()) };
-            found.at(rung.path(&key), roll.place(), message);
+            found.at(layer.path(&key), roll.place(), message);
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Findings that are known and accepted.
 
-use super::{Context, Finding, Found, Group, Rule, Severity};
+use super::{Finding, Findings, Rule, RuleContext, RuleGroup, Severity};
 use crate::cluster::section::Silence;
 use crate::model::Cluster;
 use ichor_values::nearest;
 
 /// The rules by subject.
-pub(super) const GROUPS: &[Group] = &[("Silencing", &[UNUSED])];
+pub(super) const GROUPS: &[RuleGroup] = &[("Silencing", &[UNUSED])];
 
 const UNUSED: Rule = Rule {
     id: "silence-unused",
@@ -14,7 +14,7 @@ const UNUSED: Rule = Rule {
     summary: "a silenced finding no longer occurs",
     failure: "The entry remains and hides a new mistake in the same place.",
     fix: "remove the entry from `silence`, or correct its `rule` or `at`",
-    look: |_: &Context<'_>, _: &mut Found| {},
+    check: |_: &RuleContext<'_>, _: &mut Findings| {},
 };
 
 /// Marks what the file silences, and reports silences that mark nothing.
@@ -32,10 +32,10 @@ pub(super) fn apply(cluster: &Cluster, findings: &mut Vec<Finding>) {
         // What stands between clusters shows only when their files are checked together.
         if !used && !super::clash::RULES.iter().any(|rule| rule.id == id) {
             let message = match super::find(&id) {
-                Some(_) => format!("`{id}` finds nothing here"),
+                Some(_) => format!("`{id}` has no finding here"),
                 None => match nearest(&id, super::all().map(|rule| rule.id)) {
-                    Some(near) => format!("there is no rule `{id}`; did you mean `{near}`?"),
-                    None => format!("there is no rule `{id}`"),
+                    Some(near) => format!("unknown rule `{id}`; did you mean `{near}`?"),
+                    None => format!("unknown rule `{id}`"),
                 },
             };
             unused.push(Finding::new(&UNUSED, format!("silence[{nth}]"), silence.place, message));

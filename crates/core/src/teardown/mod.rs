@@ -7,7 +7,7 @@
 
 /// What a provider says of a node's machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Machine {
+pub enum TeardownMachine {
     /// Nobody provides it: somebody else switches it on.
     Unprovided,
     /// It is a real one, whose power can be switched: where.
@@ -31,7 +31,7 @@ pub enum Machine {
 
 /// What becomes of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum Disposition {
     /// Deleted, with its disks and media.
     Deleted,
     /// Told to forget what it is.
@@ -40,14 +40,14 @@ pub enum Fate {
     Left,
 }
 
-impl Machine {
+impl TeardownMachine {
     /// What becomes of it; with `reset`, machines that nobody made forget what they are.
-    pub fn fate(&self, reset: bool) -> Fate {
+    pub fn fate(&self, reset: bool) -> Disposition {
         match self {
             // Whether it is there is found out by deleting it.
-            Self::Made { .. } | Self::Unknown(..) => Fate::Deleted,
-            Self::Unprovided | Self::Real(_) if reset => Fate::Reset,
-            Self::Unprovided | Self::Real(_) | Self::Absent(_) | Self::Foreign(..) => Fate::Left,
+            Self::Made { .. } | Self::Unknown(..) => Disposition::Deleted,
+            Self::Unprovided | Self::Real(_) if reset => Disposition::Reset,
+            Self::Unprovided | Self::Real(_) | Self::Absent(_) | Self::Foreign(..) => Disposition::Left,
         }
     }
 
@@ -61,7 +61,7 @@ impl Machine {
                 format!("deleted at {place} ({state}), with its disks{media}")
             }
             (Self::Unknown(place, why), _) => format!("deleted at {place}, if it is there: {why}"),
-            (Self::Unprovided | Self::Real(_), Fate::Reset) => {
+            (Self::Unprovided | Self::Real(_), Disposition::Reset) => {
                 "reset: its configuration and all its data are wiped".to_owned()
             }
             (Self::Unprovided, _) => "left alone: nobody made it; --reset wipes it".to_owned(),
@@ -75,12 +75,15 @@ impl Machine {
 
     /// Whether something of it stays that somebody may have to see to.
     pub(crate) fn stays(&self, reset: bool) -> bool {
-        matches!((self, self.fate(reset)), (Self::Unprovided | Self::Real(_) | Self::Foreign(..), Fate::Left))
+        matches!(
+            (self, self.fate(reset)),
+            (Self::Unprovided | Self::Real(_) | Self::Foreign(..), Disposition::Left)
+        )
     }
 }
 
 /// Whether a cluster ends when its control planes have these fates: nothing is left that could call itself by its name.
-pub fn ends<'m>(mut control_planes: impl Iterator<Item = &'m Machine>, reset: bool) -> bool {
+pub fn ends<'m>(mut control_planes: impl Iterator<Item = &'m TeardownMachine>, reset: bool) -> bool {
     control_planes.all(|machine| !machine.stays(reset))
 }
 
@@ -91,28 +94,31 @@ mod tests {
     #[test]
     fn what_was_made_is_deleted_and_what_was_not_is_reset_only_where_that_is_wanted() {
         let media = vec!["sol-cp1.iso".to_owned()];
-        let made = Machine::Made { place: "pve1".to_owned(), on: true, media };
+        let made = TeardownMachine::Made { place: "pve1".to_owned(), on: true, media };
 
-        assert_eq!([made.fate(false), Machine::Unprovided.fate(false)], [Fate::Deleted, Fate::Left]);
-        assert_eq!(Machine::Unprovided.fate(true), Fate::Reset);
+        assert_eq!(
+            [made.fate(false), TeardownMachine::Unprovided.fate(false)],
+            [Disposition::Deleted, Disposition::Left]
+        );
+        assert_eq!(TeardownMachine::Unprovided.fate(true), Disposition::Reset);
         assert_eq!(made.told(false), "deleted at pve1 (running), with its disks and sol-cp1.iso");
     }
 
     #[test]
     fn a_machine_of_somebody_else_is_never_touched() {
-        let foreign = Machine::Foreign("pve1".to_owned(), "vm 101 `mail`".to_owned());
+        let foreign = TeardownMachine::Foreign("pve1".to_owned(), "vm 101 `mail`".to_owned());
 
-        assert_eq!(foreign.fate(true), Fate::Left);
+        assert_eq!(foreign.fate(true), Disposition::Left);
         assert!(foreign.stays(true) && foreign.told(true).contains("vm 101 `mail` is in its place"));
-        assert!(!Machine::Absent("pve1".to_owned()).stays(false));
+        assert!(!TeardownMachine::Absent("pve1".to_owned()).stays(false));
     }
 
     #[test]
     fn a_cluster_ends_with_the_last_of_its_control_planes() {
-        let made = Machine::Made { place: "pve1".to_owned(), on: true, media: Vec::new() };
+        let made = TeardownMachine::Made { place: "pve1".to_owned(), on: true, media: Vec::new() };
 
-        assert!(ends([&made, &Machine::Absent("pve1".to_owned())].into_iter(), false));
-        assert!(!ends([&made, &Machine::Unprovided].into_iter(), false));
-        assert!(ends([&made, &Machine::Unprovided].into_iter(), true));
+        assert!(ends([&made, &TeardownMachine::Absent("pve1".to_owned())].into_iter(), false));
+        assert!(!ends([&made, &TeardownMachine::Unprovided].into_iter(), false));
+        assert!(ends([&made, &TeardownMachine::Unprovided].into_iter(), true));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::plan::NodePlan;
 use crate::render::machine;
-use ichor_talos::asset::Wanted;
+use ichor_talos::asset::AssetSelection;
 use ichor_talos::document;
 use ichor_talos::release::{at_least, is_newer};
 use ichor_values::{Issue, TalosVersion};
@@ -66,7 +66,7 @@ fn configured(config: &str) -> Option<String> {
 
 /// Why an installer is not for a machine that shall run `wanted` and runs on `platform`; nothing where its reference does not tell.
 pub(crate) fn unfit(image: &str, wanted: &TalosVersion, platform: &str) -> Option<String> {
-    let made_by_factory = Wanted::parse(image).ok();
+    let made_by_factory = AssetSelection::parse(image).ok();
     let official = image.strip_prefix(OFFICIAL).is_some_and(|rest| rest.starts_with([':', '@']));
     let made_for = made_by_factory.as_ref().and_then(|made| made.platform.as_deref());
     if let Some(made_for) = made_for.or(official.then_some(METAL)).filter(|made_for| *made_for != platform) {

@@ -2,7 +2,7 @@
 //!
 //! A node with the right release and another image than the file means is upgraded, too.
 //!
-//! [`plan`] takes a [`Candidate`] for every node and gives the [`Step`]s in their order, or everything that is in the way. What
+//! [`plan`] takes a [`UpgradeCandidate`] for every node and gives the [`UpgradeStep`]s in their order, or everything that is in the way. What
 //! runs the release it shall run is left alone, so a run that was broken off is gone on with by beginning again.
 //! [`judge`] says whether a node that came back is what it was to become.
 //!
@@ -13,15 +13,15 @@ pub mod installer;
 use installer::InstallerError;
 
 use crate::cluster::section::Role;
-use crate::etcd::{Absence, Etcd};
-use crate::observe::{ExtensionTold, Image};
+use crate::etcd::{EtcdCluster, RebootImpact};
+use crate::observe::{ExpectedImage, InstalledExtension};
 use crate::probe::ProbeError;
 use ichor_talos::release::{accepts_kubernetes, at_least, is_newer};
 use ichor_values::{Issue, KubernetesVersion, TalosVersion};
 
 /// A node, and what was seen of it.
 #[derive(Clone, Debug)]
-pub struct Candidate {
+pub struct UpgradeCandidate {
     /// Its name.
     pub name: String,
     /// What it is in the cluster.
@@ -35,14 +35,14 @@ pub struct Candidate {
     /// The reference of its installer, or why there is none.
     pub installer: Result<String, InstallerError>,
     /// The image that the installer brings.
-    pub image: Image,
+    pub image: ExpectedImage,
     /// What it runs, or why that is not known.
-    pub seen: Result<Running, ProbeError>,
+    pub seen: Result<RunningNode, ProbeError>,
 }
 
 /// What a node runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Running {
+pub struct RunningNode {
     /// The release.
     pub release: TalosVersion,
     /// What it runs on.
@@ -56,12 +56,12 @@ pub struct Running {
     /// Whether it is cordoned by an upgrade that was broken off.
     pub cordoned: bool,
     /// The extensions of its image; none where it does not tell them.
-    pub extensions: Option<Vec<ExtensionTold>>,
+    pub extensions: Option<Vec<InstalledExtension>>,
 }
 
 /// How a node is upgraded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum UpgradeMethod {
     /// Before 1.13 one call does everything: it drains, installs and reboots by itself.
     Whole,
     /// From 1.13 on the image is fetched and installed while the node runs; moving its pods away and the reboot are up to us.
@@ -70,7 +70,7 @@ pub enum Way {
 
 /// A node that is upgraded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct UpgradeStep {
     /// The node.
     pub node: String,
     /// What it is in the cluster.
@@ -84,25 +84,25 @@ pub struct Step {
     /// In what its image is another one, where it runs the release already.
     pub other: Option<String>,
     /// The image that it shall run.
-    pub(crate) expects: Image,
+    pub(crate) expects: ExpectedImage,
     /// How.
-    pub way: Way,
+    pub way: UpgradeMethod,
     /// What that means for etcd.
-    pub absence: Absence,
+    pub absence: RebootImpact,
 }
 
 /// What is to be done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct UpgradePlan {
     /// Nodes to upgrade, in their order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<UpgradeStep>,
     /// Nodes that run what they shall and are still cordoned by an upgrade that was broken off.
     pub uncordon: Vec<String>,
     /// Nodes that run what they shall.
     pub done: Vec<String>,
 }
 
-impl Plan {
+impl UpgradePlan {
     /// Whether nothing is to be done.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty() && self.uncordon.is_empty()
@@ -113,8 +113,12 @@ impl Plan {
 ///
 /// Control planes come first, for the newer ones among Talos' parts are those that others ask; the one that leads etcd is the
 /// last of them, so that etcd looks for a new leader once. With `outage`, a cluster of two control planes may stand still meanwhile.
-pub fn plan(all: &[Candidate], etcd: Option<&Etcd>, outage: bool) -> Result<Plan, Vec<Issue>> {
-    let (mut plan, mut found) = (Plan::default(), Vec::new());
+pub fn plan(
+    all: &[UpgradeCandidate],
+    etcd: Option<&EtcdCluster>,
+    outage: bool,
+) -> Result<UpgradePlan, Vec<Issue>> {
+    let (mut plan, mut found) = (UpgradePlan::default(), Vec::new());
     for candidate in ordered(all, etcd).into_iter().filter(|candidate| candidate.chosen) {
         match consider(candidate) {
             Ok(None) => {
@@ -139,20 +143,20 @@ pub fn plan(all: &[Candidate], etcd: Option<&Etcd>, outage: bool) -> Result<Plan
     if found.is_empty() { Ok(plan) } else { Err(found) }
 }
 
-fn ordered<'c>(all: &'c [Candidate], etcd: Option<&Etcd>) -> Vec<&'c Candidate> {
-    let leader = etcd.and_then(Etcd::leader);
+fn ordered<'c>(all: &'c [UpgradeCandidate], etcd: Option<&EtcdCluster>) -> Vec<&'c UpgradeCandidate> {
+    let leader = etcd.and_then(EtcdCluster::leader);
     let mut order: Vec<_> = all.iter().collect();
     order.sort_by_key(|one| (one.role != Role::Controlplane, leader == Some(one.name.as_str())));
     order
 }
 
 /// What is wrong with the cluster as it is.
-fn unwell(all: &[Candidate], etcd: Option<&Etcd>) -> Vec<Issue> {
+fn unwell(all: &[UpgradeCandidate], etcd: Option<&EtcdCluster>) -> Vec<Issue> {
     let mut found = Vec::new();
     let fix = "set it right first: `ichor status` shows how it is, and nothing is upgraded in a cluster that is not well";
     for candidate in all {
         match &candidate.seen {
-            Ok(Running { unready: Some(why), .. }) => {
+            Ok(RunningNode { unready: Some(why), .. }) => {
                 found.push(Issue::error(&candidate.name, format!("it is not ready: {why}")).with_help(fix));
             }
             // What is chosen was told before.
@@ -172,19 +176,24 @@ fn unwell(all: &[Candidate], etcd: Option<&Etcd>) -> Vec<Issue> {
 }
 
 /// What it means for etcd that a node reboots, or why it must not.
-pub fn absence(etcd: Option<&Etcd>, node: &str, role: Role, outage: bool) -> Result<Absence, Issue> {
-    let Some(etcd) = etcd.filter(|_| role == Role::Controlplane) else { return Ok(Absence::None) };
+pub fn absence(
+    etcd: Option<&EtcdCluster>,
+    node: &str,
+    role: Role,
+    outage: bool,
+) -> Result<RebootImpact, Issue> {
+    let Some(etcd) = etcd.filter(|_| role == Role::Controlplane) else { return Ok(RebootImpact::None) };
     match etcd.without(node) {
         Err(error) => Err(Issue::error(node, error.to_string())
             .with_help("bring the other members back first; nothing is rebooted meanwhile")),
-        Ok(Absence::Outage) if etcd.members.len() == 2 && !outage => Err(Issue::error(node, "etcd has two members, and stands still while one of them reboots; if that one does not come back, so does the cluster").with_help("add a third control plane first, or say --outage")),
+        Ok(RebootImpact::Outage) if etcd.members.len() == 2 && !outage => Err(Issue::error(node, "etcd has two members, and stands still while one of them reboots; if that one does not come back, so does the cluster").with_help("add a third control plane first, or say --outage")),
         Ok(absence) => Ok(absence),
     }
 }
 
 /// What a node needs; none where it runs what it shall.
-fn consider(candidate: &Candidate) -> Result<Option<Step>, Vec<Issue>> {
-    let Candidate { name, wanted, .. } = candidate;
+fn consider(candidate: &UpgradeCandidate) -> Result<Option<UpgradeStep>, Vec<Issue>> {
+    let UpgradeCandidate { name, wanted, .. } = candidate;
     let running = candidate.seen.as_ref().map_err(|error| {
         vec![
             Issue::error(name, error.to_string())
@@ -235,7 +244,7 @@ fn consider(candidate: &Candidate) -> Result<Option<Step>, Vec<Issue>> {
         }
     }
     match (&candidate.installer, found.is_empty()) {
-        (Ok(image), true) => Ok(Some(Step {
+        (Ok(image), true) => Ok(Some(UpgradeStep {
             node: name.clone(),
             role: candidate.role,
             from: from.clone(),
@@ -243,8 +252,8 @@ fn consider(candidate: &Candidate) -> Result<Option<Step>, Vec<Issue>> {
             image: image.clone(),
             other: other.filter(|_| is_same),
             expects: candidate.image.clone(),
-            way: if at_least(from, 13) { Way::Parts } else { Way::Whole },
-            absence: Absence::None,
+            way: if at_least(from, 13) { UpgradeMethod::Parts } else { UpgradeMethod::Whole },
+            absence: RebootImpact::None,
         })),
         _ => Err(found),
     }
@@ -315,8 +324,12 @@ pub enum UpgradeError {
 
 /// Whether a node that came back from its upgrade runs what it shall, and what happened otherwise; `has` are the extensions of
 /// its image, where it tells them.
-pub fn judge(step: &Step, running: &TalosVersion, has: Option<&[ExtensionTold]>) -> Result<(), UpgradeError> {
-    let Step { from, to, way, image, .. } = step;
+pub fn judge(
+    step: &UpgradeStep,
+    running: &TalosVersion,
+    has: Option<&[InstalledExtension]>,
+) -> Result<(), UpgradeError> {
+    let UpgradeStep { from, to, way, image, .. } = step;
     if is_same(to, running) {
         let image = image.clone();
         return match has.and_then(|has| step.expects.differs(has)) {
@@ -330,8 +343,8 @@ pub fn judge(step: &Step, running: &TalosVersion, has: Option<&[ExtensionTold]>)
     let (from, to) = (from.clone(), to.clone());
     Err(match way {
         _ if *running != from => UpgradeError::OtherRelease { running: running.clone(), from, to },
-        Way::Parts => UpgradeError::FellBack { from, to },
-        Way::Whole => UpgradeError::NotInstalled { from, to },
+        UpgradeMethod::Parts => UpgradeError::FellBack { from, to },
+        UpgradeMethod::Whole => UpgradeError::NotInstalled { from, to },
     })
 }
 

@@ -1,13 +1,13 @@
 use super::*;
-use crate::etcd::{Member, Said};
+use crate::etcd::{MemberHealth, QuorumMember};
 use ichor_values::Issue;
 
 fn talos(text: &str) -> TalosVersion {
     TalosVersion::parse(text).unwrap()
 }
 
-fn candidate(name: &str, runs: &str, wanted: &str) -> Candidate {
-    Candidate {
+fn candidate(name: &str, runs: &str, wanted: &str) -> UpgradeCandidate {
+    UpgradeCandidate {
         name: name.to_owned(),
         role: if name.starts_with("cp") { Role::Controlplane } else { Role::Worker },
         chosen: true,
@@ -15,7 +15,7 @@ fn candidate(name: &str, runs: &str, wanted: &str) -> Candidate {
         arch: "amd64".to_owned(),
         installer: Ok(format!("reg.example/installer:{wanted}")),
         image: Image::Any,
-        seen: Ok(Running {
+        seen: Ok(RunningNode {
             release: talos(runs),
             platform: "metal".to_owned(),
             arch: "amd64".to_owned(),
@@ -28,20 +28,20 @@ fn candidate(name: &str, runs: &str, wanted: &str) -> Candidate {
 }
 
 fn etcd(nodes: &[&str], leader: u64) -> Etcd {
-    let members = nodes.iter().zip(1..).map(|(node, id)| Member {
+    let members = nodes.iter().zip(1..).map(|(node, id)| QuorumMember {
         id,
         node: (*node).to_owned(),
         learner: false,
-        said: Ok(Said { leader, errors: Vec::new() }),
+        said: Ok(MemberHealth { leader, errors: Vec::new() }),
     });
     Etcd { members: members.collect(), alarms: Vec::new() }
 }
 
-fn cluster(runs: &str, wanted: &str) -> Vec<Candidate> {
+fn cluster(runs: &str, wanted: &str) -> Vec<UpgradeCandidate> {
     ["worker1", "cp1", "cp2", "cp3", "worker2"].map(|name| candidate(name, runs, wanted)).to_vec()
 }
 
-fn told(refused: Result<Plan, Vec<Issue>>) -> String {
+fn told(refused: Result<UpgradePlan, Vec<Issue>>) -> String {
     refused.unwrap_err().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
@@ -51,7 +51,7 @@ fn control_planes_come_first_and_of_them_the_leader_last() {
 
     let order: Vec<_> = plan.steps.iter().map(|step| step.node.as_str()).collect();
     assert_eq!(order, ["cp2", "cp3", "cp1", "worker1", "worker2"]);
-    assert!(plan.steps.iter().all(|step| step.way == Way::Parts));
+    assert!(plan.steps.iter().all(|step| step.way == UpgradeMethod::Parts));
     assert_eq!(plan.steps[0].absence, Absence::Spared);
     assert_eq!(plan.steps[4].absence, Absence::None);
 }
@@ -60,7 +60,7 @@ fn control_planes_come_first_and_of_them_the_leader_last() {
 fn before_1_13_one_call_does_it_all() {
     let plan = plan(&cluster("v1.12.4", "v1.13.9"), Some(&etcd(&["cp1", "cp2", "cp3"], 1)), false).unwrap();
 
-    assert!(plan.steps.iter().all(|step| step.way == Way::Whole));
+    assert!(plan.steps.iter().all(|step| step.way == UpgradeMethod::Whole));
 }
 
 #[test]

@@ -2,38 +2,38 @@
 
 use std::collections::BTreeMap;
 
-use super::{Detail, Far, NodeSeen, Seen, Verdict};
+use super::{CheckResult, NodeDetail, NodeObservations, Observations, RouterPeering};
 use crate::cluster::section::BootFrom;
-use crate::observe::{Answer, Expected, Told};
-use crate::plan::{LinkPlan, NodePlan, Plan, Stage};
+use crate::observe::{ExpectedNode, NodeSnapshot, QueryOutcome};
+use crate::plan::{ConfigStage, LinkPlan, NodePlan, Plan};
 
 /// A node, and what was seen of it.
-pub struct Case<'c> {
+pub struct NodeContext<'c> {
     pub(super) plan: &'c Plan,
     pub(super) node: &'c NodePlan,
-    pub(super) expected: Expected,
-    pub(super) seen: &'c NodeSeen,
-    pub(super) all: &'c Seen,
+    pub(super) expected: ExpectedNode,
+    pub(super) seen: &'c NodeObservations,
+    pub(super) all: &'c Observations,
     /// Routers that can be asked for the node's sessions.
-    pub(super) far: &'c [Far],
+    pub(super) far: &'c [RouterPeering],
 }
 
 /// The cluster, and what was seen of it.
-pub struct Whole<'c> {
+pub struct ClusterContext<'c> {
     pub(super) plan: &'c Plan,
-    pub(super) seen: &'c Seen,
+    pub(super) seen: &'c Observations,
 }
 
-impl<'c> Case<'c> {
+impl<'c> NodeContext<'c> {
     pub(super) fn new(
         plan: &'c Plan,
         node: &'c NodePlan,
-        seen: &'c NodeSeen,
-        all: &'c Seen,
-        far: &'c BTreeMap<String, Vec<Far>>,
+        seen: &'c NodeObservations,
+        all: &'c Observations,
+        far: &'c BTreeMap<String, Vec<RouterPeering>>,
     ) -> Self {
         let far = far.get(node.name.as_str()).map_or(&[][..], Vec::as_slice);
-        Self { plan, node, expected: Expected::of(node), seen, all, far }
+        Self { plan, node, expected: ExpectedNode::of(node), seen, all, far }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -41,17 +41,17 @@ impl<'c> Case<'c> {
     }
 
     /// What it tells; nothing where nobody answers.
-    pub(super) fn told(&self) -> Option<&'c Told> {
+    pub(super) fn told(&self) -> Option<&'c NodeSnapshot> {
         self.seen.answer.told()
     }
 
-    pub(super) fn detail(&self) -> Option<&'c Detail> {
+    pub(super) fn detail(&self) -> Option<&'c NodeDetail> {
         self.seen.detail.as_deref()
     }
 
     /// Whether it has no configuration yet, or none that lets it be installed.
     pub(super) fn is_early(&self) -> bool {
-        matches!(self.seen.answer, Answer::Maintenance { .. })
+        matches!(self.seen.answer, QueryOutcome::Maintenance { .. })
     }
 
     /// Whether its network is that of the file by now: always once it is configured, else where its medium brings it.
@@ -66,12 +66,12 @@ impl<'c> Case<'c> {
 
     /// The links it should have by now.
     pub(super) fn links(&self) -> Vec<LinkPlan> {
-        self.node.links(if self.is_early() { Stage::Boot } else { Stage::Final })
+        self.node.links(if self.is_early() { ConfigStage::Boot } else { ConfigStage::Final })
     }
 
     /// What is said of something that the node could not be asked for, where it does not answer at all.
-    pub(super) fn silent(&self) -> Verdict {
-        Verdict::unknown(format!("{} does not answer", self.name()))
+    pub(super) fn silent(&self) -> CheckResult {
+        CheckResult::unknown(format!("{} does not answer", self.name()))
     }
 }
 

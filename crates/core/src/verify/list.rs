@@ -1,11 +1,11 @@
 //! The list of checks.
 
-use super::case::{Case, Whole};
-use super::{Verdict, cluster, image, machine, network, routing};
+use super::case::{ClusterContext, NodeContext};
+use super::{CheckResult, cluster, image, machine, network, routing};
 
 /// A check.
 #[derive(Clone, Copy)]
-pub struct Check {
+pub struct CheckDefinition {
     /// Its name.
     pub id: &'static str,
     /// What holds when it does.
@@ -15,10 +15,10 @@ pub struct Check {
     /// What it would only be a consequence of.
     pub needs: &'static [&'static str],
     /// Whose it is, and who judges.
-    pub scope: Scope,
+    pub scope: CheckScope,
 }
 
-impl Check {
+impl CheckDefinition {
     /// Whatever it needs, and what that needs in turn, in the order of the list: also past checks that do not concern a node.
     pub(super) fn all_needs(&self) -> Vec<&'static str> {
         let mut wanted: Vec<&str> = self.needs.to_vec();
@@ -41,188 +41,188 @@ impl Check {
 
 /// Whose a check is. A judge says nothing where the check does not concern a node.
 #[derive(Clone, Copy)]
-pub enum Scope {
+pub enum CheckScope {
     /// Each node's.
-    Node(for<'c> fn(&Case<'c>) -> Option<Verdict>),
+    Node(for<'c> fn(&NodeContext<'c>) -> Option<CheckResult>),
     /// The whole cluster's; what it needs must hold on most of the control planes.
-    Cluster(for<'c> fn(&Whole<'c>) -> Option<Verdict>),
+    Cluster(for<'c> fn(&ClusterContext<'c>) -> Option<CheckResult>),
 }
 
 /// Every check, in the order in which they are judged: what is needed comes first.
-pub const CHECKS: &[Check] = &[
-    Check {
+pub const CHECKS: &[CheckDefinition] = &[
+    CheckDefinition {
         id: "machine",
-        title: "the machine is there and switched on",
+        title: "the machine exists and is powered on",
         looks_at: "the hypervisor or the machine's controller",
         needs: &[],
-        scope: Scope::Node(machine::machine),
+        scope: CheckScope::Node(machine::machine),
     },
-    Check {
+    CheckDefinition {
         id: "drives",
-        title: "its media are in until it is installed, and it boots its disk afterwards",
-        looks_at: "drives and boot order, by the hypervisor or the machine's controller",
+        title: "boot media are inserted until Talos is installed; afterwards the machine boots its disk",
+        looks_at: "drives and boot order, from the hypervisor or the machine's controller",
         needs: &["machine"],
-        scope: Scope::Node(machine::drives),
+        scope: CheckScope::Node(machine::drives),
     },
-    Check {
+    CheckDefinition {
         id: "talos-api",
-        title: "Talos answers at an address of the node",
-        looks_at: "port 50000 at every address of the file and of the hypervisor, in the order of a machine's life",
+        title: "the Talos API answers at an address of the node",
+        looks_at: "port 50000 at every address known from the cluster file and the hypervisor",
         needs: &["machine"],
-        scope: Scope::Node(machine::talos_api),
+        scope: CheckScope::Node(machine::talos_api),
     },
-    Check {
+    CheckDefinition {
         id: "identity",
-        title: "who answers is the node",
-        looks_at: "permanent MAC addresses and UUID; once it is configured, the cluster's certificate and the hostname",
+        title: "the machine that answers is the node",
+        looks_at: "permanent MAC addresses and UUID; once configured, the cluster's certificate and the hostname",
         needs: &["talos-api"],
-        scope: Scope::Node(machine::identity),
+        scope: CheckScope::Node(machine::identity),
     },
-    Check {
+    CheckDefinition {
         id: "release",
-        title: "it runs the Talos release of the file",
+        title: "the node runs the Talos release of the cluster file",
         looks_at: "Version",
         needs: &["identity"],
-        scope: Scope::Node(machine::release),
+        scope: CheckScope::Node(machine::release),
     },
-    Check {
+    CheckDefinition {
         id: "medium",
-        title: "the medium with the first configuration was read",
-        looks_at: "before it is configured: the kernel's command line, `PlatformMetadatas`, `MetaKeys`, `ExtensionStatuses`",
+        title: "Talos read the boot media with the first configuration",
+        looks_at: "in maintenance mode: the kernel command line, `PlatformMetadatas`, `MetaKeys`, `ExtensionStatuses`",
         needs: &["drives", "identity"],
-        scope: Scope::Node(image::medium),
+        scope: CheckScope::Node(image::medium),
     },
-    Check {
+    CheckDefinition {
         id: "first-configuration",
-        title: "the first configuration is in force",
-        looks_at: "before it is configured: `ExtensionServiceConfigStatuses`",
+        title: "the first configuration is active",
+        looks_at: "in maintenance mode: `ExtensionServiceConfigStatuses`",
         needs: &["medium"],
-        scope: Scope::Node(image::first_configuration),
+        scope: CheckScope::Node(image::first_configuration),
     },
-    Check {
+    CheckDefinition {
         id: "configuration",
-        title: "the configuration in force is the one of the file",
+        title: "the active configuration is the one of the cluster file",
         looks_at: "the active `MachineConfigs`, compared with what `ichor build` writes",
         needs: &["identity"],
-        scope: Scope::Node(image::configuration),
+        scope: CheckScope::Node(image::configuration),
     },
-    Check {
+    CheckDefinition {
         id: "extensions",
-        title: "the image has the extensions that are needed",
+        title: "the image has the required extensions",
         looks_at: "`ExtensionStatuses`",
         needs: &["identity"],
-        scope: Scope::Node(image::extensions),
+        scope: CheckScope::Node(image::extensions),
     },
-    Check {
+    CheckDefinition {
         id: "service",
-        title: "the service that routes has started",
+        title: "the routing service is running",
         looks_at: "`Services`, and the last lines of its log",
         needs: &["extensions", "first-configuration"],
-        scope: Scope::Node(image::service),
+        scope: CheckScope::Node(image::service),
     },
-    Check {
+    CheckDefinition {
         id: "links",
-        title: "links are there and up, with their MTU",
+        title: "links are up, with their MTU",
         looks_at: "`LinkStatuses`, ports by their permanent MAC address",
         needs: &["first-configuration"],
-        scope: Scope::Node(network::links),
+        scope: CheckScope::Node(network::links),
     },
-    Check {
+    CheckDefinition {
         id: "addresses",
         title: "links have their addresses: node, loopback, dummies, anycast",
         looks_at: "`AddressStatuses`",
         needs: &["links"],
-        scope: Scope::Node(network::addresses),
+        scope: CheckScope::Node(network::addresses),
     },
-    Check {
+    CheckDefinition {
         id: "sessions",
-        title: "BGP sessions with the fabric stand, as the node sees them",
-        looks_at: "the agent's last status line, `BGPPeerStatuses`, or routes that came by BGP",
+        title: "BGP sessions with the fabric are established, as seen from the node",
+        looks_at: "the agent's last status line, `BGPPeerStatuses`, or routes learned by BGP",
         needs: &["service", "addresses"],
-        scope: Scope::Node(routing::sessions),
+        scope: CheckScope::Node(routing::sessions),
     },
-    Check {
+    CheckDefinition {
         id: "routers",
-        title: "the same sessions stand as the routers see them, and routers take prefixes",
+        title: "the same sessions are established as seen from the routers, which accept prefixes",
         looks_at: "`show bgp vrf all neighbors json` on routers with `reach.ssh`",
         needs: &["service", "addresses"],
-        scope: Scope::Node(routing::routers),
+        scope: CheckScope::Node(routing::routers),
     },
-    Check {
+    CheckDefinition {
         id: "loopback",
-        title: "the loopback answers from here",
+        title: "the loopback is reachable from this host",
         looks_at: "port 50000 at every announced loopback",
         needs: &["sessions", "routers"],
-        scope: Scope::Node(routing::loopback),
+        scope: CheckScope::Node(routing::loopback),
     },
-    Check {
+    CheckDefinition {
         id: "configured",
-        title: "the node has its configuration and is past its installation",
+        title: "the node has its configuration and has finished installing",
         looks_at: "`MachineStatuses`",
         needs: &["first-configuration"],
-        scope: Scope::Node(cluster::configured),
+        scope: CheckScope::Node(cluster::configured),
     },
-    Check {
+    CheckDefinition {
         id: "overlay",
-        title: "the node is in the overlay",
+        title: "the node is connected to the overlay",
         looks_at: "the addresses of tailscale0",
         needs: &["configured", "extensions", "addresses"],
-        scope: Scope::Node(network::overlay),
+        scope: CheckScope::Node(network::overlay),
     },
-    Check {
+    CheckDefinition {
         id: "etcd-member",
-        title: "the control plane is a voting member of etcd, and sees a leader",
+        title: "the control plane is a voting member of etcd, with a leader",
         looks_at: "EtcdStatus",
         needs: &["configured", "addresses"],
-        scope: Scope::Node(cluster::etcd_member),
+        scope: CheckScope::Node(cluster::etcd_member),
     },
-    Check {
+    CheckDefinition {
         id: "etcd",
-        title: "etcd has the members of the file and no alarm",
+        title: "etcd has the members of the cluster file and no alarms",
         looks_at: "EtcdMemberList, EtcdAlarmList",
         needs: &["etcd-member"],
-        scope: Scope::Cluster(cluster::etcd),
+        scope: CheckScope::Cluster(cluster::etcd),
     },
-    Check {
+    CheckDefinition {
         id: "api-address",
         title: "VIP and anycast addresses of the API answer",
         looks_at: "port 6443 at each of them",
         needs: &["sessions", "routers", "etcd"],
-        scope: Scope::Cluster(cluster::api_address),
+        scope: CheckScope::Cluster(cluster::api_address),
     },
-    Check {
+    CheckDefinition {
         id: "kubernetes-api",
-        title: "the Kubernetes API answers at its endpoint by the cluster's certificate",
+        title: "the Kubernetes API answers at its endpoint with the cluster's certificate",
         looks_at: "/readyz at `cluster.endpoint`",
         needs: &["etcd", "api-address"],
-        scope: Scope::Cluster(cluster::kubernetes_api),
+        scope: CheckScope::Cluster(cluster::kubernetes_api),
     },
-    Check {
+    CheckDefinition {
         id: "cni",
         title: "pods have a network on the node",
         looks_at: "the node's conditions NetworkUnavailable and Ready in Kubernetes",
         needs: &["configured", "kubernetes-api"],
-        scope: Scope::Node(cluster::cni),
+        scope: CheckScope::Node(cluster::cni),
     },
-    Check {
+    CheckDefinition {
         id: "kubernetes-node",
-        title: "Kubernetes knows the node, finds it ready and puts pods on it",
-        looks_at: "the node in Kubernetes, or `NodeStatuses` as Talos has it",
+        title: "the node is registered in Kubernetes, ready and schedulable",
+        looks_at: "the node in Kubernetes, or `NodeStatuses` in Talos",
         needs: &["cni", "kubernetes-api", "configured", "overlay"],
-        scope: Scope::Node(cluster::kubernetes_node),
+        scope: CheckScope::Node(cluster::kubernetes_node),
     },
-    Check {
+    CheckDefinition {
         id: "speaker",
-        title: "the speaker of service addresses has its session with the node",
+        title: "the speaker of service addresses has a session with the node",
         looks_at: "the agent's last status line",
         needs: &["kubernetes-node", "service"],
-        scope: Scope::Node(routing::speaker),
+        scope: CheckScope::Node(routing::speaker),
     },
-    Check {
+    CheckDefinition {
         id: "ready",
-        title: "Talos finds the node ready, with all its services and nothing to complain of",
+        title: "Talos reports the node ready, with all services running and no diagnostics",
         looks_at: "`MachineStatuses`, ServiceList, `Diagnostics`",
         needs: &["service", "etcd-member", "etcd", "kubernetes-node"],
-        scope: Scope::Node(cluster::ready),
+        scope: CheckScope::Node(cluster::ready),
     },
 ];

@@ -1,139 +1,150 @@
 //! From the machine to the release it runs.
 #![expect(clippy::unnecessary_wraps, reason = "judges of the list have one form")]
 
-use super::case::{Case, list};
-use super::{MachineTold, Verdict};
-use crate::machines::drives::{Inside, Kind};
-use crate::observe::Answer;
+use super::case::{NodeContext, list};
+use super::{CheckResult, MachinePower};
+use crate::machines::drives::{DriveMedium, MediumKind};
+use crate::observe::QueryOutcome;
 
-pub(super) fn machine(case: &Case<'_>) -> Option<Verdict> {
+pub(super) fn machine(case: &NodeContext<'_>) -> Option<CheckResult> {
     let name = case.name();
     Some(match case.seen.machine.as_ref()? {
-        Ok(MachineTold::On) => Verdict::holds("it is switched on"),
-        Ok(MachineTold::Off) => Verdict::broken(
-            "it is switched off",
-            format!("`ichor machine start --only {name}` switches it on"),
+        Ok(MachinePower::On) => CheckResult::holds("powered on"),
+        Ok(MachinePower::Off) => CheckResult::broken(
+            "the machine is powered off",
+            format!("run `ichor machine start --only {name}`"),
         ),
-        Ok(MachineTold::Absent) => Verdict::broken("there is no such machine", "`ichor up` makes it"),
-        Ok(MachineTold::Foreign(whose)) => Verdict::broken(
-            format!("another machine is in its place: {whose}"),
-            "give the node another `vm.id`, or take that machine away yourself",
+        Ok(MachinePower::Absent) => {
+            CheckResult::broken("the machine does not exist", "run `ichor up`, which creates it")
+        }
+        Ok(MachinePower::Foreign(whose)) => CheckResult::broken(
+            format!("another machine has its name or VM ID: {whose}"),
+            "set another `vm.id` for the node, or remove the other machine",
         ),
-        Err(error) => Verdict::unknown(error.to_string()),
+        Err(error) => CheckResult::unknown(error.to_string()),
     })
 }
 
-pub(super) fn drives(case: &Case<'_>) -> Option<Verdict> {
+pub(super) fn drives(case: &NodeContext<'_>) -> Option<CheckResult> {
     let drives = match case.seen.drives.as_ref()? {
         Ok(drives) => drives,
-        Err(error) => return Some(Verdict::unknown(error.to_string())),
+        Err(error) => return Some(CheckResult::unknown(error.to_string())),
     };
     if drives.inside.is_empty() && drives.missing.is_empty() {
         return None;
     }
-    let named = |it: &Inside| match it.kind {
-        Kind::Boots => format!("{} with Talos", it.what),
-        Kind::Carries => format!("{} with its configuration", it.what),
-        Kind::Foreign => format!("{} of somebody else", it.what),
+    let named = |it: &DriveMedium| match it.kind {
+        MediumKind::Boots => format!("{} (boots Talos)", it.what),
+        MediumKind::Carries => format!("{} (its configuration)", it.what),
+        MediumKind::Foreign => format!("{} (not inserted by ichor)", it.what),
     };
     let inside = drives.inside.iter().map(|it| format!("{} has {}", it.drive, named(it)));
-    let inside = if drives.inside.is_empty() { "its drives are empty".to_owned() } else { list(inside) };
+    let inside = if drives.inside.is_empty() { "no media are inserted".to_owned() } else { list(inside) };
     let (name, missing) = (case.name(), list(drives.missing.iter().map(named)));
     Some(match &case.seen.answer {
-        Answer::Configured(_) if drives.boots_cd => Verdict::broken(
-            format!("{inside}; it boots that before its disk"),
+        QueryOutcome::Configured(_) if drives.boots_cd => CheckResult::broken(
+            format!("{inside}; the machine boots it before its disk"),
             format!(
-                "`ichor machine eject --only {name}` takes it out; put the disk first in its boot order, for at its next start it \
-                 boots that CD and not what is installed"
+                "run `ichor machine eject --only {name}` and put the disk first in the boot order: at its next start the machine \
+                 would boot that CD instead of the installed system"
             ),
         ),
-        Answer::Configured(_) if drives.inside.iter().any(|it| it.kind != Kind::Foreign) => Verdict::holds(
-            format!("it boots its disk first; {inside}, which `ichor machine eject --only {name}` takes out"),
-        ),
-        Answer::Configured(_) => Verdict::holds(format!("it boots its disk first; {inside}")),
-        Answer::Maintenance { .. } if drives.missing.iter().any(|it| it.kind == Kind::Carries) => {
-            Verdict::broken(
-                format!("it lacks {missing}; {inside}"),
-                format!("`ichor machine make --only {name}` puts it in; then start the machine anew"),
+        QueryOutcome::Configured(_) if drives.inside.iter().any(|it| it.kind != MediumKind::Foreign) => {
+            CheckResult::holds(format!(
+                "the machine boots its disk first; {inside}; `ichor machine eject --only {name}` ejects it"
+            ))
+        }
+        QueryOutcome::Configured(_) => {
+            CheckResult::holds(format!("the machine boots its disk first; {inside}"))
+        }
+        QueryOutcome::Maintenance { .. }
+            if drives.missing.iter().any(|it| it.kind == MediumKind::Carries) =>
+        {
+            CheckResult::broken(
+                format!("boot media are missing: {missing}; {inside}"),
+                format!("run `ichor machine make --only {name}` to insert them, then restart the machine"),
             )
         }
-        Answer::Maintenance { .. } => Verdict::holds(inside),
-        Answer::Silent { .. } | Answer::Other { .. } if drives.missing.is_empty() => Verdict::holds(inside),
-        Answer::Silent { .. } | Answer::Other { .. }
-            if drives.inside.iter().any(|it| it.kind == Kind::Foreign) =>
+        QueryOutcome::Maintenance { .. } => CheckResult::holds(inside),
+        QueryOutcome::Silent { .. } | QueryOutcome::Other { .. } if drives.missing.is_empty() => {
+            CheckResult::holds(inside)
+        }
+        QueryOutcome::Silent { .. } | QueryOutcome::Other { .. }
+            if drives.inside.iter().any(|it| it.kind == MediumKind::Foreign) =>
         {
-            Verdict::broken(
-                format!("{inside}; it lacks {missing}"),
+            CheckResult::broken(
+                format!("{inside}; boot media are missing: {missing}"),
                 format!(
-                    "take out what is not its own, and `ichor machine make --only {name}` puts in what is"
+                    "eject the other media, then run `ichor machine make --only {name}` to insert its own"
                 ),
             )
         }
-        Answer::Silent { .. } | Answer::Other { .. } => Verdict::unknown(format!(
-            "{inside}: right if it is installed; if not, it lacks {missing}, which `ichor machine make --only {name}` puts in"
+        QueryOutcome::Silent { .. } | QueryOutcome::Other { .. } => CheckResult::unknown(format!(
+            "{inside}, which is correct once Talos is installed; until then {missing} is missing (`ichor machine make --only {name}`)"
         )),
     })
 }
 
-pub(super) fn talos_api(case: &Case<'_>) -> Option<Verdict> {
-    let at = || case.seen.at.map_or_else(|| "somewhere".to_owned(), |at| at.to_string());
+pub(super) fn talos_api(case: &NodeContext<'_>) -> Option<CheckResult> {
+    let at = || case.seen.at.map_or_else(|| "an unknown address".to_owned(), |at| at.to_string());
     Some(match &case.seen.answer {
-        Answer::Configured(_) => Verdict::holds(format!("it answers at {}", at())),
-        Answer::Maintenance { .. } => {
-            Verdict::holds(format!("it answers at {}, without a configuration", at()))
+        QueryOutcome::Configured(_) => CheckResult::holds(format!("answers at {}", at())),
+        QueryOutcome::Maintenance { .. } => {
+            CheckResult::holds(format!("answers at {}, in maintenance mode", at()))
         }
-        Answer::Other { .. } => Verdict::holds(format!("somebody answers at {}", at())),
-        Answer::Silent { reasons } if reasons.is_empty() => Verdict::broken(
-            "nobody knows where it is",
-            "find it with `ichor discover`, then give its address by `address.dhcp` or --node-address",
+        QueryOutcome::Other { .. } => {
+            CheckResult::holds(format!("an unidentified machine answers at {}", at()))
+        }
+        QueryOutcome::Silent { reasons } if reasons.is_empty() => CheckResult::broken(
+            "no address of the node is known",
+            "find it with `ichor discover`, then set `address.dhcp` or pass --node-address",
         ),
-        Answer::Silent { reasons } => Verdict::broken(
+        QueryOutcome::Silent { reasons } => CheckResult::broken(
             reasons.join("; "),
-            "look at its console: is it on, has it booted Talos, and has it one of these addresses? \
-             `ichor discover` finds machines that have another one",
+            "check on its console that the machine is on, has booted Talos and has one of these addresses; \
+             `ichor discover` finds machines at other addresses",
         ),
     })
 }
 
-pub(super) fn identity(case: &Case<'_>) -> Option<Verdict> {
+pub(super) fn identity(case: &NodeContext<'_>) -> Option<CheckResult> {
     Some(match &case.seen.answer {
-        Answer::Configured(_) => {
-            Verdict::holds("it has a certificate of the cluster, and is not another node")
-        }
-        Answer::Maintenance { fingerprint, .. } if case.node.ports.iter().any(|port| port.mac.is_some()) => {
-            Verdict::holds(format!(
-                "it has the MAC addresses of the file; the fingerprint of its certificate is {fingerprint}"
+        QueryOutcome::Configured(_) => CheckResult::holds("certificate of this cluster, identity matches"),
+        QueryOutcome::Maintenance { fingerprint, .. }
+            if case.node.ports.iter().any(|port| port.mac.is_some()) =>
+        {
+            CheckResult::holds(format!(
+                "MAC addresses match the cluster file; certificate fingerprint {fingerprint}"
             ))
         }
-        Answer::Maintenance { fingerprint, .. } => Verdict::unknown(format!(
-            "the file does not say by what this machine is known: write its `macs`; the fingerprint of its certificate \
-             is {fingerprint}"
+        QueryOutcome::Maintenance { fingerprint, .. } => CheckResult::unknown(format!(
+            "the cluster file does not identify this machine: add its `macs`; certificate fingerprint {fingerprint}"
         )),
-        Answer::Other { reason } => Verdict::broken(
+        QueryOutcome::Other { reason } => CheckResult::broken(
             reason.clone(),
-            "if that is the machine you mean, correct its `macs`; if it belongs to another cluster, reset it there; \
-             else correct the address",
+            "if this is the right machine, correct its `macs`; if it belongs to another cluster, reset it there; \
+             otherwise correct the address",
         ),
-        Answer::Silent { .. } => case.silent(),
+        QueryOutcome::Silent { .. } => case.silent(),
     })
 }
 
-pub(super) fn release(case: &Case<'_>) -> Option<Verdict> {
+pub(super) fn release(case: &NodeContext<'_>) -> Option<CheckResult> {
     let Some(told) = case.told() else { return Some(case.silent()) };
     let wanted = case.expected.talos.to_string();
     Some(match &told.talos {
-        Some(talos) if *talos == wanted => Verdict::holds(format!("Talos {talos}")),
-        Some(talos) if case.is_early() => Verdict::broken(
-            format!("it booted Talos {talos}, and should have booted {wanted}"),
-            "boot it from the image that `ichor image build` or the Image Factory makes for the file",
+        Some(talos) if *talos == wanted => CheckResult::holds(format!("Talos {talos}")),
+        Some(talos) if case.is_early() => CheckResult::broken(
+            format!("the node booted Talos {talos}, expected {wanted}"),
+            "boot the image that `ichor image build` or the Image Factory makes for the cluster file",
         ),
-        Some(talos) => Verdict::broken(
-            format!("it runs Talos {talos}, and should run {wanted}"),
-            format!("upgrade it to {wanted}, or write {talos} into the file"),
+        Some(talos) => CheckResult::broken(
+            format!("the node runs Talos {talos}, expected {wanted}"),
+            format!("upgrade it to {wanted} (`ichor upgrade`), or set {talos} in the cluster file"),
         ),
         None if case.is_early() => {
-            Verdict::unknown("Talos before 1.13 does not tell its release before it is configured")
+            CheckResult::unknown("Talos before 1.13 does not report its release in maintenance mode")
         }
-        None => Verdict::unknown("it does not tell its release"),
+        None => CheckResult::unknown("the node does not report its release"),
     })
 }

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use super::case::{Case, list};
-use super::{Detail, Verdict};
+use super::case::{NodeContext, list};
+use super::{CheckResult, NodeDetail};
 use crate::plan::{LinkKind, LinkPlan, NodePlan};
 use ichor_talos::resource::{AddressStatus, LinkStatus};
 use ichor_values::Mac;
@@ -11,11 +11,11 @@ use ichor_values::Mac;
 /// The link of the overlay.
 const OVERLAY: &str = "tailscale0";
 
-pub(super) fn links(case: &Case<'_>) -> Option<Verdict> {
+pub(super) fn links(case: &NodeContext<'_>) -> Option<CheckResult> {
     let Some(detail) = case.detail() else { return Some(case.silent()) };
     let found = match &detail.links {
         Ok(found) => found,
-        Err(error) => return Some(Verdict::unknown(error.to_string())),
+        Err(error) => return Some(CheckResult::unknown(error.to_string())),
     };
     let wanted = case.links();
     let looks = wanted.iter().filter(|link| case.has_network() || matches!(link.kind, LinkKind::Port { .. }));
@@ -24,18 +24,18 @@ pub(super) fn links(case: &Case<'_>) -> Option<Verdict> {
     Some(match wrong.next() {
         Some((evidence, remedy)) => {
             let evidence = std::iter::once(evidence).chain(wrong.map(|(evidence, _)| evidence));
-            Verdict::broken(evidence.cloned().collect::<Vec<_>>().join("; "), remedy)
+            CheckResult::broken(evidence.cloned().collect::<Vec<_>>().join("; "), remedy)
         }
         None if looks.is_empty() => return None,
-        None => Verdict::holds(list(looks.into_iter().flatten())),
+        None => CheckResult::holds(list(looks.into_iter().flatten())),
     })
 }
 
 /// What holds of a link; or what does not, and what helps.
-type Look = Result<String, (String, String)>;
+type LinkResult = Result<String, (String, String)>;
 
 /// A link that should be there; nothing of one that cannot be told from others, or is not asked for by then.
-fn look(case: &Case<'_>, link: &LinkPlan, found: &[(String, LinkStatus)]) -> Option<Look> {
+fn look(case: &NodeContext<'_>, link: &LinkPlan, found: &[(String, LinkStatus)]) -> Option<LinkResult> {
     let name = link.name.as_str();
     let (words, is) = match &link.kind {
         LinkKind::Loopback => return None,
@@ -45,12 +45,12 @@ fn look(case: &Case<'_>, link: &LinkPlan, found: &[(String, LinkStatus)]) -> Opt
     let Some((_, is)) = is else {
         return Some(Err(match link.kind {
             LinkKind::Port { .. } => (
-                format!("{words} is not there; it has {}", list(ports(found))),
-                "correct `macs` of the node, or give the machine this port".to_owned(),
+                format!("{words} not found; the machine has {}", list(ports(found))),
+                "correct `macs` of the node, or add this port to the machine".to_owned(),
             ),
             _ => (
-                format!("{words} is not there"),
-                format!("`ichor logs {} --dmesg` says why Talos did not make it", case.name()),
+                format!("{words} does not exist"),
+                format!("see `ichor logs {} --dmesg` for why Talos did not create it", case.name()),
             ),
         }));
     };
@@ -60,11 +60,11 @@ fn look(case: &Case<'_>, link: &LinkPlan, found: &[(String, LinkStatus)]) -> Opt
     }
     match link.mtu.filter(|_| case.has_network()) {
         Some(mtu) if is.mtu != mtu.0 => Some(Err((
-            format!("{words} has an MTU of {}, and should have {}", is.mtu, mtu.0),
-            "the driver or the link below allows no more: raise the MTU there (bridge, switch, virtual port), or lower it in the file"
+            format!("{words} has MTU {}, expected {}", is.mtu, mtu.0),
+            "the driver or the underlying link limits it: raise the MTU there (bridge, switch, virtual port), or lower it in the cluster file"
                 .to_owned(),
         ))),
-        _ => Some(Ok(format!("{words} is {} with an MTU of {}", is.operational_state, is.mtu))),
+        _ => Some(Ok(format!("{words} is {}, MTU {}", is.operational_state, is.mtu))),
     }
 }
 
@@ -76,13 +76,13 @@ fn carries(kind: &LinkKind) -> bool {
 fn cure(node: &NodePlan, kind: &LinkKind, is: &LinkStatus) -> &'static str {
     match kind {
         LinkKind::Port { .. } if is.link_state => {
-            "it has a carrier: see in the kernel's log why it is not up"
+            "the link has a carrier: see the kernel log for why it is not up"
         }
         LinkKind::Port { .. } if node.vm.is_some() => {
-            "it has no carrier: see on the hypervisor whether the port is on its bridge and not disconnected"
+            "no carrier: check on the hypervisor that the port is attached to its bridge and connected"
         }
-        LinkKind::Port { .. } => "it has no carrier: see to cable, transceiver and the switch's port",
-        _ => "see to the links that it is made of",
+        LinkKind::Port { .. } => "no carrier: check cable, transceiver and switch port",
+        _ => "check the links below it",
     }
 }
 
@@ -101,36 +101,36 @@ fn ports(found: &[(String, LinkStatus)]) -> impl Iterator<Item = String> {
     ports.map(|(name, link)| format!("{name} ({})", link.mac().unwrap_or("no MAC address")))
 }
 
-pub(super) fn addresses(case: &Case<'_>) -> Option<Verdict> {
+pub(super) fn addresses(case: &NodeContext<'_>) -> Option<CheckResult> {
     if !case.has_network() {
         return None;
     }
     let Some(detail) = case.detail() else { return Some(case.silent()) };
     let found = match &detail.addresses {
         Ok(found) => found,
-        Err(error) => return Some(Verdict::unknown(error.to_string())),
+        Err(error) => return Some(CheckResult::unknown(error.to_string())),
     };
     let links = case.links();
     let wanted = links.iter().flat_map(|link| link.addresses.iter().map(move |net| (link, net.addr())));
     let (has, lacks): (Vec<_>, Vec<_>) = wanted.partition(|(_, address)| holder(*address, found).is_some());
     if !lacks.is_empty() {
-        let lacks = lacks.iter().map(|(link, address)| format!("{address} of {}", link.name));
-        return Some(Verdict::broken(
-            format!("it lacks {}; it has {}", list(lacks), list(found.iter().map(told))),
+        let lacks = lacks.iter().map(|(link, address)| format!("{address} on {}", link.name));
+        return Some(CheckResult::broken(
+            format!("missing {}; present {}", list(lacks), list(found.iter().map(told))),
             format!(
-                "`ichor logs {} --dmesg` says why it was not set; another node may have it, too",
+                "see `ichor logs {} --dmesg` for why it was not set; another host may use the same address",
                 case.name()
             ),
         ));
     }
     if links.iter().any(|link| link.dhcp) && !found.iter().any(|it| it.scope == "global") {
-        return Some(Verdict::broken(
-            "no DHCP server gave it an address",
-            "see that a DHCP server answers on its network, or give it a static address",
+        return Some(CheckResult::broken(
+            "no address was assigned by DHCP",
+            "check that a DHCP server answers on its network, or set a static address",
         ));
     }
     let has = has.iter().filter_map(|(_, address)| holder(*address, found)).map(told);
-    Some(Verdict::holds(list(has)))
+    Some(CheckResult::holds(list(has)))
 }
 
 fn holder(address: IpAddr, found: &[AddressStatus]) -> Option<&AddressStatus> {
@@ -146,30 +146,27 @@ fn told(status: &AddressStatus) -> String {
     format!("{} on {}", status.address, status.link_name)
 }
 
-pub(super) fn overlay(case: &Case<'_>) -> Option<Verdict> {
+pub(super) fn overlay(case: &NodeContext<'_>) -> Option<CheckResult> {
     if !case.node.joins_overlay() {
         return None;
     }
-    let Some(Detail { addresses, .. }) = case.detail() else { return Some(case.silent()) };
+    let Some(NodeDetail { addresses, .. }) = case.detail() else { return Some(case.silent()) };
     let found = match addresses {
         Ok(found) => found,
-        Err(error) => return Some(Verdict::unknown(error.to_string())),
+        Err(error) => return Some(CheckResult::unknown(error.to_string())),
     };
     let on_it: Vec<_> = found.iter().filter(|it| it.link_name == OVERLAY && it.scope == "global").collect();
     let planned = case.node.stages.overlay();
     let remedy = format!(
-        "`ichor logs {} ext-tailscale` says why; a key that was used up or has expired must be made anew",
+        "see `ichor logs {} ext-tailscale`; replace an auth key that is used up or expired",
         case.name()
     );
     Some(match planned {
-        _ if on_it.is_empty() => Verdict::broken(format!("{OVERLAY} has no address"), remedy),
-        Some(address) if !on_it.iter().any(|it| plain(it) == Some(address)) => Verdict::broken(
-            format!(
-                "{OVERLAY} has {}, and should have {address}",
-                list(on_it.into_iter().map(|it| &it.address))
-            ),
-            "write the address it has into `address.overlay`, or give it the other one at the control server",
+        _ if on_it.is_empty() => CheckResult::broken(format!("{OVERLAY} has no address"), remedy),
+        Some(address) if !on_it.iter().any(|it| plain(it) == Some(address)) => CheckResult::broken(
+            format!("{OVERLAY} has {}, expected {address}", list(on_it.into_iter().map(|it| &it.address))),
+            "set `address.overlay` to the address it has, or assign the expected one at the control server",
         ),
-        _ => Verdict::holds(list(on_it.into_iter().map(told))),
+        _ => CheckResult::holds(list(on_it.into_iter().map(told))),
     })
 }

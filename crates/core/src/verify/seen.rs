@@ -3,54 +3,54 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use crate::bringup::Contact;
+use crate::bringup::NodeAddress;
 use crate::machines::Drives;
-use crate::observe::Answer;
+use crate::observe::QueryOutcome;
 use crate::probe::ProbeError;
 use ichor_bgp::agent::Session;
 use ichor_talos::kubernetes::KubeNode;
 use ichor_talos::resource::{AddressStatus, LinkStatus, PlatformMetadata, RouteStatus};
 
 /// What was asked for, or why it is not known.
-pub type Known<T> = Result<T, ProbeError>;
+pub type Probed<T> = Result<T, ProbeError>;
 
 /// What was seen of a cluster.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct Observations {
     /// The nodes that were looked at, by their names.
-    pub nodes: BTreeMap<String, NodeSeen>,
+    pub nodes: BTreeMap<String, NodeObservations>,
     /// Routers that say how they are reached, with their sessions.
-    pub routers: BTreeMap<String, Known<Vec<Session>>>,
+    pub routers: BTreeMap<String, Probed<Vec<Session>>>,
     /// Who is in etcd; none where no control plane was asked.
-    pub etcd: Option<Known<EtcdMembers>>,
+    pub etcd: Option<Probed<EtcdMembership>>,
     /// Addresses of the API that no single node has.
-    pub doors: Vec<Door>,
+    pub doors: Vec<ApiAddress>,
     /// Whether the API answers at its endpoint; none where that or its authority is not known.
-    pub kubernetes_api: Option<Known<()>>,
+    pub kubernetes_api: Option<Probed<()>>,
     /// The nodes as Kubernetes has them.
-    pub kubernetes: Option<Known<BTreeMap<String, KubeNode>>>,
+    pub kubernetes: Option<Probed<BTreeMap<String, KubeNode>>>,
 }
 
 /// What was seen of a node.
 #[derive(Debug)]
-pub struct NodeSeen {
+pub struct NodeObservations {
     /// What whoever provides the machine says; none where nobody does.
-    pub machine: Option<Known<MachineTold>>,
+    pub machine: Option<Probed<MachinePower>>,
     /// What is in its drives, as the same says; none where nobody puts anything in.
-    pub drives: Option<Known<Drives>>,
+    pub drives: Option<Probed<Drives>>,
     /// Where it answered.
-    pub at: Option<Contact>,
+    pub at: Option<NodeAddress>,
     /// What it answered, as far as `ichor status` asks.
-    pub answer: Answer,
+    pub answer: QueryOutcome,
     /// What it tells besides; none where it did not answer.
-    pub detail: Option<Box<Detail>>,
+    pub detail: Option<Box<NodeDetail>>,
     /// Whether its announced loopbacks answer.
-    pub loopbacks: Vec<(IpAddr, Known<()>)>,
+    pub loopbacks: Vec<(IpAddr, Probed<()>)>,
 }
 
 /// A machine, as whoever provides it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MachineTold {
+pub enum MachinePower {
     /// It is not there.
     Absent,
     /// It is switched off.
@@ -63,30 +63,30 @@ pub enum MachineTold {
 
 /// What a node tells, beyond what `ichor status` asks.
 #[derive(Clone, Debug)]
-pub struct Detail {
+pub struct NodeDetail {
     /// The kernel's command line.
-    pub command_line: Known<Option<String>>,
+    pub command_line: Probed<Option<String>>,
     /// What its platform told it.
-    pub platform: Known<Option<PlatformMetadata>>,
+    pub platform: Probed<Option<PlatformMetadata>>,
     /// The keys of META, such as `0x0a`.
-    pub meta: Known<BTreeSet<String>>,
+    pub meta: Probed<BTreeSet<String>>,
     /// The services of extensions whose documents are in force, without `ext-`.
-    pub documents: Known<BTreeSet<String>>,
+    pub documents: Probed<BTreeSet<String>>,
     /// Its services.
-    pub services: Known<BTreeMap<String, ServiceSeen>>,
+    pub services: Probed<BTreeMap<String, ServiceState>>,
     /// The last lines of the service that routes.
-    pub log: Known<Vec<String>>,
+    pub log: Probed<Vec<String>>,
     /// Its links, by the kernel's names.
-    pub links: Known<Vec<(String, LinkStatus)>>,
+    pub links: Probed<Vec<(String, LinkStatus)>>,
     /// Its addresses.
-    pub addresses: Known<Vec<AddressStatus>>,
+    pub addresses: Probed<Vec<AddressStatus>>,
     /// Its routes.
-    pub routes: Known<Vec<RouteStatus>>,
+    pub routes: Probed<Vec<RouteStatus>>,
     /// Its member of etcd; none where it was not asked.
-    pub etcd: Option<Known<EtcdSeen>>,
+    pub etcd: Option<Probed<EtcdMemberState>>,
 }
 
-impl Default for Detail {
+impl Default for NodeDetail {
     fn default() -> Self {
         Self {
             command_line: Ok(None),
@@ -105,7 +105,7 @@ impl Default for Detail {
 
 /// A service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ServiceSeen {
+pub struct ServiceState {
     /// Whether it runs.
     pub running: bool,
     /// Whether it is well; none where nobody says.
@@ -114,7 +114,7 @@ pub struct ServiceSeen {
 
 /// A control plane's own member of etcd.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EtcdSeen {
+pub struct EtcdMemberState {
     /// Whether it knows a leader.
     pub leader: bool,
     /// Whether it does not vote yet.
@@ -125,7 +125,7 @@ pub struct EtcdSeen {
 
 /// Who is in etcd.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EtcdMembers {
+pub struct EtcdMembership {
     /// The control plane that tells.
     pub told_by: String,
     /// The members' names.
@@ -136,11 +136,11 @@ pub struct EtcdMembers {
 
 /// An address of the API that no single node has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Door {
+pub struct ApiAddress {
     /// The address.
     pub address: IpAddr,
     /// Whether every control plane has it at once.
     pub anycast: bool,
     /// Whether somebody answers there.
-    pub answers: Known<()>,
+    pub answers: Probed<()>,
 }

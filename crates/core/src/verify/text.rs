@@ -2,40 +2,41 @@
 
 use std::fmt::Write as _;
 
-use super::{Cause, NodeReport, Outcome, Report, Verdict};
+use super::{CheckOutcome, CheckResult, NodeChecks, RootCause, VerifyReport};
 use crate::table;
 
-const HEADING: [&str; 5] = ["NODE", "ROLE", "ADDRESS", "HOLDS", "FIRST CAUSE"];
+const HEADING: [&str; 5] = ["NODE", "ROLE", "ADDRESS", "PASSED", "ROOT CAUSE"];
 /// What the whole cluster is called among nodes.
 const WHOLE: &str = "(cluster)";
 
-impl Report {
+impl VerifyReport {
     /// A row for each node and for the cluster, every cause in full, and what could not be seen.
     pub fn text(&self) -> String {
         let mut rows: Vec<_> = self.nodes.iter().map(row).collect();
         rows.push(cells(WHOLE, "", String::new(), &self.checks));
         let mut text = table::text(&HEADING, &rows);
         for (node, outcome) in self.outcomes() {
-            if let Verdict::Broken { evidence, remedy } = &outcome.verdict {
+            if let CheckResult::Broken { evidence, remedy } = &outcome.verdict {
                 let name = node.unwrap_or(WHOLE);
                 let _ = write!(
                     text,
-                    "\n\n{name}: {}\n  seen: {}\n  remedy: {remedy}",
+                    "\n\n{name}: {}\n  evidence: {}\n  remedy: {remedy}",
                     outcome.check,
                     indented(evidence)
                 );
-                let hidden = self.hidden_by(&Cause { check: outcome.check, node: node.map(str::to_owned) });
+                let hidden =
+                    self.hidden_by(&RootCause { check: outcome.check, node: node.map(str::to_owned) });
                 if !hidden.is_empty() {
-                    let _ = write!(text, "\n  not looked at for it: {hidden}");
+                    let _ = write!(text, "\n  skipped: {hidden}");
                 }
             }
         }
         let mut gap = "\n";
         for (node, outcome) in self.outcomes() {
-            if let Verdict::Unknown { why } = &outcome.verdict {
+            if let CheckResult::Unknown { why } = &outcome.verdict {
                 let _ = write!(
                     text,
-                    "{gap}\n{}: {} is not known: {}",
+                    "{gap}\n{}: {} unknown: {}",
                     node.unwrap_or(WHOLE),
                     outcome.check,
                     indented(why)
@@ -46,7 +47,7 @@ impl Report {
         text
     }
 
-    fn outcomes(&self) -> impl Iterator<Item = (Option<&str>, &Outcome)> {
+    fn outcomes(&self) -> impl Iterator<Item = (Option<&str>, &CheckOutcome)> {
         let of_nodes = self
             .nodes
             .iter()
@@ -55,9 +56,9 @@ impl Report {
     }
 
     /// The checks that a cause keeps from being looked at, those of other nodes with their names.
-    fn hidden_by(&self, cause: &Cause) -> String {
+    fn hidden_by(&self, cause: &RootCause) -> String {
         let hidden = self.outcomes().filter(
-            |(_, outcome)| matches!(&outcome.verdict, Verdict::NotLookedAt { because } if because == cause),
+            |(_, outcome)| matches!(&outcome.verdict, CheckResult::NotLookedAt { because } if because == cause),
         );
         let named = hidden.map(|(node, outcome)| match node {
             Some(node) if cause.node.as_deref() != Some(node) => format!("{} of {node}", outcome.check),
@@ -67,22 +68,22 @@ impl Report {
     }
 }
 
-fn row(node: &NodeReport) -> Vec<String> {
+fn row(node: &NodeChecks) -> Vec<String> {
     let at = node.at.map_or_else(String::new, |at| at.to_string());
     cells(&node.name, node.role, at, &node.checks)
 }
 
-fn cells(name: &str, role: &str, at: String, checks: &[Outcome]) -> Vec<String> {
-    let holds = checks.iter().filter(|outcome| matches!(outcome.verdict, Verdict::Holds { .. })).count();
+fn cells(name: &str, role: &str, at: String, checks: &[CheckOutcome]) -> Vec<String> {
+    let holds = checks.iter().filter(|outcome| matches!(outcome.verdict, CheckResult::Holds { .. })).count();
     let first = checks.iter().find_map(|outcome| match &outcome.verdict {
-        Verdict::Broken { .. } => Some(outcome.check.to_owned()),
-        Verdict::NotLookedAt { because } => Some(
+        CheckResult::Broken { .. } => Some(outcome.check.to_owned()),
+        CheckResult::NotLookedAt { because } => Some(
             because
                 .node
                 .as_ref()
                 .map_or(because.check.to_owned(), |node| format!("{} of {node}", because.check)),
         ),
-        Verdict::Holds { .. } | Verdict::Unknown { .. } => None,
+        CheckResult::Holds { .. } | CheckResult::Unknown { .. } => None,
     });
     let cells = [name.to_owned(), role.to_owned(), at, format!("{holds} of {}", checks.len())];
     cells.into_iter().chain([first.unwrap_or_default()]).collect()

@@ -125,7 +125,7 @@ fn only_what_is_announced_is_taken_from_a_link() {
 
     let conf = service_of(text).unwrap().files[0].text.clone();
 
-    assert!(conf.contains("protocol direct 'own-dummy0' {\n\tinterface \"dummy0\";\n\tipv4 {\n\t\timport where net ~ [ 10.8.0.1/32 ];\n\t};\n}"));
-    assert!(!conf.contains("own-lo"));
+    assert!(conf.contains("protocol direct 'node-addresses-dummy0' {\n\tinterface \"dummy0\";\n\tipv4 {\n\t\timport where net ~ [ 10.8.0.1/32 ];\n\t};\n}"));
+    assert!(!conf.contains("node-addresses-lo"));
     assert!(conf.contains("krt_prefsrc = 10.9.0.1;"), "what is not announced is still a source");
 }

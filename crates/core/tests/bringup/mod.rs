@@ -5,7 +5,7 @@
 
 mod world;
 
-use ichor_core::bringup::{ClusterStep, ConfigSeen, Look, Next, NodeStep, foresee};
+use ichor_core::bringup::{ClusterStep, ConfigState, NextStep, NodeProbe, NodeStep, foresee};
 use ichor_core::cluster::section::Role;
 use proptest::prelude::*;
 
@@ -62,8 +62,8 @@ proptest! {
 
         let decision = run.finish();
 
-        prop_assert_eq!(decision.cluster, Next::Done);
-        prop_assert!(decision.nodes.iter().all(|next| *next == Next::Done));
+        prop_assert_eq!(decision.cluster, NextStep::Done);
+        prop_assert!(decision.nodes.iter().all(|next| *next == NextStep::Done));
         prop_assert_eq!(run.world.bootstraps, 1);
         prop_assert!(run.world.machines.iter().all(|machine| machine.state == State::Booted));
         prop_assert!(run.record.nodes.values().all(|node| !node.media));
@@ -87,7 +87,7 @@ proptest! {
 
         for (machine, next) in run.world.machines.iter().zip(&decision.nodes) {
             let known = machine.right && machine.tells;
-            prop_assert!(known || matches!(next, Next::Refused(_)), "{:?} {:?}", machine, next);
+            prop_assert!(known || matches!(next, NextStep::Refused(_)), "{:?} {:?}", machine, next);
             prop_assert_eq!(machine.state == State::Booted, known);
         }
         let all = run.world.machines.iter().take(control_planes).all(|machine| machine.right && machine.tells);
@@ -110,9 +110,9 @@ fn ready(count: usize) -> Vec<Machine> {
     vec![machine; count]
 }
 
-fn waits(next: &Next<ClusterStep>) -> &str {
+fn waits(next: &NextStep<ClusterStep>) -> &str {
     match next {
-        Next::Wait(wait) => &wait.reason,
+        NextStep::Wait(wait) => &wait.reason,
         next => panic!("{next:?}"),
     }
 }
@@ -215,11 +215,11 @@ fn a_replaced_bootstrap_node_beside_control_planes_of_another_record_is_not_boot
 fn what_is_of_another_cluster_is_refused_and_others_go_on() {
     let mut run = Run::new(ready(3), 1, 8);
     run.look(2);
-    run.seen.nodes[2].look = Some(Look::Foreign("its authority is other".to_owned()));
+    run.seen.nodes[2].look = Some(NodeProbe::Foreign("its authority is other".to_owned()));
 
     let decision = run.decide();
 
-    let Next::Refused(blocker) = &decision.nodes[2] else { panic!("{decision:?}") };
+    let NextStep::Refused(blocker) = &decision.nodes[2] else { panic!("{decision:?}") };
     let (reason, remedy) = (&blocker.issue.message, blocker.remedy());
     assert!(reason.contains("its authority is other") && remedy.contains("reset"), "{reason}: {remedy}");
 }
@@ -230,27 +230,27 @@ fn a_running_control_plane_is_changed_only_while_the_others_stand() {
     run.finish();
     let differs = |run: &mut Run, nth: usize| {
         run.look(nth);
-        let Some(Look::Ours(ours)) = &mut run.seen.nodes[nth].look else { panic!("it runs") };
+        let Some(NodeProbe::Ours(ours)) = &mut run.seen.nodes[nth].look else { panic!("it runs") };
         ours.config =
-            ConfigSeen::Differs { role: Some(Role::Controlplane), keys: vec!["machine.sysctls".to_owned()] };
+            ConfigState::Differs { role: Some(Role::Controlplane), keys: vec!["machine.sysctls".to_owned()] };
     };
     run.kill();
     (0..3).for_each(|nth| differs(&mut run, nth));
 
     let first = run.decide().nodes;
     run.seen.nodes[0].reconfigured = true;
-    run.seen.nodes[0].look = Some(Look::Silent);
+    run.seen.nodes[0].look = Some(NodeProbe::Silent);
     let second = run.decide().nodes;
     run.look(0);
     let third = run.decide().nodes;
 
-    let reconfigure = Next::Do(NodeStep::Reconfigure);
+    let reconfigure = NextStep::Do(NodeStep::Reconfigure);
     assert_eq!(
         (first[0] == reconfigure, first[1] == reconfigure, first[2] == reconfigure),
         (true, false, false)
     );
     assert!(second.iter().all(|next| *next != reconfigure), "{second:?}");
-    assert_eq!((&third[0], third[1] == reconfigure, third[2] == reconfigure), (&Next::Done, true, false));
+    assert_eq!((&third[0], third[1] == reconfigure, third[2] == reconfigure), (&NextStep::Done, true, false));
 }
 
 #[test]
@@ -258,10 +258,10 @@ fn a_node_keeps_its_role() {
     let mut run = Run::new(ready(2), 1, 8);
     run.finish();
     run.look(1);
-    let Some(Look::Ours(ours)) = &mut run.seen.nodes[1].look else { panic!("it runs") };
-    ours.config = ConfigSeen::Differs { role: Some(Role::Controlplane), keys: Vec::new() };
+    let Some(NodeProbe::Ours(ours)) = &mut run.seen.nodes[1].look else { panic!("it runs") };
+    ours.config = ConfigState::Differs { role: Some(Role::Controlplane), keys: Vec::new() };
 
-    let Next::Refused(blocker) = run.decide().nodes[1].clone() else { panic!("it is changed") };
+    let NextStep::Refused(blocker) = run.decide().nodes[1].clone() else { panic!("it is changed") };
 
     assert_eq!(blocker.issue.message, "it runs as a control plane, and the file makes it a worker");
 }
@@ -273,13 +273,13 @@ fn a_machine_that_never_gets_installed_is_given_up() {
     for _ in 0..10 {
         run.world.machines[0].state = State::Maintenance;
         run.look(0);
-        tries += usize::from(run.decide().nodes[0] == Next::Do(NodeStep::Apply));
+        tries += usize::from(run.decide().nodes[0] == NextStep::Do(NodeStep::Apply));
         run.act(0, Killed::Never);
         run.look(0);
     }
 
     assert_eq!(tries, 3);
     assert!(
-        matches!(&run.decide().nodes[0], Next::Refused(blocker) if blocker.issue.message.contains("3 attempts"))
+        matches!(&run.decide().nodes[0], NextStep::Refused(blocker) if blocker.issue.message.contains("3 attempts"))
     );
 }

@@ -1,8 +1,10 @@
 //! Machines that behave as Talos' do, and a run that can be killed at any point.
 
 use ichor_core::bringup::{
-    Applied, Begun, ClusterStep, ConfigSeen, Contact, Decision, Etcd, Facts, Identity, Look, MachineSeen,
-    Next, NodeSeen, NodeStep, Ours, Record, Seen, Source, Stage, Wanted, WantedNode, decide,
+    AddressOrigin, AddressStage, AppliedConfig, BootstrapRecord, BringupDecision, BringupRecord,
+    ClusterMember, ClusterStep, ConfigState, DesiredNode, DesiredState, EtcdPhase, MachineFacts,
+    MachineIdentity, NextStep, NodeAddress, NodeProbe, NodeStep, ObservedNode, ObservedState, ObservedVm,
+    decide,
 };
 use ichor_core::cluster::section::Role;
 use ichor_talos::api::machine::Stage as MachineStage;
@@ -62,24 +64,24 @@ impl World {
         }
     }
 
-    pub fn look(&self, nth: usize) -> Look {
+    pub fn look(&self, nth: usize) -> NodeProbe {
         let machine = self.machines[nth];
         let exists = self.machines[..self.control_planes].iter().any(|one| one.data);
         match machine.state {
-            State::Absent | State::Off | State::Installing(_) => Look::Silent,
-            State::Maintenance => Look::Maintenance(facts(nth, machine)),
+            State::Absent | State::Off | State::Installing(_) => NodeProbe::Silent,
+            State::Maintenance => NodeProbe::Maintenance(facts(nth, machine)),
             State::Booted => {
                 let etcd = match (nth < self.control_planes, machine.data && !machine.starting) {
-                    (false, _) => Etcd::Unknown,
-                    (true, true) => Etcd::Runs,
-                    (true, false) => Etcd::Waiting,
+                    (false, _) => EtcdPhase::Unknown,
+                    (true, true) => EtcdPhase::Runs,
+                    (true, false) => EtcdPhase::Waiting,
                 };
-                let runs = exists && etcd != Etcd::Waiting;
-                Look::Ours(Ours {
+                let runs = exists && etcd != EtcdPhase::Waiting;
+                NodeProbe::Ours(ClusterMember {
                     facts: facts(nth, machine),
                     stage: if runs { MachineStage::Running } else { MachineStage::Booting },
                     unmet: Vec::new(),
-                    config: ConfigSeen::Same,
+                    config: ConfigState::Same,
                     etcd,
                 })
             }
@@ -91,14 +93,14 @@ pub fn mac(nth: usize) -> Mac {
     Mac([2, 0, 0, 0, 0, u8::try_from(nth).unwrap()])
 }
 
-pub fn facts(nth: usize, machine: Machine) -> Facts {
+pub fn facts(nth: usize, machine: Machine) -> MachineFacts {
     let macs = if machine.right { vec![mac(nth)] } else { vec![mac(nth + 100)] };
-    Facts { macs: if machine.tells { macs } else { Vec::new() }, ..Facts::default() }
+    MachineFacts { macs: if machine.tells { macs } else { Vec::new() }, ..MachineFacts::default() }
 }
 
-pub fn at(nth: usize) -> Contact {
+pub fn at(nth: usize) -> NodeAddress {
     let address = format!("10.0.0.{}", nth + 1).parse().unwrap();
-    Contact { address, stage: Stage::Static, source: Source::File }
+    NodeAddress { address, stage: AddressStage::Static, source: AddressOrigin::File }
 }
 
 pub fn now() -> Moment {
@@ -125,52 +127,53 @@ pub enum Event {
 }
 
 pub struct Run {
-    pub wanted: Wanted,
+    pub wanted: DesiredState,
     pub world: World,
-    pub seen: Seen,
-    pub record: Record,
+    pub seen: ObservedState,
+    pub record: BringupRecord,
 }
 
 impl Run {
     pub fn new(machines: Vec<Machine>, control_planes: usize, at_once: usize) -> Self {
-        let node = |nth: usize| WantedNode {
+        let node = |nth: usize| DesiredNode {
             name: format!("n{nth}"),
             role: if nth < control_planes { Role::Controlplane } else { Role::Worker },
-            identity: Identity { macs: vec![mac(nth)], ..Identity::default() },
+            identity: MachineIdentity { macs: vec![mac(nth)], ..MachineIdentity::default() },
             chosen: true,
             config: "sum".to_owned(),
         };
-        let wanted = Wanted { nodes: (0..machines.len()).map(node).collect(), bootstrap: 0, at_once };
+        let wanted = DesiredState { nodes: (0..machines.len()).map(node).collect(), bootstrap: 0, at_once };
         let world = World { machines, control_planes, bootstraps: 0, applied: Vec::new() };
-        let mut run = Self { wanted, world, seen: Seen::default(), record: Record::default() };
+        let mut run =
+            Self { wanted, world, seen: ObservedState::default(), record: BringupRecord::default() };
         run.kill();
         run
     }
 
     pub fn kill(&mut self) {
-        self.seen = Seen::default();
-        self.seen.nodes = self.world.machines.iter().map(|_| NodeSeen::default()).collect();
+        self.seen = ObservedState::default();
+        self.seen.nodes = self.world.machines.iter().map(|_| ObservedNode::default()).collect();
     }
 
     pub fn look(&mut self, nth: usize) {
         let (machine, look) = (self.world.machines[nth], self.world.look(nth));
         let seen = &mut self.seen.nodes[nth];
-        seen.machine = machine.made_by_us.then(|| MachineSeen {
+        seen.machine = machine.made_by_us.then(|| ObservedVm {
             made: machine.state != State::Absent,
             takes_media: true,
             on: !matches!(machine.state, State::Absent | State::Off),
         });
-        if let Look::Ours(ours) = &look
-            && ours.etcd == Etcd::Runs
+        if let NodeProbe::Ours(ours) = &look
+            && ours.etcd == EtcdPhase::Runs
             && let Some(begun) = &mut self.record.bootstrap
         {
             begun.done = Some(now());
         }
-        seen.left |= seen.applied > 0 && !matches!(look, Look::Maintenance(_));
+        seen.left |= seen.applied > 0 && !matches!(look, NodeProbe::Maintenance(_));
         (seen.at, seen.look) = (Some(at(nth)), Some(look));
     }
 
-    pub fn decide(&self) -> Decision {
+    pub fn decide(&self) -> BringupDecision {
         decide(&self.wanted, &self.seen, &self.record)
     }
 
@@ -178,9 +181,9 @@ impl Run {
     pub fn act(&mut self, nth: usize, killed: Killed) {
         let decision = self.decide();
         let alive = match decision.nodes.get(nth) {
-            Some(Next::Do(step)) => self.node_step(nth, *step, killed),
+            Some(NextStep::Do(step)) => self.node_step(nth, *step, killed),
             None => match decision.cluster {
-                Next::Do(step) => self.cluster_step(step, killed),
+                NextStep::Do(step) => self.cluster_step(step, killed),
                 _ => true,
             },
             Some(_) => true,
@@ -197,10 +200,10 @@ impl Run {
         }
         match step {
             NodeStep::Apply => {
-                let Some(Look::Maintenance(facts)) = self.seen.nodes[nth].look.clone() else {
+                let Some(NodeProbe::Maintenance(facts)) = self.seen.nodes[nth].look.clone() else {
                     panic!("applied to what is not waiting for it")
                 };
-                let applied = Applied { config: "sum".to_owned(), machine: facts, at: now() };
+                let applied = AppliedConfig { config: "sum".to_owned(), machine: facts, at: now() };
                 self.record.nodes.entry(name).or_default().applied = Some(applied);
             }
             NodeStep::Attach => self.record.nodes.entry(name).or_default().media = true,
@@ -231,10 +234,10 @@ impl Run {
         let seen = &mut self.seen.nodes[nth];
         match step {
             NodeStep::Make => {
-                seen.machine = seen.machine.map(|machine| MachineSeen { made: true, ..machine });
+                seen.machine = seen.machine.map(|machine| ObservedVm { made: true, ..machine });
             }
             NodeStep::Attach => seen.attached = true,
-            NodeStep::Start => seen.machine = seen.machine.map(|machine| MachineSeen { on: true, ..machine }),
+            NodeStep::Start => seen.machine = seen.machine.map(|machine| ObservedVm { on: true, ..machine }),
             NodeStep::Apply => {
                 seen.applied += 1;
                 seen.left = false;
@@ -251,8 +254,11 @@ impl Run {
         }
         if let ClusterStep::Bootstrap(nth) = step {
             let node = self.wanted.nodes[nth].name.clone();
-            let begun =
-                self.record.bootstrap.get_or_insert(Begun { node: node.clone(), begun: now(), done: None });
+            let begun = self.record.bootstrap.get_or_insert(BootstrapRecord {
+                node: node.clone(),
+                begun: now(),
+                done: None,
+            });
             assert_eq!(begun.node, node, "begun on one node, done on another");
             if killed == Killed::BeforeItIsDone {
                 return false;
@@ -309,7 +315,7 @@ impl Run {
     }
 
     /// A run that nobody kills, on machines that do what they shall.
-    pub fn finish(&mut self) -> Decision {
+    pub fn finish(&mut self) -> BringupDecision {
         for _ in 0..40 * self.world.machines.len() {
             for nth in 0..self.world.machines.len() {
                 self.world.tick(nth);

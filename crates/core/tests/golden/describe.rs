@@ -4,14 +4,14 @@ use std::fmt::{Display, Write as _};
 use std::path::Path;
 
 use ichor_bgp::agent::config::{AgentConfig, ConfigSource};
-use ichor_bgp::model::Domain;
-use ichor_core::lab::scene::{Guest, Machine, Part, SessionEnd};
-use ichor_core::lab::{Here, Order, Scene};
+use ichor_bgp::model::RoutingDomain;
+use ichor_core::lab::scene::{LabMachine, LabSessionEnd, LabVm, MachineRole};
+use ichor_core::lab::{HostCapabilities, LabTopology, TopologyInputs};
 use ichor_core::plan::attachment::Attachments;
-use ichor_core::plan::why::{Row, cluster_rows, node_rows, written};
-use ichor_core::plan::{NodePlan, Origin, Plan, Stage};
-use ichor_core::prove::Subject;
-use ichor_core::render::artifact::{Artifact, Contents};
+use ichor_core::plan::why::{ValueRow, cluster_rows, node_rows, written};
+use ichor_core::plan::{ConfigStage, NodePlan, Origin, Plan};
+use ichor_core::prove::ProofModel;
+use ichor_core::render::artifact::{Artifact, ArtifactContents};
 use ichor_core::render::machine::network::{documents, machine, network_config};
 use ichor_image::media::FileSystem;
 use ichor_talos::digest::sha256;
@@ -25,13 +25,13 @@ const LONGEST_WORD: usize = 100;
 /// A file as `expected/` has it; `machine` is the node's whole configuration.
 pub fn readable(artifact: &Artifact, machine: Option<&Artifact>) -> String {
     match &artifact.contents {
-        Contents::Image(image) => listing(&image.bytes()),
-        Contents::Text(text) if artifact.path.ends_with("/boot.yaml") => {
+        ArtifactContents::Image(image) => listing(&image.bytes()),
+        ArtifactContents::Text(text) if artifact.path.ends_with("/boot.yaml") => {
             let machine = machine.and_then(Artifact::text).unwrap_or_default();
             redacted(&without_known(text, machine))
         }
-        Contents::Text(text) if artifact.path.ends_with("/machine.yaml") => redacted(text),
-        Contents::Text(text) => text.clone(),
+        ArtifactContents::Text(text) if artifact.path.ends_with("/machine.yaml") => redacted(text),
+        ArtifactContents::Text(text) => text.clone(),
     }
 }
 
@@ -82,7 +82,7 @@ pub fn decided(case: &Path, settings: bool) -> String {
     let sources = std::mem::take(&mut loaded.sources);
     let (_, plan) = ichor_testbed::planned(loaded);
     let mut told = String::new();
-    let mut tell = |(key, value, origin): Row| {
+    let mut tell = |(key, value, origin): ValueRow| {
         let from = match origin {
             Origin::Written(place) => sources.locate(place),
             Origin::Derived(rule, _) => rule.words().to_owned(),
@@ -117,9 +117,9 @@ pub fn networks(plan: &Plan) -> String {
 fn network_forms(plan: &Plan, node: &NodePlan) -> [(&'static str, String); 2] {
     if release::at_least(&plan.cluster.contract.value, 12) {
         let stage = |stage| emit::emit_all(&documents(node, stage));
-        [("boot", stage(Stage::Boot)), ("final", stage(Stage::Final))]
+        [("boot", stage(ConfigStage::Boot)), ("final", stage(ConfigStage::Final))]
     } else {
-        let boot = network_config(node, Stage::Boot);
+        let boot = network_config(node, ConfigStage::Boot);
         [("network-config", boot), ("machine", emit::emit(&machine(node)))]
     }
 }
@@ -127,7 +127,7 @@ fn network_forms(plan: &Plan, node: &NodePlan) -> [(&'static str, String); 2] {
 /// The machines, cables and sessions of a case in a lab on Debian 13; none where it cannot be there.
 pub fn lab(case: &Path) -> Option<String> {
     let version = |text| Some(SoftwareVersion::parse(text).unwrap());
-    let here = Here {
+    let here = HostCapabilities {
         frr: version("10.3"),
         bird: version("2.17.1"),
         gobgp: version("3.36.0"),
@@ -136,9 +136,10 @@ pub fn lab(case: &Path) -> Option<String> {
         emulated: false,
     };
     let (cluster, plan) = ichor_testbed::planned_case(case, "ichor.yaml");
-    let subject = Subject::of(&cluster, &plan).unwrap();
-    let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut ichor_testbed::Below(case.to_owned()));
-    let scene = Scene::of(Order {
+    let subject = ProofModel::of(&cluster, &plan).unwrap();
+    let attachments =
+        Attachments::gather(&cluster, "ichor.yaml", &mut ichor_testbed::FolderFiles(case.to_owned()));
+    let scene = LabTopology::of(TopologyInputs {
         cluster: &cluster,
         plan: &plan,
         subject: &subject,
@@ -150,7 +151,7 @@ pub fn lab(case: &Path) -> Option<String> {
     scene.ok().map(|scene| described(&scene))
 }
 
-fn described(scene: &Scene) -> String {
+fn described(scene: &LabTopology) -> String {
     let mut text = format!("{}\n", scene.cluster);
     for line in &scene.differs {
         let _ = writeln!(text, "differs: {line}");
@@ -166,7 +167,7 @@ fn described(scene: &Scene) -> String {
         let _ = writeln!(text, "cable {}:{}", cable.name, ends.collect::<String>());
     }
     for session in &scene.sessions {
-        let end = |end: &SessionEnd| format!("{} to {}", end.name, end.peer);
+        let end = |end: &LabSessionEnd| format!("{} to {}", end.name, end.peer);
         let bfd = if session.bfd { ", BFD" } else { "" };
         let fault = session.fault.as_ref().map(|fault| format!(": {fault}")).unwrap_or_default();
         let _ = writeln!(text, "session {}, {}{bfd}{fault}", end(&session.one), end(&session.other));
@@ -174,14 +175,14 @@ fn described(scene: &Scene) -> String {
     text
 }
 
-fn add_machine(text: &mut String, machine: &Machine) {
+fn add_machine(text: &mut String, machine: &LabMachine) {
     let _ = writeln!(text, "\n{}", machine.name);
     let _ = match &machine.part {
-        Part::Router { conf, vrf, .. } => {
+        MachineRole::Router { conf, vrf, .. } => {
             let instance = conf.lines().find(|line| line.starts_with("router bgp ")).unwrap_or_default();
             writeln!(text, "  {instance}{}", word("vrf", vrf.as_ref()))
         }
-        Part::Node { backend, agent, health, speaker, sources } => {
+        MachineRole::Node { backend, agent, health, speaker, sources } => {
             let ConfigSource::Model(meant) = AgentConfig::parse(agent).unwrap().config.source else {
                 panic!("a build says what is meant")
             };
@@ -201,8 +202,8 @@ fn add_machine(text: &mut String, machine: &Machine) {
                 None => Ok(()),
             }
         }
-        Part::Guest(guest) => {
-            let Guest { cores, memory, disk, bus, uefi, carrier, sources } = guest;
+        MachineRole::Guest(guest) => {
+            let LabVm { cores, memory, disk, bus, uefi, carrier, sources } = guest;
             let (bus, carrier) = (serde_json::to_string(bus).unwrap(), word("carrier", carrier.as_ref()));
             writeln!(
                 text,
@@ -210,7 +211,7 @@ fn add_machine(text: &mut String, machine: &Machine) {
                 all(sources)
             )
         }
-        Part::Outside { doors } => {
+        MachineRole::Outside { doors } => {
             for door in doors {
                 let (first, last) = (door.sources.first().unwrap(), door.sources.last().unwrap());
                 let _ = writeln!(text, "  by {}{} from {first} to {last}", door.router, all(&door.through));
@@ -221,7 +222,7 @@ fn add_machine(text: &mut String, machine: &Machine) {
     add_links(text, machine);
 }
 
-fn add_links(text: &mut String, machine: &Machine) {
+fn add_links(text: &mut String, machine: &LabMachine) {
     for (name, mtu) in &machine.dummies {
         let _ = writeln!(text, "  dummy {name}{}", word("mtu", mtu.as_ref()));
     }
@@ -247,10 +248,10 @@ fn all(values: &[impl Display]) -> String {
     values.iter().fold(String::new(), |text, value| text + " " + &value.to_string())
 }
 
-fn domain(domain: &Domain) -> String {
+fn domain(domain: &RoutingDomain) -> String {
     match domain {
-        Domain::Vrf { name, table } => format!("VRF {name}, table {table}"),
-        Domain::Namespace { name } => format!("namespace {name}"),
-        Domain::Shared => "shared".to_owned(),
+        RoutingDomain::Vrf { name, table } => format!("VRF {name}, table {table}"),
+        RoutingDomain::Namespace { name } => format!("namespace {name}"),
+        RoutingDomain::Shared => "shared".to_owned(),
     }
 }

@@ -18,8 +18,8 @@ use ichor_core::cluster::load;
 use ichor_core::model::Cluster;
 use ichor_core::plan::Plan;
 use ichor_core::render::topology;
-use ichor_core::render::tree::{Purpose, Tree, TreeFile, tree};
-use ichor_testbed::machine::Beside;
+use ichor_core::render::tree::{BuildTree, FilePurpose, TreeFile, tree};
+use ichor_testbed::machine::RenderFixture;
 
 /// Texts by their paths in `expected/`.
 type Expected = BTreeMap<String, String>;
@@ -28,8 +28,10 @@ const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
 
 /// What is compared of a case of this group in full. Of the groups `plan`, `lab` and `picture` it is no file of the nodes: many of
 /// them are too small to be built.
-fn contents(group: &str) -> &'static [Purpose] {
-    use Purpose::{Boot, Configuration, Fabric, FirstConfiguration, Images, Machines, Manifests, Routing};
+fn contents(group: &str) -> &'static [FilePurpose] {
+    use FilePurpose::{
+        Boot, Configuration, Fabric, FirstConfiguration, Images, Machines, Manifests, Routing,
+    };
     match group {
         "example" => &[Configuration, FirstConfiguration, Routing, Boot, Images, Fabric, Manifests, Machines],
         "machine" => &[Configuration, FirstConfiguration, Boot],
@@ -46,16 +48,16 @@ fn group(case: &Path) -> &str {
 }
 
 fn planned(case: &Path, release: Option<&str>) -> (Cluster, Plan) {
-    let below = ichor_testbed::Below(case.to_owned());
+    let below = ichor_testbed::FolderFiles(case.to_owned());
     ichor_testbed::planned(match release {
-        Some(release) => load("ichor.yaml", &mut ichor_testbed::At(below, release)),
+        Some(release) => load("ichor.yaml", &mut ichor_testbed::ReleaseFiles(below, release)),
         None => ichor_testbed::load_case(case, "ichor.yaml"),
     })
 }
 
 /// All files that a build writes for a case.
-fn built(case: &Path, (cluster, plan): (&Cluster, &Plan)) -> Tree {
-    let beside = Beside::of(cluster, &mut ichor_testbed::Below(case.to_owned()));
+fn built(case: &Path, (cluster, plan): (&Cluster, &Plan)) -> BuildTree {
+    let beside = RenderFixture::of(cluster, &mut ichor_testbed::FolderFiles(case.to_owned()));
     let admin = beside.bundle.os.clone();
     let built = beside.with((cluster, plan), |inputs| tree(inputs, &admin));
     let tree = built.unwrap_or_else(|errors| panic!("{}: {errors:#?}", case.display()));
@@ -70,7 +72,7 @@ fn listed(file: &TreeFile) -> String {
 }
 
 /// Adds the contents of some files, of one node of each kind; what two files hold is there once.
-fn add_contents(expected: &mut Expected, below: &str, tree: &Tree, plan: &Plan, wanted: &[Purpose]) {
+fn add_contents(expected: &mut Expected, below: &str, tree: &BuildTree, plan: &Plan, wanted: &[FilePurpose]) {
     let first: Vec<_> = plan.by_kind().map(|(node, _)| &node.name).collect();
     let shown = |file: &&TreeFile| {
         wanted.contains(&file.purpose) && file.node.as_ref().is_none_or(|node| first.contains(&node))
@@ -112,7 +114,7 @@ fn expected(case: &Path) -> Expected {
     if group == "machine" {
         for (cluster, plan) in RELEASES.map(|release| planned(case, Some(release))) {
             let below = format!("at-1.{}/", minor(&plan));
-            let wanted = [Purpose::Configuration, Purpose::FirstConfiguration];
+            let wanted = [FilePurpose::Configuration, FilePurpose::FirstConfiguration];
             if Some(minor(&plan)) != own {
                 add_contents(&mut expected, &below, &built(case, (&cluster, &plan)), &plan, &wanted);
             }

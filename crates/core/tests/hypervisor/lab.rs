@@ -1,18 +1,18 @@
 //! A real libvirt takes every document, and understands what was meant.
 
 use ichor_core::cluster::section::{Addressing, BootDevice};
-use ichor_core::machines::libvirt::Store;
+use ichor_core::machines::libvirt::VolumeStore;
 use ichor_core::render::artifact::Artifact;
-use ichor_core::render::hypervisor::guest::Guest;
+use ichor_core::render::hypervisor::guest::VmDefinition;
 use ichor_values::Arch;
 use roxmltree::{Document, Node};
 
 use crate::hypervisor::{cases, files, files_of, guests};
-use ichor_testbed::lab::{said, wait_for};
-use ichor_testbed::libvirt::Host;
+use ichor_testbed::lab::{output_text, wait_for};
+use ichor_testbed::libvirt::LibvirtHost;
 
 /// Writes a file below `/tmp/made`, for a machine that is emulated and disks that take no room.
-fn write(host: &Host, file: &Artifact) {
+fn write(host: &LibvirtHost, file: &Artifact) {
     let folder = file.path.rsplit_once('/').unwrap().0;
     host.0.ask(&format!("mkdir -p /tmp/made/{folder}"));
     let text = file.text().unwrap().replace(r#"<domain type="kvm""#, r#"<domain type="qemu""#);
@@ -58,7 +58,7 @@ fn boots(domain: Node<'_, '_>) -> Vec<BootDevice> {
 }
 
 /// Compares what libvirt understood with the plan.
-fn compare(host: &Host, guest: &Guest<'_>) {
+fn compare(host: &LibvirtHost, guest: &VmDefinition<'_>) {
     let text = host.virsh(&format!("dumpxml {guest}"));
     let document = Document::parse(&text).unwrap();
     let domain = document.root_element();
@@ -97,7 +97,7 @@ fn compare(host: &Host, guest: &Guest<'_>) {
 }
 
 /// Compares the command that libvirt would start with the plan.
-fn compare_command(host: &Host, guest: &Guest<'_>) {
+fn compare_command(host: &LibvirtHost, guest: &VmDefinition<'_>) {
     let command = host.virsh(&format!("domxml-to-native qemu-argv --domain {guest}"));
 
     let uefi = command.contains("OVMF_CODE") || command.contains("AAVMF_CODE");
@@ -124,7 +124,7 @@ fn compare_command(host: &Host, guest: &Guest<'_>) {
 
 #[test]
 fn libvirt_takes_every_document_and_understands_what_was_meant() {
-    let host = Host::start();
+    let host = LibvirtHost::start();
     let mut seen = 0;
     for case in cases() {
         let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
@@ -166,7 +166,7 @@ fn libvirt_takes_every_document_and_understands_what_was_meant() {
 /// The network gives a machine the address that the file says.
 #[test]
 fn a_network_behind_nat_leases_what_the_file_says() {
-    let host = Host::start();
+    let host = LibvirtHost::start();
     let case = ichor_testbed::folder("cases/hypervisor-libvirt");
     let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
     let files = files(&case);
@@ -189,13 +189,13 @@ fn a_network_behind_nat_leases_what_the_file_says() {
         assert!(hosts.contains(&line), "{line}{hosts}");
     }
     let output = host.0.run("pgrep -a dnsmasq");
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", output_text(&output));
 }
 
 /// Firmware, boot order, port and network of a machine that runs: OVMF finds the disk empty and asks for an address.
 #[test]
 fn a_machine_goes_past_its_empty_disk_to_the_network_and_gets_its_address() {
-    let host = Host::start();
+    let host = LibvirtHost::start();
     let files = files_of(
         "cluster: {name: pots, id: 7, talos: v1.13.9, services: [172.20.0.0/16]}\n\
          network: {node: {v4: 10.0.20.0/24, gateway: {v4: 10.0.20.1}}}\n\
@@ -217,9 +217,9 @@ fn a_machine_goes_past_its_empty_disk_to_the_network_and_gets_its_address() {
 
 #[test]
 fn libvirt_takes_the_pools_that_are_made_of_folders_and_volume_groups() {
-    let host = Host::start();
+    let host = LibvirtHost::start();
     for (text, kind, source) in [("/srv/vm & more", "dir", ""), ("/dev/vg-talos", "logical", "vg-talos")] {
-        let store = Store::of(text);
+        let store = VolumeStore::of(text);
         host.0.write("/tmp/pool.xml", &store.document().unwrap());
 
         host.0.ask("virt-xml-validate /tmp/pool.xml storagepool");

@@ -13,7 +13,7 @@ use ichor_core::model::Cluster;
 use ichor_core::plan::Plan;
 use ichor_core::render::artifact::Artifact;
 use ichor_core::render::hypervisor;
-use ichor_core::render::hypervisor::guest::Guest;
+use ichor_core::render::hypervisor::guest::VmDefinition;
 
 /// The examples, and the cases of their own.
 fn cases() -> Vec<PathBuf> {
@@ -32,8 +32,8 @@ fn files_of(text: &str) -> Vec<Artifact> {
 }
 
 /// The machines of a cluster.
-fn guests<'p>(_: &Cluster, plan: &'p Plan) -> Vec<Guest<'p>> {
-    plan.nodes.iter().filter_map(|node| Guest::of(plan, node).unwrap()).collect()
+fn guests<'p>(_: &Cluster, plan: &'p Plan) -> Vec<VmDefinition<'p>> {
+    plan.nodes.iter().filter_map(|node| VmDefinition::of(plan, node).unwrap()).collect()
 }
 
 #[test]
@@ -69,9 +69,9 @@ fn the_range_of_a_network_has_nobodys_address() {
 /// Every block behind the path of a file is that file.
 #[test]
 fn the_document_shows_what_is_written() {
-    let path = ichor_testbed::folder("../../../docs/hypervisors.md");
+    let path = ichor_testbed::folder("../../../docs/how-to/create-machines.md");
     let text = String::from_utf8(
-        ichor_testbed::Below(ichor_testbed::folder("../../../docs")).read("hypervisors.md").unwrap(),
+        ichor_testbed::FolderFiles(ichor_testbed::folder("../../../docs")).read("hypervisors.md").unwrap(),
     )
     .unwrap();
     let yaml = text.split_once("```yaml\n").unwrap().1.split_once("```").unwrap().0;

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use ichor_core::render::hypervisor::guest::Guest;
+use ichor_core::render::hypervisor::guest::VmDefinition;
 use ichor_core::render::hypervisor::proxmox::settings;
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use crate::hypervisor::{cases, files, guests};
 const PARAMETERS: &str = include_str!("pve-qemu.json");
 
 /// The machines of all cases that are made on Proxmox.
-fn each_guest(mut look: impl FnMut(&Guest<'_>)) {
+fn each_guest(mut look: impl FnMut(&VmDefinition<'_>)) {
     for case in cases() {
         let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
         for guest in guests(&cluster, &plan) {

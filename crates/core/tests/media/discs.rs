@@ -1,9 +1,11 @@
 //! CDs that machines boot from: folders and files are read back as they were, and what is booted is where it is said to be.
 
-use ichor_image::media::iso9660::{Bios, BootImage, Disc, DiscError};
-use ichor_image::media::{Content, Entry, FileSystem, Image, Kind, Partitions, Scheme, Volume, fat};
+use ichor_image::media::iso9660::{BiosBoot, BiosBootImage, BootableIso, BootableIsoError};
+use ichor_image::media::{
+    Content, DirectoryEntry, FileSystem, FileSystemType, Image, PartitionScheme, Partitions, Volume, fat,
+};
 use ichor_image::oci;
-use ichor_image::oci::Root;
+use ichor_image::oci::FileTree;
 use ichor_talos::digest::sha256;
 
 use crate::media::volumes::noise;
@@ -11,10 +13,10 @@ use crate::media::volumes::noise;
 pub const GRUB: &str = "boot/grub/i386-pc/eltorito.img";
 
 /// A tree with folders in folders, names of all kinds, and folders that are longer than a sector.
-pub fn tree() -> Root {
-    let mut root = Root::default();
+pub fn tree() -> FileTree {
+    let mut root = FileTree::default();
     let mut file = |path: &str, length: usize| {
-        root.put(path, oci::Entry::file(0o644, noise(length, path.len() as u64)));
+        root.put(path, oci::TreeEntry::file(0o644, noise(length, path.len() as u64)));
     };
     file("boot/vmlinuz", 70_001);
     file("boot/initramfs.xz", 131_072);
@@ -31,8 +33,8 @@ pub fn tree() -> Root {
     for nth in 0..60 {
         file(&format!("names/a name, no less: {nth}.mod"), nth);
     }
-    root.put("nothing", oci::Entry::folder());
-    root.put("loader/secret", oci::Entry::file(0o400, b"s"));
+    root.put("nothing", oci::TreeEntry::folder());
+    root.put("loader/secret", oci::TreeEntry::file(0o400, b"s"));
     root
 }
 
@@ -46,23 +48,23 @@ pub fn record() -> Content {
     noise(512, 7).into()
 }
 
-pub fn disc<'a>(tree: &'a Root, efi: &'a Content, record: Option<&'a Content>) -> Disc<'a> {
-    let bios = Some(Bios { image: GRUB, record });
-    Disc { label: "TALOS_V1_13_9", set: "Talos-v1.13.9", tree, bios, efi }
+pub fn disc<'a>(tree: &'a FileTree, efi: &'a Content, record: Option<&'a Content>) -> BootableIso<'a> {
+    let bios = Some(BiosBoot { image: GRUB, record });
+    BootableIso { label: "TALOS_V1_13_9", set: "Talos-v1.13.9", tree, bios, efi }
 }
 
 /// Everything on a file system, as the reader finds it.
-fn found(found: &FileSystem, image: &Content) -> Root {
-    let mut root = Root::default();
+fn found(found: &FileSystem, image: &Content) -> FileTree {
+    let mut root = FileTree::default();
     let mut folders = vec![(String::new(), found.files.clone())];
     while let Some((above, entries)) = folders.pop() {
         for entry in entries {
             let path = format!("{above}{}", entry.name);
             if entry.folder {
-                root.put(&path, oci::Entry::folder());
+                root.put(&path, oci::TreeEntry::folder());
                 folders.push((path + "/", found.list(image, &entry).unwrap()));
             } else {
-                root.put(&path, oci::Entry::file(0o644, found.content(image, &entry).unwrap()));
+                root.put(&path, oci::TreeEntry::file(0o644, found.content(image, &entry).unwrap()));
             }
         }
     }
@@ -70,11 +72,11 @@ fn found(found: &FileSystem, image: &Content) -> Root {
 }
 
 /// The same without modes, which the reader does not tell, and without what is written anew.
-fn plain(root: &Root) -> Root {
-    let mut plain = Root::default();
+fn plain(root: &FileTree) -> FileTree {
+    let mut plain = FileTree::default();
     for (path, entry) in root.iter().filter(|(path, _)| *path != GRUB) {
-        let mode = if entry.kind == oci::Kind::Folder { 0o755 } else { 0o644 };
-        plain.put(path, oci::Entry { mode, ..entry.clone() });
+        let mode = if entry.kind == oci::EntryKind::Folder { 0o755 } else { 0o644 };
+        plain.put(path, oci::TreeEntry { mode, ..entry.clone() });
     }
     plain
 }
@@ -92,9 +94,9 @@ fn every_folder_and_file_is_read_back_as_it_was() {
     let cd = disc(&tree, &efi, None).write().unwrap();
 
     let system = FileSystem::open(&cd).unwrap();
-    assert_eq!((system.kind, system.label.as_str()), (Kind::Iso9660, "TALOS_V1_13_9"));
+    assert_eq!((system.kind, system.label.as_str()), (FileSystemType::Iso9660, "TALOS_V1_13_9"));
     let read = found(&system, &cd);
-    let paths = |root: &Root| root.iter().map(|(path, _)| path.to_owned()).collect::<Vec<_>>();
+    let paths = |root: &FileTree| root.iter().map(|(path, _)| path.to_owned()).collect::<Vec<_>>();
     assert_eq!(paths(&read), paths(&tree));
     assert_eq!(plain(&read), plain(&tree));
     assert_eq!(u64::from(low32(&cd, 16 * 2048 + 80)) * 2048, cd.len());
@@ -106,13 +108,13 @@ fn grub_knows_where_it_is_and_is_found_again() {
 
     let cd = disc(&tree, &efi, Some(&record)).write().unwrap();
 
-    let boot = BootImage::find_in(&cd).unwrap().unwrap();
+    let boot = BiosBootImage::find_in(&cd).unwrap().unwrap();
     let (new, old) = (boot.image.read().unwrap(), tree.file(GRUB).unwrap().read().unwrap());
     assert_eq!(new.len(), old.len());
     assert!(new[..8] == old[..8] && new[64..0x9f4] == old[64..0x9f4] && new[0x9fc..] == old[0x9fc..]);
     let number = |at: usize| u32::from_le_bytes(new[at..at + 4].try_into().unwrap());
     let system = FileSystem::open(&cd).unwrap();
-    let entry: Entry = system.at(&cd, GRUB).unwrap().unwrap();
+    let entry: DirectoryEntry = system.find_path(&cd, GRUB).unwrap().unwrap();
     let sector = number(12);
     assert_eq!(system.content(&cd, &entry).unwrap(), cd.part(u64::from(sector) * 2048, 46_981).unwrap());
     assert_eq!((number(8), number(16), number(24)), (16, 46_981, 0));
@@ -134,7 +136,7 @@ fn a_cd_without_a_record_starts_nothing_as_a_disk_under_a_bios() {
 
     let cd = disc(&tree, &efi, None).write().unwrap();
 
-    let boot = BootImage::find_in(&cd).unwrap().unwrap();
+    let boot = BiosBootImage::find_in(&cd).unwrap().unwrap();
     assert!(boot.record.is_none());
     assert_eq!(cd.part(0, 440).unwrap(), Content::zeros(440));
 }
@@ -159,7 +161,7 @@ fn the_efi_system_partition_is_found_by_el_torito_and_by_the_table_of_partitions
     assert_eq!(u64::from(low32(&cd, slots + 40)) + 1, start / 512, "up to the EFI system partition");
     let partitions = Partitions::find_in(&cd).unwrap().unwrap();
     partitions.check().unwrap();
-    assert_eq!((partitions.scheme, partitions.list.len()), (Scheme::Gpt, 2));
+    assert_eq!((partitions.scheme, partitions.list.len()), (PartitionScheme::Gpt, 2));
     let window = partitions.list[1].window(&cd).unwrap();
     assert_eq!((window.size(), start % (1 << 20)), (efi.len(), 0));
     let inside = FileSystem::open(&window).unwrap();
@@ -182,9 +184,9 @@ fn a_cut_off_table_of_partitions_is_there_a_second_time() {
 fn without_grub_the_only_thing_to_boot_is_for_uefi() {
     let (tree, efi) = (tree(), efi());
 
-    let cd = Disc { bios: None, ..disc(&tree, &efi, None) }.write().unwrap();
+    let cd = BootableIso { bios: None, ..disc(&tree, &efi, None) }.write().unwrap();
 
-    assert!(BootImage::find_in(&cd).unwrap().is_none());
+    assert!(BiosBootImage::find_in(&cd).unwrap().is_none());
     let catalog = u64::from(low32(&cd, 17 * 2048 + 0x47)) * 2048;
     let bytes = cd.part(catalog, 96).unwrap().read().unwrap();
     assert_eq!((bytes[1], bytes[32], bytes[64]), (0xef, 0x88, 0));
@@ -193,9 +195,9 @@ fn without_grub_the_only_thing_to_boot_is_for_uefi() {
 
 #[test]
 fn a_long_efi_system_partition_says_no_length_and_takes_no_memory() {
-    let (tree, efi) = (Root::default(), Content::zeros(9 << 30));
+    let (tree, efi) = (FileTree::default(), Content::zeros(9 << 30));
 
-    let cd = Disc { bios: None, ..disc(&tree, &efi, None) }.write().unwrap();
+    let cd = BootableIso { bios: None, ..disc(&tree, &efi, None) }.write().unwrap();
 
     let catalog = u64::from(low32(&cd, 17 * 2048 + 0x47)) * 2048;
     assert_eq!(low32(&cd, catalog + 32 + 4) >> 16, 0);
@@ -218,25 +220,25 @@ fn what_is_no_cd_is_refused() {
     let (tree, efi) = (tree(), efi());
     let whole = disc(&tree, &efi, None);
     let short = Content::from(b"short");
-    let bios = |image, record| Some(Bios { image, record });
+    let bios = |image, record| Some(BiosBoot { image, record });
 
     let errors = [
-        Disc { label: "talos", ..whole },
-        Disc { set: "ü", ..whole },
-        Disc { bios: bios("boot/none.img", None), ..whole },
-        Disc { bios: bios("loader/random-seed", None), ..whole },
-        Disc { bios: bios("boot", None), ..whole },
-        Disc { bios: bios(GRUB, Some(&short)), ..whole },
-        Disc { efi: &Content::zeros(1 << 41), ..whole },
+        BootableIso { label: "talos", ..whole },
+        BootableIso { set: "ü", ..whole },
+        BootableIso { bios: bios("boot/none.img", None), ..whole },
+        BootableIso { bios: bios("loader/random-seed", None), ..whole },
+        BootableIso { bios: bios("boot", None), ..whole },
+        BootableIso { bios: bios(GRUB, Some(&short)), ..whole },
+        BootableIso { efi: &Content::zeros(1 << 41), ..whole },
     ]
     .map(|disc| disc.write().unwrap_err());
 
     let [label, set, none, seed, folder, record, long] = errors;
-    assert!(matches!(label, DiscError::Label(_)) && matches!(set, DiscError::Set(_)));
+    assert!(matches!(label, BootableIsoError::Label(_)) && matches!(set, BootableIsoError::Set(_)));
     for error in [none, seed, folder] {
-        assert!(matches!(error, DiscError::Image(_)), "{error}");
+        assert!(matches!(error, BootableIsoError::Image(_)), "{error}");
     }
-    assert!(matches!(record, DiscError::Record(5)) && matches!(long, DiscError::Efi(_)));
+    assert!(matches!(record, BootableIsoError::Record(5)) && matches!(long, BootableIsoError::Efi(_)));
 }
 
 #[test]
@@ -246,12 +248,12 @@ fn a_cd_that_is_cut_off_or_wrong_anywhere_ends_in_an_answer() {
     let catalog = u32::from_le_bytes(cd[17 * 2048 + 0x47..][..4].try_into().unwrap()) as usize * 2048;
 
     for end in [0, 440, 17 * 2048, 18 * 2048, catalog + 40, cd.len() / 2] {
-        let _ = BootImage::find_in(&cd[..end].into());
+        let _ = BiosBootImage::find_in(&cd[..end].into());
     }
     for place in [17 * 2048 + 0x49, catalog, catalog + 1, catalog + 32, catalog + 33, catalog + 43] {
         let mut wrong = cd.clone();
         wrong[place] ^= 0x7f;
-        let answer = BootImage::find_in(&wrong.into());
+        let answer = BiosBootImage::find_in(&wrong.into());
         assert!(answer.is_err() || answer.unwrap().is_none(), "{place:#x}");
     }
 }

@@ -4,8 +4,8 @@ use std::io::{Cursor, Read as _};
 use std::sync::Arc;
 
 use ichor_image::media::{
-    Attribute, Content, Disk, DiskError, Guid, Image, NewPartition, Partitions, Qcow2, Scheme, qcow2,
-    sparse_tar,
+    Content, Disk, DiskError, Guid, Image, NewPartition, PartitionAttribute, PartitionScheme, Partitions,
+    Qcow2, qcow2, sparse_tar,
 };
 use proptest::prelude::*;
 
@@ -27,8 +27,8 @@ pub fn disk() -> Disk {
         guid: Guid::of("talos-image-disk"),
         boot_code: Some(vec![0x90; 446]),
         partitions: vec![
-            partition("EFI", Guid::EFI, 5 * MIB + 512, Content::of(Arc::new(vec![1; 3_000_001]))),
-            NewPartition { attribute: Some(Attribute::LegacyBoot), ..bios },
+            partition("EFI", Guid::EFI, 5 * MIB + 512, Content::from_image(Arc::new(vec![1; 3_000_001]))),
+            NewPartition { attribute: Some(PartitionAttribute::LegacyBoot), ..bios },
             partition("META", Guid::LINUX, MIB, vec![3; 1 << 20].into()),
         ],
     }
@@ -44,7 +44,7 @@ fn a_disk_is_read_back_also_by_its_second_table() {
         let found = Partitions::find_in(image).unwrap().unwrap();
 
         found.check().unwrap();
-        assert_eq!(found.scheme, Scheme::Gpt);
+        assert_eq!(found.scheme, PartitionScheme::Gpt);
         let labels: Vec<(usize, &str, u64)> =
             found.list.iter().map(|one| (one.number, one.label.as_str(), one.length())).collect();
         assert_eq!(labels, [(1, "EFI", 5 * MIB + 512), (2, "BIOS", MIB), (3, "META", MIB)]);

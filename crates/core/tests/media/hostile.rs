@@ -1,12 +1,12 @@
 //! Images that are broken, cut off, or made to hurt.
 
-use ichor_image::media::{FileSystem, Image, ReadError, fat, iso9660};
+use ichor_image::media::{FileSystem, Image, ImageError, fat, iso9660};
 use proptest::prelude::*;
 
 use crate::media::volumes::cidata;
 
 /// Reads everything there is, as far as it goes.
-fn read(image: &dyn Image) -> Result<usize, ReadError> {
+fn read(image: &dyn Image) -> Result<usize, ImageError> {
     let found = FileSystem::open(image)?;
     Ok(found.files.iter().filter_map(|file| found.read(image, file).ok()).map(|bytes| bytes.len()).sum())
 }
@@ -23,7 +23,7 @@ fn an_image_that_is_cut_off_says_so() {
             let _ = read(&image[..length].to_vec());
         }
         let error = FileSystem::open(&image[..1000].to_vec()).unwrap_err();
-        assert!(matches!(error, ReadError::Unknown | ReadError::CutOff { .. }), "{error}");
+        assert!(matches!(error, ImageError::Unknown | ImageError::CutOff { .. }), "{error}");
     }
 }
 
@@ -47,7 +47,7 @@ fn a_file_that_claims_to_be_huge_is_not_read() {
     let found = FileSystem::open(&cd).unwrap();
     let error = found.read(&cd, found.find("user-data").unwrap()).unwrap_err();
 
-    assert!(matches!(error, ReadError::Long { length: 0xffff_ffff, .. }), "{error}");
+    assert!(matches!(error, ImageError::Long { length: 0xffff_ffff, .. }), "{error}");
 }
 
 proptest! {

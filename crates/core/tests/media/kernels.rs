@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use ichor_image::media::uki::{Menu, Section, StubError, Uki, command_line, write};
-use ichor_image::media::{Content, ReadError};
+use ichor_image::media::uki::{Section, StubError, Uki, UkiProfile, command_line, write};
+use ichor_image::media::{Content, ImageError};
 use proptest::prelude::*;
 
 /// A stub such as systemd's: code, data, memory that is not written, and relocations; `room` is where the first section is loaded.
@@ -52,8 +52,8 @@ fn sections() -> Vec<Section> {
     vec![
         Section::new(".osrel", b"ID=talos\n"),
         Section::new(".cmdline", b"talos.platform=metal"),
-        Section::new(".linux", Content::of(Arc::new(vec![3; 70_000]))),
-        Section::new(".initrd", Content::of(Arc::new(vec![4; 0x2000]))),
+        Section::new(".linux", Content::from_image(Arc::new(vec![3; 70_000]))),
+        Section::new(".initrd", Content::from_image(Arc::new(vec![4; 0x2000]))),
         Section::new(".profile", b"ID=main"),
         Section::new(".profile", b"ID=reset\nTITLE=Reset system disk"),
         Section::new(".cmdline", b"talos.platform=metal talos.experimental.wipe=system"),
@@ -103,7 +103,7 @@ fn an_image_is_taken_apart() {
     assert_eq!(found.sections()[4..], sections());
     assert_eq!(found.first(".sbat").unwrap().read().unwrap(), [4; 0x33]);
     assert_eq!(found.first(".bss").unwrap().len(), 0);
-    let entry = |id: &str, title: Option<&str>, line: Option<&str>| Menu {
+    let entry = |id: &str, title: Option<&str>, line: Option<&str>| UkiProfile {
         id: id.to_owned(),
         title: title.map(str::to_owned),
         command_line: line.map(str::to_owned),
@@ -139,7 +139,7 @@ fn what_is_no_stub_is_refused() {
     assert!(matches!(with(&|bytes| bytes[0x90 + 33] = 0x30), Err(StubError::Broken("alignment"))));
     assert!(matches!(
         with(&|bytes| bytes.truncate(0x500)),
-        Err(StubError::Read(ReadError::Short("sections")))
+        Err(StubError::Read(ImageError::Short("sections")))
     ));
     assert!(matches!(write(&stub(0x200).into(), &sections(), 0), Err(StubError::Many(11))));
     let named = |name: &str| write(&stub(0x1000).into(), &[Section::new(name, b"")], 0);

@@ -3,28 +3,28 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ichor_image::media::fat::{SMALLEST_TREE, TreeError, tree};
-use ichor_image::media::{Content, Entry as Found, FileSystem, Kind as FileSystemKind};
-use ichor_image::oci::{Entry, Kind, Root};
+use ichor_image::media::fat::{FatError, SMALLEST_TREE, tree};
+use ichor_image::media::{Content, DirectoryEntry as Found, FileSystem, FileSystemType as FileSystemKind};
+use ichor_image::oci::{EntryKind, FileTree, TreeEntry};
 use proptest::prelude::*;
 
 /// What UEFI boots from, a file whose bytes are elsewhere, one that nobody may write to, an empty one, and names of all lengths.
-pub fn efi() -> Root {
-    let mut root = Root::default();
+pub fn efi() -> FileTree {
+    let mut root = FileTree::default();
     let kernel: Vec<u8> = (0..3_000_000_u32).map(|nth| (nth / 7 % 251) as u8).collect();
-    root.put("EFI/BOOT/BOOTX64.EFI", Entry::file(0o644, b"MZ"));
-    root.put("EFI/Linux/Talos-v1.13.9.efi", Entry::file(0o644, Content::of(Arc::new(kernel))));
-    root.put("EFI/Linux/Talos-v1.13.9~1.efi", Entry::file(0o644, vec![7; 4096]));
-    root.put("loader/loader.conf", Entry::file(0o644, b"timeout 10\n"));
-    root.put("loader/random-seed", Entry::file(0o444, vec![0; 32]));
-    root.put("loader/empty", Entry::file(0o644, b""));
-    root.put("loader/entries", Entry::folder());
-    root.put(&format!("{} +[x].text", "long".repeat(60)), Entry::file(0o644, b"long"));
+    root.put("EFI/BOOT/BOOTX64.EFI", TreeEntry::file(0o644, b"MZ"));
+    root.put("EFI/Linux/Talos-v1.13.9.efi", TreeEntry::file(0o644, Content::from_image(Arc::new(kernel))));
+    root.put("EFI/Linux/Talos-v1.13.9~1.efi", TreeEntry::file(0o644, vec![7; 4096]));
+    root.put("loader/loader.conf", TreeEntry::file(0o644, b"timeout 10\n"));
+    root.put("loader/random-seed", TreeEntry::file(0o444, vec![0; 32]));
+    root.put("loader/empty", TreeEntry::file(0o644, b""));
+    root.put("loader/entries", TreeEntry::folder());
+    root.put(&format!("{} +[x].text", "long".repeat(60)), TreeEntry::file(0o644, b"long"));
     // More than a cluster of records.
     for nth in 0..300_usize {
         root.put(
             &format!("many/a file with a name, number {nth}"),
-            Entry::file(0o644, vec![nth.to_le_bytes()[0]; nth]),
+            TreeEntry::file(0o644, vec![nth.to_le_bytes()[0]; nth]),
         );
     }
     root
@@ -48,9 +48,9 @@ fn read(content: &Content) -> BTreeMap<String, Option<Vec<u8>>> {
 }
 
 /// The same of a tree.
-pub fn expected(root: &Root) -> BTreeMap<String, Option<Vec<u8>>> {
-    let bytes = |entry: &Entry| match &entry.kind {
-        Kind::File(content) => Some(content.read().unwrap()),
+pub fn expected(root: &FileTree) -> BTreeMap<String, Option<Vec<u8>>> {
+    let bytes = |entry: &TreeEntry| match &entry.kind {
+        EntryKind::File(content) => Some(content.read().unwrap()),
         _ => None,
     };
     root.iter().map(|(path, entry)| (path.to_owned(), bytes(entry))).collect()
@@ -79,11 +79,11 @@ fn free_room_is_a_hole() {
 #[test]
 fn it_is_full_exactly_when_there_is_no_cluster_left() {
     let with = |length: u64| {
-        let mut root = Root::default();
-        root.put("file", Entry::file(0o644, Content::zeros(length)));
+        let mut root = FileTree::default();
+        root.put("file", TreeEntry::file(0o644, Content::zeros(length)));
         tree("EFI", &root, SMALLEST_TREE)
     };
-    let Err(TreeError::Full { needed, room, .. }) = with(SMALLEST_TREE) else { panic!("it fits") };
+    let Err(FatError::Full { needed, room, .. }) = with(SMALLEST_TREE) else { panic!("it fits") };
     // One cluster is the root folder's.
     assert_eq!(needed, SMALLEST_TREE + 512);
 
@@ -93,26 +93,26 @@ fn it_is_full_exactly_when_there_is_no_cluster_left() {
 
 #[test]
 fn what_cannot_be_on_it_is_refused() {
-    let with = |path: &str, entry: Entry| {
-        let mut root = Root::default();
-        root.put("There", Entry::file(0o644, b""));
+    let with = |path: &str, entry: TreeEntry| {
+        let mut root = FileTree::default();
+        root.put("There", TreeEntry::file(0o644, b""));
         root.put(path, entry);
         tree("EFI", &root, SMALLEST_TREE).unwrap_err()
     };
-    let file = || Entry::file(0o644, b"");
+    let file = || TreeEntry::file(0o644, b"");
 
     for name in ["a:b", "a.", "a ", "\u{e4}", "folder/a?", "a\\b", &"n".repeat(256)] {
-        assert_eq!(with(name, file()), TreeError::Name(name.to_owned()));
+        assert_eq!(with(name, file()), FatError::Name(name.to_owned()));
     }
-    assert_eq!(with("there", file()), TreeError::Twice("There".to_owned(), "there".to_owned()));
-    assert_eq!(with("link", Entry::link("There")), TreeError::Other("link".to_owned()));
-    let long = Entry::file(0o644, Content::zeros(1 << 32));
-    assert_eq!(with("long", long), TreeError::Long { path: "long".to_owned(), length: 1 << 32 });
+    assert_eq!(with("there", file()), FatError::Twice("There".to_owned(), "there".to_owned()));
+    assert_eq!(with("link", TreeEntry::link("There")), FatError::Other("link".to_owned()));
+    let long = TreeEntry::file(0o644, Content::zeros(1 << 32));
+    assert_eq!(with("long", long), FatError::Long { path: "long".to_owned(), length: 1 << 32 });
     for label in ["", "small", "TWELVE LETTR"] {
-        assert_eq!(tree(label, &Root::default(), SMALLEST_TREE), Err(TreeError::Label(label.to_owned())));
+        assert_eq!(tree(label, &FileTree::default(), SMALLEST_TREE), Err(FatError::Label(label.to_owned())));
     }
     for size in [0, SMALLEST_TREE - 512, SMALLEST_TREE + 1, 1 << 60] {
-        assert_eq!(tree("EFI", &Root::default(), size), Err(TreeError::Size(size)));
+        assert_eq!(tree("EFI", &FileTree::default(), size), Err(FatError::Size(size)));
     }
 }
 
@@ -122,9 +122,9 @@ proptest! {
     fn any_tree_is_read_back(
         files in proptest::collection::btree_map("([a-z]{1,3}/){0,3}[0-9][a-z0-9 +,;=~_-]{0,30}(\\.[a-z]{1,5})?[a-z]", 0..9000_usize, 0..24),
     ) {
-        let mut root = Root::default();
+        let mut root = FileTree::default();
         for (path, length) in &files {
-            root.put(path, Entry::file(0o644, vec![length.to_le_bytes()[0]; *length]));
+            root.put(path, TreeEntry::file(0o644, vec![length.to_le_bytes()[0]; *length]));
         }
         let content = tree("ANY", &root, SMALLEST_TREE).unwrap();
         prop_assert_eq!(read(&content), expected(&root));

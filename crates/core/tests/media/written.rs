@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use ichor_image::media::{FileSystem, Image, Kind, SMALLEST, Volume, fat, iso9660};
+use ichor_image::media::{FileSystem, FileSystemType, Image, SMALLEST, Volume, fat, iso9660};
 use ichor_talos::digest::sha256;
 
 use crate::media::volumes::{Case, all, cidata};
 
 /// Every file, as the reader finds it.
-fn files(image: &dyn Image) -> (Kind, String, BTreeMap<String, Vec<u8>>) {
+fn files(image: &dyn Image) -> (FileSystemType, String, BTreeMap<String, Vec<u8>>) {
     let found = FileSystem::open(image).unwrap();
     let read = found.files.iter().map(|file| (file.name.clone(), found.read(image, file).unwrap())).collect();
     (found.kind, found.label, read)
@@ -33,8 +33,18 @@ fn every_volume_is_read_back_as_it_was() {
     for case in all() {
         let (cd, stick) = (iso9660::write(&case.volume()), fat::write(&case.volume()));
 
-        assert_eq!(files(&cd), (Kind::Iso9660, case.label.to_owned(), expected(&case)), "{}", case.label);
-        assert_eq!(files(&stick), (Kind::Fat12, case.label.to_owned(), expected(&case)), "{}", case.label);
+        assert_eq!(
+            files(&cd),
+            (FileSystemType::Iso9660, case.label.to_owned(), expected(&case)),
+            "{}",
+            case.label
+        );
+        assert_eq!(
+            files(&stick),
+            (FileSystemType::Fat12, case.label.to_owned(), expected(&case)),
+            "{}",
+            case.label
+        );
     }
 }
 

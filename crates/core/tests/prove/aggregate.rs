@@ -1,6 +1,6 @@
 //! Prefixes that stand in for their parts.
 
-use ichor_core::prove::destination::Source;
+use ichor_core::prove::destination::RouteSource;
 
 use crate::prove::{next, rack, subject};
 
@@ -23,7 +23,7 @@ fn an_aggregate_of_services_outlives_a_speaker_while_others_announce_parts() {
 
     // The parts of a reach b, so it has the aggregate without its speaker too.
     assert!(!target.notices(only));
-    assert_eq!(target.origins[0].source, Source::OthersParts);
+    assert_eq!(target.origins[0].source, RouteSource::OthersParts);
 }
 
 #[test]

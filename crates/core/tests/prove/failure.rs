@@ -1,6 +1,6 @@
 //! What fails, alone and in pairs.
 
-use ichor_core::prove::{Scope, Subject};
+use ichor_core::prove::{FailureScope, ProofModel};
 
 use crate::prove::{GATEWAYS, SPINE, outcome_of, proof, rack, subject, told};
 
@@ -32,8 +32,8 @@ fn one_as_number_for_all_nodes_lives_on_default_routes_until_a_link_fails() {
 fn two_failures_that_only_together_cut_something_off_are_found() {
     let text = rack("", SPINE);
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text.as_str()));
-    let subject = Subject::of(&cluster, &plan).unwrap();
-    let scope = Scope::Each { failures: subject.failures(), pairs: true };
+    let subject = ProofModel::of(&cluster, &plan).unwrap();
+    let scope = FailureScope::Each { failures: subject.failures(), pairs: true };
 
     let study = subject.study(&subject.destinations, &scope);
 
@@ -56,12 +56,12 @@ fn pairs_that_are_left_out_would_have_told_nothing_new() {
     let text = rack(", workload: {speaker: metallb}", SPINE);
     let subject = subject(&text);
     let failures = subject.failures();
-    let scope = Scope::Each { failures: failures.clone(), pairs: true };
+    let scope = FailureScope::Each { failures: failures.clone(), pairs: true };
     let known = subject.study(&subject.destinations, &scope).outcomes;
 
     for (nth, one) in failures.iter().enumerate() {
         for other in &failures[nth + 1..] {
-            let together = Scope::Together(vec![*one, *other]);
+            let together = FailureScope::Together(vec![*one, *other]);
             let whole = subject.study(&subject.destinations, &together).outcomes;
             let lost: usize = whole.values().map(|outcome| outcome.broken.count + outcome.alone.count).sum();
             let of = |failures: &[ichor_core::prove::failure::Failure]| {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ichor_core::prove::Subject;
+use ichor_core::prove::ProofModel;
 
 use crate::prove::{proved, told};
 
@@ -13,25 +13,25 @@ fn rule_case(rule: &str, name: &str) -> (PathBuf, String) {
 /// Rules whose incident BGP decides, and what the proof says of the file that trips them.
 const INCIDENTS: [(&str, &str); 27] = [
     ("aggregate-with-specifics", "delivered: 10.101.254.11/32: announced only as part of 10.101.254.0/24"),
-    ("allow-misses-pool", "reached: 10.101.251.1/32: nobody announces it"),
+    ("allow-misses-pool", "reached: 10.101.251.1/32: no node announces it"),
     (
         "asn-behind-reflector",
-        "together: solwk01 reaches 10.101.254.11/32 and fd00:101:fe::11/128 by its default route alone: its own AS",
+        "together: solwk01 reaches 10.101.254.11/32 and fd00:101:fe::11/128 only by its default route: its own AS",
     ),
     (
         "asn-of-router",
-        "together: solwk01 reaches 10.101.254.11/32 and fd00:101:fe::11/128 by its default route alone: leaf1 has it from within AS 65101",
+        "together: solwk01 reaches 10.101.254.11/32 and fd00:101:fe::11/128 only by its default route: leaf1 learned it over iBGP in AS 65101",
     ),
-    ("allow-fabric", "guarded: solcp01 would take 10.101.0.11/32 from the speaker"),
-    ("backend-cannot", "sessions: solcp01, solwk01 and solwk02: native cannot have"),
-    ("backend-too-old", "sessions: solwk03 and the router on eth0: solwk03 has Talos"),
+    ("allow-fabric", "guarded: solcp01 would accept 10.101.0.11/32 from the speaker"),
+    ("backend-cannot", "sessions: solcp01, solwk01 and solwk02: native does not support"),
+    ("backend-too-old", "sessions: solwk03 and the router on eth0: solwk03 runs Talos"),
     (
         "bfd-listen-range",
-        "sessions: solcp01 and gw1: gw1 accepts solcp01 by a range, and its FRR starts BGP only after BFD",
+        "sessions: solcp01 and gw1: gw1 accepts solcp01 by a listen range, and its FRR starts BGP only after BFD",
     ),
-    ("bfd-one-sided-affected", "sessions: solcp01 and gw1: gw1 has BFD and solcp01 has not"),
-    ("bfd-vrf-native", "speakers: solcp01: native cannot have BFD with the speaker"),
-    ("cable-contradicts", "sessions: solcp01 and leaf1: by its cable solcp01:eth0 leads to leaf2:swp1"),
+    ("bfd-one-sided-affected", "sessions: solcp01 and gw1: gw1 has BFD, solcp01 does not"),
+    ("bfd-vrf-native", "speakers: solcp01: native does not support BFD with the speaker"),
+    ("cable-contradicts", "sessions: solcp01 and leaf1: the cable of solcp01:eth0 leads to leaf2:swp1"),
     ("duplicate-asn", "reached: leaf2 does not reach 10.101.254.11/32"),
     (
         "extended-nexthop-missing",
@@ -39,34 +39,37 @@ const INCIDENTS: [(&str, &str); 27] = [
     ),
     (
         "listen-range-misses-nodes",
-        "sessions: solwk01 and gw1: gw1 accepts fd00:101::/64 only, and solwk01 comes from",
+        "sessions: solwk01 and gw1: gw1 accepts only fd00:101::/64, but solwk01 connects from",
     ),
-    ("metallb-native-ipv6", "speakers: solcp01: MetalLB's native mode writes IPv4 routes wrongly"),
+    ("metallb-native-ipv6", "speakers: solcp01: MetalLB's native mode encodes IPv4 routes incorrectly"),
     ("mtu-below-1280", "sessions: solcp01 and the router on eth0: the MTU of solcp01:eth0 is below 1280"),
     ("neighbor-is-self", "sessions: solcp01 and 10.101.0.11: 10.101.0.11 is an address of solcp01 itself"),
     ("neighbor-link-unknown", "sessions: solcp01 and the router on fab1: solcp01 has no link fab1"),
-    ("neighbor-twice", "sessions: solcp01 and 10.101.0.1: 10.101.0.1 is a neighbour of solcp01 twice"),
+    ("neighbor-twice", "sessions: solcp01 and 10.101.0.1: solcp01 has the neighbour 10.101.0.1 twice"),
     (
         "neighbor-unreachable",
-        "sessions: solcp01 and 10.102.0.1: solcp01 has neither an address beside 10.102.0.1 nor a gateway",
+        "sessions: solcp01 and 10.102.0.1: solcp01 has neither an address in the network of 10.102.0.1 nor a gateway",
     ),
-    ("neighbor-without-address", "sessions: solcp01 has nobody to speak with"),
-    ("password-unsupported", "sessions: solcp01 and gw1: gw1 wants a password, and Talos' own BGP has none"),
-    ("routing-without-neighbors", "sessions: solcp01 has nobody to speak with"),
+    ("neighbor-without-address", "sessions: solcp01 has no BGP neighbour"),
+    (
+        "password-unsupported",
+        "sessions: solcp01 and gw1: gw1 requires a password, which Talos' own BGP does not support",
+    ),
+    ("routing-without-neighbors", "sessions: solcp01 has no BGP neighbour"),
     (
         "speaker-asn-of-router",
         "reached: leaf1 does not reach 10.101.250.1/32: its own AS 65101 is in the path",
     ),
     (
         "speaker-link-broken",
-        "speakers: solcp01: fda1:b2c3:d4e5:1::1 and fda1:b2c3:d4e5:1::2 are not in one network",
+        "speakers: solcp01: fda1:b2c3:d4e5:1::1 and fda1:b2c3:d4e5:1::2 are not in the same network",
     ),
-    ("speaker-without-cilium", "speakers: solcp01: Cilium is not there"),
-    ("zebra-netns-vrf", "speakers: solcp01: with `zebra -n` FRR takes VRFs for network namespaces"),
+    ("speaker-without-cilium", "speakers: solcp01: Cilium is not installed"),
+    ("zebra-netns-vrf", "speakers: solcp01: with `zebra -n` FRR uses network namespaces as VRFs"),
 ];
 
 #[test]
-fn every_incident_that_bgp_decides_is_foreseen() {
+fn every_incident_that_bgp_decides_is_predicted() {
     for (rule, expected) in INCIDENTS {
         let (case, file) = rule_case(rule, "trips.yaml");
         let said = told(&proved(&ichor_testbed::planned_case(&case, &file)));
@@ -75,7 +78,7 @@ fn every_incident_that_bgp_decides_is_foreseen() {
 }
 
 #[test]
-fn what_passes_the_rule_is_not_said_to_break() {
+fn a_file_that_passes_the_rule_has_no_such_failure() {
     for (rule, expected) in INCIDENTS {
         let (case, file) = rule_case(rule, "passes.yaml");
         let said = told(&proved(&ichor_testbed::planned_case(&case, &file)));
@@ -84,7 +87,7 @@ fn what_passes_the_rule_is_not_said_to_break() {
 }
 
 #[test]
-fn an_aggregate_of_which_the_node_has_no_part_is_not_announced() {
+fn an_aggregate_without_a_part_on_the_node_is_not_announced() {
     let (case, file) = rule_case("aggregate-foreign", "trips.yaml");
 
     let proof = proved(&ichor_testbed::planned_case(&case, &file));
@@ -93,7 +96,7 @@ fn an_aggregate_of_which_the_node_has_no_part_is_not_announced() {
 }
 
 #[test]
-fn a_prefix_of_the_fabric_is_not_taken_even_where_the_file_allows_it() {
+fn a_prefix_of_the_fabric_is_rejected_even_if_the_file_allows_it() {
     let (case, file) = rule_case("allow-around-fabric", "trips.yaml");
 
     let proof = proved(&ichor_testbed::planned_case(&case, &file));
@@ -102,10 +105,10 @@ fn a_prefix_of_the_fabric_is_not_taken_even_where_the_file_allows_it() {
 }
 
 #[test]
-fn every_example_that_routes_holds() {
+fn every_example_with_routing_is_proved() {
     for case in ichor_testbed::routing::cases() {
         let planned = ichor_testbed::planned_case(&case, "ichor.yaml");
-        let subject = Subject::of(&planned.0, &planned.1).unwrap();
+        let subject = ProofModel::of(&planned.0, &planned.1).unwrap();
         let known = subject.network.routers.iter().all(|router| router.listed);
         if case.components().any(|part| part.as_os_str() == "examples") && known {
             assert!(proved(&planned).holds(), "{}: {:#?}", case.display(), told(&proved(&planned)));

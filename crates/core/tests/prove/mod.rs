@@ -10,14 +10,14 @@ mod words;
 
 use std::collections::BTreeMap;
 
-use ichor_core::prove::spread::Spread;
-use ichor_core::prove::{Proof, Scope, Subject};
+use ichor_core::prove::spread::Propagation;
+use ichor_core::prove::{FailureScope, Proof, ProofModel};
 use ipnet::IpNet;
 
 /// The proof of a cluster, with every single failure.
 fn proved((cluster, plan): &(ichor_core::model::Cluster, ichor_core::plan::Plan)) -> Proof {
-    let subject = Subject::of(cluster, plan).unwrap();
-    let scope = Scope::Each { failures: subject.failures(), pairs: false };
+    let subject = ProofModel::of(cluster, plan).unwrap();
+    let scope = FailureScope::Each { failures: subject.failures(), pairs: false };
     let study = subject.study(&subject.destinations, &scope);
     Proof::of(plan, &subject, study)
 }
@@ -50,24 +50,24 @@ fn rack(routing: &str, more: &str) -> String {
 
 const SPINE: &str = ", {name: spine, asn: 65200, role: spine}";
 
-fn outcome_of(proof: &Proof, subject: &Subject, name: &str) -> Option<(usize, usize)> {
+fn outcome_of(proof: &Proof, subject: &ProofModel, name: &str) -> Option<(usize, usize)> {
     let failure = subject.failure(name).unwrap();
     let outcome = proof.study.outcomes.get(&vec![failure])?;
     Some((outcome.broken.count, outcome.alone.count))
 }
 
-fn subject(text: &str) -> Subject {
+fn subject(text: &str) -> ProofModel {
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
-    Subject::of(&cluster, &plan).unwrap()
+    ProofModel::of(&cluster, &plan).unwrap()
 }
 
 /// The names of everyone's next hops to a prefix, by name.
-fn next(subject: &Subject, net: &str) -> BTreeMap<String, Vec<String>> {
+fn next(subject: &ProofModel, net: &str) -> BTreeMap<String, Vec<String>> {
     let net: IpNet = net.parse().unwrap();
     let graph = &subject.graph;
     let name = |vertex: u32| graph.vertices[vertex as usize].name.clone();
     let target = subject.destinations.iter().find(|target| target.nets.contains(&net)).unwrap();
-    let mut spread = Spread::new(graph);
+    let mut spread = Propagation::new(graph);
     assert!(spread.settle(target));
     let of = |vertex: u32| {
         let next = spread.next(vertex).into_iter();

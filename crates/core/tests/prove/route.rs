@@ -1,6 +1,6 @@
-//! Which routes are chosen, by whom, and over how many paths.
+//! Best routes and equal-cost paths.
 
-use ichor_core::prove::spread::Spread;
+use ichor_core::prove::spread::Propagation;
 
 use crate::prove::{SPINE, next, outcome_of, proof, rack, subject, told};
 
@@ -18,7 +18,7 @@ fn equal_paths_are_counted_and_no_node_is_transit() {
 }
 
 #[test]
-fn talos_itself_makes_a_node_transit_between_leafs_of_different_as_numbers() {
+fn native_bgp_makes_a_node_transit_between_leafs_of_different_as_numbers() {
     let text = rack("", "").replace("backend: frr", "backend: native").replace("v1.13.9", "v1.14.0-rc.1");
     let one_number = text.replace("asn: 65102", "asn: 65101");
 
@@ -38,24 +38,24 @@ fn talos_itself_makes_a_node_transit_between_leafs_of_different_as_numbers() {
 }
 
 #[test]
-fn routes_that_may_not_leave_the_next_router_are_missed_behind_it() {
+fn a_no_export_route_is_missing_behind_the_next_router() {
     let proof = proof(&rack(", policy: {out: {communities: [no-export]}}", SPINE));
 
     let said = told(&proof);
 
     assert!(
         said.iter().any(|said| said
-            .contains("spine does not reach 10.1.254.1/32 and fd00:1:fe::1/128: a community keeps leaf")),
+            .contains("spine does not reach 10.1.254.1/32 and fd00:1:fe::1/128: a community stops leaf")),
         "{said:#?}"
     );
 }
 
 #[test]
-fn a_community_is_known_by_its_number_too_and_a_blackhole_is_kept() {
+fn a_well_known_community_is_recognised_by_name_and_number() {
     for community in ["\"65535:65281\"", "\"065535:65282\"", "local-as", "blackhole", "\"65535:666\""] {
         let proof = proof(&rack(&format!(", policy: {{out: {{communities: [{community}]}}}}"), SPINE));
 
-        assert!(told(&proof).iter().any(|said| said.contains("a community keeps leaf")), "{community}");
+        assert!(told(&proof).iter().any(|said| said.contains("a community stops leaf")), "{community}");
     }
     for community in ["\"65000:65281\"", "no-peer", "accept-own", "\"65535:1:65281\""] {
         let proof = proof(&rack(&format!(", policy: {{out: {{communities: [{community}]}}}}"), SPINE));
@@ -65,7 +65,7 @@ fn a_community_is_known_by_its_number_too_and_a_blackhole_is_kept() {
 }
 
 #[test]
-fn a_node_that_says_it_is_leaving_is_used_only_where_nobody_else_is() {
+fn a_node_with_graceful_shutdown_is_used_only_as_the_last_path() {
     let leaving = ", routing: {policy: {out: {communities: [graceful-shutdown]}}}";
     let text =
         rack(", workload: {speaker: metallb}", SPINE).replace("index: 2", &format!("index: 2{leaving}"));
@@ -77,7 +77,7 @@ fn a_node_that_says_it_is_leaving_is_used_only_where_nobody_else_is() {
 }
 
 #[test]
-fn an_address_that_one_of_two_nodes_hides_is_still_that_nodes_own() {
+fn an_anycast_address_hidden_by_an_aggregate_stays_local_to_its_node() {
     let text = rack("", "").replace("node: null", "node: null, api: {anycast: [10.1.9.1/32]}");
     let hides = "role: controlplane, index: 2, routing: {aggregates: [10.1.9.0/24]}";
     let subject = subject(&text.replace("index: 2", hides));
@@ -88,7 +88,7 @@ fn an_address_that_one_of_two_nodes_hides_is_still_that_nodes_own() {
 }
 
 #[test]
-fn lengths_of_paths_count_what_is_put_in_front() {
+fn path_lengths_include_prepended_as_numbers() {
     let proof = proof(&rack(", policy: {out: {prepend: 255}}", SPINE));
 
     let longest = proof.study.reaches.iter().map(|reach| reach.longest).max();
@@ -97,7 +97,7 @@ fn lengths_of_paths_count_what_is_put_in_front() {
 }
 
 #[test]
-fn a_long_chain_of_nodes_that_prepend_their_numbers_can_be_counted() {
+fn a_path_longer_than_65535_hops_is_counted() {
     let count = 300;
     let routers: Vec<_> = (1..=count).map(|nth| format!("{{name: r{nth}, asn: {}}}", 64_600 + nth)).collect();
     let routers = routers.join(", ");
@@ -116,7 +116,7 @@ fn a_long_chain_of_nodes_that_prepend_their_numbers_can_be_counted() {
     );
 
     let subject = subject(&text);
-    let mut spread = Spread::new(&subject.graph);
+    let mut spread = Propagation::new(&subject.graph);
 
     assert!(spread.settle(&subject.destinations[0]));
     let lengths = subject.graph.routers().map(|router| spread.length(router));
@@ -124,14 +124,14 @@ fn a_long_chain_of_nodes_that_prepend_their_numbers_can_be_counted() {
 }
 
 #[test]
-fn default_routes_of_the_two_families_are_told_apart() {
+fn default_routes_of_the_two_families_are_distinguished() {
     let text = rack(", policy: {in: {allow: [0.0.0.0/0, \"fd00:1:fe::/64\"]}}", "");
     let text = text.replace("index: 2", "index: 2, routing: {asn: 4210001001}");
 
     let said = told(&proof(&text));
 
     assert!(
-        said.iter().any(|said| said.contains("b reaches 10.1.254.1/32 by its default route alone")),
+        said.iter().any(|said| said.contains("b reaches 10.1.254.1/32 only by its default route")),
         "{said:#?}"
     );
     assert!(
@@ -141,22 +141,22 @@ fn default_routes_of_the_two_families_are_told_apart() {
 }
 
 #[test]
-fn a_speaker_that_is_heard_only_if_its_node_is_first_is_told() {
+fn a_speaker_whose_route_may_lose_to_the_fabric_is_reported() {
     let preferring = "index: 1, routing: {policy: {in: {local_preference: 200}}}";
     let text = rack(", workload: {speaker: metallb}", "").replace("index: 1", preferring);
 
     let said = told(&proof(&text));
 
     // The leafs pass on the route of a, which has the lower router id, or that of b, if it is the older.
-    assert!(said.iter().any(|said| said.starts_with("speakers: a prefers the fabric's way")), "{said:#?}");
+    assert!(said.iter().any(|said| said.starts_with("speakers: a prefers the fabric's route")), "{said:#?}");
 }
 
 #[test]
-fn a_preference_for_the_fabric_over_the_own_speaker_leaves_one_node_alone() {
+fn a_higher_preference_for_the_fabric_silences_all_speakers_but_one() {
     let proof = proof(&rack(", workload: {speaker: metallb}, policy: {in: {local_preference: 200}}", ""));
 
     let said = told(&proof);
 
-    let expected = "speakers: b prefers the fabric's way to 198.51.100.1/32 over its own speaker's, and does not announce it";
+    let expected = "speakers: b prefers the fabric's route to 198.51.100.1/32 over its own speaker's, and does not announce it";
     assert!(said.iter().any(|said| said == expected), "{said:#?}");
 }

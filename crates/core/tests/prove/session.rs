@@ -3,7 +3,7 @@
 use crate::prove::{proof, rack, subject, told};
 
 #[test]
-fn only_prefixes_that_the_node_lets_in_count_toward_its_limit() {
+fn only_accepted_prefixes_count_toward_the_prefix_limit() {
     // Of each family a hears of a default route and the other's loopback, and not of its own.
     let crowded = |policy: &str| {
         let text =
@@ -18,20 +18,17 @@ fn only_prefixes_that_the_node_lets_in_count_toward_its_limit() {
 }
 
 #[test]
-fn a_speaker_whose_port_is_taken_is_not_heard() {
+fn a_speaker_has_no_session_if_bird2_uses_its_port() {
     let text = rack(", workload: {speaker: metallb}", "");
     let taken = text.replace("defaults: {ports", "defaults: {extensions: [siderolabs/bird2], ports");
 
     let said = told(&proof(&taken));
 
-    assert!(
-        said.iter().any(|said| said.contains("a and b: the extension bird2 has taken port 179")),
-        "{said:#?}"
-    );
+    assert!(said.iter().any(|said| said.contains("a and b: the extension bird2 uses port 179")), "{said:#?}");
 }
 
 #[test]
-fn a_router_of_others_with_another_password_refuses_the_session() {
+fn a_foreign_router_with_another_password_rejects_the_session() {
     let text = |password: &str| {
         format!(
             "cluster: {{name: a, id: 1, talos: v1.13.9}}\n\
@@ -43,14 +40,11 @@ fn a_router_of_others_with_another_password_refuses_the_session() {
     let (same, other) = (told(&proof(&text(""))), told(&proof(&text(", password: {env: B}"))));
 
     assert!(!same.iter().any(|said| said.starts_with("sessions")), "{same:#?}");
-    assert!(
-        other.iter().any(|said| said.contains("have their passwords from different places")),
-        "{other:#?}"
-    );
+    assert!(other.iter().any(|said| said.contains("have passwords from different sources")), "{other:#?}");
 }
 
 #[test]
-fn a_gateway_with_the_as_number_of_its_nodes_hears_them_and_does_not_pass_it_on() {
+fn a_gateway_with_the_as_number_of_its_nodes_does_not_pass_their_routes_on() {
     let text = "cluster: {name: a, id: 1, talos: v1.13.9}\n\
                 fabric: {routers: [{name: gw, role: gateway, asn: 4200000001, addresses: [10.1.0.254], software: other}]}\n\
                 routing: {backend: frr, neighbors: [{router: gw}]}\nnetwork: {loopback: {v6: null}}\n\

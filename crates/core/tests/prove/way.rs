@@ -2,19 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use ichor_core::prove::{Subject, way};
+use ichor_core::prove::{ProofModel, way};
 
 use crate::prove::{GATEWAYS, rack};
 
 /// Everyone's next hop to an address, in words.
 fn ways(text: &str, address: &str, fail: &[&str]) -> BTreeMap<String, String> {
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
-    let subject = Subject::of(&cluster, &plan).unwrap();
+    let subject = ProofModel::of(&cluster, &plan).unwrap();
     let failures: Vec<_> = fail.iter().map(|name| subject.failure(name).unwrap()).collect();
     let (_, ways) = way::all(&subject, &plan, address.parse().unwrap(), &failures);
     let name = |vertex: u32| subject.graph.vertices[vertex as usize].name.clone();
-    let told = |way: &way::Way| match &way.next {
-        way::Next::Neighbors(next) => next.iter().map(|vertex| name(*vertex)).collect::<Vec<_>>().join(" "),
+    let told = |way: &way::ForwardingPath| match &way.next {
+        way::NextHop::Neighbors(next) => {
+            next.iter().map(|vertex| name(*vertex)).collect::<Vec<_>>().join(" ")
+        }
         other => format!("{other:?}"),
     };
     ways.iter().map(|way| (name(way.vertex), told(way))).collect()

@@ -1,9 +1,9 @@
-//! How the answer is put.
+//! The texts of a proof.
 
 use crate::prove::{proof, rack, told};
 
 #[test]
-fn nothing_at_all_can_be_proved_without_panic() {
+fn a_cluster_without_routing_is_proved_without_panic() {
     let head = "cluster: {name: a, id: 1, talos: v1.13.9}\n";
     let texts = [
         format!("{head}nodes: [{{name: a, index: 1}}]"),
@@ -17,7 +17,7 @@ fn nothing_at_all_can_be_proved_without_panic() {
 }
 
 #[test]
-fn a_session_that_is_down_is_named_also_by_those_behind_it() {
+fn a_session_that_is_down_is_named_by_the_nodes_behind_it() {
     let cables = "\n  cables: [[\"b:fab0\", \"leaf9:swp1\"], [\"b:fab1\", \"leaf9:swp2\"]]";
     let text =
         rack("", ", {name: leaf9, asn: 65109}").replace("]}\nrouting", &format!("],{cables}}}\nrouting"));
@@ -36,7 +36,7 @@ fn a_session_that_is_down_is_named_also_by_those_behind_it() {
 }
 
 #[test]
-fn a_family_that_is_not_spoken_is_named_also_by_those_behind_it() {
+fn a_missing_family_is_named_by_the_nodes_behind_it() {
     let text = "cluster: {name: a, id: 1, talos: v1.13.9}\n\
                 fabric: {routers: [{name: gw, role: gateway, asn: 65001, extended_nexthop: false, addresses: [10.1.0.254, \"fd00:1::fffe\"]}]}\n\
                 routing: {backend: frr, neighbors: [{router: gw, address: 10.1.0.254}]}\n\
@@ -50,7 +50,7 @@ fn a_family_that_is_not_spoken_is_named_also_by_those_behind_it() {
 }
 
 #[test]
-fn what_many_nodes_share_is_said_once_of_all_of_them() {
+fn a_problem_that_many_nodes_share_is_reported_once() {
     let many: Vec<_> = (3..=6).map(|nth| format!("- {{name: n{nth}, index: {nth}, macs: [\"02:00:00:00:{nth:02}:01\", \"02:00:00:00:{nth:02}:02\"]}}\n")).collect();
     let text = rack("", "") + &many.concat();
     let text = text.replace("index: ", "routing: {asn: 4210001001}, index: ");
@@ -61,10 +61,9 @@ fn what_many_nodes_share_is_said_once_of_all_of_them() {
     let proof = proof(&text);
 
     let said = told(&proof);
-    let lacks =
-        "sessions: a, b, n3 and 3 more: native cannot have communities: BGPInstanceConfig has no such field";
+    let lacks = "sessions: a, b, n3 and 3 more: native does not support communities: BGPInstanceConfig has no such field";
     assert!(said.iter().any(|said| said == lacks), "{said:#?}");
-    let led = "together: b, n3, n4 and 2 more reach 10.1.254.1/32 and fd00:1:fe::1/128 by their default routes alone: \
+    let led = "together: b, n3, n4 and 2 more reach 10.1.254.1/32 and fd00:1:fe::1/128 only by their default routes: \
                their own AS 4210001001 is in the path from leaf1";
     assert!(said.iter().any(|said| said == led), "{said:#?}");
     let together = proof.intents.iter().find(|intent| intent.id == "together").unwrap();
@@ -72,7 +71,7 @@ fn what_many_nodes_share_is_said_once_of_all_of_them() {
 }
 
 #[test]
-fn where_nothing_is_announced_nothing_is_said_to_be_reached() {
+fn a_fabric_without_announcements_has_no_reached_property() {
     let proof = proof(&rack(", advertise: []", ""));
 
     let ids: Vec<_> = proof.intents.iter().map(|intent| intent.id).collect();
@@ -83,15 +82,15 @@ fn where_nothing_is_announced_nothing_is_said_to_be_reached() {
 }
 
 #[test]
-fn the_hurdle_that_no_service_address_takes_is_named() {
+fn the_reason_for_an_unannounced_service_address_is_named() {
     let services = ", workload: {speaker: metallb}";
     let filtered = rack(", workload: {speaker: metallb, allow: [192.0.2.0/24]}", "");
     let unheard =
         rack(services, "").replace("defaults: {ports", "defaults: {extensions: [siderolabs/bird2], ports");
 
     for (text, expected) in [
-        (filtered, "nobody announces it: no node's filter takes it from a speaker"),
-        (unheard, "nobody announces it: no speaker that may announce it is heard"),
+        (filtered, "no node announces it: no node's filter accepts it from a speaker"),
+        (unheard, "no node announces it: no speaker that may announce it has a working session"),
     ] {
         let said = told(&proof(&text));
         assert!(said.iter().any(|said| said.contains(expected)), "{expected}: {said:#?}");

@@ -1,17 +1,17 @@
 //! What holds of every pair of configurations, without a daemon: FRR is played by a few rules.
 
-use ichor_bgp::reload::{Change, Configuration, Line, compare, difference};
+use ichor_bgp::reload::{ConfigChange, FrrConfig, Line, compare, difference};
 use ichor_values::Backend;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-use ichor_testbed::random::{Random, holds_for_pairs};
+use ichor_testbed::random::{RandomCluster, holds_for_pairs};
 
 /// Lines that are taken back by how they start.
 const SHORT: [&str; 3] = ["description", "on-match goto", "set as-path prepend"];
 
 /// What a daemon would run that is told one thing more.
-fn told(running: &Configuration, change: &Change) -> Configuration {
+fn told(running: &FrrConfig, change: &ConfigChange) -> FrrConfig {
     let mut lines = running.lines().to_vec();
     let before = lines.len();
     lines.retain(|line| !takes_back(&change.line, line));
@@ -19,7 +19,7 @@ fn told(running: &Configuration, change: &Change) -> Configuration {
         lines.push(change.line.clone());
     }
     let text = |line: &Line| format!("end\n{}\n{}\n", line.above.join("\n"), line.text);
-    Configuration::parse(&lines.iter().map(text).collect::<String>())
+    FrrConfig::parse(&lines.iter().map(text).collect::<String>())
 }
 
 fn takes_back(told: &Line, line: &Line) -> bool {
@@ -51,7 +51,7 @@ fn same_context(one: &[String], other: &[String]) -> bool {
 }
 
 /// Lists and maps that are used: each as the start of the lines that make it.
-fn used(conf: &Configuration) -> Vec<String> {
+fn used(conf: &FrrConfig) -> Vec<String> {
     let of = |line: &Line| {
         let words: Vec<_> = line.text.split(' ').collect();
         match words.as_slice() {
@@ -66,7 +66,7 @@ fn used(conf: &Configuration) -> Vec<String> {
 }
 
 /// The entries that let everything through.
-fn open(conf: &Configuration) -> Vec<String> {
+fn open(conf: &FrrConfig) -> Vec<String> {
     let entries = conf
         .lines()
         .iter()
@@ -79,13 +79,13 @@ fn open(conf: &Configuration) -> Vec<String> {
     entries.filter(|head| !matches(head)).map(|head| head.text.clone()).collect()
 }
 
-fn confs(random: &Random) -> Result<Vec<Configuration>, TestCaseError> {
+fn confs(random: &RandomCluster) -> Result<Vec<FrrConfig>, TestCaseError> {
     let told = random.told()?;
-    Ok(told.iter().map(|told| Configuration::parse(&told.service.files[0].text)).collect())
+    Ok(told.iter().map(|told| FrrConfig::parse(&told.service.files[0].text)).collect())
 }
 
 /// Makes one configuration of another and looks at every step.
-fn walk(from: &Configuration, to: &Configuration) -> Result<(), TestCaseError> {
+fn walk(from: &FrrConfig, to: &FrrConfig) -> Result<(), TestCaseError> {
     let meant = [open(from), open(to)].concat();
     let mut now = from.clone();
     for change in difference(from, to) {
@@ -116,7 +116,7 @@ fn every_cluster_becomes_every_other_and_nothing_that_is_used_is_missing_or_open
         let all = [confs(one)?, confs(other)?].concat();
         for (from, to) in all.iter().zip(all.iter().skip(1)) {
             walk(from, to)?;
-            walk(&Configuration::default(), to)?;
+            walk(&FrrConfig::default(), to)?;
         }
         Ok(())
     });
@@ -135,7 +135,7 @@ fn nothing_has_to_change_where_nothing_is_different() {
 proptest! {
     #[test]
     fn any_text_is_a_configuration(one in text(), other in text()) {
-        let (one, other) = (Configuration::parse(&one), Configuration::parse(&other));
+        let (one, other) = (FrrConfig::parse(&one), FrrConfig::parse(&other));
 
         prop_assert_eq!(difference(&one, &one), []);
         difference(&one, &other);

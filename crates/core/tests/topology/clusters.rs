@@ -1,10 +1,10 @@
 //! Clusters of any size, and their pictures.
 
-use ichor_core::cluster::Loaded;
+use ichor_core::cluster::LoadResult;
 use ichor_core::render::topology;
 
 /// The picture of a cluster that was read.
-pub fn drawn(loaded: Loaded) -> String {
+pub fn drawn(loaded: LoadResult) -> String {
     let (cluster, plan) = ichor_testbed::planned(loaded);
     topology::render(&cluster, &plan)
 }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Lease, LeaseError, Told, lease_address, moment, of_duid, port_mac};
+use super::{DhcpLease, LeaseError, ParsedLeases, lease_address, moment, of_duid, port_mac};
 
 /// Whether a line is one of dnsmasq's.
 pub(super) fn is_line(line: &str) -> bool {
@@ -15,8 +15,8 @@ pub(super) fn is_line(line: &str) -> bool {
     }
 }
 
-pub(super) fn read(text: &str) -> Told {
-    let mut told = Told::default();
+pub(super) fn read(text: &str) -> ParsedLeases {
+    let mut told = ParsedLeases::default();
     for (nth, line) in text.lines().enumerate() {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
@@ -35,7 +35,12 @@ pub(super) fn read(text: &str) -> Told {
 }
 
 /// A lease; none where nothing says whose port it is.
-fn lease(ends: &str, port: &str, address: &str, client: Option<&str>) -> Result<Option<Lease>, LeaseError> {
+fn lease(
+    ends: &str,
+    port: &str,
+    address: &str,
+    client: Option<&str>,
+) -> Result<Option<DhcpLease>, LeaseError> {
     // 0 is a lease without an end.
     let ends = if ends == "0" { None } else { Some(moment(ends)?) };
     let address = lease_address(address)?;
@@ -47,5 +52,5 @@ fn lease(ends: &str, port: &str, address: &str, client: Option<&str>) -> Result<
     } else {
         Some(port_mac(port)?)
     };
-    Ok(mac.map(|mac| Lease { mac, address, ends, begun: None }))
+    Ok(mac.map(|mac| DhcpLease { mac, address, ends, begun: None }))
 }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Lease, LeaseError, Told, lease_address, moment, of_duid, port_mac};
+use super::{DhcpLease, LeaseError, ParsedLeases, lease_address, moment, of_duid, port_mac};
 use ichor_values::Moment;
 
 /// The state of a lease that a machine has.
@@ -19,24 +19,24 @@ pub(super) fn is_heading(line: &str) -> bool {
 }
 
 /// Where the columns are; releases of Kea add some.
-struct Columns<'t>(Vec<&'t str>);
+struct KeaColumns<'t>(Vec<&'t str>);
 
-impl Columns<'_> {
+impl KeaColumns<'_> {
     fn get<'r>(&self, row: &[&'r str], name: &str) -> Option<&'r str> {
         let nth = self.0.iter().position(|column| *column == name)?;
         row.get(nth).copied().filter(|value| !value.is_empty())
     }
 }
 
-pub(super) fn read(text: &str) -> Told {
-    let mut told = Told::default();
-    let mut columns = Columns(Vec::new());
+pub(super) fn read(text: &str) -> ParsedLeases {
+    let mut told = ParsedLeases::default();
+    let mut columns = KeaColumns(Vec::new());
     for (nth, line) in text.lines().map(str::trim).enumerate() {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
         if is_heading(line) {
-            columns = Columns(line.split(',').collect());
+            columns = KeaColumns(line.split(',').collect());
             continue;
         }
         // A comma inside a value is written as `&#x2c`.
@@ -50,7 +50,7 @@ pub(super) fn read(text: &str) -> Told {
 }
 
 /// The lease of a row; none where it is over, is no address of its own, or nothing says whose port it is.
-fn lease(columns: &Columns<'_>, row: &[&str]) -> Result<(IpAddr, Option<Lease>), LeaseError> {
+fn lease(columns: &KeaColumns<'_>, row: &[&str]) -> Result<(IpAddr, Option<DhcpLease>), LeaseError> {
     let want = |name| columns.get(row, name).ok_or(LeaseError::Column(name));
     let address = lease_address(want("address")?)?;
     let lifetime = want("valid_lifetime")?;
@@ -66,5 +66,5 @@ fn lease(columns: &Columns<'_>, row: &[&str]) -> Result<(IpAddr, Option<Lease>),
         None => columns.get(row, "duid").and_then(of_duid),
     };
     let begun = Moment::from_unix(ends.unix().saturating_sub(lifetime));
-    Ok((address, mac.map(|mac| Lease { mac, address, ends: Some(ends), begun })))
+    Ok((address, mac.map(|mac| DhcpLease { mac, address, ends: Some(ends), begun })))
 }

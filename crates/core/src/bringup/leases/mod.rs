@@ -15,7 +15,7 @@ use ichor_values::{Mac, Moment, ValueError};
 
 /// An address that a server gave a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lease {
+pub struct DhcpLease {
     /// The machine's port.
     pub mac: Mac,
     /// The address.
@@ -29,7 +29,7 @@ pub struct Lease {
 /// A line that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {reason}")]
-pub struct Wrong {
+pub struct LeaseLineError {
     /// Its number, from 1 on.
     pub line: usize,
     /// What is wrong with it.
@@ -40,19 +40,19 @@ pub struct Wrong {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseError {
     /// It has too few words for one of dnsmasq's.
-    #[error("want an end, a MAC address, an address, a name and a client")]
+    #[error("expected expiry, MAC address, IP address, hostname and client ID")]
     Words,
     /// A column of Kea's is empty.
-    #[error("it has no `{0}`")]
+    #[error("`{0}` is empty")]
     Column(&'static str),
     /// Its address is not one.
-    #[error("`{0}` is no address")]
+    #[error("`{0}` is not an IP address")]
     Address(String),
     /// Its lifetime is not a number.
-    #[error("`{0}` is no number of seconds")]
+    #[error("`{0}` is not a number of seconds")]
     Lifetime(String),
     /// Its end is not a time.
-    #[error("`{0}` is no time in seconds since 1970")]
+    #[error("`{0}` is not a Unix time in seconds")]
     Time(String),
     /// Its MAC address is not one.
     #[error("`{text}`: {reason}")]
@@ -66,54 +66,54 @@ pub enum LeaseError {
 
 /// The contents of a lease file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Leases {
+pub struct LeaseFile {
     /// The current lease of each port and family: of several the newest.
-    pub leases: Vec<Lease>,
+    pub leases: Vec<DhcpLease>,
     /// Lines that cannot be read.
-    pub wrong: Vec<Wrong>,
+    pub wrong: Vec<LeaseLineError>,
 }
 
 /// A file in neither format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a lease file: expected dnsmasq's format, or Kea's CSV with its heading")]
-pub struct NoLeases;
+pub struct LeaseFormatError;
 
 /// What one kind of file says, in its order; an address that comes again is the later one.
 #[derive(Default)]
-struct Told {
+struct ParsedLeases {
     /// By address: its lease, or none where it was given back.
-    leases: BTreeMap<IpAddr, Option<Lease>>,
-    wrong: Vec<Wrong>,
+    leases: BTreeMap<IpAddr, Option<DhcpLease>>,
+    wrong: Vec<LeaseLineError>,
 }
 
-impl Told {
+impl ParsedLeases {
     fn wrong(&mut self, line: usize, reason: LeaseError) {
-        self.wrong.push(Wrong { line, reason });
+        self.wrong.push(LeaseLineError { line, reason });
     }
 }
 
 /// Reads a lease file of either format.
-pub fn read(text: &str, now: Moment) -> Result<Leases, NoLeases> {
+pub fn read(text: &str, now: Moment) -> Result<LeaseFile, LeaseFormatError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines =
         text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).peekable();
     if lines.peek().is_none() {
-        return Ok(Leases::default());
+        return Ok(LeaseFile::default());
     }
-    let told = lines.find_map(|line| kind(line)).ok_or(NoLeases)?(text);
-    let mut newest: BTreeMap<(Mac, bool), Lease> = BTreeMap::new();
-    let in_force = |lease: &Lease| lease.ends.is_none_or(|ends| ends > now);
+    let told = lines.find_map(|line| kind(line)).ok_or(LeaseFormatError)?(text);
+    let mut newest: BTreeMap<(Mac, bool), DhcpLease> = BTreeMap::new();
+    let in_force = |lease: &DhcpLease| lease.ends.is_none_or(|ends| ends > now);
     for lease in told.leases.into_values().flatten().filter(in_force) {
         let place = newest.entry((lease.mac, lease.address.is_ipv6())).or_insert(lease);
         if age(&lease) > age(place) {
             *place = lease;
         }
     }
-    Ok(Leases { leases: newest.into_values().collect(), wrong: told.wrong })
+    Ok(LeaseFile { leases: newest.into_values().collect(), wrong: told.wrong })
 }
 
 /// Who reads a file with such a line.
-fn kind(line: &str) -> Option<fn(&str) -> Told> {
+fn kind(line: &str) -> Option<fn(&str) -> ParsedLeases> {
     if kea::is_heading(line) {
         Some(kea::read)
     } else if dnsmasq::is_line(line) {
@@ -124,7 +124,7 @@ fn kind(line: &str) -> Option<fn(&str) -> Told> {
 }
 
 /// By what the newer of two leases is known: its beginning where that is told, else its end, and one without an end is the last.
-fn age(lease: &Lease) -> u64 {
+fn age(lease: &DhcpLease) -> u64 {
     lease.begun.or(lease.ends).map_or(u64::MAX, Moment::unix)
 }
 

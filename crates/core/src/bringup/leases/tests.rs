@@ -72,20 +72,26 @@ fn a_line_that_is_not_understood_is_told_and_the_others_count() {
     )
     .unwrap();
 
-    let words = |leases: &Leases| leases.wrong.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let words = |leases: &LeaseFile| leases.wrong.iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(dnsmasq.leases.len(), 1);
     assert!(words(&dnsmasq)[0].starts_with("line 2: `02:00`: "), "{dnsmasq:?}");
-    assert_eq!(words(&dnsmasq)[1], "line 3: want an end, a MAC address, an address, a name and a client");
-    assert_eq!(words(&kea), ["line 2: `ten` is no address", "line 3: it has no `expire`"]);
+    assert_eq!(
+        words(&dnsmasq)[1],
+        "line 3: expected expiry, MAC address, IP address, hostname and client ID"
+    );
+    assert_eq!(words(&kea), ["line 2: `ten` is not an IP address", "line 3: `expire` is empty"]);
 }
 
 #[test]
 fn an_empty_file_is_a_lease_file_and_another_format_is_not() {
-    assert_eq!(read("", now()), Ok(Leases::default()));
-    assert_eq!(read("# dnsmasq\n\n", now()), Ok(Leases::default()));
-    assert_eq!(read("cluster: {name: sol}\n", now()), Err(NoLeases));
-    assert_eq!(read("{\"leases\": []}", now()), Err(NoLeases));
-    assert_eq!(read("lease 10.0.0.57 {\n  ends never;\n  binding state active;\n}\n", now()), Err(NoLeases));
+    assert_eq!(read("", now()), Ok(LeaseFile::default()));
+    assert_eq!(read("# dnsmasq\n\n", now()), Ok(LeaseFile::default()));
+    assert_eq!(read("cluster: {name: sol}\n", now()), Err(LeaseFormatError));
+    assert_eq!(read("{\"leases\": []}", now()), Err(LeaseFormatError));
+    assert_eq!(
+        read("lease 10.0.0.57 {\n  ends never;\n  binding state active;\n}\n", now()),
+        Err(LeaseFormatError)
+    );
 }
 
 /// Leases as somebody may have: ports, addresses and ends, each address once.

@@ -1,29 +1,29 @@
-//! `boot` and `image`: how a machine starts, and what it starts.
+//! `boot` and `image`: boot media and images.
 
 pub use ichor_values::Arch;
-use ichor_values::{Any, DnsName, Duration, Either, FilePath, ImageReference, Text, Url};
+use ichor_values::{Any, DnsName, Duration, FilePath, ImageReference, Text, Url, WordOrRecord};
 use ichor_values::{choice, record};
 
 record! {
-    /// Where a machine's first configuration comes from.
+    /// How a machine gets its first configuration.
     Boot "boot settings" {
-        /// What carries the first configuration.
-        from: BootFrom = "nocloud: cidata; metal: apply; else the platform's own", "cidata";
+        /// Source of the first configuration.
+        from: BootFrom = "nocloud: cidata; else apply", "cidata";
         /// The boot server.
         server: Url = "none", "https://boot.sol";
-        /// How long a machine may take from the build to having joined.
+        /// Time that a machine may take from the build until it has joined.
         within: Duration = "1h", "1h";
     }
 }
 
 choice! {
-    /// What carries a machine's first configuration.
+    /// Source of a machine's first configuration.
     BootFrom "boot source" {
         /// A nocloud ISO with the label `cidata`.
         Cidata = "cidata",
         /// An ISO with the label `metal-iso`.
         MetalIso = "metal-iso",
-        /// META key 10: the network only.
+        /// META key 10, for network settings only.
         Meta = "meta",
         /// The boot server, by PXE or HTTP.
         Netboot = "netboot",
@@ -41,23 +41,23 @@ choice! {
 }
 
 record! {
-    /// What the machines boot and install.
+    /// Images that the machines boot and install.
     Image "image settings" {
-        /// Who makes the images.
-        source: Either<ImageSource, GivenImages> = "ichor where its extension is needed, else factory", "ichor";
+        /// Builder of the images, or prebuilt images.
+        source: WordOrRecord<ImageSource, GivenImages> = "ichor where its extension is needed, else factory", "ichor";
         /// The Image Factory.
         factory: Url = "https://factory.talos.dev", "https://factory.talos.dev";
-        /// Where installer and extension images go.
+        /// Registry that installer and extension images are pushed to.
         registry: ImageReference = "none", "ghcr.io/me";
-        /// Whether machines boot with secure boot.
+        /// Whether machines use secure boot.
         secure_boot: bool = "false", "false";
-        /// More for the schematic than is derived.
+        /// Additional keys of the schematic.
         schematic: Any = "none", "{customization: {bootloader: sd-boot}}";
     }
 }
 
 choice! {
-    /// Who makes the images.
+    /// Builder of the images.
     ImageSource "image source" {
         /// ichor, with its routing extension.
         Ichor = "ichor",
@@ -67,7 +67,7 @@ choice! {
 }
 
 record! {
-    /// Images somebody else made.
+    /// Prebuilt images.
     GivenImages "images" {
         /// Boot ISO, a URL or path.
         iso: Text = "none", "cephfs:iso/talos-v1.13.9-nocloud.iso";
@@ -79,38 +79,38 @@ record! {
         initramfs: Text = "none", "initramfs.xz";
         /// Installer image.
         installer: ImageReference = "none", "ghcr.io/me/installer:v1.13.9";
-        /// Architecture the images are for.
+        /// Architecture of the images.
         arch: Arch = "amd64", "amd64";
     }
 }
 
 record! {
-    /// Remote control of a machine.
+    /// Remote power control of a machine, through its BMC.
     Power "remote control" {
-        /// Redfish service of the machine's controller.
+        /// Redfish service of the BMC.
         redfish: Url = "none", "https://bmc21";
-        /// IPMI address of the machine's controller.
+        /// IPMI address of the BMC.
         ipmi: DnsName = "none", "10.0.9.21";
         /// User name.
         user: Text = "none", "x";
         /// Password.
         password: ichor_values::Secret = "none", "{env: BMC}";
-        /// SHA-256 fingerprint of the controller's certificate.
-        fingerprint: ichor_values::Fingerprint = "checked by `ca`", "";
-        /// Certificates, in a file, one of which signed that of the controller.
-        ca: FilePath = "the system's roots", "bmc-ca.pem";
+        /// SHA-256 fingerprint of the BMC's certificate.
+        fingerprint: ichor_values::Fingerprint = "verified with `ca`", "";
+        /// File with the CA certificates that verify the BMC's certificate.
+        ca: FilePath = "the system's CA certificates", "bmc-ca.pem";
     }
 }
 
-/// A piece of Talos configuration that is laid over what ichor makes.
-pub(crate) type Patch = Either<FilePath, PatchSource>;
+/// A patch of the generated Talos configuration: a file, or inline.
+pub(crate) type PatchRef = WordOrRecord<FilePath, PatchSource>;
 
 record! {
-    /// A patch that is not simply a file.
+    /// A patch: inline, or encrypted with SOPS.
     PatchSource "a patch" {
-        /// The patch itself.
+        /// Inline patch.
         inline: Any = "none", "{machine: {sysctls: {vm.max_map_count: \"262144\"}}}";
-        /// A patch in the SOPS format.
+        /// File encrypted with SOPS.
         sops: FilePath = "none", "patches/secret.sops.yaml";
     }
 }

@@ -4,49 +4,49 @@ use std::net::IpAddr;
 
 use ichor_values::key::{List, Map};
 use ichor_values::{
-    DnsName, Either, Endpoint, FilePath, KubernetesVersion, LinkName, NodeName, Prefix, Secret,
-    SoftwareVersion, TalosVersion, Text, Url, Word,
+    DnsName, Endpoint, FilePath, KubernetesVersion, LinkName, NodeName, Prefix, Secret, SoftwareVersion,
+    TalosVersion, Text, Url, Word, WordOrRecord,
 };
 use ichor_values::{choice, record};
 
 record! {
-    /// The cluster as Talos and Kubernetes know it.
+    /// Names, versions and networks of the cluster.
     ClusterSection "the cluster's settings" {
         /// Name of the cluster.
         name: Word = "required", "sol";
-        /// Number of the cluster, from which prefixes, AS numbers and router ids are derived.
-        id: u32 = "required as soon as something is derived from it", "101";
-        /// Talos release; nodes may differ while an upgrade runs.
+        /// ID of the cluster, from which prefixes, AS numbers and router IDs are derived.
+        id: u32 = "required if something is derived from it", "101";
+        /// Talos release; nodes may differ during an upgrade.
         talos: TalosVersion = "required", "v1.13.9";
         /// Kubernetes release.
-        kubernetes: KubernetesVersion = "the Talos release's own", "v1.36.3";
-        /// Where the Kubernetes API answers; `overlay:NODE` for an address known only after that node joined.
+        kubernetes: KubernetesVersion = "the Talos release's default", "v1.36.3";
+        /// URL of the Kubernetes API; `overlay:NODE` for an address known only after that node has joined.
         endpoint: Endpoint = "the VIP or anycast address, else the first control plane", "https://10.101.0.10:6443";
-        /// Where the Talos API is asked.
+        /// Endpoints of the Talos API.
         talos_endpoints: List<DnsName> = "the control planes", "[10.101.0.11]";
         /// The node on which etcd is bootstrapped.
         bootstrap: NodeName = "the first control plane", "solcp01";
-        /// More names for the API server's certificate.
+        /// Additional names in the API server's certificate.
         sans: List<DnsName> = "none", "[api.sol.example]";
         /// Pod networks.
         pods: List<Prefix> = "10.244.0.0/16", "[10.244.0.0/16, \"fd00:101:244::/56\"]";
         /// Service networks.
         services: List<Prefix> = "10.96.0.0/12", "[172.20.0.0/16, \"fd00:101:96::/112\"]";
-        /// The pod network's software, or a manifest of one's own.
-        cni: Either<Cni, CniManifest> = "flannel", "cilium";
+        /// CNI, or a custom manifest.
+        cni: WordOrRecord<Cni, CniManifest> = "flannel", "cilium";
         /// Settings of flannel.
         flannel: Flannel = "none", "{interface: tailscale0}";
         /// Settings of Cilium.
         cilium: Cilium = "none", "{values: values.yaml}";
         /// Whether kube-proxy runs.
         kube_proxy: bool = "true, false with Cilium", "false";
-        /// kube-vip in place of Talos' own VIP.
+        /// kube-vip instead of Talos' own VIP.
         kube_vip: KubeVip = "none", "{address: 10.101.0.10, interface: eth0}";
-        /// Manifests applied at bootstrap; `*` stands for any name.
+        /// Manifests applied at bootstrap; `*` matches any name.
         manifests: List<FilePath> = "none", "[extra/*.yaml]";
-        /// Port of the API balancer on every node.
+        /// Port of the API load balancer on every node.
         kubeprism: u16 = "7445", "7445";
-        /// How nodes find each other.
+        /// Node discovery.
         discovery: Discovery = "service on, KubeSpan off", "{service: true, kubespan: false}";
         /// Registry mirrors and credentials.
         registries: Registries = "none", "{mirrors: {docker.io: [https://mirror.sol]}}";
@@ -58,19 +58,19 @@ record! {
 }
 
 choice! {
-    /// The pod network's software.
+    /// CNI of the pod network.
     Cni "CNI" {
         /// Talos' default.
         Flannel = "flannel",
         /// Cilium, with the values Talos needs.
         Cilium = "cilium",
-        /// None: it is installed by somebody else.
+        /// None: the CNI is installed separately.
         None = "none",
     }
 }
 
 record! {
-    /// A pod network of one's own.
+    /// A custom CNI.
     CniManifest "a manifest" {
         /// The manifest.
         manifest: FilePath = "required", "cni.yaml";
@@ -80,9 +80,9 @@ record! {
 record! {
     /// Settings of flannel.
     Flannel "settings of flannel" {
-        /// Link the pod traffic takes.
-        interface: LinkName = "the node address's", "tailscale0";
-        /// More arguments.
+        /// Link of the pod traffic.
+        interface: LinkName = "the link of the node address", "tailscale0";
+        /// Additional arguments.
         args: List<Text> = "none", "[--ip-masq]";
     }
 }
@@ -94,33 +94,33 @@ record! {
         version: SoftwareVersion = "1.20.1", "1.20.1";
         /// Helm values; those Talos needs are added.
         values: FilePath = "none", "values.yaml";
-        /// Name of the chart in its repository, or `oci://` and its place in a registry.
+        /// Name of the chart in its repository, or an `oci://` reference.
         chart: Text = "cilium", "oci://quay.io/cilium/charts/cilium";
-        /// Repository the chart is in.
+        /// Repository of the chart.
         repository: Url = "https://helm.cilium.io/", "https://charts.sol.example";
-        /// A manifest that was rendered elsewhere, in place of helm's.
+        /// Manifest rendered elsewhere, instead of with helm.
         manifest: FilePath = "rendered by helm", "cilium.yaml";
     }
 }
 
 record! {
-    /// kube-vip in place of Talos' own VIP.
+    /// kube-vip instead of Talos' own VIP.
     KubeVip "an address and an interface" {
         /// The address.
         address: IpAddr = "required", "10.101.0.10";
         /// Link it is announced on.
-        interface: LinkName = "the node address's", "eth0";
+        interface: LinkName = "the link of the node address", "eth0";
     }
 }
 
 record! {
-    /// How nodes find each other.
+    /// Node discovery.
     Discovery "discovery settings" {
         /// Whether the discovery service is used.
         service: bool = "true", "true";
-        /// A discovery service of one's own.
+        /// URL of a self-hosted discovery service.
         endpoint: Url = "https://discovery.talos.dev", "https://discovery.sol.example";
-        /// Whether KubeSpan meshes the nodes.
+        /// Whether the nodes form a KubeSpan mesh.
         kubespan: bool = "false", "false";
     }
 }
@@ -148,9 +148,9 @@ record! {
 choice! {
     /// Talos' ingress firewall.
     Firewall "firewall setting" {
-        /// Everything passes.
+        /// All traffic is allowed.
         Off = "off",
-        /// Only what the cluster needs passes.
+        /// Only traffic that the cluster needs is allowed.
         DefaultDeny = "default-deny",
     }
 }
@@ -158,19 +158,19 @@ choice! {
 record! {
     /// Disk encryption.
     Encryption "encryption by partition" {
-        /// Key of the partition that holds the machine's configuration.
-        state: Either<DiskKey, Kms> = "none", "tpm";
-        /// Key of the partition that holds the workloads' data.
-        ephemeral: Either<DiskKey, Kms> = "none", "node-id";
+        /// Key of the STATE partition, which has the machine configuration.
+        state: WordOrRecord<DiskKey, Kms> = "none", "tpm";
+        /// Key of the EPHEMERAL partition, which has the workloads' data.
+        ephemeral: WordOrRecord<DiskKey, Kms> = "none", "node-id";
     }
 }
 
 choice! {
-    /// What unlocks a disk.
+    /// Key that unlocks a disk.
     DiskKey "disk key" {
         /// The machine's TPM.
         Tpm = "tpm",
-        /// Derived from the machine's identity: keeps out who has only the disk.
+        /// Derived from the machine's identity: protects a disk without its machine.
         NodeId = "node-id",
     }
 }

@@ -1,4 +1,4 @@
-//! `network`: prefixes, addresses and what the network offers.
+//! `network`: prefixes, addresses, and services of the network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,53 +7,53 @@ use ichor_values::{AddressOrPrefix4, AddressOrPrefix6, DnsName, LinkName, Mtu, P
 use ichor_values::{choice, record};
 
 record! {
-    /// Prefixes, addresses and what the network offers.
+    /// Prefixes, addresses, and services of the network.
     Network "network settings" {
-        /// The network the nodes have their addresses in.
+        /// Network of the node addresses.
         node: NodeNetwork = "derived from `cluster.id`", "{v4: 10.101.0.0/24}";
-        /// The network of the nodes' loopback addresses.
+        /// Network of the nodes' loopback addresses.
         loopback: Loopback = "derived from `cluster.id`", "{v4: 10.101.254.0/24}";
-        /// Links for addresses of services on the host.
+        /// Dummy links for addresses of host services.
         dummy: Map<LinkName, Dummy> = "none", "{dummy0: {v4: 10.0.1.0/24, mtu: 8192}}";
         /// The address of the Kubernetes API.
         api: Api = "none", "{vip: 10.101.0.10}";
         /// Addresses for Kubernetes services.
         services: ServiceNetwork = "none", "{pools: {default: [10.101.250.0/24]}}";
         /// Name servers.
-        dns: List<IpAddr> = "Talos' own", "[10.101.0.53]";
+        dns: List<IpAddr> = "Talos' default", "[10.101.0.53]";
         /// Time servers.
-        ntp: List<DnsName> = "Talos' own", "[time.sol]";
+        ntp: List<DnsName> = "Talos' default", "[time.sol]";
         /// MTU of the links.
         mtu: Mtu = "1500", "1500";
-        /// How an index becomes the host part of an IPv6 address.
+        /// Spelling of an index in the host part of an IPv6 address.
         digits: Digits = "decimal", "decimal";
-        /// Subnets the kubelet may take its address from.
+        /// Subnets that the kubelet may use an address of.
         kubelet_subnets: List<Prefix> = "the node prefixes, or the overlay's", "[10.101.0.0/24]";
-        /// Subnets etcd may take its address from.
+        /// Subnets that etcd may use an address of.
         etcd_subnets: List<Prefix> = "the node prefixes, or the overlay's", "[10.101.0.0/24]";
     }
 }
 
 record! {
-    /// The network the nodes have their addresses in.
+    /// Network of the node addresses.
     NodeNetwork "the node network" {
-        /// IPv4 prefix; on a node its own address.
+        /// IPv4 prefix; on a node, its address.
         v4: AddressOrPrefix4 = "10.ID.0.0/24", "10.101.0.0/24";
-        /// IPv6 prefix; on a node its own address.
+        /// IPv6 prefix; on a node, its address.
         v6: AddressOrPrefix6 = "fd00:ID::/64", "fd00:101::/64";
         /// Default gateways.
         gateway: Gateway = "fd00:ID::fffe", "{v4: 10.101.0.1, v6: \"fd00:101::fffe\"}";
         /// Metric of the default routes.
         metric: u32 = "1024", "1024";
-        /// Where the address comes from.
+        /// Source of the address.
         addressing: Addressing = "static", "dhcp-then-static";
-        /// Link that carries the address.
+        /// Link with the address.
         link: LinkName = "the first port", "eth0";
     }
 }
 
 choice! {
-    /// Where a node's address comes from.
+    /// Source of a node's address.
     Addressing "addressing" {
         /// From this file.
         Static = "static",
@@ -75,21 +75,21 @@ record! {
 }
 
 record! {
-    /// The network of the nodes' loopback addresses.
+    /// Network of the nodes' loopback addresses.
     Loopback "loopback prefixes" {
-        /// IPv4 prefix; on a node its own address.
+        /// IPv4 prefix; on a node, its address.
         v4: AddressOrPrefix4 = "10.ID.254.0/24", "10.101.254.0/24";
-        /// IPv6 prefix; on a node its own address.
+        /// IPv6 prefix; on a node, its address.
         v6: AddressOrPrefix6 = "fd00:ID:fe::/64", "fd00:101:fe::/64";
     }
 }
 
 record! {
-    /// A link for addresses of services on the host.
+    /// A dummy link for addresses of host services.
     Dummy "a dummy link" {
-        /// IPv4 prefix; on a node its own address.
+        /// IPv4 prefix; on a node, its address.
         v4: AddressOrPrefix4 = "none", "10.0.1.0/24";
-        /// IPv6 prefix; on a node its own address.
+        /// IPv6 prefix; on a node, its address.
         v6: AddressOrPrefix6 = "none", "fd00:101:d::/64";
         /// MTU of the link.
         mtu: Mtu = "1500", "8192";
@@ -97,15 +97,15 @@ record! {
 }
 
 record! {
-    /// The address of the Kubernetes API: one that moves (VIP) or one that every control plane has (anycast).
+    /// Address of the Kubernetes API: a VIP on one control plane at a time, or anycast on every control plane.
     Api "an address of the API" {
-        /// Address that one control plane holds at a time, by ARP.
+        /// Address that one control plane holds at a time, announced by ARP.
         vip: IpAddr = "none", "10.101.0.10";
         /// Addresses that every control plane announces by BGP.
         anycast: List<Prefix> = "none", "[10.0.0.100/32, \"fd00:100::100/128\"]";
-        /// Link that carries it.
-        link: LinkName = "VIP: the node address's; anycast: dummy1", "dummy1";
-        /// Anycast is withdrawn while this does not answer.
+        /// Link with the address.
+        link: LinkName = "VIP: the link of the node address; anycast: dummy1", "dummy1";
+        /// URL of the health check: the anycast routes are withdrawn while it fails.
         health: Url = "none", "https://127.0.0.1:6443/readyz";
     }
 }
@@ -119,7 +119,7 @@ record! {
 }
 
 choice! {
-    /// How an index becomes the host part of an IPv6 address.
+    /// Spelling of an index in the host part of an IPv6 address.
     Digits "spelling of the index" {
         /// Index 11 is `::11`: its decimal digits, as operators write it.
         Decimal = "decimal",

@@ -1,10 +1,10 @@
-//! `nodes`, and everything a node can have from `defaults`, its role, its site or its groups.
+//! `nodes`, and the settings a node inherits from `defaults`, its role, its site and its groups.
 
 use std::net::IpAddr;
 
-use super::{Boot, Image, Network, Overlay, Patch, Power, Routing, Vm};
+use super::{Boot, Image, Network, Overlay, PatchRef, Power, Routing, Vm};
 use ichor_values::Arch;
-use ichor_values::key::{HasName, List, Map, Named, Sum};
+use ichor_values::key::{AdditiveList, HasName, List, Map, NamedList};
 use ichor_values::{
     Address, DiskPath, LabelKey, LabelValue, LinkName, Mac, Mtu, NodeName, Prefix, SizeRange, Taint,
     TalosVersion, Text, VlanId, Word,
@@ -12,59 +12,59 @@ use ichor_values::{
 use ichor_values::{choice, record};
 
 record! {
-    /// What a node can have from any rung of the ladder: `defaults`, its role, its site, its groups, itself.
-    Rung "settings of nodes" {
-        /// What Talos runs on.
+    /// Settings of nodes, in any layer: `defaults`, a role, a site, a group, or a node itself.
+    NodeSettings "settings of nodes" {
+        /// Talos platform.
         platform: Platform = "nocloud for VMs on Proxmox, else metal", "metal";
         /// Architecture.
         arch: Arch = "amd64", "arm64";
-        /// Overlay for a single-board computer.
+        /// Image overlay of a single-board computer.
         sbc: Word = "none", "rpi_generic";
-        /// Talos release, while it differs from the cluster's.
+        /// Talos release, if it differs from the cluster's.
         talos: TalosVersion = "`cluster.talos`", "v1.13.9";
-        /// Where Talos is installed.
+        /// Installation disk.
         install: Install = "/dev/sda for VMs, none for metal", "{disk: /dev/sda}";
-        /// Names for the node's ports, in the order of `macs`.
+        /// Names of the node's ports, in the order of `macs`.
         ports: List<LinkName> = "eth0, eth1 …", "[fab0, fab1]";
         /// MAC addresses of the node's ports.
         macs: List<Mac> = "VMs: 02 : id : index : port", "[\"bc:24:11:00:00:11\"]";
-        /// Links beyond the ports, and settings of ports; merged by name.
-        links: Named<Link> = "none", "[{name: fab0, mtu: 9000}]";
-        /// Prefixes, addresses and what the network offers.
+        /// Bonds, VLANs, bridges and settings of ports; merged by name.
+        links: NamedList<Link> = "none", "[{name: fab0, mtu: 9000}]";
+        /// Prefixes, addresses, and services of the network.
         network: Network = "the cluster's", "{node: {addressing: dhcp}}";
         /// BGP.
         routing: Routing = "the cluster's", "{asn: 65001}";
-        /// Where the first configuration comes from.
+        /// Source of the first configuration.
         boot: Boot = "the cluster's", "{from: cidata}";
-        /// What it boots and installs.
+        /// Images that it boots and installs.
         image: Image = "the cluster's", "{source: factory}";
-        /// A network over the network.
+        /// Overlay network.
         overlay: Overlay = "the cluster's", "{tailscale: {key: {env: TS_KEY}}}";
-        /// Its virtual machine; `null` for a real one.
+        /// Its virtual machine; `null` for a physical machine.
         vm: Vm = "none", "{cores: 4, memory: 8GiB}";
-        /// Remote control of a real machine.
+        /// Remote power control of a physical machine.
         power: Power = "none", "{redfish: https://bmc21, user: x, password: {env: BMC}}";
-        /// Addresses it has at other stages than the final one.
+        /// Addresses before the final configuration, and in the overlay.
         address: StageAddresses = "none", "{dhcp: 10.0.232.14}";
         /// System extensions.
-        extensions: Sum<Text> = "those that are needed", "[siderolabs/qemu-guest-agent]";
+        extensions: AdditiveList<Text> = "the required ones", "[siderolabs/qemu-guest-agent]";
         /// Kernel settings.
-        kernel: Kernel = "those routing needs", "{modules: [vrf]}";
+        kernel: Kernel = "those that routing needs", "{modules: [vrf]}";
         /// Kubernetes labels.
         labels: Map<LabelKey, LabelValue> = "none", "{gpu: \"true\"}";
         /// Kubernetes taints.
         taints: List<Taint> = "none", "[dedicated=gpu:NoSchedule]";
-        /// Talos configuration laid over what ichor makes.
-        patches: Sum<Patch> = "none", "[patches/all.yaml, {inline: {machine: {}}}]";
-        /// Whether the node is on its way out: it announces nothing any more.
+        /// Patches of the generated Talos configuration.
+        patches: AdditiveList<PatchRef> = "none", "[patches/all.yaml, {inline: {machine: {}}}]";
+        /// Whether the node is drained: it withdraws all routes.
         drain: bool = "false", "true";
     }
 }
 
 choice! {
-    /// What Talos runs on.
+    /// Talos platform.
     Platform "platform" {
-        /// A real machine.
+        /// A physical machine.
         Metal = "metal",
         /// A VM with nocloud data: Proxmox, libvirt.
         Nocloud = "nocloud",
@@ -102,24 +102,24 @@ choice! {
 }
 
 record! {
-    /// One machine: who it is, and its own settings.
+    /// One machine: its identity and settings.
     Node "a node" {
-        /// Its name, which becomes its hostname.
+        /// Name, which becomes the hostname.
         name: NodeName = "required", "solcp01";
-        /// What it is in the cluster.
+        /// Role in the cluster.
         role: Role = "worker", "controlplane";
-        /// Its number in the cluster, from which its addresses and AS number are derived.
-        index: u32 = "required as soon as something is derived from it", "11";
-        /// Where it stands.
+        /// Index in the cluster, from which addresses and AS number are derived.
+        index: u32 = "required if something is derived from it", "11";
+        /// Site.
         site: Word = "none", "berlin";
-        /// Groups whose settings it has, later ones above earlier ones.
+        /// Groups whose settings it inherits; later groups override earlier ones.
         groups: List<Word> = "none", "[gpu]";
-        ..rung: Rung
+        ..settings: NodeSettings
     }
 }
 
 choice! {
-    /// What a node is in the cluster.
+    /// Role of a node.
     Role "role" {
         /// Runs the control plane and etcd.
         Controlplane = "controlplane",
@@ -129,59 +129,59 @@ choice! {
 }
 
 record! {
-    /// What holds for the nodes of a role.
+    /// Settings by role.
     Roles "settings by role" {
         /// Control planes.
-        controlplane: Rung = "none", "{vm: {cores: 4}}";
+        controlplane: NodeSettings = "none", "{vm: {cores: 4}}";
         /// Workers.
-        worker: Rung = "none", "{vm: {cores: 8}}";
+        worker: NodeSettings = "none", "{vm: {cores: 8}}";
     }
 }
 
 record! {
-    /// A place with machines.
+    /// A site with machines.
     Site "a site" {
-        /// DHCP relay in front of its machines.
+        /// DHCP relay of its machines.
         relay: IpAddr = "none", "10.9.0.1";
-        ..rung: Rung
+        ..settings: NodeSettings
     }
 }
 
-/// What holds for all nodes of a group.
-pub(crate) type Group = Rung;
+/// Settings of all nodes of a group.
+pub(crate) type GroupSettings = NodeSettings;
 
 record! {
-    /// Where Talos is installed.
+    /// Installation disk.
     Install "a disk" {
         /// The disk.
         disk: DiskPath = "/dev/sda for VMs", "/dev/sda";
-        /// The disk, by what it is.
+        /// Selector of the disk.
         select: DiskSelect = "none", "{size: \">= 100GB\", type: nvme}";
-        /// Whether the disk is wiped first.
+        /// Whether the disk is wiped before the installation.
         wipe: bool = "false", "false";
     }
 }
 
 record! {
-    /// A disk by what it is.
-    DiskSelect "a description of a disk" {
-        /// Its size.
+    /// A disk selector.
+    DiskSelect "a disk selector" {
+        /// Size.
         size: SizeRange = "any", "\">= 100GB\"";
-        /// Its kind.
+        /// Type.
         r#type: DiskType = "any", "nvme";
-        /// Its model.
+        /// Model.
         model: Text = "any", "WDC*";
-        /// Its serial number.
+        /// Serial number.
         serial: Text = "any", "S4EWNX0R";
-        /// Its world-wide id.
+        /// World-wide ID.
         wwid: Text = "any", "naa.5000c500a0b1c2d3";
-        /// Its place on the bus.
+        /// Bus path.
         bus_path: Text = "any", "/pci0000:00/*";
     }
 }
 
 choice! {
-    /// Kind of a disk.
+    /// Type of a disk.
     DiskType "disk type" {
         /// Solid state on SATA or SAS.
         Ssd = "ssd",
@@ -201,13 +201,13 @@ record! {
         name: LinkName = "required", "bond0";
         /// MTU.
         mtu: Mtu = "`network.mtu`", "9000";
-        /// Several ports as one.
+        /// Bond of several ports.
         bond: Bond = "none", "{links: [eth2, eth3], mode: 802.3ad}";
-        /// A VLAN of another link; Talos 1.11 calls it after that, such as bond0.20, whatever its name is here.
+        /// VLAN of another link; Talos 1.11 ignores its name here and names it after that link, such as bond0.20.
         vlan: Vlan = "none", "{id: 20, link: bond0}";
-        /// A bridge over other links; with Talos 1.11 and nocloud it is there once the node is configured.
+        /// Bridge of other links; with Talos 1.11 and nocloud it exists only after the node is configured.
         bridge: Bridge = "none", "{links: [eth2]}";
-        /// Whether it asks a DHCP server.
+        /// Whether it uses DHCP.
         dhcp: bool = "true on ports without addresses and unnumbered neighbours, else false", "false";
         /// Its addresses.
         addresses: List<Address> = "none", "[10.20.0.21/24]";
@@ -223,41 +223,41 @@ impl HasName for Link {
 }
 
 record! {
-    /// Several ports as one.
+    /// A bond of several ports.
     Bond "a bond" {
         /// Its ports.
         links: List<LinkName> = "required", "[eth2, eth3]";
-        /// How they share the traffic.
+        /// Bonding mode.
         mode: BondMode = "active-backup", "802.3ad";
-        /// Milliseconds between two looks at the ports.
+        /// Interval of link monitoring in milliseconds.
         miimon: u32 = "100", "100";
-        /// How packets are spread.
+        /// Transmit hash policy.
         hash: BondHash = "layer2; layer3+4 with 802.3ad", "layer3+4";
     }
 }
 
 choice! {
-    /// How the ports of a bond share the traffic.
+    /// Bonding mode.
     BondMode "bond mode" {
-        /// One after the other.
+        /// Round robin.
         BalanceRr = "balance-rr",
-        /// One at a time.
+        /// One active port at a time.
         ActiveBackup = "active-backup",
-        /// By a hash.
+        /// By the hash policy.
         BalanceXor = "balance-xor",
-        /// On all of them.
+        /// On all ports.
         Broadcast = "broadcast",
-        /// By LACP.
+        /// LACP.
         Lacp = "802.3ad",
-        /// Outgoing by load.
+        /// Balanced by load for transmission.
         BalanceTlb = "balance-tlb",
-        /// Both ways by load.
+        /// Balanced by load in both directions.
         BalanceAlb = "balance-alb",
     }
 }
 
 choice! {
-    /// What decides the port a packet takes.
+    /// Transmit hash policy of a bond.
     BondHash "hash policy" {
         /// MAC addresses.
         Layer2 = "layer2",
@@ -275,19 +275,19 @@ choice! {
 record! {
     /// A VLAN of another link.
     Vlan "a VLAN" {
-        /// Its number.
+        /// VLAN ID.
         id: VlanId = "required", "20";
-        /// The link below it.
+        /// Parent link.
         link: LinkName = "required", "bond0";
     }
 }
 
 record! {
-    /// A bridge over other links.
+    /// A bridge of other links.
     Bridge "a bridge" {
         /// Its ports.
         links: List<LinkName> = "none", "[eth2]";
-        /// Whether it speaks the spanning tree protocol.
+        /// Whether it uses the spanning tree protocol.
         stp: bool = "false", "true";
     }
 }
@@ -295,35 +295,35 @@ record! {
 record! {
     /// A route.
     Route "a route" {
-        /// Where it leads.
-        to: Prefix = "everywhere", "10.30.0.0/16";
-        /// The next hop.
+        /// Destination.
+        to: Prefix = "default route", "10.30.0.0/16";
+        /// Next hop.
         via: IpAddr = "none", "10.20.0.1";
-        /// Its metric.
+        /// Metric.
         metric: u32 = "1024", "200";
     }
 }
 
 record! {
-    /// Addresses a node has at other stages than the final one.
+    /// Addresses of a node before its final configuration, and in the overlay.
     StageAddresses "addresses by stage" {
-        /// What a DHCP server gives it while it boots.
-        dhcp: IpAddr = "found when needed", "10.0.232.14";
-        /// What it is reached by from outside while it boots.
+        /// Address from DHCP during boot.
+        dhcp: IpAddr = "discovered when needed", "10.0.232.14";
+        /// External address during boot.
         external: IpAddr = "none", "203.0.113.20";
-        /// What the overlay gives it.
-        overlay: IpAddr = "known after it joined", "100.118.101.20";
+        /// Address in the overlay.
+        overlay: IpAddr = "known after the node has joined", "100.118.101.20";
     }
 }
 
 record! {
     /// Kernel settings.
     Kernel "kernel settings" {
-        /// Arguments.
-        args: Sum<Text> = "none", "[net.ifnames=0]";
+        /// Kernel arguments.
+        args: AdditiveList<Text> = "none", "[net.ifnames=0]";
         /// Modules to load.
-        modules: Sum<Word> = "those routing needs", "[vrf]";
-        /// Settings by key.
-        sysctls: Map<Text, Text> = "those routing needs", "{vm.max_map_count: \"262144\"}";
+        modules: AdditiveList<Word> = "those that routing needs", "[vrf]";
+        /// Sysctls by key.
+        sysctls: Map<Text, Text> = "those that routing needs", "{vm.max_map_count: \"262144\"}";
     }
 }

@@ -1,13 +1,13 @@
-//! `overlay`: a network over the network.
+//! `overlay`: the overlay network.
 
 use ichor_values::key::List;
 use ichor_values::record;
 use ichor_values::{Duration, Mtu, Prefix, Secret, Text, Url};
 
 record! {
-    /// A network over the network, which nodes join after they booted.
+    /// The overlay network, which nodes join after boot.
     Overlay "an overlay" {
-        /// Tailscale, or Headscale with a server of one's own.
+        /// Tailscale, or Headscale with `server`.
         tailscale: Tailscale = "none", "{server: https://headscale.sol, key: {env: TS_KEY}}";
     }
 }
@@ -17,15 +17,15 @@ record! {
     Tailscale "settings of Tailscale" {
         /// Control server.
         server: Url = "https://controlplane.tailscale.com", "https://headscale.sol";
-        /// Key that lets a machine join, or mints such keys.
+        /// Key with which machines join, or with which such keys are created.
         key: Secret = "required", "{env: TS_KEY}";
         /// Tags of the machines.
         tags: List<Text> = "none", "[tag:edge]";
-        /// Prefixes the machines announce.
+        /// Prefixes that the machines announce.
         routes: List<Prefix> = "none", "[10.20.0.0/24]";
-        /// Whether a key is minted for every machine.
+        /// Whether a key is created for every machine.
         mint: bool = "false", "true";
-        /// How long a key can be used.
+        /// Validity of a key.
         key_life: Duration = "unlimited", "1h";
         /// MTU of the overlay's link.
         mtu: Mtu = "1280", "1280";

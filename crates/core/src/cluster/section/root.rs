@@ -1,11 +1,11 @@
-//! The file as a whole.
+//! The top level of the file.
 
 use super::{
-    Boot, ClusterSection, Fabric, Group, Hypervisor, Image, Network, Node, Overlay, Roles, Routing, Rung,
-    Site,
+    Boot, ClusterSection, Fabric, GroupSettings, Hypervisor, Image, Network, Node, NodeSettings, Overlay,
+    Roles, Routing, Site,
 };
-use ichor_values::Place;
-use ichor_values::key::{List, Map, Over};
+use ichor_values::Location;
+use ichor_values::key::{List, Map, MergeOver};
 use ichor_values::print::Printed;
 use ichor_values::read::{Read, Reader};
 use ichor_values::record;
@@ -18,59 +18,59 @@ record! {
     File "a cluster file" {
         /// Format of the file.
         version: u32 = "1", "1";
-        /// More files of the same shape, merged into this one; `*` stands for any name.
+        /// Files with the same keys, merged into this one; `*` matches any name.
         include: List<FilePath> = "none", "[sites/*.yaml]";
         /// The cluster: names, versions, endpoint, Kubernetes networks.
         cluster: ClusterSection = "required", "{name: sol, id: 101, talos: v1.13.9}";
-        /// Prefixes, addresses and what the network offers.
+        /// Prefixes, addresses, and services of the network.
         network: Network = "derived from `cluster.id`", "{api: {vip: 10.101.0.10}}";
-        /// The routers around the nodes, as far as ichor shall know them.
+        /// The routers around the nodes.
         fabric: Fabric = "none", "{routers: [{name: leaf1, asn: 65101}]}";
         /// BGP on the nodes.
         routing: Routing = "none", "{neighbors: [{address: \"fd00:101::fffe\", asn: 4200001000}]}";
-        /// A network over the network.
+        /// Overlay network.
         overlay: Overlay = "none", "{tailscale: {key: {env: TS_KEY}}}";
-        /// Where a machine's first configuration comes from.
+        /// Source of a machine's first configuration.
         boot: Boot = "by platform", "{from: cidata}";
-        /// What the machines boot and install.
+        /// Images that the machines boot and install.
         image: Image = "Image Factory, or ichor's own where its extension is needed", "{source: factory}";
-        /// The Talos secrets bundle, in the SOPS format.
+        /// The Talos secrets bundle, encrypted with SOPS.
         secrets: FilePath = "secrets.sops.yaml", "secrets.sops.yaml";
-        /// Who can read the secrets.
+        /// Recipients of the secrets.
         secrets_for: List<AgeRecipient> = "from .sops.yaml", "[age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p]";
-        /// Where virtual machines are made.
+        /// Hypervisors, where virtual machines are created.
         hypervisors: Map<Word, Hypervisor> = "none", "{pve: {proxmox: {url: https://pve:8006, token: {env: PVE_TOKEN}}}}";
-        /// Places with machines; what holds for all nodes of a site.
+        /// Sites, with the settings of their nodes.
         sites: Map<Word, Site> = "none", "{berlin: {relay: 10.9.0.1}}";
-        /// What holds for all nodes of a group.
-        groups: Map<Word, Group> = "none", "{gpu: {labels: {gpu: \"true\"}}}";
-        /// What holds for every node.
-        defaults: Rung = "none", "{install: {disk: /dev/sda}}";
-        /// What holds for the nodes of a role.
+        /// Groups, with the settings of their nodes.
+        groups: Map<Word, GroupSettings> = "none", "{gpu: {labels: {gpu: \"true\"}}}";
+        /// Settings of every node.
+        defaults: NodeSettings = "none", "{install: {disk: /dev/sda}}";
+        /// Settings by role.
         roles: Roles = "none", "{worker: {vm: {cores: 8}}}";
-        /// The machines, or a table of them.
+        /// The machines, or a CSV table of them.
         nodes: Nodes = "required", "[{name: solcp01, role: controlplane, index: 11}]";
-        /// Findings that are known and accepted, each with a reason.
+        /// Accepted findings, each with a reason.
         silence: List<Silence> = "none", "[{rule: asn-public, at: routing.workload, why: the numbers of the old fabric}]";
     }
 }
 
 record! {
-    /// A finding that is known and accepted.
+    /// An accepted finding.
     Silence "a map with rule, at and why" {
-        /// The rule's id.
+        /// ID of the rule.
         rule: Word = "required", "asn-public";
-        /// Key path the finding is at; what lies below it counts too.
+        /// Key path of the finding; includes all keys below it.
         at: Text = "everywhere", "routing.workload";
-        /// Why it is accepted.
+        /// Reason.
         why: Text = "required", "the numbers of the old fabric";
     }
 }
 
-/// The nodes, written out, or a table to read them from.
+/// The nodes: a list, or a table to read them from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Nodes {
-    /// Written out, or already read from the table.
+    /// A list, or the rows of the table.
     List(List<Node>),
     /// `{csv: nodes.csv}`, before the table is read.
     Table(FilePath),
@@ -101,7 +101,7 @@ impl Read for Nodes {
         }
     }
 
-    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Place)> {
+    fn lookup(&self, steps: &[&str]) -> Option<(Printed, Location)> {
         match self {
             Self::List(nodes) => nodes.lookup(steps),
             Self::Table(_) => None,
@@ -109,10 +109,10 @@ impl Read for Nodes {
     }
 }
 
-impl Over for Nodes {}
+impl MergeOver for Nodes {}
 
 record! {
-    /// A table of nodes. Its first row names key paths such as `name`, `index` or `vm.cores`.
+    /// A table of nodes, whose first row has key paths such as `name`, `index` or `vm.cores`.
     NodeTable "a table of nodes" {
         /// The table, a CSV file.
         csv: FilePath = "required", "nodes.csv";

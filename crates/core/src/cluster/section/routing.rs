@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr};
 pub use ichor_bgp::setting::{Advertise, Carrier, Isolation, LogLevel, MetallbMode, Speaker};
 pub use ichor_values::Backend;
 use ichor_values::ValueError;
-use ichor_values::key::{List, Map, Over};
-use ichor_values::read::{Form, Scalar};
+use ichor_values::key::{List, Map, MergeOver};
+use ichor_values::read::{Scalar, ScalarForm};
 use ichor_values::record;
 use ichor_values::{
     Asn, Community, FilePath, HostPort, LinkName, Mtu, Pair, Prefix, Secret, SoftwareVersion, Text, Toggle,
@@ -16,45 +16,45 @@ use ichor_values::{
 record! {
     /// BGP on the nodes.
     Routing "routing settings" {
-        /// Who speaks BGP on the node.
-        backend: Backend = "the first of native, frr that can do all this file asks", "frr";
-        /// What brings it onto the node.
+        /// BGP implementation on the node.
+        backend: Backend = "native if it supports everything in the file, else frr", "frr";
+        /// Provider of its extension.
         carrier: Carrier = "ichor", "ichor";
         /// Release of the daemon.
         version: SoftwareVersion = "the one in the extension", "10.3";
         /// Name of the extension service.
-        service: Word = "that of the extension: frr, bird, gobgp; bird2 for Talos' own", "frr";
-        /// On a node its AS number; elsewhere a base, to which the index is added.
+        service: Word = "by extension: frr, bird, gobgp; bird2 for the official one", "frr";
+        /// On a node, its AS number; in other layers a base, to which the index is added.
         asn: Asn = "4210000000 + id·1000 + index", "4210101000";
-        /// On a node its router id; elsewhere a base, to which the index is added, or `loopback`.
+        /// On a node, its router ID; in other layers a base, to which the index is added, or `loopback`.
         router_id: RouterId = "10.255.ID.INDEX", "10.255.101.0";
-        /// Which addresses of the node are announced.
+        /// Kinds of node addresses to announce.
         advertise: List<Advertise> = "[loopback, dummy, anycast]", "[loopback]";
-        /// Prefixes announced in place of their parts.
+        /// Aggregates, announced instead of their more specific prefixes.
         aggregates: List<Prefix> = "none", "[10.101.254.0/24]";
-        /// Whom the node peers with.
+        /// BGP neighbours of the node.
         neighbors: List<Neighbor> = "none", "[{router: leaf1, link: fab0}]";
-        /// What is let in and out.
-        policy: Policy = "everything in, the node's own out", "{in: {max_prefixes: 1000}}";
-        /// Keeping routes through a planned restart.
+        /// Import and export policy.
+        policy: Policy = "import everything, export the node's own", "{in: {max_prefixes: 1000}}";
+        /// Graceful restart, which keeps routes during a planned restart.
         graceful_restart: Toggle<GracefulRestart> = "on, 30 s", "{time: 30}";
-        /// The speaker of Kubernetes' service addresses.
+        /// Speaker of Kubernetes service addresses.
         workload: Workload = "none", "{speaker: metallb}";
-        /// A template of one's own, by backend.
+        /// Custom templates by backend.
         template: Map<Backend, FilePath> = "none", "{frr: my-frr.conf.j2}";
-        /// More options, by daemon.
+        /// Additional options by daemon.
         daemons: Map<Word, List<Text>> = "none", "{zebra: [\"-s\", \"16777216\"]}";
         /// The agent on the node.
         agent: Agent = "log info, no status port", "{log: info}";
     }
 }
 
-/// A router id, a base for router ids, or the IPv4 loopback address.
+/// A router ID, a base for router IDs, or the IPv4 loopback address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RouterId {
     /// The IPv4 loopback address.
     Loopback,
-    /// The id itself on a node; elsewhere a base.
+    /// On a node, its router ID; in other layers a base.
     Address(Ipv4Addr),
 }
 
@@ -63,12 +63,12 @@ impl Scalar for RouterId {
         if text == "loopback" {
             return Ok(Self::Loopback);
         }
-        text.parse().map(Self::Address).map_err(|_| ValueError::new("not a router id"))
+        text.parse().map(Self::Address).map_err(|_| ValueError::new("not a router ID"))
     }
 
-    fn form() -> Form {
-        Form {
-            name: "router id",
+    fn form() -> ScalarForm {
+        ScalarForm {
+            name: "router ID",
             want: "an address such as 10.255.101.0, or loopback",
             schema: serde_json::json!({"type": "string"}),
         }
@@ -82,14 +82,14 @@ impl Scalar for RouterId {
     }
 }
 
-impl Over for RouterId {}
+impl MergeOver for RouterId {}
 
 record! {
-    /// One neighbour: a router of the fabric, on a link (unnumbered) or at an address.
+    /// A BGP neighbour: a router of the fabric, unnumbered on a link or at an address.
     Neighbor "a neighbour" {
         /// Router of the fabric.
-        router: Word = "none: address and asn say all", "leaf1";
-        /// Link it is found on, without an address.
+        router: Word = "none: `address` and `asn` identify it", "leaf1";
+        /// Link of an unnumbered session.
         link: LinkName = "none: numbered", "fab0";
         /// Its address.
         address: IpAddr = "the router's, unless there is a link", "\"fd00:101::fffe\"";
@@ -97,7 +97,7 @@ record! {
         asn: Asn = "the router's", "4200001000";
         /// Password of the session.
         password: Secret = "the router's", "{env: BGP_PW}";
-        /// Fast detection of a dead path.
+        /// BFD.
         bfd: Toggle<Bfd> = "true when unnumbered, else false", "{interval: 300, multiplier: 3}";
         /// Keepalive and hold time in seconds.
         timers: Pair<u16> = "[3, 9]", "[1, 3]";
@@ -107,65 +107,65 @@ record! {
 }
 
 record! {
-    /// Fast detection of a dead path.
+    /// BFD timers.
     Bfd "BFD settings" {
-        /// Milliseconds between two packets.
+        /// Interval between two packets in milliseconds.
         interval: u32 = "300", "300";
-        /// How many may be lost.
+        /// Number of lost packets after which the session is down.
         multiplier: u8 = "3", "3";
     }
 }
 
 record! {
-    /// What is let in and out.
-    Policy "policies for in and out" {
-        /// Routes from the fabric.
+    /// Import and export policy.
+    Policy "import and export policies" {
+        /// Import policy: routes from the fabric.
         r#in: PolicyIn = "everything", "{allow: [0.0.0.0/0], max_prefixes: 1000}";
-        /// Routes to the fabric.
+        /// Export policy: routes to the fabric.
         out: PolicyOut = "the node's own and the speaker's", "{communities: [65000:1]}";
     }
 }
 
 record! {
-    /// Routes from the fabric.
-    PolicyIn "a policy" {
-        /// Prefixes that are let in, and all within them.
+    /// Import policy: routes from the fabric.
+    PolicyIn "an import policy" {
+        /// Prefixes to accept, including more specific ones.
         allow: List<Prefix> = "everything", "[0.0.0.0/0, \"::/0\"]";
-        /// More routes than this close the session.
+        /// Prefix limit, above which the session is closed.
         max_prefixes: u32 = "none", "1000";
-        /// Local preference of what is let in.
+        /// Local preference of accepted routes.
         local_preference: u32 = "100", "100";
     }
 }
 
 record! {
-    /// Routes to the fabric.
-    PolicyOut "a policy" {
-        /// Communities that are added.
+    /// Export policy: routes to the fabric.
+    PolicyOut "an export policy" {
+        /// Communities to add.
         communities: List<Community> = "none", "[65000:1]";
-        /// How often the own AS number is put in front once more.
+        /// Number of times that the own AS number is prepended.
         prepend: u8 = "0", "0";
     }
 }
 
 record! {
-    /// Keeping routes through a planned restart.
+    /// Graceful restart, which keeps routes during a planned restart.
     GracefulRestart "graceful restart settings" {
-        /// Seconds the neighbours wait.
+        /// Restart time in seconds, for which neighbours keep the routes.
         time: u16 = "30", "30";
     }
 }
 
 record! {
-    /// The speaker of Kubernetes' service addresses and the link to it.
+    /// The speaker of Kubernetes service addresses and the link to it.
     Workload "a speaker" {
-        /// Who announces service addresses.
+        /// Software that announces service addresses.
         speaker: Speaker = "required", "metallb";
         /// Settings of MetalLB.
         metallb: Metallb = "none", "{mode: frr-k8s}";
-        /// What keeps its routes apart from the node's.
+        /// Isolation of its routes from the node's.
         isolation: Isolation = "vrf; none with GoBGP", "vrf";
-        /// The VRF.
+        /// VRF.
         vrf: Vrf = "metallb, table 88; Cilium: cilium, table 89", "{name: metallb, table: 88}";
         /// Name of the network namespace.
         namespace: Word = "metallb", "metallb";
@@ -175,7 +175,7 @@ record! {
         asn: WorkloadAsn = "MetalLB in a VRF: 4000099998 and 4000099999, else 4200099998 and 4200099999", "{ours: 4000099998, theirs: 4000099999}";
         /// BFD with the speaker.
         bfd: Toggle<Bfd> = "false", "false";
-        /// Prefixes taken from the speaker; empty: host routes of the pools for MetalLB, everything for Cilium.
+        /// Prefixes accepted from the speaker; if empty, host routes of the pools for MetalLB, everything for Cilium.
         allow: List<Prefix> = "[]", "[10.101.250.0/24]";
     }
 }
@@ -183,7 +183,7 @@ record! {
 record! {
     /// Settings of MetalLB.
     Metallb "settings of MetalLB" {
-        /// How MetalLB speaks BGP.
+        /// BGP implementation of MetalLB.
         mode: MetallbMode = "frr-k8s", "frr-k8s";
     }
 }
@@ -237,17 +237,17 @@ record! {
 record! {
     /// The agent on the node.
     Agent "settings of the agent" {
-        /// How much it says.
+        /// Log level.
         log: LogLevel = "info", "info";
-        /// Its state over mutual TLS.
+        /// Status server with mutual TLS.
         status: AgentStatus = "not served", "{listen: node:9179}";
     }
 }
 
 record! {
-    /// The agent's state over mutual TLS.
+    /// Status server of the agent, with mutual TLS.
     AgentStatus "an address" {
-        /// Where to listen; `node` is the node's address.
+        /// Listen address; `node` is the node's address.
         listen: HostPort = "required", "node:9179";
     }
 }

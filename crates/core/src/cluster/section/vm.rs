@@ -7,13 +7,13 @@ use ichor_values::{choice, record};
 record! {
     /// A node's virtual machine.
     Vm "a virtual machine" {
-        /// Where it is made.
-        hypervisor: Word = "the only one there is", "pve";
-        /// Host of the hypervisor cluster it runs on.
-        host: Word = "machines of one role take the `hosts` in turn", "pve1";
-        /// Its number.
+        /// Hypervisor.
+        hypervisor: Word = "the only one in the file", "pve";
+        /// Host of the hypervisor cluster.
+        host: Word = "round-robin over the hypervisor's `hosts`, per role", "pve1";
+        /// VM ID.
         id: u32 = "first_id + index", "311";
-        /// Base of the numbers.
+        /// Base of the VM IDs.
         first_id: u32 = "none", "300";
         /// CPU cores.
         cores: u16 = "2", "4";
@@ -23,7 +23,7 @@ record! {
         memory: Size = "4GiB", "8GiB";
         /// Size of the disk.
         disk: Size = "32GiB", "64GiB";
-        /// Storage of the disk; libvirt: a pool, a folder, or a volume group below `/dev`.
+        /// Storage of the disk; with libvirt a pool, a folder, or a volume group below `/dev`.
         storage: Text = "the hypervisor's", "local-lvm";
         /// Bridge of its ports.
         bridge: LinkName = "vmbr0; libvirt: the hypervisor's", "vmbr0";
@@ -43,11 +43,11 @@ record! {
         pool: Text = "none", "talos";
         /// Tags.
         tags: List<Word> = "none", "[sol]";
-        /// Whether machines of one role are kept on different hosts.
+        /// Whether machines of one role run on different hosts.
         anti_affinity: bool = "false", "true";
-        /// What it boots from, first to last.
+        /// Boot order.
         boot: List<BootDevice> = "[disk, cdrom]; netboot: [disk, net]", "[disk, cdrom]";
-        /// More arguments for QEMU.
+        /// Additional arguments of QEMU.
         args: List<Text> = "none", "[\"-smbios\", \"type=1\"]";
     }
 }
@@ -57,9 +57,9 @@ choice! {
     Machine "machine type" {
         /// With PCI Express.
         Q35 = "q35",
-        /// The older one.
+        /// The older type, without PCI Express.
         I440fx = "i440fx",
-        /// ARM's.
+        /// For ARM.
         Virt = "virt",
     }
 }
@@ -75,7 +75,7 @@ choice! {
 }
 
 choice! {
-    /// What a machine boots from.
+    /// Boot device of a virtual machine.
     BootDevice "boot device" {
         /// Its disk.
         Disk = "disk",

@@ -3,28 +3,33 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::{Differs, Order, lan, port_of};
-use crate::lab::scene::{Cable, Machine, Plug, Port};
+use super::{Deviations, TopologyInputs, lan, port_of};
+use crate::lab::scene::{CableEnd, LabCable, LabMachine, LabPort};
 use crate::plan::cable::Cables;
-use crate::plan::{NodePlan, Stage};
-use crate::routing::Network;
-use crate::routing::network::{End, Session};
-use ichor_bgp::model::fabric::Found;
+use crate::plan::{ConfigStage, NodePlan};
+use crate::routing::BgpTopology;
+use crate::routing::network::{BgpSession, TopologyEnd};
+use ichor_bgp::model::fabric::PeerAddress;
 
 /// Machines, and the cables between them.
 #[derive(Default)]
-pub(super) struct Bench {
-    pub machines: Vec<Machine>,
-    pub cables: Vec<Cable>,
+pub(super) struct TopologyBuilder {
+    pub machines: Vec<LabMachine>,
+    pub cables: Vec<LabCable>,
     /// The kernel's names of the nodes' links, by the node's name and that of the plan.
     links: BTreeMap<(String, String), String>,
     /// The address that a node was given in the place of a DHCP server's, by its name and the router's address.
     pub given: BTreeMap<(String, IpAddr), IpAddr>,
 }
 
-impl Bench {
+impl TopologyBuilder {
     /// Cables all sessions. Routers are the first machines, and nodes follow, both as in the network.
-    pub(crate) fn wire(&mut self, order: Order<'_>, network: &Network, differs: &mut Differs) {
+    pub(crate) fn wire(
+        &mut self,
+        order: TopologyInputs<'_>,
+        network: &BgpTopology,
+        differs: &mut Deviations,
+    ) {
         let cables = Cables::of(order.cluster);
         if order.guests {
             // A virtual machine has all its ports: the kernel counts them.
@@ -35,12 +40,12 @@ impl Bench {
                 }
             }
         }
-        for Session(one, other) in &network.sessions {
+        for BgpSession(one, other) in &network.sessions {
             let Some(far) = port_of(&network.at(*other).found) else { continue };
             let far = (machine_of(network, *other), plain(far, network, *other));
             let ends = match *one {
-                End::Node(node, _) => self.node_ends(order, network, &cables, node, *one, far),
-                End::Router(..) => {
+                TopologyEnd::Node(node, _) => self.node_ends(order, network, &cables, node, *one, far),
+                TopologyEnd::Router(..) => {
                     let name = port_of(&network.at(*one).found).unwrap_or_default();
                     let near = self.port(machine_of(network, *one), plain(name, network, *one));
                     Some((name.to_owned(), [near, self.port(far.0, far.1)]))
@@ -57,13 +62,13 @@ impl Bench {
     /// otherwise.
     fn node_ends(
         &mut self,
-        order: Order<'_>,
-        network: &Network,
+        order: TopologyInputs<'_>,
+        network: &BgpTopology,
         cables: &Cables<'_>,
         node: usize,
-        end: End,
-        far: (usize, Port),
-    ) -> Option<(String, [Plug; 2])> {
+        end: TopologyEnd,
+        far: (usize, LabPort),
+    ) -> Option<(String, [CableEnd; 2])> {
         let model = &network.nodes[node];
         let plan = &order.plan.nodes[model.nth];
         let name = port_of(&network.at(end).found)?;
@@ -77,8 +82,8 @@ impl Bench {
     }
 
     /// A port of a node by its name in the plan; none where it has no such link.
-    pub(crate) fn node_port(&mut self, plan: &NodePlan, machine: usize, name: &str) -> Option<Plug> {
-        let links = plan.links(Stage::Final);
+    pub(crate) fn node_port(&mut self, plan: &NodePlan, machine: usize, name: &str) -> Option<CableEnd> {
+        let links = plan.links(ConfigStage::Final);
         let known = plan.ports.iter().position(|port| port.name.as_str() == name);
         let link = links.iter().find(|link| link.name.as_str() == name);
         if known.is_none() && link.is_none() {
@@ -93,24 +98,24 @@ impl Bench {
         self.links.insert((plan.name.to_string(), name.to_owned()), kernel.clone());
         let alias = (kernel != name).then(|| name.to_owned());
         let mtu = link.and_then(|link| link.mtu).map(|mtu| mtu.0);
-        Some(self.port(machine, Port { alias, mac, mtu, ..named(&kernel, None) }))
+        Some(self.port(machine, LabPort { alias, mac, mtu, ..named(&kernel, None) }))
     }
 
     /// A port of a machine: the one of this name, if it is there already.
-    pub fn port(&mut self, machine: usize, port: Port) -> Plug {
+    pub fn port(&mut self, machine: usize, port: LabPort) -> CableEnd {
         let ports = &mut self.machines[machine].ports;
         let nth = ports.iter().position(|known| known.name == port.name).unwrap_or_else(|| {
             ports.push(port);
             ports.len() - 1
         });
-        Plug { machine, port: nth }
+        CableEnd { machine, port: nth }
     }
 
     /// Puts ports on one cable: a new one, or the one that some of them are on already.
-    pub(crate) fn plug(&mut self, name: String, ends: &[Plug]) {
+    pub(crate) fn plug(&mut self, name: String, ends: &[CableEnd]) {
         let known = self.cables.iter().position(|cable| cable.ends.iter().any(|end| ends.contains(end)));
         let nth = known.unwrap_or_else(|| {
-            self.cables.push(Cable { name, ends: Vec::new() });
+            self.cables.push(LabCable { name, ends: Vec::new() });
             self.cables.len() - 1
         });
         for end in ends {
@@ -132,15 +137,15 @@ impl Bench {
     }
 
     /// What the daemon at an end calls the other.
-    pub fn peer(&self, network: &Network, end: End) -> String {
+    pub fn peer(&self, network: &BgpTopology, end: TopologyEnd) -> String {
         let name = network.name(end).to_owned();
         match &network.at(end).found {
-            Found::Port { name: port, .. } => {
+            PeerAddress::Port { name: port, .. } => {
                 self.links.get(&(name, port.to_string())).cloned().unwrap_or_else(|| port.to_string())
             }
-            Found::Address { address, source } => {
+            PeerAddress::Address { address, source } => {
                 // Of a node with an unknown address a router knows but where it connects to.
-                let node = network.sessions.iter().find(|Session(_, other)| *other == end).map(|it| it.0);
+                let node = network.sessions.iter().find(|BgpSession(_, other)| *other == end).map(|it| it.0);
                 let given = node.and_then(|node| self.given.get(&(network.name(node).to_owned(), *address)));
                 given.filter(|_| *source == Some(*address)).unwrap_or(address).to_string()
             }
@@ -149,23 +154,23 @@ impl Bench {
 }
 
 /// The number of the machine at an end.
-fn machine_of(network: &Network, end: End) -> usize {
+fn machine_of(network: &BgpTopology, end: TopologyEnd) -> usize {
     match end {
-        End::Router(router, _) => router,
-        End::Node(node, _) => network.routers.len() + node,
+        TopologyEnd::Router(router, _) => router,
+        TopologyEnd::Node(node, _) => network.routers.len() + node,
     }
 }
 
 /// The port of a router.
-fn plain(name: &str, network: &Network, end: End) -> Port {
+fn plain(name: &str, network: &BgpTopology, end: TopologyEnd) -> LabPort {
     let vrf = match end {
-        End::Router(router, _) => network.routers[router].vrf.clone(),
-        End::Node(..) => None,
+        TopologyEnd::Router(router, _) => network.routers[router].vrf.clone(),
+        TopologyEnd::Node(..) => None,
     };
     named(name, vrf)
 }
 
 /// A port of which nothing is known but its name.
-pub(super) fn named(name: &str, vrf: Option<String>) -> Port {
-    Port { name: name.to_owned(), alias: None, mac: None, mtu: None, vrf, addresses: Vec::new() }
+pub(super) fn named(name: &str, vrf: Option<String>) -> LabPort {
+    LabPort { name: name.to_owned(), alias: None, mac: None, mtu: None, vrf, addresses: Vec::new() }
 }

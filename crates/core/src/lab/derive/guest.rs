@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{Order, port_of};
+use super::{TopologyInputs, port_of};
 use crate::cluster::section::{Addressing, BootFrom, Firmware};
-use crate::lab::scene::{Bus, Guest, Machine, Part};
+use crate::lab::scene::{DiskBus, LabMachine, LabVm, MachineRole};
 use crate::plan::NodePlan;
 use crate::render::carrier;
-use ichor_bgp::model::Model;
+use ichor_bgp::model::BgpModel;
 use ichor_values::{Arch, Issue};
 
 /// What a control plane of Talos needs at least; MiB and GiB.
@@ -16,7 +16,7 @@ const MEMORY: u64 = 2048;
 const DISK: u64 = 10;
 
 /// The machine of a node, without its ports; or everything that keeps it from booting here.
-pub(super) fn machine(order: Order<'_>, model: &Model) -> Result<Machine, Vec<Issue>> {
+pub(super) fn machine(order: TopologyInputs<'_>, model: &BgpModel) -> Result<LabMachine, Vec<Issue>> {
     let node = &order.plan.nodes[model.nth];
     let mut errors = Vec::new();
     let mut refuse = |key: &str, reason: String| errors.push(Issue::error(node.path(key), reason));
@@ -49,9 +49,9 @@ pub(super) fn machine(order: Order<'_>, model: &Model) -> Result<Machine, Vec<Is
         return Err(errors);
     }
     let vm = node.vm.as_deref();
-    Ok(Machine {
+    Ok(LabMachine {
         name: node.name.to_string(),
-        part: Part::Guest(Guest {
+        part: MachineRole::Guest(LabVm {
             cores: vm.map_or(CORES, |vm| vm.cores.value),
             memory: vm.map_or(MEMORY, |vm| vm.memory.value.bytes().div_ceil(1 << 20)),
             disk: vm.map_or(DISK, |vm| vm.disk.value.bytes().div_ceil(1 << 30)),
@@ -69,19 +69,19 @@ pub(super) fn machine(order: Order<'_>, model: &Model) -> Result<Machine, Vec<Is
 }
 
 /// The links that sessions are on.
-fn cabled<'n>(node: &'n NodePlan, model: &'n Model) -> BTreeSet<&'n str> {
+fn cabled<'n>(node: &'n NodePlan, model: &'n BgpModel) -> BTreeSet<&'n str> {
     let neighbors = model.fabric.neighbors.iter();
     neighbors.map(|neighbor| port_of(&neighbor.found).unwrap_or(node.link.value.as_str())).collect()
 }
 
 /// What gives the disk the name under which Talos is to be installed.
-fn bus(node: &NodePlan) -> Bus {
+fn bus(node: &NodePlan) -> DiskBus {
     let disk = node.boot.disk.as_ref().map(|disk| disk.value.as_str()).unwrap_or_default();
     if disk.starts_with("/dev/vd") {
-        Bus::Virtio
+        DiskBus::Virtio
     } else if disk.starts_with("/dev/nvme") {
-        Bus::Nvme
+        DiskBus::Nvme
     } else {
-        Bus::Sata
+        DiskBus::Sata
     }
 }

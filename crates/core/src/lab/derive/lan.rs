@@ -5,44 +5,49 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::bench::{Bench, named};
+use super::bench::{TopologyBuilder, named};
 use super::router::around;
-use super::{Differs, Order, port_of};
+use super::{Deviations, TopologyInputs, port_of};
 use crate::cluster::section::Addressing;
-use crate::lab::scene::{Plug, Port};
+use crate::lab::scene::{CableEnd, LabPort};
 use crate::plan::link::{LinkKind, LinkPlan};
-use crate::plan::{NodePlan, Stage};
-use crate::routing::Network;
-use crate::routing::network::{End, Session};
-use ichor_bgp::model::Model;
-use ichor_bgp::model::fabric::Found;
+use crate::plan::{ConfigStage, NodePlan};
+use crate::routing::BgpTopology;
+use crate::routing::network::{BgpSession, TopologyEnd};
+use ichor_bgp::model::BgpModel;
+use ichor_bgp::model::fabric::PeerAddress;
 
 /// The port of a router on a network with nodes.
 const LAN: &str = "lan0";
 
 /// Lays every network.
-pub(super) fn lay_all(order: Order<'_>, network: &Network, bench: &mut Bench, differs: &mut Differs) {
+pub(super) fn lay_all(
+    order: TopologyInputs<'_>,
+    network: &BgpTopology,
+    bench: &mut TopologyBuilder,
+    differs: &mut Deviations,
+) {
     for (nth, group) in groups(network).iter().enumerate() {
         let name = if nth == 0 { "nodes".to_owned() } else { format!("nodes{}", nth + 1) };
-        Lan { order, network, bench: &mut *bench, group, differs: &mut *differs }.lay(name);
+        LanBuilder { order, network, bench: &mut *bench, group, differs: &mut *differs }.lay(name);
     }
 }
 
 /// Nodes and routers that find each other by addresses, as they hang together.
 #[derive(Default)]
-struct Group {
+struct LanMembers {
     nodes: BTreeSet<usize>,
     routers: BTreeSet<usize>,
 }
 
-fn groups(network: &Network) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
-    for Session(one, other) in &network.sessions {
-        let (End::Node(node, nth), End::Router(router, _)) = (*one, *other) else { continue };
+fn groups(network: &BgpTopology) -> Vec<LanMembers> {
+    let mut groups: Vec<LanMembers> = Vec::new();
+    for BgpSession(one, other) in &network.sessions {
+        let (TopologyEnd::Node(node, nth), TopologyEnd::Router(router, _)) = (*one, *other) else { continue };
         if port_of(&network.nodes[node].fabric.neighbors[nth].found).is_some() {
             continue;
         }
-        let mut joined = Group { nodes: [node].into(), routers: [router].into() };
+        let mut joined = LanMembers { nodes: [node].into(), routers: [router].into() };
         groups.retain_mut(|group| {
             let meets = group.nodes.contains(&node) || group.routers.contains(&router);
             if meets {
@@ -58,15 +63,15 @@ fn groups(network: &Network) -> Vec<Group> {
 }
 
 /// A network with nodes and routers on it.
-struct Lan<'l> {
-    order: Order<'l>,
-    network: &'l Network,
-    bench: &'l mut Bench,
-    group: &'l Group,
-    differs: &'l mut Differs,
+struct LanBuilder<'l> {
+    order: TopologyInputs<'l>,
+    network: &'l BgpTopology,
+    bench: &'l mut TopologyBuilder,
+    group: &'l LanMembers,
+    differs: &'l mut Deviations,
 }
 
-impl Lan<'_> {
+impl LanBuilder<'_> {
     fn lay(&mut self, name: String) {
         let mut held = BTreeSet::new();
         let mut plugs = Vec::new();
@@ -83,16 +88,16 @@ impl Lan<'_> {
     }
 
     /// A router with every address that nodes dial.
-    fn router(&mut self, nth: usize, held: &mut BTreeSet<IpAddr>) -> Plug {
+    fn router(&mut self, nth: usize, held: &mut BTreeSet<IpAddr>) -> CableEnd {
         let router = &self.network.routers[nth];
         let dialled = router.peers.iter().filter_map(|peer| match peer.session.found {
-            Found::Address { source, .. } => source,
-            Found::Port { .. } => None,
+            PeerAddress::Address { source, .. } => source,
+            PeerAddress::Port { .. } => None,
         });
         let addresses: BTreeSet<IpAddr> = router.addresses.iter().copied().chain(dialled).collect();
         held.extend(&addresses);
         let nets = addresses.iter().map(|address| around(self.order, IpNet::from(*address))).collect();
-        let port = Port { addresses: nets, ..named(LAN, router.vrf.clone()) };
+        let port = LabPort { addresses: nets, ..named(LAN, router.vrf.clone()) };
         self.bench.port(nth, port)
     }
 
@@ -101,12 +106,12 @@ impl Lan<'_> {
         nth: usize,
         held: &mut BTreeSet<IpAddr>,
         gateways: &mut BTreeSet<IpNet>,
-    ) -> Option<Plug> {
+    ) -> Option<CableEnd> {
         let model = &self.network.nodes[nth];
         let plan = &self.order.plan.nodes[model.nth];
         let machine = self.network.routers.len() + nth;
         let plug = self.bench.node_port(plan, machine, plan.link.value.as_str())?;
-        let links = plan.links(Stage::Final);
+        let links = plan.links(ConfigStage::Final);
         let link = links.iter().find(|link| link.name == plan.link.value);
         if link.is_some_and(|link| !matches!(link.kind, LinkKind::Port { .. })) {
             self.differs.add(format!("{} is a port here, and nothing more", plan.link.value));
@@ -138,10 +143,10 @@ impl Lan<'_> {
     }
 
     /// Gives a node what a DHCP server would: a free address of the network of each router it dials.
-    fn give(&mut self, model: &Model, plan: &NodePlan, held: &mut BTreeSet<IpAddr>) -> Vec<IpNet> {
+    fn give(&mut self, model: &BgpModel, plan: &NodePlan, held: &mut BTreeSet<IpAddr>) -> Vec<IpNet> {
         let mut nets: Vec<IpNet> = Vec::new();
         for neighbor in &model.fabric.neighbors {
-            let Found::Address { address, .. } = neighbor.found else { continue };
+            let PeerAddress::Address { address, .. } = neighbor.found else { continue };
             let known = nets.iter().find(|net| net.contains(&address)).copied();
             let net = known.or_else(|| {
                 let around = around(self.order, IpNet::from(address));
@@ -160,9 +165,9 @@ impl Lan<'_> {
     }
 
     /// Gives gateways that no router has to one that has another, or to the first.
-    fn answer(&mut self, gateways: &BTreeSet<IpNet>, plugs: &[Plug]) {
-        let routers: Vec<Plug> = plugs.iter().take(self.group.routers.len()).copied().collect();
-        let has = |bench: &Bench, plug: &Plug, gateway: &IpNet| {
+    fn answer(&mut self, gateways: &BTreeSet<IpNet>, plugs: &[CableEnd]) {
+        let routers: Vec<CableEnd> = plugs.iter().take(self.group.routers.len()).copied().collect();
+        let has = |bench: &TopologyBuilder, plug: &CableEnd, gateway: &IpNet| {
             let port = &bench.machines[plug.machine].ports[plug.port];
             port.addresses.iter().any(|net| net.addr() == gateway.addr())
         };

@@ -9,44 +9,44 @@ mod outside;
 mod router;
 mod speaker;
 
-use super::here::Here;
-use super::scene::{Scene, Session, SessionEnd};
+use super::here::HostCapabilities;
+use super::scene::{LabSession, LabSessionEnd, LabTopology};
 use crate::model::Cluster;
 use crate::plan::Plan;
 use crate::plan::attachment::Attachments;
-use crate::prove::Subject;
+use crate::prove::ProofModel;
 use crate::render::fabric;
-use crate::routing::Network;
-use crate::routing::network::{End, Session as Meant};
-use bench::Bench;
-use ichor_bgp::model::fabric::Found;
-use ichor_bgp::render::Fetch;
+use crate::routing::BgpTopology;
+use crate::routing::network::{BgpSession as Meant, TopologyEnd};
+use bench::TopologyBuilder;
+use ichor_bgp::model::fabric::PeerAddress;
+use ichor_bgp::render::SecretFetcher;
 use ichor_values::Issue;
 
 /// What a scene is made from.
 #[derive(Clone, Copy)]
-pub struct Order<'a> {
+pub struct TopologyInputs<'a> {
     /// The cluster.
     pub cluster: &'a Cluster,
     /// What was decided.
     pub plan: &'a Plan,
     /// Its fabric, and which sessions come up.
-    pub subject: &'a Subject,
+    pub subject: &'a ProofModel,
     /// The files the cluster names.
     pub attachments: &'a Attachments,
     /// Fetches a secret that the file refers to.
-    pub secret: &'a Fetch<'a>,
+    pub secret: &'a SecretFetcher<'a>,
     /// What there is to build it of.
-    pub here: &'a Here,
+    pub here: &'a HostCapabilities,
     /// Whether nodes are virtual machines that boot Talos.
     pub guests: bool,
 }
 
 /// What is other here than the file says.
 #[derive(Default)]
-struct Differs(Vec<String>);
+struct Deviations(Vec<String>);
 
-impl Differs {
+impl Deviations {
     fn add(&mut self, text: impl Into<String>) {
         let text = text.into();
         if !self.0.contains(&text) {
@@ -55,13 +55,13 @@ impl Differs {
     }
 }
 
-impl Scene {
+impl LabTopology {
     /// The fabric of a cluster, ready to be built; or everything that is wrong.
-    pub fn of(order: Order<'_>) -> Result<Self, Vec<Issue>> {
-        let mut differs = Differs::default();
+    pub fn of(order: TopologyInputs<'_>) -> Result<Self, Vec<Issue>> {
+        let mut differs = Deviations::default();
         let network = router::standing_in(order, &mut differs);
         let files = fabric::render(order.plan, &network, order.secret);
-        let mut bench = Bench::default();
+        let mut bench = TopologyBuilder::default();
         let mut errors = Vec::new();
         match files {
             Ok(files) => bench.machines.extend(router::machines(&network, &files)),
@@ -106,7 +106,7 @@ impl Scene {
 }
 
 /// Tells which nodes are not there.
-fn absent(order: Order<'_>, network: &Network, differs: &mut Differs) {
+fn absent(order: TopologyInputs<'_>, network: &BgpTopology, differs: &mut Deviations) {
     let routes = |name: &str| network.nodes.iter().any(|model| model.name.as_str() == name);
     let names = order.plan.nodes.iter().map(|node| node.name.as_str());
     let absent: Vec<&str> = names.filter(|name| !routes(name)).collect();
@@ -117,9 +117,12 @@ fn absent(order: Order<'_>, network: &Network, differs: &mut Differs) {
 }
 
 /// Every session, with the names by which daemons know each other: those of the fabric, then those with speakers.
-fn sessions(subject: &Subject, network: &Network, bench: &Bench) -> Vec<Session> {
-    let end = |end: End| SessionEnd { name: network.name(end).to_owned(), peer: bench.peer(network, end) };
-    let fabric = network.sessions.iter().zip(&subject.faults).map(|(Meant(one, other), fault)| Session {
+fn sessions(subject: &ProofModel, network: &BgpTopology, bench: &TopologyBuilder) -> Vec<LabSession> {
+    let end = |end: TopologyEnd| LabSessionEnd {
+        name: network.name(end).to_owned(),
+        peer: bench.peer(network, end),
+    };
+    let fabric = network.sessions.iter().zip(&subject.faults).map(|(Meant(one, other), fault)| LabSession {
         one: end(*one),
         other: end(*other),
         bfd: network.at(*one).bfd.is_some() && network.at(*other).bfd.is_some(),
@@ -128,9 +131,9 @@ fn sessions(subject: &Subject, network: &Network, bench: &Bench) -> Vec<Session>
     });
     let speakers = network.nodes.iter().zip(&subject.speaker_faults).filter_map(|(model, fault)| {
         let workload = model.workload.as_ref()?;
-        Some(Session {
-            one: SessionEnd { name: model.name.to_string(), peer: workload.theirs.address.to_string() },
-            other: SessionEnd {
+        Some(LabSession {
+            one: LabSessionEnd { name: model.name.to_string(), peer: workload.theirs.address.to_string() },
+            other: LabSessionEnd {
                 name: format!("{}:{}", model.name, workload.speaker),
                 peer: workload.ours.address.to_string(),
             },
@@ -143,9 +146,9 @@ fn sessions(subject: &Subject, network: &Network, bench: &Bench) -> Vec<Session>
 }
 
 /// Whether a session finds its other end by a port.
-fn port_of(found: &Found) -> Option<&str> {
+fn port_of(found: &PeerAddress) -> Option<&str> {
     match found {
-        Found::Port { name, .. } => Some(name.as_str()),
-        Found::Address { .. } => None,
+        PeerAddress::Port { name, .. } => Some(name.as_str()),
+        PeerAddress::Address { .. } => None,
     }
 }

@@ -2,14 +2,14 @@
 
 use std::net::IpAddr;
 
-use super::{Differs, Order, speaker};
-use crate::lab::scene::{Machine, Part};
+use super::{Deviations, TopologyInputs, speaker};
+use crate::lab::scene::{LabMachine, MachineRole};
 use crate::plan::link::LinkKind;
-use crate::plan::{NodePlan, Stage};
-use crate::render::machine::{Script, rehearsed};
-use ichor_bgp::agent::config::{AgentConfig, ConfigSource, Probe};
-use ichor_bgp::model::Protected;
-use ichor_bgp::model::{Domain, Model};
+use crate::plan::{ConfigStage, NodePlan};
+use crate::render::machine::{AgentConfigInputs, rehearsed};
+use ichor_bgp::agent::config::{AgentConfig, ConfigSource, HealthProbe};
+use ichor_bgp::model::ProtectedPrefixes;
+use ichor_bgp::model::{BgpModel, RoutingDomain};
 use ichor_values::{Backend, Issue};
 
 /// The MTU of the link to a speaker where Talos itself makes it.
@@ -17,26 +17,26 @@ const MTU: u32 = 1500;
 
 /// The machine of a node, without its ports.
 pub(super) fn machine(
-    order: Order<'_>,
-    protected: &Protected,
-    model: &Model,
-    differs: &mut Differs,
-) -> Result<Machine, Vec<Issue>> {
+    order: TopologyInputs<'_>,
+    protected: &ProtectedPrefixes,
+    model: &BgpModel,
+    differs: &mut Deviations,
+) -> Result<LabMachine, Vec<Issue>> {
     let node = &order.plan.nodes[model.nth];
-    let script = Script { attachments: order.attachments, secret: order.secret };
+    let script = AgentConfigInputs { attachments: order.attachments, secret: order.secret };
     let Some(duty) = rehearsed(script, protected, node)? else { unreachable!("{} routes", node.name) };
     let duty = fitted(order, duty, model, differs);
     let speaker = speaker::of(order, model);
-    let links = node.links(Stage::Final);
+    let links = node.links(ConfigStage::Final);
     let dummies = links.iter().filter(|link| link.kind == LinkKind::Dummy);
-    let mut machine = Machine {
+    let mut machine = LabMachine {
         name: node.name.to_string(),
         vrfs: Vec::new(),
         dummies: dummies.map(|link| (link.name.to_string(), link.mtu.map(|mtu| mtu.0))).collect(),
         addresses: addresses(node),
         ports: Vec::new(),
         gateways: Vec::new(),
-        part: Part::Node {
+        part: MachineRole::Node {
             backend: duty.backend,
             health: health(&duty),
             agent: duty.text(),
@@ -44,7 +44,7 @@ pub(super) fn machine(
             speaker: None,
         },
     };
-    if let (Some(made), Part::Node { speaker, .. }) = (speaker, &mut machine.part) {
+    if let (Some(made), MachineRole::Node { speaker, .. }) = (speaker, &mut machine.part) {
         machine.dummies.push((speaker::LINK.to_owned(), None));
         machine.addresses.extend(made.announces.iter().map(|net| (speaker::LINK.to_owned(), *net)));
         *speaker = Some(made);
@@ -55,7 +55,7 @@ pub(super) fn machine(
 /// What lies on links that lead nowhere.
 fn addresses(node: &NodePlan) -> Vec<(String, ipnet::IpNet)> {
     let still = |kind: &LinkKind| matches!(kind, LinkKind::Loopback | LinkKind::Dummy);
-    let links = node.links(Stage::Final).into_iter().filter(|link| still(&link.kind));
+    let links = node.links(ConfigStage::Final).into_iter().filter(|link| still(&link.kind));
     links
         .flat_map(|link| {
             let name = link.name.to_string();
@@ -65,7 +65,12 @@ fn addresses(node: &NodePlan) -> Vec<(String, ipnet::IpNet)> {
 }
 
 /// The duty as it can be done here.
-fn fitted(order: Order<'_>, mut duty: AgentConfig, model: &Model, differs: &mut Differs) -> AgentConfig {
+fn fitted(
+    order: TopologyInputs<'_>,
+    mut duty: AgentConfig,
+    model: &BgpModel,
+    differs: &mut Deviations,
+) -> AgentConfig {
     let ConfigSource::Model(meant) = &mut duty.source else { return duty };
     let here = order.here.release(duty.backend);
     match (duty.backend, meant.version.take(), here) {
@@ -83,9 +88,9 @@ fn fitted(order: Order<'_>, mut duty: AgentConfig, model: &Model, differs: &mut 
         neighbor.bfd = fitting.bfd;
     }
     if let Some(workload) = &mut meant.model.workload {
-        if duty.backend == Backend::Gobgp && workload.domain != Domain::Shared {
+        if duty.backend == Backend::Gobgp && workload.domain != RoutingDomain::Shared {
             differs.add("GoBGP speaks in one table here: nothing keeps the speaker's routes apart");
-            workload.domain = Domain::Shared;
+            workload.domain = RoutingDomain::Shared;
         }
         if workload.bfd.take().is_some() {
             differs.add("no BFD with the speakers: gobgpd, which stands in for them, has none");
@@ -96,7 +101,7 @@ fn fitted(order: Order<'_>, mut duty: AgentConfig, model: &Model, differs: &mut 
 
 /// The URL that is asked about health, where it is on the node itself.
 fn health(duty: &AgentConfig) -> Option<String> {
-    let Probe::Url(url) = &duty.health.as_ref()?.probe else { return None };
+    let HealthProbe::Url(url) = &duty.health.as_ref()?.probe else { return None };
     let rest = url.split_once("://")?.1;
     let authority = rest.split(['/', '?']).next()?;
     let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host).trim_matches(['[', ']']);

@@ -4,10 +4,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-use super::Order;
-use super::bench::Bench;
-use crate::lab::scene::{Door, Machine, Part, Port};
-use crate::routing::Network;
+use super::TopologyInputs;
+use super::bench::TopologyBuilder;
+use crate::lab::scene::{Ingress, LabMachine, LabPort, MachineRole};
+use crate::routing::BgpTopology;
 
 /// Networks that are for such tests (RFC 2544, RFC 5180), and others for clusters that have these.
 const V4: [&str; 3] = ["198.18.0.0/16", "198.19.0.0/16", "172.31.0.0/16"];
@@ -20,7 +20,7 @@ const SOURCES: u16 = 8;
 const NAME: &str = "outside";
 
 /// Adds the host and its network.
-pub(super) fn add(order: Order<'_>, network: &Network, bench: &mut Bench) {
+pub(super) fn add(order: TopologyInputs<'_>, network: &BgpTopology, bench: &mut TopologyBuilder) {
     let used = used(order, network, bench);
     let free = |nets: [&str; 3]| {
         let mut nets = nets.into_iter().map(|net| net.parse::<IpNet>().expect("a prefix"));
@@ -32,10 +32,10 @@ pub(super) fn add(order: Order<'_>, network: &Network, bench: &mut Bench) {
     let mut plugs = Vec::new();
     for (nth, router) in (0_u16..).zip(&network.routers) {
         let through = [address4(v4, 0, nth + 1), address6(v6, 0, nth + 1)];
-        let port = Port { vrf: router.vrf.clone(), ..port(&through, v4, v6) };
+        let port = LabPort { vrf: router.vrf.clone(), ..port(&through, v4, v6) };
         plugs.push(bench.port(usize::from(nth), port));
         let sources = (1..=SOURCES).flat_map(|one| [address4(v4, nth + 1, one), address6(v6, nth + 1, one)]);
-        doors.push(Door {
+        doors.push(Ingress {
             router: router.name.clone(),
             through: through.to_vec(),
             sources: sources.collect(),
@@ -43,9 +43,9 @@ pub(super) fn add(order: Order<'_>, network: &Network, bench: &mut Bench) {
     }
     let sources: Vec<IpAddr> = doors.iter().flat_map(|door| door.sources.iter().copied()).collect();
     let name = bench.free_name(NAME);
-    bench.machines.push(Machine {
+    bench.machines.push(LabMachine {
         name,
-        part: Part::Outside { doors },
+        part: MachineRole::Outside { doors },
         vrfs: Vec::new(),
         dummies: Vec::new(),
         addresses: Vec::new(),
@@ -57,12 +57,12 @@ pub(super) fn add(order: Order<'_>, network: &Network, bench: &mut Bench) {
     bench.plug(NAME.to_owned(), &plugs);
 }
 
-fn port(addresses: &[IpAddr], v4: Ipv4Net, v6: Ipv6Net) -> Port {
+fn port(addresses: &[IpAddr], v4: Ipv4Net, v6: Ipv6Net) -> LabPort {
     let long = |address: &IpAddr| {
         let length = if address.is_ipv4() { v4.prefix_len() } else { v6.prefix_len() };
         IpNet::new(*address, length).expect("the length of the network")
     };
-    Port {
+    LabPort {
         name: NAME.to_owned(),
         alias: None,
         mac: None,
@@ -83,7 +83,7 @@ fn address6(net: Ipv6Net, door: u16, one: u16) -> IpAddr {
 }
 
 /// What the cluster has.
-fn used(order: Order<'_>, network: &Network, bench: &Bench) -> Vec<IpNet> {
+fn used(order: TopologyInputs<'_>, network: &BgpTopology, bench: &TopologyBuilder) -> Vec<IpNet> {
     let cluster = &order.plan.cluster;
     let pools = cluster.pools.iter().flat_map(|(_, nets)| nets).map(|net| net.value);
     let inside = cluster.pods.value.iter().chain(&cluster.services.value).copied();

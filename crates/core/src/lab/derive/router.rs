@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use ipnet::IpNet;
 
-use super::{Differs, Order, port_of};
-use crate::lab::scene::{Machine, Part};
+use super::{Deviations, TopologyInputs, port_of};
+use crate::lab::scene::{LabMachine, MachineRole};
 use crate::prove::crowd;
 use crate::render::artifact::Artifact;
-use crate::routing::network::{End, Session};
-use crate::routing::{Network, Router};
-use ichor_bgp::model::fabric::Found;
+use crate::routing::network::{BgpSession, TopologyEnd};
+use crate::routing::{BgpTopology, FabricRouter};
+use ichor_bgp::model::fabric::PeerAddress;
 use ichor_bgp::setting::Software;
 use ichor_values::Asn;
 use ichor_values::Backend;
@@ -22,7 +22,7 @@ const TABLE: u32 = 1000;
 const UNKNOWN_ASN: u32 = 4_200_900_000;
 
 /// The fabric with FRR on every router.
-pub(super) fn standing_in(order: Order<'_>, differs: &mut Differs) -> Network {
+pub(super) fn standing_in(order: TopologyInputs<'_>, differs: &mut Deviations) -> BgpTopology {
     let mut network = order.subject.network.clone();
     let mut others: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let names: Vec<String> = network.routers.iter().map(|router| router.name.clone()).collect();
@@ -60,10 +60,12 @@ pub(super) fn standing_in(order: Order<'_>, differs: &mut Differs) -> Network {
 }
 
 /// Takes off what GoBGP learned with its release 4, where nodes have an older one: BFD, and routes over sessions on ports.
-fn without_gobgp_4(order: Order<'_>, network: &mut Network, differs: &mut Differs) {
+fn without_gobgp_4(order: TopologyInputs<'_>, network: &mut BgpTopology, differs: &mut Deviations) {
     let Some(gobgp) = order.here.gobgp.as_ref().filter(|gobgp| gobgp.minor().0 < 4) else { return };
-    for Session(one, other) in network.sessions.clone() {
-        let (End::Node(node, neighbor), End::Router(router, peer)) = (one, other) else { continue };
+    for BgpSession(one, other) in network.sessions.clone() {
+        let (TopologyEnd::Node(node, neighbor), TopologyEnd::Router(router, peer)) = (one, other) else {
+            continue;
+        };
         let routing = order.plan.nodes[network.nodes[node].nth].routing.as_deref();
         let backend = routing.map(|routing| routing.backend.value);
         if !matches!(backend, Some(Backend::Gobgp | Backend::Native)) {
@@ -85,7 +87,7 @@ fn without_gobgp_4(order: Order<'_>, network: &mut Network, differs: &mut Differ
 }
 
 /// What a router runs, where that is not what runs here.
-fn meant(order: Order<'_>, router: &Router) -> Option<String> {
+fn meant(order: TopologyInputs<'_>, router: &FabricRouter) -> Option<String> {
     match (router.software, &router.version) {
         (Software::Frr, None) => None,
         (Software::Frr, version) if *version == order.here.frr => None,
@@ -96,7 +98,7 @@ fn meant(order: Order<'_>, router: &Router) -> Option<String> {
 }
 
 /// A name for a router that only nodes know.
-fn free_name(order: Order<'_>, names: &[String], nth: usize) -> String {
+fn free_name(order: TopologyInputs<'_>, names: &[String], nth: usize) -> String {
     let taken = |name: &String| names.contains(name) || order.plan.node(name).is_some();
     (nth + 1..usize::MAX)
         .map(|number| format!("router{number}"))
@@ -105,19 +107,20 @@ fn free_name(order: Order<'_>, names: &[String], nth: usize) -> String {
 }
 
 /// Takes nodes whose addresses nobody knows beforehand from their network.
-fn accept_unknown(order: Order<'_>, router: &mut Router, differs: &mut Differs) {
-    let unknown =
-        |found: &Found| matches!(found, Found::Address { address, source } if *source == Some(*address));
+fn accept_unknown(order: TopologyInputs<'_>, router: &mut FabricRouter, differs: &mut Deviations) {
+    let unknown = |found: &PeerAddress| matches!(found, PeerAddress::Address { address, source } if *source == Some(*address));
     let dialled =
         router.peers.iter().find(|peer| unknown(&peer.session.found)).map(|peer| &peer.session.found);
-    let Some(Found::Address { address, .. }) = dialled.filter(|_| router.listen.is_none()) else { return };
+    let Some(PeerAddress::Address { address, .. }) = dialled.filter(|_| router.listen.is_none()) else {
+        return;
+    };
     let range = around(order, IpNet::from(*address)).trunc();
     differs.add(format!("{} takes nodes from {range}: DHCP gives them their addresses", router.name));
     router.listen = Some(range);
 }
 
 /// An address with the length of the network it is in.
-pub(super) fn around(order: Order<'_>, net: IpNet) -> IpNet {
+pub(super) fn around(order: TopologyInputs<'_>, net: IpNet) -> IpNet {
     let addresses = order.plan.nodes.iter().flat_map(|node| node.address.iter());
     let known = addresses.chain(order.plan.cluster.node.iter()).map(|(net, _)| net);
     let length = known.filter(|known| known.contains(&net)).map(|known| known.prefix_len()).max();
@@ -126,14 +129,14 @@ pub(super) fn around(order: Order<'_>, net: IpNet) -> IpNet {
 }
 
 /// The machines of routers, with the files that were rendered for them.
-pub(super) fn machines(network: &Network, files: &[Artifact]) -> Vec<Machine> {
-    let file = |router: &Router, name: &str| {
+pub(super) fn machines(network: &BgpTopology, files: &[Artifact]) -> Vec<LabMachine> {
+    let file = |router: &FabricRouter, name: &str| {
         let path = format!("fabric/{}/{name}", router.name);
         files.iter().find(|file| file.path == path).and_then(Artifact::text).unwrap_or_default().to_owned()
     };
-    let machine = |router: &Router| Machine {
+    let machine = |router: &FabricRouter| LabMachine {
         name: router.name.clone(),
-        part: Part::Router {
+        part: MachineRole::Router {
             conf: file(router, "frr.conf"),
             daemons: file(router, "daemons"),
             vrf: router.vrf.clone(),

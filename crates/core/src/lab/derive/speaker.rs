@@ -4,19 +4,19 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::Order;
-use crate::lab::scene::Speaker;
-use ichor_bgp::model::{Family, Model, Workload};
+use super::TopologyInputs;
+use crate::lab::scene::LabSpeaker;
+use ichor_bgp::model::{BgpModel, Family, Workload};
 
 /// The link that has service addresses. Nobody announces what is on it.
 pub(super) const LINK: &str = "services";
 
 /// The speaker of a node.
-pub(super) fn of(order: Order<'_>, model: &Model) -> Option<Speaker> {
+pub(super) fn of(order: TopologyInputs<'_>, model: &BgpModel) -> Option<LabSpeaker> {
     let workload = model.workload.as_ref()?;
     let announces = pools(order, workload).into_iter().flat_map(|pool| addresses(model, workload, pool));
     let refused = refusable(order, model, workload);
-    Some(Speaker {
+    Some(LabSpeaker {
         name: workload.speaker.to_string(),
         conf: conf(model, workload),
         announces: announces.collect(),
@@ -25,7 +25,7 @@ pub(super) fn of(order: Order<'_>, model: &Model) -> Option<Speaker> {
 }
 
 /// Where its addresses are from: the cluster's pools; what it may announce where there are none.
-fn pools(order: Order<'_>, workload: &Workload) -> Vec<IpNet> {
+fn pools(order: TopologyInputs<'_>, workload: &Workload) -> Vec<IpNet> {
     let of_family = |net: &IpNet| workload.families.contains(&Family::of(*net));
     let pools = order.plan.cluster.pools.iter().flat_map(|(_, nets)| nets).map(|net| net.value.trunc());
     let pools: Vec<IpNet> = pools.filter(of_family).collect();
@@ -37,7 +37,7 @@ fn pools(order: Order<'_>, workload: &Workload) -> Vec<IpNet> {
 }
 
 /// The first address of a pool, which all nodes announce, and one that only this node has.
-fn addresses(model: &Model, workload: &Workload, pool: IpNet) -> Vec<IpNet> {
+fn addresses(model: &BgpModel, workload: &Workload, pool: IpNet) -> Vec<IpNet> {
     let admitted = |address: &IpAddr| workload.filter.admits(IpNet::from(*address));
     // The first address of an IPv6 network is any router's (RFC 4291, 2.6.1).
     let routers =
@@ -49,7 +49,7 @@ fn addresses(model: &Model, workload: &Workload, pool: IpNet) -> Vec<IpNet> {
 }
 
 /// What the node's filter refuses: everything, an address that nobody gave out, one of a node, half a pool.
-fn refusable(order: Order<'_>, model: &Model, workload: &Workload) -> Vec<IpNet> {
+fn refusable(order: TopologyInputs<'_>, model: &BgpModel, workload: &Workload) -> Vec<IpNet> {
     let everything = Family::ALL.map(Family::everything);
     let foreign = ["192.0.2.66/32", "2001:db8:bad::66/128"].map(|net| net.parse().expect("a prefix"));
     let nodes = order.plan.nodes.iter().filter(|node| node.nth != model.nth);
@@ -64,7 +64,7 @@ fn refusable(order: Order<'_>, model: &Model, workload: &Workload) -> Vec<IpNet>
 }
 
 /// `gobgpd.toml`. It connects, as MetalLB and Cilium do, and listens nowhere.
-fn conf(model: &Model, workload: &Workload) -> String {
+fn conf(model: &BgpModel, workload: &Workload) -> String {
     let (ours, theirs) = (&workload.ours, &workload.theirs);
     let mut text = format!(
         "[global.config]\nas = {}\nrouter-id = \"{}\"\nport = -1\n\n[[neighbors]]\n[neighbors.config]\n\

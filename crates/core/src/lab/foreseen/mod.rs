@@ -11,30 +11,30 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::here::Here;
-use super::scene::{Part, Scene};
-use super::state::{Flow, Paths, Reach, State};
+use super::here::HostCapabilities;
+use super::scene::{LabTopology, MachineRole};
+use super::state::{FabricState, Flow, PathCount, Reachability};
 use crate::plan::Plan;
-use crate::prove::destination::{Destination, Kind, Origin, Source, given};
+use crate::prove::destination::{Destination, DestinationKind, Originator, RouteSource, given};
 use crate::prove::failure::Failure;
-use crate::prove::spread::Spread;
-use crate::prove::{Subject, aggregate};
-use crate::routing::network::{End, Session};
+use crate::prove::spread::Propagation;
+use crate::prove::{ProofModel, aggregate};
+use crate::routing::network::{BgpSession, TopologyEnd};
 use ichor_bgp::model::Family;
-use ichor_bgp::model::fabric::{Found, Neighbor};
+use ichor_bgp::model::fabric::{Neighbor, PeerAddress};
 use ichor_bgp::setting::Software;
 use ichor_values::Backend;
-use walk::{Arrival, Tables, Walk, Way};
+use walk::{Arrival, ForwardingEntry, ForwardingTables, PacketTrace};
 
 /// A fabric of which everything can be foreseen.
 #[derive(Debug)]
-pub struct Foreseen<'a> {
-    subject: &'a Subject,
+pub struct Prediction<'a> {
+    subject: &'a ProofModel,
     plan: &'a Plan,
-    scene: &'a Scene,
+    scene: &'a LabTopology,
     destinations: Vec<Destination>,
     /// What each session of the scene is in the proof.
-    sessions: Vec<Meant>,
+    sessions: Vec<SessionPrediction>,
     /// Packets that come back while nothing fails.
     pub flows: Vec<Flow>,
     /// Of every flow whether outages are measured on it: on all, or where there are many, on some to each destination.
@@ -43,7 +43,7 @@ pub struct Foreseen<'a> {
 
 /// What a session of the scene is in the proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meant {
+enum SessionPrediction {
     /// One that comes up.
     Edge(u32),
     /// That of a node with its speaker.
@@ -60,15 +60,20 @@ const WATCHED: usize = 400;
 
 /// The fabric as it is built: FRR on every router, as ichor writes it, under the names of the scene; and sessions without what
 /// the daemons of the scene cannot do.
-pub fn as_built(subject: &Subject, plan: &Plan, scene: &Scene, here: &Here) -> Subject {
+pub fn as_built(
+    subject: &ProofModel,
+    plan: &Plan,
+    scene: &LabTopology,
+    here: &HostCapabilities,
+) -> ProofModel {
     let mut network = subject.network.clone();
-    let machines = scene.machines.iter().filter(|machine| matches!(machine.part, Part::Router { .. }));
+    let machines = scene.machines.iter().filter(|machine| matches!(machine.part, MachineRole::Router { .. }));
     for (router, machine) in network.routers.iter_mut().zip(machines) {
         router.name.clone_from(&machine.name);
         router.listed = true;
         router.software = Software::Frr;
     }
-    for (Session(one, other), built) in network.sessions.clone().into_iter().zip(&scene.sessions) {
+    for (BgpSession(one, other), built) in network.sessions.clone().into_iter().zip(&scene.sessions) {
         for end in [one, other] {
             let session = network.at_mut(end);
             if !built.bfd {
@@ -83,9 +88,9 @@ pub fn as_built(subject: &Subject, plan: &Plan, scene: &Scene, here: &Here) -> S
     subject.with_network(network, plan)
 }
 
-impl<'a> Foreseen<'a> {
+impl<'a> Prediction<'a> {
     /// What follows from the proof for a scene of the same cluster.
-    pub fn of(subject: &'a Subject, plan: &'a Plan, scene: &'a Scene) -> Self {
+    pub fn of(subject: &'a ProofModel, plan: &'a Plan, scene: &'a LabTopology) -> Self {
         let sessions = meant(subject, scene);
         let destinations = destinations(subject, plan, scene);
         let mut foreseen =
@@ -96,18 +101,18 @@ impl<'a> Foreseen<'a> {
     }
 
     /// Who has what without something, or with everything.
-    pub fn state(&self, failure: Option<Failure>) -> State {
+    pub fn state(&self, failure: Option<Failure>) -> FabricState {
         let tables = self.tables(failure);
         let graph = &self.subject.graph;
-        let mut state = State::default();
+        let mut state = FabricState::default();
         for (nth, (vertex, table)) in graph.vertices.iter().zip(&tables).enumerate() {
             let routes = table.iter().filter_map(|(net, way)| match way {
-                Way::Own => Some((*net, Paths::Own)),
-                Way::By(next) if self.is_told_by_neighbours(nth, *net) => {
-                    Some((*net, Paths::UpTo(next.len())))
+                ForwardingEntry::Own => Some((*net, PathCount::Own)),
+                ForwardingEntry::By(next) if self.is_told_by_neighbours(nth, *net) => {
+                    Some((*net, PathCount::UpTo(next.len())))
                 }
-                Way::By(next) => Some((*net, Paths::By(next.len()))),
-                Way::Gateway(_) => None,
+                ForwardingEntry::By(next) => Some((*net, PathCount::By(next.len()))),
+                ForwardingEntry::Gateway(_) => None,
             });
             state.routes.insert(vertex.name.clone(), routes.collect());
         }
@@ -124,7 +129,8 @@ impl<'a> Foreseen<'a> {
     /// Whether routers may name the same neighbour to a node as the way to a prefix of IPv6: those on one network with both name the
     /// one who told them, and not themselves (RFC 4271, 5.1.3). Their own default routes they name themselves for.
     fn is_told_by_neighbours(&self, vertex: usize, net: IpNet) -> bool {
-        let on_a_network = |it: &Neighbor| matches!(it.found, Found::Address { address: IpAddr::V6(_), .. });
+        let on_a_network =
+            |it: &Neighbor| matches!(it.found, PeerAddress::Address { address: IpAddr::V6(_), .. });
         let node = self.subject.network.nodes.get(vertex);
         let is_part = matches!(net, IpNet::V6(net) if net.prefix_len() > 0);
         is_part && node.is_some_and(|model| model.fabric.neighbors.iter().any(on_a_network))
@@ -134,13 +140,13 @@ impl<'a> Foreseen<'a> {
     /// over, and of a node as long again as a planned restart of it may take.
     pub fn noticed(&self, failure: Failure) -> u64 {
         let network = &self.subject.network;
-        let of_session = |Session(one, other): Session| {
+        let of_session = |BgpSession(one, other): BgpSession| {
             let ends = [network.at(one), network.at(other)];
             let [near, far] =
                 ends.map(|end| end.bfd.map(|bfd| u64::from(bfd.interval) * u64::from(bfd.multiplier)));
             let kept = || match one {
-                End::Node(node, _) => self.restart_time(node),
-                End::Router(..) => 0,
+                TopologyEnd::Node(node, _) => self.restart_time(node),
+                TopologyEnd::Router(..) => 0,
             };
             near.zip(far).map_or_else(|| hold_time(ends) + kept(), |(near, far)| near.max(far))
         };
@@ -163,7 +169,7 @@ impl<'a> Foreseen<'a> {
     }
 
     /// The longest time of all sessions that a failure takes away.
-    fn longest(&self, failure: Failure, time: &dyn Fn(Session) -> u64) -> u64 {
+    fn longest(&self, failure: Failure, time: &dyn Fn(BgpSession) -> u64) -> u64 {
         let (network, graph) = (&self.subject.network, &self.subject.graph);
         let of_edge = |edge: &u32| time(network.sessions[graph.edges[*edge as usize].session]);
         match failure {
@@ -181,31 +187,31 @@ impl<'a> Foreseen<'a> {
         }
     }
 
-    fn is_up(&self, meant: Meant, failure: Option<Failure>) -> bool {
+    fn is_up(&self, meant: SessionPrediction, failure: Option<Failure>) -> bool {
         let graph = &self.subject.graph;
         match (meant, failure) {
-            (Meant::Never, _) => false,
-            (Meant::Speaker(node), Some(Failure::Speaker(failed))) => node != failed,
-            (Meant::Speaker(_), _) => true,
-            (Meant::Edge(_), None) => true,
-            (Meant::Edge(edge), Some(failure)) => !is_over(graph, failure, edge),
+            (SessionPrediction::Never, _) => false,
+            (SessionPrediction::Speaker(node), Some(Failure::Speaker(failed))) => node != failed,
+            (SessionPrediction::Speaker(_), _) => true,
+            (SessionPrediction::Edge(_), None) => true,
+            (SessionPrediction::Edge(edge), Some(failure)) => !is_over(graph, failure, edge),
         }
     }
 
-    fn tables(&self, failure: Option<Failure>) -> Tables {
+    fn tables(&self, failure: Option<Failure>) -> ForwardingTables {
         let graph = &self.subject.graph;
         let failures: Vec<Failure> = failure.into_iter().collect();
-        let mut tables: Tables = vec![BTreeMap::new(); graph.vertices.len()];
-        let mut spread = Spread::new(graph);
+        let mut tables: ForwardingTables = vec![BTreeMap::new(); graph.vertices.len()];
+        let mut spread = Propagation::new(graph);
         for target in &self.destinations {
             spread.settle(target);
             spread.without(&failures, |spread| {
                 for (vertex, table) in (0..).zip(&mut tables).filter(|(vertex, _)| spread.has(*vertex)) {
                     let far = |edge: u32| graph.edges[edge as usize].other(vertex);
                     let way = if spread.is_own(vertex) {
-                        Way::Own
+                        ForwardingEntry::Own
                     } else {
-                        Way::By(spread.next(vertex).into_iter().map(far).collect())
+                        ForwardingEntry::By(spread.next(vertex).into_iter().map(far).collect())
                     };
                     table.extend(target.nets.iter().map(|net| (*net, way.clone())));
                 }
@@ -226,7 +232,7 @@ impl<'a> Foreseen<'a> {
 
     /// A node's default route: one from BGP goes before the gateway's. Not so with FRR: zebra takes what is in the kernel already for the
     /// best there is, and leaves BGP's out.
-    fn by_default(&self, node: u32, family: Family, failure: Option<Failure>) -> Option<Way> {
+    fn by_default(&self, node: u32, family: Family, failure: Option<Failure>) -> Option<ForwardingEntry> {
         let plan = &self.plan.nodes[self.subject.network.nodes[node as usize].nth];
         let is_frr = plan.routing.as_deref().is_some_and(|routing| routing.backend.value == Backend::Frr);
         let by_gateway = self.by_gateway(node, family, failure);
@@ -238,16 +244,16 @@ impl<'a> Foreseen<'a> {
     }
 
     /// The default route that routers give a node.
-    fn by_bgp(&self, node: u32, family: Family, failure: Option<Failure>) -> Option<Way> {
+    fn by_bgp(&self, node: u32, family: Family, failure: Option<Failure>) -> Option<ForwardingEntry> {
         let graph = &self.subject.graph;
         let up = |edge: u32| failure.is_none_or(|failure| !is_over(graph, failure, edge));
         let given = graph.defaults(node, family).filter(|(edge, _)| up(*edge));
         let routers: Vec<u32> = given.map(|(_, router)| router).collect();
-        (!routers.is_empty()).then_some(Way::By(routers))
+        (!routers.is_empty()).then_some(ForwardingEntry::By(routers))
     }
 
     /// The default route that a node has from the start.
-    fn by_gateway(&self, node: u32, family: Family, failure: Option<Failure>) -> Option<Way> {
+    fn by_gateway(&self, node: u32, family: Family, failure: Option<Failure>) -> Option<ForwardingEntry> {
         let graph = &self.subject.graph;
         let plan = &self.plan.nodes[self.subject.network.nodes[node as usize].nth];
         let gateway: IpAddr = match family {
@@ -260,7 +266,7 @@ impl<'a> Foreseen<'a> {
         }
         let routers = self.subject.network.routers.iter();
         let router = routers.zip(graph.routers()).find(|(router, _)| router.addresses.contains(&gateway));
-        router.map(|(_, vertex)| Way::Gateway(vertex))
+        router.map(|(_, vertex)| ForwardingEntry::Gateway(vertex))
     }
 
     /// Every way packets can go, of which all come back while nothing fails.
@@ -279,14 +285,14 @@ impl<'a> Foreseen<'a> {
                 flows.push(Flow { from: machine.name.clone(), door: door.map(str::to_owned), source, to });
             };
             match &machine.part {
-                Part::Router { .. } | Part::Guest(_) => {}
-                Part::Node { sources, .. } => {
+                MachineRole::Router { .. } | MachineRole::Guest(_) => {}
+                MachineRole::Node { sources, .. } => {
                     for source in sources {
                         let alike = to.iter().filter(|to| to.is_ipv4() == source.is_ipv4());
                         alike.for_each(|to| send(None, *source, *to));
                     }
                 }
-                Part::Outside { doors } => {
+                MachineRole::Outside { doors } => {
                     for (door, (nth, to)) in
                         doors.iter().flat_map(|door| to.iter().enumerate().map(move |to| (door, to)))
                     {
@@ -298,14 +304,18 @@ impl<'a> Foreseen<'a> {
                 }
             }
         }
-        flows.retain(|flow| !self.is_at_home(&tables, flow) && self.reach(&tables, None, flow) == Reach::All);
+        flows.retain(|flow| {
+            !self.is_at_home(&tables, flow) && self.reach(&tables, None, flow) == Reachability::All
+        });
         flows
     }
 
     /// Whether the sender has the address itself.
-    fn is_at_home(&self, tables: &Tables, flow: &Flow) -> bool {
+    fn is_at_home(&self, tables: &ForwardingTables, flow: &Flow) -> bool {
         let vertex = self.vertex(&flow.from);
-        vertex.is_some_and(|vertex| tables[vertex as usize].get(&IpNet::from(flow.to)) == Some(&Way::Own))
+        vertex.is_some_and(|vertex| {
+            tables[vertex as usize].get(&IpNet::from(flow.to)) == Some(&ForwardingEntry::Own)
+        })
     }
 
     fn vertex(&self, name: &str) -> Option<u32> {
@@ -313,9 +323,11 @@ impl<'a> Foreseen<'a> {
     }
 
     /// Whether packets of a flow come back.
-    fn reach(&self, tables: &Tables, failure: Option<Failure>, flow: &Flow) -> Reach {
-        let walk = Walk { nodes: self.subject.graph.nodes, tables, failure };
-        let Some(start) = self.vertex(flow.door.as_deref().unwrap_or(&flow.from)) else { return Reach::None };
+    fn reach(&self, tables: &ForwardingTables, failure: Option<Failure>, flow: &Flow) -> Reachability {
+        let walk = PacketTrace { nodes: self.subject.graph.nodes, tables, failure };
+        let Some(start) = self.vertex(flow.door.as_deref().unwrap_or(&flow.from)) else {
+            return Reachability::None;
+        };
         let there = walk.from(start, flow.to);
         let back: Vec<Arrival> = there
             .at
@@ -327,9 +339,9 @@ impl<'a> Foreseen<'a> {
             .collect();
         let arrives = back.iter().any(|arrival| !arrival.at.is_empty());
         match arrives {
-            false => Reach::None,
-            true if there.lost || back.iter().any(|arrival| arrival.lost) => Reach::Some,
-            true => Reach::All,
+            false => Reachability::None,
+            true if there.lost || back.iter().any(|arrival| arrival.lost) => Reachability::Some,
+            true => Reachability::All,
         }
     }
 }
@@ -365,7 +377,7 @@ fn is_over(graph: &crate::prove::graph::Graph, failure: Failure, edge: u32) -> b
 }
 
 /// Which sessions of the proof those of the scene are, by the names at their ends: of several between two, in their order.
-fn meant(subject: &Subject, scene: &Scene) -> Vec<Meant> {
+fn meant(subject: &ProofModel, scene: &LabTopology) -> Vec<SessionPrediction> {
     let network = &subject.network;
     let mut edges: BTreeMap<usize, u32> = BTreeMap::new();
     edges.extend(subject.graph.edges.iter().zip(0..).map(|(edge, nth)| (edge.session, nth)));
@@ -384,22 +396,24 @@ fn meant(subject: &Subject, scene: &Scene) -> Vec<Meant> {
         let nth = waiting.get_mut(&ends).and_then(Vec::pop);
         let edge = nth.and_then(|nth| edges.get(&nth));
         all.push(match (speakers.get(ends.1), edge) {
-            (Some(node), _) => Meant::Speaker(*node),
-            (None, Some(edge)) => Meant::Edge(*edge),
-            (None, None) => Meant::Never,
+            (Some(node), _) => SessionPrediction::Speaker(*node),
+            (None, Some(edge)) => SessionPrediction::Edge(*edge),
+            (None, None) => SessionPrediction::Never,
         });
     }
     all
 }
 
 /// Everything that is announced: of services what the speakers of the scene announce.
-fn destinations(subject: &Subject, plan: &Plan, scene: &Scene) -> Vec<Destination> {
-    let own = subject.destinations.iter().filter(|target| !matches!(target.kind, Kind::Service(_)));
+fn destinations(subject: &ProofModel, plan: &Plan, scene: &LabTopology) -> Vec<Destination> {
+    let own =
+        subject.destinations.iter().filter(|target| !matches!(target.kind, DestinationKind::Service(_)));
     let mut all: Vec<Destination> = own.cloned().collect();
-    let mut announced: BTreeMap<IpNet, Vec<Origin>> = BTreeMap::new();
+    let mut announced: BTreeMap<IpNet, Vec<Originator>> = BTreeMap::new();
     for (vertex, model) in (0..).zip(&subject.network.nodes) {
         let machine = scene.machines.iter().find(|machine| machine.name == model.name.as_str());
-        let Some(Part::Node { speaker: Some(speaker), .. }) = machine.map(|machine| &machine.part) else {
+        let Some(MachineRole::Node { speaker: Some(speaker), .. }) = machine.map(|machine| &machine.part)
+        else {
             continue;
         };
         let Some(workload) = &model.workload else { continue };
@@ -409,7 +423,7 @@ fn destinations(subject: &Subject, plan: &Plan, scene: &Scene) -> Vec<Destinatio
         for net in &speaker.announces {
             if let Ok(asn) = given(workload, *net) {
                 let silent = aggregate::is_covered(model, *net);
-                let origin = Origin { vertex, source: Source::Speaker(asn), silent };
+                let origin = Originator { vertex, source: RouteSource::Speaker(asn), silent };
                 announced.entry(*net).or_default().push(origin);
             }
         }
@@ -418,7 +432,7 @@ fn destinations(subject: &Subject, plan: &Plan, scene: &Scene) -> Vec<Destinatio
         let holds =
             |prefixes: &[crate::plan::Decided<IpNet>]| prefixes.iter().any(|pool| pool.value.contains(&net));
         let pool = plan.cluster.pools.iter().find(|(_, prefixes)| holds(prefixes));
-        let kind = Kind::Service(pool.map(|(name, _)| name.to_string()).unwrap_or_default());
+        let kind = DestinationKind::Service(pool.map(|(name, _)| name.to_string()).unwrap_or_default());
         let passes = subject.graph.gates.iter().map(|gate| gate.admits(net)).collect();
         all.push(Destination {
             kind,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::lab::scene::{Door, Machine, Session, SessionEnd, Speaker};
+use crate::lab::scene::{Ingress, LabMachine, LabSession, LabSessionEnd, LabSpeaker};
 use crate::model::Cluster;
 use crate::plan::tests::planned_with;
 
@@ -13,14 +13,14 @@ const RACK: &str = "cluster: {name: a, id: 1, talos: v1.13.9}\n\
      \x20 {name: cp2, index: 2, macs: [\"02:00:00:00:00:03\", \"02:00:00:00:00:04\"]}]";
 
 /// What is asked of a scene here: who announces what, and who sends from where.
-fn scene(subject: &Subject) -> Scene {
-    let node = |name: &str, source: &str, announces: &[&str]| Machine {
+fn scene(subject: &ProofModel) -> Scene {
+    let node = |name: &str, source: &str, announces: &[&str]| LabMachine {
         name: name.to_owned(),
         part: Part::Node {
             backend: Backend::Frr,
             agent: String::new(),
             health: None,
-            speaker: Some(Speaker {
+            speaker: Some(LabSpeaker {
                 name: "metallb".to_owned(),
                 conf: String::new(),
                 announces: announces.iter().map(|net| net.parse().unwrap()).collect(),
@@ -34,15 +34,15 @@ fn scene(subject: &Subject) -> Scene {
         ports: Vec::new(),
         gateways: Vec::new(),
     };
-    let door = |router: &str, source: &str| Door {
+    let door = |router: &str, source: &str| Ingress {
         router: router.to_owned(),
         through: Vec::new(),
         sources: vec![source.parse().unwrap()],
     };
     let mut outside = node("outside", "198.18.0.1", &[]);
     outside.part = Part::Outside { doors: vec![door("leaf1", "198.18.0.1"), door("spine1", "198.18.0.2")] };
-    let end = |name: &str| SessionEnd { name: name.to_owned(), peer: String::new() };
-    let session = |one: &str, other: &str| Session {
+    let end = |name: &str| LabSessionEnd { name: name.to_owned(), peer: String::new() };
+    let session = |one: &str, other: &str| LabSession {
         one: end(one),
         other: end(other),
         bfd: true,
@@ -50,7 +50,7 @@ fn scene(subject: &Subject) -> Scene {
         fault: None,
     };
     let network = &subject.network;
-    let mut sessions: Vec<Session> =
+    let mut sessions: Vec<LabSession> =
         network.sessions.iter().map(|of| session(network.name(of.0), network.name(of.1))).collect();
     sessions.push(session("cp1", "cp1:metallb"));
     sessions.push(session("cp2", "cp2:metallb"));
@@ -67,8 +67,8 @@ fn scene(subject: &Subject) -> Scene {
     }
 }
 
-fn subject((cluster, plan): &(Cluster, Plan)) -> Subject {
-    Subject::of(cluster, plan).unwrap()
+fn subject((cluster, plan): &(Cluster, Plan)) -> ProofModel {
+    ProofModel::of(cluster, plan).unwrap()
 }
 
 fn paths(state: &State, who: &str, net: &str) -> Option<Paths> {
@@ -80,7 +80,7 @@ fn while_nothing_fails_everyone_has_everything_over_all_paths() {
     let planned = planned_with(RACK);
     let subject = subject(&planned);
     let scene = scene(&subject);
-    let foreseen = Foreseen::of(&subject, &planned.1, &scene);
+    let foreseen = Prediction::of(&subject, &planned.1, &scene);
 
     let state = foreseen.state(None);
 
@@ -102,7 +102,7 @@ fn packets_are_sent_by_nodes_and_through_every_door_and_to_nobodys_self() {
     let subject = subject(&planned);
     let scene = scene(&subject);
 
-    let foreseen = Foreseen::of(&subject, &planned.1, &scene);
+    let foreseen = Prediction::of(&subject, &planned.1, &scene);
 
     let of = |who: &str| {
         let flows = foreseen.flows.iter().filter(|flow| flow.who() == who);
@@ -120,7 +120,7 @@ fn without_a_leaf_half_of_the_paths_are_left_and_its_door_is_shut() {
     let planned = planned_with(RACK);
     let subject = subject(&planned);
     let scene = scene(&subject);
-    let foreseen = Foreseen::of(&subject, &planned.1, &scene);
+    let foreseen = Prediction::of(&subject, &planned.1, &scene);
     let leaf = subject.failure("leaf1").unwrap();
 
     let state = foreseen.state(Some(leaf));
@@ -140,7 +140,7 @@ fn without_a_speaker_its_own_address_is_gone_and_the_shared_one_has_a_path_less(
     let planned = planned_with(RACK);
     let subject = subject(&planned);
     let scene = scene(&subject);
-    let foreseen = Foreseen::of(&subject, &planned.1, &scene);
+    let foreseen = Prediction::of(&subject, &planned.1, &scene);
 
     let state = foreseen.state(subject.failure("cp1:metallb"));
 
@@ -182,7 +182,7 @@ fn a_silent_failure_is_over_by_bfd_or_when_nobody_keeps_it_any_more() {
     let planned = planned_with(RACK);
     let subject = subject(&planned);
     let scene = scene(&subject);
-    let foreseen = Foreseen::of(&subject, &planned.1, &scene);
+    let foreseen = Prediction::of(&subject, &planned.1, &scene);
 
     let noticed = |name: &str| foreseen.noticed(subject.failure(name).unwrap());
 
@@ -204,7 +204,7 @@ fn zebra_leaves_a_default_route_of_bgp_out_where_the_node_has_a_gateway() {
         let planned = planned_with(text.leak());
         let subject = subject(&planned);
         let scene = scene(&subject);
-        paths(&Foreseen::of(&subject, &planned.1, &scene).state(None), "cp1", "0.0.0.0/0")
+        paths(&Prediction::of(&subject, &planned.1, &scene).state(None), "cp1", "0.0.0.0/0")
     };
 
     assert_eq!((routed("frr"), routed("bird")), (None, Some(Paths::By(1))));
@@ -224,7 +224,7 @@ fn routers_on_a_network_may_name_the_same_neighbour_to_a_node() {
     let subject = subject(&planned);
     let scene = scene(&subject);
 
-    let state = Foreseen::of(&subject, &planned.1, &scene).state(None);
+    let state = Prediction::of(&subject, &planned.1, &scene).state(None);
 
     assert_eq!(paths(&state, "cp1", "fd00:1:fe::2/128"), Some(Paths::UpTo(2)));
     assert_eq!(paths(&state, "cp1", "::/0"), Some(Paths::By(2)));
@@ -238,7 +238,7 @@ fn an_emulated_processor_notices_as_late_as_it_was_told() {
 
     let built = as_built(&subject, &planned.1, &scene, &Here { emulated: true, ..Here::default() });
 
-    let foreseen = Foreseen::of(&built, &planned.1, &scene);
+    let foreseen = Prediction::of(&built, &planned.1, &scene);
     assert_eq!(foreseen.noticed(built.failure("cp1:fab0").unwrap()), 9000);
 }
 
@@ -248,13 +248,13 @@ fn what_the_daemons_of_the_scene_cannot_do_is_not_foreseen() {
     let subject = subject(&planned);
     let mut scene = scene(&subject);
     let of_node =
-        |session: &&mut Session| session.one.name.starts_with("cp") && !session.other.name.contains(':');
+        |session: &&mut LabSession| session.one.name.starts_with("cp") && !session.other.name.contains(':');
     for session in scene.sessions.iter_mut().filter(of_node) {
         (session.bfd, session.carries) = (false, false);
     }
 
     let built = as_built(&subject, &planned.1, &scene, &Here::default());
-    let foreseen = Foreseen::of(&built, &planned.1, &scene);
+    let foreseen = Prediction::of(&built, &planned.1, &scene);
 
     let state = foreseen.state(None);
     assert!(state.sessions.iter().all(|up| *up), "{:?}", state.sessions);

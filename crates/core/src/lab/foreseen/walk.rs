@@ -9,7 +9,7 @@ use crate::prove::failure::Failure;
 
 /// Where someone sends packets to a prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum ForwardingEntry {
     /// It is there.
     Own,
     /// To neighbours, by BGP.
@@ -19,7 +19,7 @@ pub(super) enum Way {
 }
 
 /// By vertex: its ways.
-pub(super) type Tables = Vec<BTreeMap<IpNet, Way>>;
+pub(super) type ForwardingTables = Vec<BTreeMap<IpNet, ForwardingEntry>>;
 
 /// Where packets end.
 #[derive(Default)]
@@ -31,14 +31,14 @@ pub(super) struct Arrival {
 }
 
 /// Packets in a fabric without what failed.
-pub(super) struct Walk<'w> {
+pub(super) struct PacketTrace<'w> {
     /// How many of all are nodes: the first ones.
     pub nodes: usize,
-    pub(crate) tables: &'w Tables,
+    pub(crate) tables: &'w ForwardingTables,
     pub failure: Option<Failure>,
 }
 
-impl Walk<'_> {
+impl PacketTrace<'_> {
     /// Where packets to an address end that start somewhere.
     pub fn from(&self, start: u32, to: IpAddr) -> Arrival {
         let mut arrival = Arrival::default();
@@ -55,7 +55,7 @@ impl Walk<'_> {
     }
 
     /// Someone's way to an address, by the longest prefix.
-    fn longest(&self, at: u32, to: IpAddr) -> Option<(IpNet, &Way)> {
+    fn longest(&self, at: u32, to: IpAddr) -> Option<(IpNet, &ForwardingEntry)> {
         let table = &self.tables[at as usize];
         let whole = IpNet::from(to);
         if let Some(way) = table.get(&whole) {
@@ -82,14 +82,14 @@ impl Walk<'_> {
             return;
         }
         let next: &[u32] = match self.longest(at, to) {
-            Some((net, Way::Own)) if net.prefix_len() == net.max_prefix_len() => {
+            Some((net, ForwardingEntry::Own)) if net.prefix_len() == net.max_prefix_len() => {
                 arrival.at.insert(at);
                 return;
             }
             // An aggregate of its own, and no part of it.
-            None | Some((_, Way::Own)) => &[],
-            Some((_, Way::By(next))) => next,
-            Some((_, Way::Gateway(router))) => std::slice::from_ref(router),
+            None | Some((_, ForwardingEntry::Own)) => &[],
+            Some((_, ForwardingEntry::By(next))) => next,
+            Some((_, ForwardingEntry::Gateway(router))) => std::slice::from_ref(router),
         };
         arrival.lost |= next.is_empty();
         passed.push(at);

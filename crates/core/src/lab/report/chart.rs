@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{subject, time};
 use crate::lab::state::Flow;
-use crate::lab::verdict::{Outage, Row, Verdict};
+use crate::lab::verdict::{Comparison, FailureComparison, Outage};
 use crate::render::xml::escape;
 
 const WIDTH: u32 = 1040;
@@ -15,8 +15,8 @@ const ROW: u32 = 34;
 const BAR: u32 = 11;
 
 /// The chart: two bars for everything that failed.
-pub(super) fn svg(verdict: &Verdict) -> String {
-    let rows: Vec<&Row> = verdict.rows.iter().filter(|row| row.without.is_some()).collect();
+pub(super) fn svg(verdict: &Comparison) -> String {
+    let rows: Vec<&FailureComparison> = verdict.rows.iter().filter(|row| row.without.is_some()).collect();
     if rows.is_empty() {
         return "<p class=\"muted\">Nothing was taken away.</p>\n".to_owned();
     }
@@ -78,7 +78,7 @@ fn legend(svg: &mut String) {
 }
 
 /// A line where everyone has noticed.
-fn notice(svg: &mut String, scale: &Scale, row: &Row, top: u32, verdict: &Verdict) {
+fn notice(svg: &mut String, scale: &Scale, row: &FailureComparison, top: u32, verdict: &Comparison) {
     let noticed = row.without.as_ref().map_or(0, |without| without.noticed);
     if row.outage.is_none() || noticed == 0 {
         return;
@@ -109,7 +109,7 @@ impl<'r> Bar<'r> {
         scale: &Scale,
         outage: Option<&'r Outage>,
         (y, class): (u32, &'static str),
-        verdict: &Verdict,
+        verdict: &Comparison,
     ) -> Self {
         let (width, text) = match outage {
             None => (0, "not measured: no other way is left".to_owned()),
@@ -152,7 +152,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(rows: &[&Row], resolution: u64) -> Self {
+    fn of(rows: &[&FailureComparison], resolution: u64) -> Self {
         let outages =
             rows.iter().flat_map(|row| [&row.outage, &row.healing]).flatten().map(|outage| outage.ms);
         let noticed = rows.iter().filter_map(|row| row.without.as_ref()).map(|without| without.noticed);

@@ -3,11 +3,11 @@
 
 mod chart;
 
-use super::verdict::{Cut, Outage, Row, Verdict};
+use super::verdict::{Comparison, CutMode, FailureComparison, Outage};
 use crate::render::xml::escape;
 
 /// The page. `topology` is the picture of the cluster.
-pub fn html(verdict: &Verdict, topology: &str) -> String {
+pub fn html(verdict: &Comparison, topology: &str) -> String {
     let name = escape(&verdict.cluster);
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -47,7 +47,7 @@ pub fn time(ms: u64, emulated: bool) -> String {
 }
 
 /// An outage for people.
-pub fn outage(outage: Option<&Outage>, verdict: &Verdict) -> String {
+pub fn outage(outage: Option<&Outage>, verdict: &Comparison) -> String {
     match outage {
         None => "–".to_owned(),
         Some(outage) if outage.ms == 0 => "none".to_owned(),
@@ -56,11 +56,11 @@ pub fn outage(outage: Option<&Outage>, verdict: &Verdict) -> String {
 }
 
 /// What a row is about.
-pub fn subject(row: &Row) -> &str {
+pub fn subject(row: &FailureComparison) -> &str {
     row.without.as_ref().map_or("nothing", |without| &without.name)
 }
 
-fn head(verdict: &Verdict) -> String {
+fn head(verdict: &Comparison) -> String {
     let name = escape(&verdict.cluster);
     let wrong = verdict.rows.iter().filter(|row| !row.differences.is_empty()).count();
     let (class, answer) = match wrong {
@@ -69,7 +69,7 @@ fn head(verdict: &Verdict) -> String {
         many => ("bad", format!("{many} differences")),
     };
     let failures = verdict.rows.iter().filter(|row| row.without.is_some()).count();
-    let worst = |of: fn(&Row) -> Option<&Outage>| {
+    let worst = |of: fn(&FailureComparison) -> Option<&Outage>| {
         let all = verdict.rows.iter().filter_map(of);
         outage(all.max_by_key(|outage| outage.ms), verdict)
     };
@@ -93,7 +93,7 @@ fn fact(name: &str, value: &str) -> String {
     format!("<div><dt>{}</dt><dd>{}</dd></div>\n", escape(name), escape(value))
 }
 
-fn differences(verdict: &Verdict) -> String {
+fn differences(verdict: &Comparison) -> String {
     if verdict.holds() {
         return String::new();
     }
@@ -114,10 +114,10 @@ fn differences(verdict: &Verdict) -> String {
     text
 }
 
-fn about(verdict: &Verdict) -> String {
+fn about(verdict: &Comparison) -> String {
     let cut = match verdict.cut {
-        Cut::Silent => "Links were cut silently: packets were lost, and no end lost its carrier.",
-        Cut::Carrier => "Links were cut with their carrier: both ends saw it at once.",
+        CutMode::Silent => "Links were cut silently: packets were lost, and no end lost its carrier.",
+        CutMode::Carrier => "Links were cut with their carrier: both ends saw it at once.",
     };
     format!(
         "<p>The longest time without answers on any flow to which a way is left: until the fabric found that way, and while what \
@@ -126,7 +126,7 @@ fn about(verdict: &Verdict) -> String {
     )
 }
 
-fn table(verdict: &Verdict) -> String {
+fn table(verdict: &Comparison) -> String {
     let mut text = "<div class=\"wide\"><table>\n<thead><tr><th>Without</th><th></th><th>Expected</th><th>Observed</th>\
                     <th class=\"number\">Outage</th><th class=\"number\">Healing</th><th>Verdict</th></tr></thead>\n<tbody>\n"
         .to_owned();

@@ -3,23 +3,23 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::{Cut, SeenSession, View};
+use super::{CutCable, LabSessionStatus, LabStatus};
 
 /// How many of many prefixes are named.
 const NAMED: usize = 2;
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct StatusChange {
     /// Whether that is good.
-    pub mood: Mood,
+    pub mood: ChangeTone,
     /// What happened.
     pub words: String,
 }
 
 /// Whether a change is for the better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mood {
+pub enum ChangeTone {
     /// Something came up.
     Good,
     /// Something went down.
@@ -28,13 +28,13 @@ pub enum Mood {
     Note,
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for StatusChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.words)
     }
 }
 
-impl fmt::Display for Cut {
+impl fmt::Display for CutCable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: cut", self.link)?;
         if self.silent { f.write_str(" silently") } else { Ok(()) }
@@ -42,20 +42,20 @@ impl fmt::Display for Cut {
 }
 
 /// What happened between two views of one lab: causes first.
-pub fn changes(before: &View, after: &View) -> Vec<Change> {
+pub fn changes(before: &LabStatus, after: &LabStatus) -> Vec<StatusChange> {
     let mut found = Vec::new();
-    let mut add = |mood, words| found.push(Change { mood, words });
+    let mut add = |mood, words| found.push(StatusChange { mood, words });
     for cut in after.cut.iter().filter(|cut| !before.cut.contains(cut)) {
-        add(Mood::Note, cut.to_string());
+        add(ChangeTone::Note, cut.to_string());
     }
-    let gone = |cut: &&Cut| !after.cut.iter().any(|now| now.link == cut.link);
+    let gone = |cut: &&CutCable| !after.cut.iter().any(|now| now.link == cut.link);
     for cut in before.cut.iter().filter(gone) {
-        add(Mood::Note, format!("{}: healed", cut.link));
+        add(ChangeTone::Note, format!("{}: healed", cut.link));
     }
     for (was, now) in before.machines.iter().zip(&after.machines) {
         match (&was.trouble, &now.trouble) {
-            (Some(_), None) => add(Mood::Good, format!("{}: ready", now.name)),
-            (None, Some(why)) => add(Mood::Bad, format!("{}: {why}", now.name)),
+            (Some(_), None) => add(ChangeTone::Good, format!("{}: ready", now.name)),
+            (None, Some(why)) => add(ChangeTone::Bad, format!("{}: {why}", now.name)),
             _ => {}
         }
     }
@@ -64,23 +64,25 @@ pub fn changes(before: &View, after: &View) -> Vec<Change> {
             add(mood, words);
         }
     }
-    for ((router, Step { was, now }), prefixes) in steps(before, after) {
-        let mood = if now > was { Mood::Good } else { Mood::Bad };
+    for ((router, PathChange { was, now }), prefixes) in steps(before, after) {
+        let mood = if now > was { ChangeTone::Good } else { ChangeTone::Bad };
         add(mood, format!("{router}: {}: {}", crowd(&prefixes), words(was, now)));
     }
     found
 }
 
-fn session(was: &SeenSession, now: &SeenSession) -> Option<(Mood, String)> {
+fn session(was: &LabSessionStatus, now: &LabSessionStatus) -> Option<(ChangeTone, String)> {
     // Between two looks it may have gone and come: then it stands for less time than before.
-    let age = |it: &SeenSession| it.one.uptime.or(it.other.uptime);
+    let age = |it: &LabSessionStatus| it.one.uptime.or(it.other.uptime);
     let anew = was.stands && now.stands && age(now) < age(was);
     match (was.stands, now.stands) {
-        (false, true) => Some((Mood::Good, format!("{}: up", now.name()))),
-        (true, true) if anew => Some((Mood::Bad, format!("{}: went down, and is up again", now.name()))),
+        (false, true) => Some((ChangeTone::Good, format!("{}: up", now.name()))),
+        (true, true) if anew => {
+            Some((ChangeTone::Bad, format!("{}: went down, and is up again", now.name())))
+        }
         (true, false) => {
             let why = now.trouble().map_or_else(|| now.state(), |(_, words, _)| words.to_owned());
-            Some((Mood::Bad, format!("{}: down: {why}", now.name())))
+            Some((ChangeTone::Bad, format!("{}: down: {why}", now.name())))
         }
         _ => None,
     }
@@ -88,15 +90,15 @@ fn session(was: &SeenSession, now: &SeenSession) -> Option<(Mood, String)> {
 
 /// How many paths there were, and are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Step {
+struct PathChange {
     was: usize,
     now: usize,
 }
 
 /// The steps of each router, and the prefixes that went them.
-fn steps<'v>(before: &'v View, after: &'v View) -> BTreeMap<(&'v str, Step), Vec<String>> {
-    let mut paths: BTreeMap<_, Step> = BTreeMap::new();
-    let blank = Step { was: 0, now: 0 };
+fn steps<'v>(before: &'v LabStatus, after: &'v LabStatus) -> BTreeMap<(&'v str, PathChange), Vec<String>> {
+    let mut paths: BTreeMap<_, PathChange> = BTreeMap::new();
+    let blank = PathChange { was: 0, now: 0 };
     for prefix in &before.prefixes {
         for (router, count) in &prefix.paths {
             paths.entry((router.as_str(), prefix.prefix)).or_insert(blank).was = *count;

@@ -3,34 +3,34 @@
 use ipnet::IpNet;
 
 use crate::probe::ProbeError;
-use ichor_bgp::agent::{Session, Status};
+use ichor_bgp::agent::{AgentStatus, Session};
 use ichor_values::Issue;
 
 /// What was heard of one machine.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Heard {
+pub struct MachineReport {
     /// What its daemon or its agent says, or why that says nothing.
-    pub said: Result<Said, ProbeError>,
+    pub said: Result<DaemonReport, ProbeError>,
     /// What its speaker says, or why it says nothing; none without a speaker.
     pub speaker: Option<Result<Vec<Session>, ProbeError>>,
     /// The routes that BGP gave its kernel.
-    pub routes: Vec<Route>,
+    pub routes: Vec<InstalledRoute>,
     /// Bytes that its processes keep for themselves.
     pub memory: u64,
 }
 
 /// Who speaks for a machine.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Said {
+pub enum DaemonReport {
     /// A router's FRR.
     Router(Vec<Session>),
     /// A node's agent.
-    Node(Box<Status>),
+    Node(Box<AgentStatus>),
     /// Nobody: the machine is there, and that is all.
     Here,
 }
 
-impl Said {
+impl DaemonReport {
     /// The session with a neighbour of this name: a port, or an address; and what is wrong with it, where somebody judges.
     pub fn session(&self, peer: &str) -> Option<(&Session, Option<&Issue>)> {
         // A neighbour out of a range is known by the address it was found at.
@@ -48,7 +48,7 @@ impl Said {
 
 /// A route of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Route {
+pub struct InstalledRoute {
     /// Where to.
     pub prefix: IpNet,
     /// Its table.
@@ -57,14 +57,16 @@ pub struct Route {
     pub paths: usize,
 }
 
-impl Heard {
+impl MachineReport {
     /// Why it is not ready; none when it is.
     pub(super) fn trouble(&self) -> Option<String> {
         let speaker = || Some(self.speaker.as_ref()?.as_ref().err()?.to_string());
         match &self.said {
             Err(error) => Some(error.to_string()),
-            Ok(Said::Node(status)) => status.health().err().map(|error| error.to_string()).or_else(speaker),
-            Ok(Said::Router(_) | Said::Here) => speaker(),
+            Ok(DaemonReport::Node(status)) => {
+                status.health().err().map(|error| error.to_string()).or_else(speaker)
+            }
+            Ok(DaemonReport::Router(_) | DaemonReport::Here) => speaker(),
         }
     }
 }

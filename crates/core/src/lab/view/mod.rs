@@ -1,6 +1,6 @@
 //! What is seen of a lab that runs: every session from both ends, every machine, and by how many paths routers reach what.
 //!
-//! [`View::of`] puts together a [`Scene`] and what was [`Heard`] of each machine. It is told as [`Tables`] and as JSON;
+//! [`LabStatus::of`] puts together a [`LabTopology`] and what was [`MachineReport`] of each machine. It is told as [`StatusTables`] and as JSON;
 //! [`changes`] are what happened between two of them.
 //!
 //! Not here: asking machines, which is `crates/cli`.
@@ -20,74 +20,80 @@ use std::collections::BTreeMap;
 use ipnet::IpNet;
 use serde::{Serialize, Serializer};
 
-use super::scene::{Machine, Part, Scene};
-pub use change::{Change, Mood, changes};
-pub use cut::{Carrier, Cut};
-pub use heard::{Heard, Route, Said};
-use ichor_bgp::agent::session::State;
+use super::scene::{LabMachine, LabTopology, MachineRole};
+pub use change::{ChangeTone, StatusChange, changes};
+pub use cut::{CableState, CutCable};
+pub use heard::{DaemonReport, InstalledRoute, MachineReport};
+use ichor_bgp::agent::session::SessionState;
 use ichor_values::Moment;
-pub use tables::Tables;
+pub use tables::StatusTables;
 
 /// What is seen of a lab at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct View {
+pub struct LabStatus {
     /// The lab's name.
     pub lab: String,
     /// When it was so.
     pub time: Moment,
     /// Whether all that shall stand stands.
+    #[serde(rename = "ok")]
     pub stands: bool,
     /// Every session, in the order of the scene.
-    pub sessions: Vec<SeenSession>,
+    pub sessions: Vec<LabSessionStatus>,
     /// Every machine, in the order of the scene.
-    pub machines: Vec<SeenMachine>,
+    pub machines: Vec<LabMachineStatus>,
     /// What routers have routes to, and what they should.
-    pub prefixes: Vec<Prefix>,
+    pub prefixes: Vec<PrefixStatus>,
     /// Cables that do not carry.
-    pub cut: Vec<Cut>,
+    #[serde(rename = "failed_links")]
+    pub cut: Vec<CutCable>,
 }
 
 /// A session, from both ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SeenSession {
+pub struct LabSessionStatus {
     /// One end: a node, or the first of two routers.
-    pub one: Side,
+    #[serde(rename = "local")]
+    pub one: SessionEndStatus,
     /// The other.
-    pub other: Side,
+    #[serde(rename = "remote")]
+    pub other: SessionEndStatus,
     /// Whether it stands, and BFD with it.
+    #[serde(rename = "up")]
     pub stands: bool,
     /// Why it shall not stand.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "expected_down", skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
 
 /// What one end says of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Side {
+pub struct SessionEndStatus {
     /// Name of the machine; of a speaker, `cp1:metallb`.
+    #[serde(rename = "machine")]
     pub name: String,
     /// What its daemon calls the other end.
     pub peer: String,
     /// How far it is; none where nobody tells.
     #[serde(serialize_with = "lower_case")]
-    pub state: Option<State>,
+    pub state: Option<SessionState>,
     /// Seconds since it was established.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "uptime_seconds", skip_serializing_if = "Option::is_none")]
     pub uptime: Option<u64>,
     /// Prefixes that came in.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "prefixes_received", skip_serializing_if = "Option::is_none")]
     pub received: Option<u32>,
     /// Prefixes that went out; a speaker does not tell.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "prefixes_sent", skip_serializing_if = "Option::is_none")]
     pub sent: Option<u32>,
     /// Whether BFD says the path works; none without BFD.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "bfd_up", skip_serializing_if = "Option::is_none")]
     pub bfd: Option<bool>,
     /// What is wrong.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "problem", skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
     /// What helps.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "help", skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }
 
@@ -96,42 +102,54 @@ pub struct Side {
     clippy::ref_option,
     reason = "serde gives a reference to the field"
 )]
-fn lower_case<S: Serializer>(state: &Option<State>, to: S) -> Result<S::Ok, S::Error> {
+fn lower_case<S: Serializer>(state: &Option<SessionState>, to: S) -> Result<S::Ok, S::Error> {
     state.map(|state| state.to_string().to_lowercase()).serialize(to)
 }
 
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SeenMachine {
+pub struct LabMachineStatus {
     /// Its name.
+    #[serde(rename = "machine")]
     pub name: String,
     /// What it is.
+    #[serde(rename = "role")]
     pub part: &'static str,
     /// Why it is not ready; none when it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "problem", skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
     /// How many IPv4 routes BGP gave its kernel.
+    #[serde(rename = "ipv4_routes")]
     pub ipv4: usize,
     /// How many IPv6 routes.
+    #[serde(rename = "ipv6_routes")]
     pub ipv6: usize,
     /// Bytes that its processes keep for themselves.
+    #[serde(rename = "memory_bytes")]
     pub memory: u64,
 }
 
 /// Something routers have routes to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Prefix {
+pub struct PrefixStatus {
     /// Where to.
     pub prefix: IpNet,
     /// The machines that have it.
+    #[serde(rename = "origins")]
     pub of: Vec<String>,
     /// By how many paths each router reaches it; none for one that does not.
     pub paths: BTreeMap<String, usize>,
 }
 
-impl View {
+impl LabStatus {
     /// Puts together what was heard of the scene's machines, each in its place.
-    pub fn of(lab: &str, scene: &Scene, heard: &[Heard], cut: Vec<Cut>, time: Moment) -> Self {
+    pub fn of(
+        lab: &str,
+        scene: &LabTopology,
+        heard: &[MachineReport],
+        cut: Vec<CutCable>,
+        time: Moment,
+    ) -> Self {
         let sessions = sides::sessions(scene, heard);
         let machines: Vec<_> =
             scene.machines.iter().zip(heard).map(|(it, heard)| machine(it, heard)).collect();
@@ -153,15 +171,15 @@ impl View {
     }
 }
 
-fn machine(machine: &Machine, heard: &Heard) -> SeenMachine {
+fn machine(machine: &LabMachine, heard: &MachineReport) -> LabMachineStatus {
     let of = |v4: bool| heard.routes.iter().filter(|it| matches!(it.prefix, IpNet::V4(_)) == v4).count();
-    SeenMachine {
+    LabMachineStatus {
         name: machine.name.clone(),
         part: match machine.part {
-            Part::Router { .. } => "router",
-            Part::Node { .. } => "node",
-            Part::Guest(_) => "guest",
-            Part::Outside { .. } => "outside",
+            MachineRole::Router { .. } => "router",
+            MachineRole::Node { .. } => "node",
+            MachineRole::Guest(_) => "guest",
+            MachineRole::Outside { .. } => "outside",
         },
         trouble: heard.trouble(),
         ipv4: of(true),

@@ -1,35 +1,37 @@
 //! Sessions from both ends.
 
-use super::{Heard, Said, SeenSession, Side};
-use crate::lab::scene::{Scene, SessionEnd};
+use super::{DaemonReport, LabSessionStatus, MachineReport, SessionEndStatus};
+use crate::lab::scene::{LabSessionEnd, LabTopology};
 use ichor_bgp::agent::Session;
-use ichor_bgp::agent::session::State;
+use ichor_bgp::agent::session::SessionState;
 use ichor_values::Issue;
 
 /// Every session of the scene, as its ends tell it.
-pub(super) fn sessions(scene: &Scene, heard: &[Heard]) -> Vec<SeenSession> {
-    let seen = |meant: &crate::lab::scene::Session| {
+pub(super) fn sessions(scene: &LabTopology, heard: &[MachineReport]) -> Vec<LabSessionStatus> {
+    let seen = |meant: &crate::lab::scene::LabSession| {
         let (one, other) = (side(scene, heard, &meant.one), side(scene, heard, &meant.other));
-        let up =
-            |side: &Side| side.state == Some(State::Established) && !(meant.bfd && side.bfd == Some(false));
+        let up = |side: &SessionEndStatus| {
+            side.state == Some(SessionState::Established) && !(meant.bfd && side.bfd == Some(false))
+        };
         let stands = (one.is_silent() || up(&one)) && up(&other);
-        SeenSession { one, other, stands, fault: meant.fault.clone() }
+        LabSessionStatus { one, other, stands, fault: meant.fault.clone() }
     };
     scene.sessions.iter().map(seen).collect()
 }
 
-fn side(scene: &Scene, heard: &[Heard], end: &SessionEnd) -> Side {
-    let blank = Side { name: end.name.clone(), peer: end.peer.clone(), ..Side::default() };
+fn side(scene: &LabTopology, heard: &[MachineReport], end: &LabSessionEnd) -> SessionEndStatus {
+    let blank =
+        SessionEndStatus { name: end.name.clone(), peer: end.peer.clone(), ..SessionEndStatus::default() };
     let heard_of = |name: &str| {
         let nth = scene.machines.iter().position(|machine| machine.name == name)?;
         heard.get(nth)
     };
     if let Some(heard) = heard_of(&end.name) {
         return match &heard.said {
-            Err(error) => Side { trouble: Some(error.to_string()), ..blank },
+            Err(error) => SessionEndStatus { trouble: Some(error.to_string()), ..blank },
             Ok(said) => match said.session(&end.peer) {
                 Some((session, trouble)) => told(blank, session, true, trouble),
-                None if *said == Said::Here => blank,
+                None if *said == DaemonReport::Here => blank,
                 None => unknown(blank),
             },
         };
@@ -40,14 +42,14 @@ fn side(scene: &Scene, heard: &[Heard], end: &SessionEnd) -> Side {
             Some(session) => told(blank, session, false, None),
             None => unknown(blank),
         },
-        Some(Err(error)) => Side { trouble: Some(error.to_string()), ..blank },
+        Some(Err(error)) => SessionEndStatus { trouble: Some(error.to_string()), ..blank },
         None => blank,
     }
 }
 
-fn told(blank: Side, session: &Session, sent: bool, trouble: Option<&Issue>) -> Side {
+fn told(blank: SessionEndStatus, session: &Session, sent: bool, trouble: Option<&Issue>) -> SessionEndStatus {
     let said = || session.said.clone().filter(|_| !session.is_established());
-    Side {
+    SessionEndStatus {
         state: Some(session.state),
         uptime: session.uptime,
         received: Some(session.received),
@@ -59,7 +61,7 @@ fn told(blank: Side, session: &Session, sent: bool, trouble: Option<&Issue>) -> 
     }
 }
 
-fn unknown(blank: Side) -> Side {
+fn unknown(blank: SessionEndStatus) -> SessionEndStatus {
     let trouble = format!("{} knows no neighbour {}", blank.name, blank.peer);
-    Side { trouble: Some(trouble), ..blank }
+    SessionEndStatus { trouble: Some(trouble), ..blank }
 }

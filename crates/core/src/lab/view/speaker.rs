@@ -3,24 +3,25 @@
 use serde_json::Value;
 
 use ichor_bgp::agent::Session;
-use ichor_bgp::agent::session::State;
+use ichor_bgp::agent::session::SessionState;
 
 /// An answer is not of the form that GoBGP 3 and 4 give.
 #[derive(Debug, thiserror::Error)]
 #[error("the speaker's answer is not understood")]
-pub struct Strange(#[source] serde_json::Error);
+pub struct SpeakerReplyError(#[source] serde_json::Error);
 
 /// The sessions; `now` is the time in seconds since 1970. What went out, gobgp does not tell.
-pub fn sessions(told: &str, now: u64) -> Result<Vec<Session>, Strange> {
-    let all: Vec<Value> = serde_json::from_str(told).map_err(Strange)?;
+pub fn sessions(told: &str, now: u64) -> Result<Vec<Session>, SpeakerReplyError> {
+    let all: Vec<Value> = serde_json::from_str(told).map_err(SpeakerReplyError)?;
     Ok(all.iter().map(|told| session(told, now)).collect())
 }
 
 fn session(told: &Value, now: u64) -> Session {
     // States are numbered from 1 on, in the order of RFC 4271.
     let number = told["state"]["session_state"].as_u64().and_then(|number| usize::try_from(number).ok());
-    let state = number.and_then(|number| State::ALL.get(number.checked_sub(1)?).copied()).unwrap_or_default();
-    let up = state == State::Established;
+    let state =
+        number.and_then(|number| SessionState::ALL.get(number.checked_sub(1)?).copied()).unwrap_or_default();
+    let up = state == SessionState::Established;
     let since = told["timers"]["state"]["uptime"]["seconds"].as_u64().filter(|_| up);
     let families = told["afi_safis"].as_array().into_iter().flatten();
     let received = families.filter_map(|family| family["state"]["received"].as_u64()).sum::<u64>();
@@ -51,7 +52,7 @@ mod tests {
 
         let seen = told.map(|it| (it.peer, it.state, it.uptime, it.received, it.asn));
 
-        let stands = State::Established;
+        let stands = SessionState::Established;
         assert_eq!(seen[0], ("127.0.0.2".to_owned(), stands, Some(12), 2, Some(65002)));
         assert_eq!(seen[1], ("127.0.0.1".to_owned(), stands, Some(12), 1, Some(65001)));
     }
@@ -60,7 +61,7 @@ mod tests {
     fn one_that_is_down_has_neither() {
         let told = sessions(DOWN, 1_794_837_331).unwrap().remove(0);
 
-        assert_eq!((told.state, told.uptime, told.received), (State::Idle, None, 0));
+        assert_eq!((told.state, told.uptime, told.received), (SessionState::Idle, None, 0));
     }
 
     #[test]

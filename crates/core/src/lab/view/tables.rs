@@ -1,6 +1,6 @@
 //! The view for people: rows, and the text of them all.
 
-use super::{Prefix, SeenMachine, SeenSession, Side, View};
+use super::{LabMachineStatus, LabSessionStatus, LabStatus, PrefixStatus, SessionEndStatus};
 use crate::table;
 
 /// More routers than this do not fit beside each other.
@@ -10,7 +10,7 @@ const NAMED: usize = 2;
 
 /// The rows of each table, the first of each being its heading.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tables {
+pub struct StatusTables {
     /// One row for each session.
     pub sessions: (Vec<String>, Vec<Vec<String>>),
     /// One row for each machine.
@@ -19,11 +19,11 @@ pub struct Tables {
     pub prefixes: (Vec<String>, Vec<Vec<String>>),
 }
 
-impl SeenSession {
+impl LabSessionStatus {
     /// What it is called: both ends.
     pub fn name(&self) -> String {
         // A port is told; an address is none of the names people gave.
-        let end = |side: &Side| match side.peer.parse::<std::net::IpAddr>() {
+        let end = |side: &SessionEndStatus| match side.peer.parse::<std::net::IpAddr>() {
             Ok(_) => side.name.clone(),
             Err(_) => format!("{} {}", side.name, side.peer),
         };
@@ -32,7 +32,9 @@ impl SeenSession {
 
     /// How far it is; from both ends, where they do not agree.
     pub fn state(&self) -> String {
-        let name = |side: &Side| side.state.map_or_else(|| "unknown".to_owned(), |state| state.to_string());
+        let name = |side: &SessionEndStatus| {
+            side.state.map_or_else(|| "unknown".to_owned(), |state| state.to_string())
+        };
         if self.one.is_silent() {
             return name(&self.other);
         }
@@ -42,7 +44,7 @@ impl SeenSession {
 
     /// What is wrong with it, who says so, and what helps; none while it stands, or where it shall not.
     pub fn trouble(&self) -> Option<(&str, &str, Option<&str>)> {
-        let told = |side: &'_ Side| side.trouble.is_some();
+        let told = |side: &'_ SessionEndStatus| side.trouble.is_some();
         let side = [&self.one, &self.other].into_iter().find(|side| told(side))?;
         let words = side.trouble.as_deref()?;
         self.fault.is_none().then_some((side.name.as_str(), words, side.remedy.as_deref()))
@@ -74,14 +76,14 @@ impl SeenSession {
     }
 }
 
-impl Side {
+impl SessionEndStatus {
     /// Whether nobody there tells how it is: it is a virtual machine that nobody sees into.
     pub(super) fn is_silent(&self) -> bool {
         self.state.is_none() && self.trouble.is_none()
     }
 }
 
-impl SeenMachine {
+impl LabMachineStatus {
     fn row(&self) -> Vec<String> {
         let memory =
             if self.memory == 0 { String::new() } else { format!("{} MiB", self.memory.div_ceil(1 << 20)) };
@@ -96,7 +98,7 @@ impl SeenMachine {
     }
 }
 
-impl Prefix {
+impl PrefixStatus {
     fn row(&self, routers: &[&str]) -> Vec<String> {
         let of = match self.of.as_slice() {
             of if of.len() > NAMED => format!("{} machines", of.len()),
@@ -123,22 +125,22 @@ impl Prefix {
     }
 }
 
-impl View {
+impl LabStatus {
     /// The rows of all tables.
-    pub fn tables(&self) -> Tables {
+    pub fn tables(&self) -> StatusTables {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let routers: Vec<&str> =
             self.machines.iter().filter(|it| it.part == "router").map(|it| it.name.as_str()).collect();
         let mut heading = words(&["prefix", "of"]);
         heading.extend(if routers.len() > BESIDE { words(&["paths"]) } else { words(&routers) });
-        Tables {
+        StatusTables {
             sessions: (
                 words(&["session", "state", "for", "in", "out", "BFD"]),
-                self.sessions.iter().map(SeenSession::row).collect(),
+                self.sessions.iter().map(LabSessionStatus::row).collect(),
             ),
             machines: (
                 words(&["machine", "is", "state", "IPv4", "IPv6", "memory"]),
-                self.machines.iter().map(SeenMachine::row).collect(),
+                self.machines.iter().map(LabMachineStatus::row).collect(),
             ),
             prefixes: (heading, self.prefixes.iter().map(|prefix| prefix.row(&routers)).collect()),
         }
@@ -162,7 +164,7 @@ impl View {
 
     /// All of it as text that ends with a line end, with what is wrong below.
     pub fn text(&self) -> String {
-        let Tables { sessions, machines, prefixes } = self.tables();
+        let StatusTables { sessions, machines, prefixes } = self.tables();
         let mut text = format!("{}\n", self.summary());
         for (heading, rows) in [sessions, machines, prefixes] {
             let heading: Vec<&str> = heading.iter().map(String::as_str).collect();

@@ -1,8 +1,8 @@
 use super::*;
-use crate::lab::scene::{self, SessionEnd, Speaker};
+use crate::lab::scene::{self, LabSessionEnd, LabSpeaker};
 use crate::probe::ProbeError;
-use ichor_bgp::agent::status::{Stage, Told, With};
-use ichor_bgp::agent::{Session, Status};
+use ichor_bgp::agent::status::{AgentStage, PeerRole, SessionStatus};
+use ichor_bgp::agent::{AgentStatus, Session};
 use ichor_values::{Backend, Issue};
 
 fn blank(name: &str, part: Part) -> Machine {
@@ -16,7 +16,7 @@ fn router(name: &str, vrf: Option<&str>) -> Machine {
 }
 
 fn node(name: &str) -> Machine {
-    let speaker = Speaker {
+    let speaker = LabSpeaker {
         name: "metallb".to_owned(),
         conf: String::new(),
         announces: vec!["203.0.113.7/32".parse().unwrap()],
@@ -35,7 +35,7 @@ fn node(name: &str) -> Machine {
 }
 
 fn meant(one: [&str; 2], other: [&str; 2], bfd: bool) -> scene::Session {
-    let end = |[name, peer]: [&str; 2]| SessionEnd { name: name.to_owned(), peer: peer.to_owned() };
+    let end = |[name, peer]: [&str; 2]| LabSessionEnd { name: name.to_owned(), peer: peer.to_owned() };
     scene::Session { one: end(one), other: end(other), bfd, carries: true, fault: None }
 }
 
@@ -58,7 +58,7 @@ fn scene() -> Scene {
 fn up(peer: &str) -> Session {
     Session {
         peer: peer.to_owned(),
-        state: State::Established,
+        state: SessionState::Established,
         uptime: Some(75),
         received: 3,
         sent: 2,
@@ -85,19 +85,19 @@ fn leaf(table: u32) -> Heard {
 }
 
 fn agent() -> Heard {
-    let told = |session: Session, with| Told { session, with, trouble: None };
+    let told = |session: Session, with| SessionStatus { session, with, trouble: None };
     let sessions = vec![
-        told(Session { bfd: Some(true), ..up("eth0") }, With::Fabric),
-        told(up("eth1"), With::Fabric),
-        told(up("10.244.0.2"), With::Speaker),
+        told(Session { bfd: Some(true), ..up("eth0") }, PeerRole::Fabric),
+        told(up("eth1"), PeerRole::Fabric),
+        told(up("10.244.0.2"), PeerRole::Speaker),
     ];
-    let status = Status {
+    let status = AgentStatus {
         time: moment(),
         node: "cp1".to_owned(),
         agent: "0.1.0".to_owned(),
         backend: Backend::Frr,
         version: None,
-        stage: Stage::Running,
+        stage: AgentStage::Running,
         reason: None,
         waiting: Vec::new(),
         sessions,
@@ -118,21 +118,21 @@ fn moment() -> Moment {
     Moment::from_unix(1_794_837_331).unwrap()
 }
 
-fn view(heard: &[Heard], cut: &[Cut]) -> View {
-    View::of("lab", &scene(), heard, cut.to_vec(), moment())
+fn view(heard: &[Heard], cut: &[Cut]) -> LabStatus {
+    LabStatus::of("lab", &scene(), heard, cut.to_vec(), moment())
 }
 
 fn all() -> [Heard; 3] {
     [leaf(254), leaf(100), agent()]
 }
 
-fn status(heard: &mut Heard) -> &mut Status {
+fn status(heard: &mut Heard) -> &mut AgentStatus {
     let Ok(Said::Node(status)) = &mut heard.said else { panic!("no node") };
     status
 }
 
 /// The cable to leaf1 was cut.
-fn after_a_cut() -> View {
+fn after_a_cut() -> LabStatus {
     let mut heard = all();
     heard[0].said = Ok(Said::Router(vec![Session {
         peer: "swp1".to_owned(),
@@ -256,7 +256,7 @@ fn a_session_that_was_away_between_two_looks_is_told() {
 #[test]
 fn ends_that_do_not_agree_are_both_told() {
     let mut heard = all();
-    heard[1].said = Ok(Said::Router(vec![Session { state: State::Active, ..up("swp1") }]));
+    heard[1].said = Ok(Said::Router(vec![Session { state: SessionState::Active, ..up("swp1") }]));
 
     let view = view(&heard, &[]);
 
@@ -305,7 +305,7 @@ fn a_session_that_shall_not_stand_is_missed_by_nobody() {
     let mut heard = all();
     heard[0].said = Ok(Said::Router(vec![Session::default()]));
 
-    let view = View::of("lab", &scene, &heard, Vec::new(), moment());
+    let view = LabStatus::of("lab", &scene, &heard, Vec::new(), moment());
 
     assert!(view.stands);
     assert_eq!(view.standing(), (2, 2));
@@ -337,7 +337,7 @@ fn many_routers_are_counted() {
         .map(|nth| Heard { routes: vec![route("10.0.0.0/24", 254, 1 + nth % 2)], ..leaf(254) })
         .collect();
 
-    let view = View::of("lab", &scene, &heard, Vec::new(), moment());
+    let view = LabStatus::of("lab", &scene, &heard, Vec::new(), moment());
 
     assert_eq!(view.tables().prefixes.1, [["10.0.0.0/24", "", "1 to 2 at 9 of 9 routers"]]);
 }
@@ -346,13 +346,13 @@ fn many_routers_are_counted() {
 fn machines_read_it_as_json() {
     let json: serde_json::Value = serde_json::from_str(&after_a_cut().json()).unwrap();
 
-    assert_eq!(json["stands"], false);
+    assert_eq!(json["ok"], false);
     assert_eq!(json["time"], "2026-11-16T13:55:31Z");
-    assert_eq!(json["sessions"][0]["one"]["trouble"], "port eth0 has no carrier");
-    assert_eq!(json["sessions"][1]["other"]["state"], "established");
+    assert_eq!(json["sessions"][0]["local"]["problem"], "port eth0 has no carrier");
+    assert_eq!(json["sessions"][1]["remote"]["state"], "established");
     assert_eq!(json["prefixes"][1]["paths"]["leaf2"], 1);
-    assert_eq!(json["cut"][0], serde_json::json!({"link": "cp1:fab0", "silent": false}));
-    assert_eq!(json["machines"][2]["memory"], 50 << 20);
+    assert_eq!(json["failed_links"][0], serde_json::json!({"link": "cp1:fab0", "silent": false}));
+    assert_eq!(json["machines"][2]["memory_bytes"], 50 << 20);
 }
 
 #[test]
@@ -409,14 +409,14 @@ fn a_virtual_machine_is_seen_from_the_other_ends() {
     let booted = Heard { said: Ok(Said::Here), speaker: None, routes: Vec::new(), memory: 1 << 30 };
     let mut heard = [leaf(254), leaf(100), booted];
 
-    let view = View::of("lab", &scene, &heard, Vec::new(), moment());
+    let view = LabStatus::of("lab", &scene, &heard, Vec::new(), moment());
 
     assert!(view.stands);
     assert_eq!(view.sessions[0].row()[1..5], ["Established", "1m 15s", "2", "3"]);
     assert_eq!(view.prefixes[0].of, ["cp1"]);
 
-    heard[0].said = Ok(Said::Router(vec![Session { state: State::Active, ..up("swp1") }]));
-    let view = View::of("lab", &scene, &heard, Vec::new(), moment());
+    heard[0].said = Ok(Said::Router(vec![Session { state: SessionState::Active, ..up("swp1") }]));
+    let view = LabStatus::of("lab", &scene, &heard, Vec::new(), moment());
 
     assert!(!view.stands);
     assert_eq!(view.sessions[0].state(), "Active");

@@ -6,7 +6,7 @@ use crate::machines::is_reachable;
 
 /// A machine of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Domain {
+pub struct LibvirtDomain {
     /// Its UUID.
     pub uuid: String,
     /// Its name.
@@ -14,10 +14,10 @@ pub struct Domain {
 }
 
 /// The machines of `virsh -q list --all --uuid --name`.
-pub fn domains(said: &str) -> Vec<Domain> {
+pub fn domains(said: &str) -> Vec<LibvirtDomain> {
     let domain = |line: &str| {
         let (uuid, name) = line.trim().split_once(' ')?;
-        Some(Domain { uuid: uuid.to_owned(), name: name.trim().to_owned() })
+        Some(LibvirtDomain { uuid: uuid.to_owned(), name: name.trim().to_owned() })
     };
     said.lines().filter_map(domain).collect()
 }
@@ -68,14 +68,14 @@ pub fn addresses(said: &str, macs: &[String]) -> Vec<IpAddr> {
 
 /// What a host can run, by `virsh domcapabilities`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Abilities {
+pub struct DomainCapabilities {
     /// Whether it has firmware for UEFI.
     pub uefi: bool,
 }
 
 /// The abilities that are told.
-pub fn abilities(said: &str) -> Abilities {
-    Abilities { uefi: said.contains("<value>efi</value>") }
+pub fn abilities(said: &str) -> DomainCapabilities {
+    DomainCapabilities { uefi: said.contains("<value>efi</value>") }
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! What is in the drives of a machine on libvirt, by its document.
 
-use super::Wanted;
+use super::DesiredDomain;
 use crate::machines::drives::Drives;
 
 /// The drives of `virsh dumpxml` of a machine that shall be `wanted`.
-pub fn drives(wanted: &Wanted, document: &str) -> Drives {
-    let disks: Vec<Disk> = document.split("<disk ").skip(1).filter_map(Disk::of).collect();
+pub fn drives(wanted: &DesiredDomain, document: &str) -> Drives {
+    let disks: Vec<DomainDisk> = document.split("<disk ").skip(1).filter_map(DomainDisk::of).collect();
     let inside = disks.iter().filter(|disk| disk.is_cd);
     let inside = inside.filter_map(|disk| Some((disk.device.clone(), disk.volume.clone()?)));
     let files = wanted.drives.iter().map(|drive| {
@@ -21,7 +21,7 @@ pub fn drives(wanted: &Wanted, document: &str) -> Drives {
 }
 
 /// A disk or a drive of a document.
-struct Disk {
+struct DomainDisk {
     is_cd: bool,
     device: String,
     /// The name of its volume or file, without the folder.
@@ -29,7 +29,7 @@ struct Disk {
     order: Option<u32>,
 }
 
-impl Disk {
+impl DomainDisk {
     /// What stands behind `<disk `.
     fn of(text: &str) -> Option<Self> {
         let text = text.split("</disk>").next()?;
@@ -64,11 +64,11 @@ fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machines::drives::Kind;
-    use crate::machines::libvirt::Store;
-    use crate::machines::libvirt::wanted::Drive;
-    use crate::render::hypervisor::medium::{Medium, Source};
-    use crate::render::hypervisor::uuid::Uuid;
+    use crate::machines::drives::MediumKind;
+    use crate::machines::libvirt::VolumeStore;
+    use crate::machines::libvirt::wanted::CdromDrive;
+    use crate::render::hypervisor::medium::{Medium, MediumSource};
+    use crate::render::hypervisor::uuid::VmUuid;
 
     const DOCUMENT: &str = "<domain type='qemu' id='3'>
   <devices>
@@ -91,21 +91,21 @@ mod tests {
   </devices>
 </domain>";
 
-    fn wanted() -> Wanted {
+    fn wanted() -> DesiredDomain {
         let drive = |device: &str, file: &str, boots| {
             let name = file.to_owned();
-            let medium = Medium { source: Source::Made(name.clone()), name, boots, own: !boots };
+            let medium = Medium { source: MediumSource::Made(name.clone()), name, boots, own: !boots };
             let (device, element) = (device.to_owned(), String::new());
-            Drive { device, element, store: Store::of("/isos"), medium }
+            CdromDrive { device, element, store: VolumeStore::of("/isos"), medium }
         };
-        Wanted {
+        DesiredDomain {
             node: "pot1".to_owned(),
-            uuid: Uuid::of("pots", "pot1"),
+            uuid: VmUuid::of("pots", "pot1"),
             architecture: "x86_64",
             is_uefi: false,
             network: "default".to_owned(),
             network_document: None,
-            store: Store::of("default"),
+            store: VolumeStore::of("default"),
             disk: "pot1.img".to_owned(),
             disk_document: String::new(),
             image: None,
@@ -123,11 +123,11 @@ mod tests {
         let drives = drives(&wanted(), &DOCUMENT.replace("ORDER", "1"));
 
         assert_eq!(drives.inside.len(), 1);
-        assert_eq!((drives.inside[0].drive.as_str(), drives.inside[0].kind), ("sda", Kind::Boots));
+        assert_eq!((drives.inside[0].drive.as_str(), drives.inside[0].kind), ("sda", MediumKind::Boots));
         assert_eq!(drives.missing[0].what, "pots_pot1-cidata.iso");
         assert!(!drives.boots_cd);
         let pooled = DOCUMENT.replace("file='/isos/talos.iso'", "pool='isos' volume='talos.iso'");
-        assert_eq!(super::drives(&wanted(), &pooled).inside[0].kind, Kind::Boots);
+        assert_eq!(super::drives(&wanted(), &pooled).inside[0].kind, MediumKind::Boots);
     }
 
     #[test]

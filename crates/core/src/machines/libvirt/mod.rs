@@ -6,5 +6,5 @@ pub mod obstacles;
 pub mod store;
 pub mod wanted;
 
-pub use store::Store;
-pub use wanted::Wanted;
+pub use store::VolumeStore;
+pub use wanted::DesiredDomain;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::answer::{Abilities, Domain};
-use super::{Store, Wanted};
+use super::answer::{DomainCapabilities, LibvirtDomain};
+use super::{DesiredDomain, VolumeStore};
 use ichor_values::Issue;
 
 /// The oldest release that chooses firmware by what it can do.
@@ -11,11 +11,11 @@ const OLDEST: (u32, u32) = (7, 2);
 
 /// What there is on a host.
 #[derive(Clone, Debug, Default)]
-pub struct There {
+pub struct LibvirtInventory {
     /// The daemon's release.
     pub release: Option<String>,
     /// Its machines.
-    pub domains: Vec<Domain>,
+    pub domains: Vec<LibvirtDomain>,
     /// Pools that run.
     pub pools: Vec<String>,
     /// Networks, whether they run or not.
@@ -23,25 +23,25 @@ pub struct There {
     /// Disks of machines that are not there.
     pub disks: Vec<String>,
     /// What it can run of each architecture that is wanted; none where it has no QEMU for it.
-    pub abilities: BTreeMap<&'static str, Option<Abilities>>,
+    pub abilities: BTreeMap<&'static str, Option<DomainCapabilities>>,
 }
 
-impl There {
+impl LibvirtInventory {
     /// Another machine in the place of the node's own.
-    pub fn foreign(&self, wanted: &Wanted) -> Option<&Domain> {
+    pub fn foreign(&self, wanted: &DesiredDomain) -> Option<&LibvirtDomain> {
         let uuid = wanted.uuid.to_string();
         self.domains.iter().find(|domain| domain.name == wanted.node && domain.uuid != uuid)
     }
 
     /// The node's own machine.
-    pub fn own(&self, wanted: &Wanted) -> Option<&Domain> {
+    pub fn own(&self, wanted: &DesiredDomain) -> Option<&LibvirtDomain> {
         let uuid = wanted.uuid.to_string();
         self.domains.iter().find(|domain| domain.uuid == uuid)
     }
 }
 
 /// Everything that is in the way of `wanted`.
-pub fn obstacles(at: &str, wanted: &[&Wanted], there: &There) -> Vec<Issue> {
+pub fn obstacles(at: &str, wanted: &[&DesiredDomain], there: &LibvirtInventory) -> Vec<Issue> {
     let mut found: Vec<Issue> = too_old(at, there).into_iter().collect();
     for one in wanted {
         if let Some(other) = there.foreign(one) {
@@ -72,7 +72,7 @@ pub fn obstacles(at: &str, wanted: &[&Wanted], there: &There) -> Vec<Issue> {
     found
 }
 
-fn too_old(at: &str, there: &There) -> Option<Issue> {
+fn too_old(at: &str, there: &LibvirtInventory) -> Option<Issue> {
     let release = there.release.as_deref()?;
     let mut parts = release.split('.').map_while(|part| part.parse::<u32>().ok());
     let (major, minor) = OLDEST;
@@ -82,13 +82,13 @@ fn too_old(at: &str, there: &There) -> Option<Issue> {
     })
 }
 
-fn lacks(at: &str, one: &Wanted, there: &There) -> Vec<Issue> {
+fn lacks(at: &str, one: &DesiredDomain, there: &LibvirtInventory) -> Vec<Issue> {
     let mut found = Vec::new();
     let mut say = |what: String, fix: String| found.push(Issue::error(at, what).with_help(fix));
     let stores = std::iter::once((&one.store, "`vm.storage` or the hypervisor's `pool`"));
     for (store, key) in stores.chain(one.drives.iter().map(|drive| (&drive.store, "the hypervisor's `iso`")))
     {
-        if let Store::Pool(pool) = store
+        if let VolumeStore::Pool(pool) = store
             && !there.pools.contains(pool)
         {
             let pools = if there.pools.is_empty() { "a folder".to_owned() } else { there.pools.join(" or ") };

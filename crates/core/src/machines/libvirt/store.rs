@@ -1,11 +1,11 @@
 //! Places for disks and CDs, as pools: libvirt makes and fills volumes in pools alone.
 
-use crate::render::hypervisor::libvirt::storage::Storage;
-use crate::render::xml::Element;
+use crate::render::hypervisor::libvirt::storage::StorageTarget;
+use crate::render::xml::XmlElement;
 
 /// A place for volumes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Store {
+pub enum VolumeStore {
     /// A pool that is there.
     Pool(String),
     /// A folder, by its path.
@@ -14,13 +14,13 @@ pub enum Store {
     Group(String),
 }
 
-impl Store {
+impl VolumeStore {
     /// What is meant by a text of the file.
     pub fn of(text: &str) -> Self {
-        match Storage::of(text) {
-            Storage::Pool(name) => Self::Pool(name.to_owned()),
-            Storage::Folder(path) => Self::Folder(path.to_owned()),
-            Storage::Group(path) => Self::Group(path.to_owned()),
+        match StorageTarget::of(text) {
+            StorageTarget::Pool(name) => Self::Pool(name.to_owned()),
+            StorageTarget::Folder(path) => Self::Folder(path.to_owned()),
+            StorageTarget::Group(path) => Self::Group(path.to_owned()),
         }
     }
 
@@ -44,16 +44,16 @@ impl Store {
 
     /// The document of the pool that is made of its path: one that is gone when the host starts anew, and nothing with it.
     pub fn document(&self) -> Option<String> {
-        let target = |path: &str| Element::new("target").hold(Element::new("path").say(path));
-        let name = Element::new("name").say(self.pool());
-        let pool = |kind: &str| Element::new("pool").with("type", kind);
+        let target = |path: &str| XmlElement::new("target").hold(XmlElement::new("path").say(path));
+        let name = XmlElement::new("name").say(self.pool());
+        let pool = |kind: &str| XmlElement::new("pool").with("type", kind);
         match self {
             Self::Pool(_) => None,
             Self::Folder(path) => Some(pool("dir").hold(name).hold(target(path)).to_string()),
             Self::Group(path) => {
-                let group = Element::new("name").say(path.trim_start_matches("/dev/"));
-                let format = Element::new("format").with("type", "lvm2");
-                let source = Element::new("source").hold(group).hold(format);
+                let group = XmlElement::new("name").say(path.trim_start_matches("/dev/"));
+                let format = XmlElement::new("format").with("type", "lvm2");
+                let source = XmlElement::new("source").hold(group).hold(format);
                 Some(pool("logical").hold(name).hold(source).hold(target(path)).to_string())
             }
         }
@@ -67,13 +67,13 @@ mod tests {
     #[test]
     fn a_folder_and_a_volume_group_become_pools() {
         assert_eq!(
-            (Store::of("default").pool().as_str(), Store::of("default").document()),
+            (VolumeStore::of("default").pool().as_str(), VolumeStore::of("default").document()),
             ("default", None)
         );
-        assert_eq!(Store::of("/srv/vm/").pool(), "ichor-srv-vm");
-        let folder = Store::of("/srv/vm").document().unwrap();
+        assert_eq!(VolumeStore::of("/srv/vm/").pool(), "ichor-srv-vm");
+        let folder = VolumeStore::of("/srv/vm").document().unwrap();
         assert!(folder.contains("type=\"dir\"") && folder.contains("<path>/srv/vm</path>"), "{folder}");
-        let group = Store::of("/dev/vg0").document().unwrap();
+        let group = VolumeStore::of("/dev/vg0").document().unwrap();
         assert!(group.contains("type=\"logical\"") && group.contains("<name>vg0</name>"), "{group}");
     }
 }

@@ -1,22 +1,22 @@
 //! What a node's machine on libvirt shall be.
 
 use crate::plan::{LibvirtPlan, Plan};
-use crate::render::hypervisor::guest::Guest;
-use crate::render::hypervisor::libvirt::domain::{self, Processor};
-use crate::render::hypervisor::libvirt::network::{self, Network};
+use crate::render::hypervisor::guest::VmDefinition;
+use crate::render::hypervisor::libvirt::domain::{self, CpuMode};
+use crate::render::hypervisor::libvirt::network::{self, LibvirtNetwork};
 use crate::render::hypervisor::libvirt::storage;
-use crate::render::hypervisor::medium::{Medium, Source};
-use crate::render::hypervisor::uuid::Uuid;
+use crate::render::hypervisor::medium::{Medium, MediumSource};
+use crate::render::hypervisor::uuid::VmUuid;
 
-use super::Store;
+use super::VolumeStore;
 
 /// A node's machine, decided.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct DesiredDomain {
     /// Name of the node, and of the machine.
     pub node: String,
     /// Its UUID, by which it is known as ours.
-    pub uuid: Uuid,
+    pub uuid: VmUuid,
     /// Its architecture, as QEMU calls it.
     pub architecture: &'static str,
     /// Whether its firmware is UEFI.
@@ -26,7 +26,7 @@ pub struct Wanted {
     /// The document of that network; none for libvirt's own.
     pub network_document: Option<String>,
     /// Where its disk is.
-    pub store: Store,
+    pub store: VolumeStore,
     /// The name of its disk there.
     pub disk: String,
     /// The document of its disk.
@@ -40,7 +40,7 @@ pub struct Wanted {
     /// Whether it starts with the host.
     pub on_boot: bool,
     /// Its drives, with what belongs into them.
-    pub drives: Vec<Drive>,
+    pub drives: Vec<CdromDrive>,
     /// MAC addresses of its ports, as far as they are known before it is made.
     pub macs: Vec<String>,
     /// Whether it has a guest agent.
@@ -49,53 +49,54 @@ pub struct Wanted {
 
 /// A drive for a CD.
 #[derive(Clone, Debug)]
-pub struct Drive {
+pub struct CdromDrive {
     /// The name of its device.
     pub device: String,
     /// Its element, with the CD in it.
     pub element: String,
     /// Where the CD is.
-    pub store: Store,
+    pub store: VolumeStore,
     /// What it is.
     pub medium: Medium,
 }
 
-impl Drive {
+impl CdromDrive {
     /// Whether the CD has to be there already.
     pub fn is_given(&self) -> bool {
-        matches!(self.medium.source, Source::There(_))
+        matches!(self.medium.source, MediumSource::There(_))
     }
 }
 
 /// What these guests are on a libvirt host: the same documents that `ichor build` writes.
-pub fn all(host: &LibvirtPlan, plan: &Plan, guests: &[&Guest<'_>]) -> Vec<Wanted> {
+pub fn all(host: &LibvirtPlan, plan: &Plan, guests: &[&VmDefinition<'_>]) -> Vec<DesiredDomain> {
     let networks = network::of(host, plan, guests);
     guests.iter().map(|guest| wanted(guest, &networks)).collect()
 }
 
-fn wanted(guest: &Guest<'_>, networks: &[Network<'_>]) -> Wanted {
-    let name = Network::name_of(&guest.vm.bridge.value);
+fn wanted(guest: &VmDefinition<'_>, networks: &[LibvirtNetwork<'_>]) -> DesiredDomain {
+    let name = LibvirtNetwork::name_of(&guest.vm.bridge.value);
     let network = networks.iter().find(|network| network.name() == name && network.is_ours());
     let document = |processor| domain::document(guest, name, processor).to_string();
-    let drive = |((device, element), medium): ((String, crate::render::xml::Element), &Medium)| Drive {
-        device,
-        element: element.to_string(),
-        store: Store::of(&guest.vm.iso.value),
-        medium: medium.clone(),
-    };
-    Wanted {
+    let drive =
+        |((device, element), medium): ((String, crate::render::xml::XmlElement), &Medium)| CdromDrive {
+            device,
+            element: element.to_string(),
+            store: VolumeStore::of(&guest.vm.iso.value),
+            medium: medium.clone(),
+        };
+    DesiredDomain {
         node: guest.name().to_owned(),
         uuid: guest.uuid,
         architecture: guest.architecture(),
         is_uefi: guest.is_uefi(),
         network: name.to_owned(),
         network_document: network.map(|network| network.document().to_string()),
-        store: Store::of(&guest.vm.storage.value),
+        store: VolumeStore::of(&guest.vm.storage.value),
         disk: storage::name(guest),
         disk_document: storage::volume(guest).to_string(),
         image: guest.image.as_ref().map(|image| image.name.clone()),
-        document: document(Processor::Host),
-        emulated: document(Processor::Emulated),
+        document: document(CpuMode::Host),
+        emulated: document(CpuMode::Emulated),
         on_boot: guest.vm.on_boot.value,
         drives: domain::cdroms(guest).zip(&guest.media).map(drive).collect(),
         macs: guest.macs.iter().flatten().map(ToString::to_string).collect(),

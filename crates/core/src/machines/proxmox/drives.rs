@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::Wanted;
+use super::DesiredVm;
 use super::wanted::DISK;
 use crate::machines::drives::Drives;
 
 /// The drives among the settings of a machine that shall be `wanted`.
-pub fn drives(wanted: &Wanted, settings: &BTreeMap<String, String>) -> Drives {
+pub fn drives(wanted: &DesiredVm, settings: &BTreeMap<String, String>) -> Drives {
     let inside = settings.iter().filter(|(_, value)| value.split(',').any(|part| part == "media=cdrom"));
     let inside = inside.filter_map(|(drive, value)| {
         let volume = value.split(',').next()?;
@@ -25,23 +25,27 @@ pub fn drives(wanted: &Wanted, settings: &BTreeMap<String, String>) -> Drives {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machines::drives::Kind;
-    use crate::machines::proxmox::wanted::Drive;
-    use crate::render::hypervisor::medium::{Medium, Source};
-    use crate::render::hypervisor::uuid::Uuid;
+    use crate::machines::drives::MediumKind;
+    use crate::machines::proxmox::wanted::VmDrive;
+    use crate::render::hypervisor::medium::{Medium, MediumSource};
+    use crate::render::hypervisor::uuid::VmUuid;
 
-    fn wanted() -> Wanted {
+    fn wanted() -> DesiredVm {
         let drive = |name, file: &str, boots| {
-            let medium =
-                Medium { name: file.to_owned(), source: Source::Made(file.to_owned()), boots, own: !boots };
-            Drive { name, volume: format!("local:iso/{file}"), medium }
+            let medium = Medium {
+                name: file.to_owned(),
+                source: MediumSource::Made(file.to_owned()),
+                boots,
+                own: !boots,
+            };
+            VmDrive { name, volume: format!("local:iso/{file}"), medium }
         };
-        Wanted {
+        DesiredVm {
             node: "cp1".to_owned(),
             is_control_plane: true,
             id: None,
             host: None,
-            uuid: Uuid::of("sol", "cp1"),
+            uuid: VmUuid::of("sol", "cp1"),
             settings: Vec::new(),
             drives: vec![drive("ide2", "talos.iso", true), drive("ide0", "sol_cp1-cidata.iso", false)],
             image: None,
@@ -72,11 +76,11 @@ mod tests {
         );
 
         let kinds: Vec<_> = drives.inside.iter().map(|it| (it.drive.as_str(), it.kind)).collect();
-        assert_eq!(kinds, [("ide2", Kind::Boots), ("ide3", Kind::Foreign)]);
+        assert_eq!(kinds, [("ide2", MediumKind::Boots), ("ide3", MediumKind::Foreign)]);
         assert_eq!(drives.missing.len(), 1);
         assert_eq!(
             (drives.missing[0].what.as_str(), drives.missing[0].kind),
-            ("local:iso/sol_cp1-cidata.iso", Kind::Carries)
+            ("local:iso/sol_cp1-cidata.iso", MediumKind::Carries)
         );
         assert!(!drives.boots_cd);
     }

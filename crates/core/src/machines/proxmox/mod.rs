@@ -1,7 +1,7 @@
 //! Machines on Proxmox VE: which requests make them, and what keeps them from being made.
 //!
-//! A [`Wanted`] is what a node's machine shall be, [`There`] what the cluster answered, [`place`](place::place) decides hosts
-//! and [`obstacles`](obstacles::obstacles) says what is in the way. A [`Request`] is one call of the API.
+//! A [`DesiredVm`] is what a node's machine shall be, [`ProxmoxInventory`] what the cluster answered, [`place`](place::place) decides hosts
+//! and [`obstacles`](obstacles::obstacles) says what is in the way. A [`ProxmoxRequest`] is one call of the API.
 
 pub mod answer;
 pub mod drives;
@@ -12,6 +12,6 @@ pub mod task;
 pub mod there;
 pub mod wanted;
 
-pub use request::Request;
-pub use there::There;
-pub use wanted::Wanted;
+pub use request::ProxmoxRequest;
+pub use there::ProxmoxInventory;
+pub use wanted::DesiredVm;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::there::{Host, Machine};
-use super::{There, Wanted};
+use super::there::{ProxmoxHost, ProxmoxMachine};
+use super::{DesiredVm, ProxmoxInventory};
 use ichor_values::Issue;
 
 /// The oldest release that takes all that is asked: Proxmox 7 has reached its end.
@@ -12,8 +12,8 @@ const OLDEST: (u32, u32) = (8, 0);
 /// Everything that is in the way of `wanted`, each on the host that [`place`](super::place::place) decided.
 pub fn obstacles(
     at: &str,
-    wanted: &[&Wanted],
-    there: &There,
+    wanted: &[&DesiredVm],
+    there: &ProxmoxInventory,
     placed: &BTreeMap<String, String>,
 ) -> Vec<Issue> {
     let mut found: Vec<Issue> = too_old(at, &there.version).into_iter().collect();
@@ -46,7 +46,7 @@ pub fn obstacles(
     found
 }
 
-fn names(there: &There) -> String {
+fn names(there: &ProxmoxInventory) -> String {
     there.hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
@@ -61,7 +61,7 @@ fn too_old(at: &str, version: &str) -> Option<Issue> {
 }
 
 /// Machines that are in the place of this one, or this one in another's.
-fn clashes(one: &Wanted, there: &There) -> Vec<Issue> {
+fn clashes(one: &DesiredVm, there: &ProxmoxInventory) -> Vec<Issue> {
     let own = there.own(one);
     let mut found = Vec::new();
     for machine in there.candidates(one).filter(|machine| own.is_none_or(|own| own.id != machine.id)) {
@@ -84,7 +84,7 @@ fn clashes(one: &Wanted, there: &There) -> Vec<Issue> {
     found
 }
 
-fn foreign(one: &Wanted, machine: &Machine) -> Issue {
+fn foreign(one: &DesiredVm, machine: &ProxmoxMachine) -> Issue {
     let kind = if machine.is_container { "a container" } else { "another machine" };
     let what = if Some(machine.id) == one.id {
         format!("the number {} is that of {kind}, {} on {}", machine.id, shown(machine), machine.host)
@@ -96,12 +96,12 @@ fn foreign(one: &Wanted, machine: &Machine) -> Issue {
 }
 
 /// The name of a machine, where it has one.
-fn shown(machine: &Machine) -> String {
+fn shown(machine: &ProxmoxMachine) -> String {
     if machine.name.is_empty() { "without a name".to_owned() } else { format!("`{}`", machine.name) }
 }
 
 /// What the machine's host does not have.
-fn lacks(one: &Wanted, host: &Host, there: &There) -> Vec<Issue> {
+fn lacks(one: &DesiredVm, host: &ProxmoxHost, there: &ProxmoxInventory) -> Vec<Issue> {
     let mut found = Vec::new();
     let mut needs = vec![(one.storage.as_str(), "images", "`vm.storage` or the hypervisor's `disks`")];
     needs.extend(one.files().map(|file| (file.storage(), file.content(), "the hypervisor's `iso`")));
@@ -141,7 +141,7 @@ fn is_importable(name: &str) -> bool {
     [".qcow2", ".raw", ".vmdk"].iter().any(|ending| name.ends_with(ending))
 }
 
-fn storage(host: &Host, name: &str, content: &str, key: &str) -> Option<Issue> {
+fn storage(host: &ProxmoxHost, name: &str, content: &str, key: &str) -> Option<Issue> {
     let storages = host.storages.as_ref()?;
     let Some(storage) = storages.iter().find(|storage| storage.name == name) else {
         let fit = storages.iter().filter(|storage| storage.content.iter().any(|it| it == content));
@@ -170,8 +170,8 @@ fn storage(host: &Host, name: &str, content: &str, key: &str) -> Option<Issue> {
 }
 
 /// Two machines that shall have one number.
-fn twice(wanted: &[&Wanted]) -> Vec<Issue> {
-    let mut by_id: BTreeMap<u32, &Wanted> = BTreeMap::new();
+fn twice(wanted: &[&DesiredVm]) -> Vec<Issue> {
+    let mut by_id: BTreeMap<u32, &DesiredVm> = BTreeMap::new();
     let mut found = Vec::new();
     for one in wanted {
         let Some(id) = one.id else { continue };

@@ -6,13 +6,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::there::Host;
-use super::{There, Wanted};
+use super::there::ProxmoxHost;
+use super::{DesiredVm, ProxmoxInventory};
 
 /// The host of each machine; none where no host answers.
-pub fn place(wanted: &[&Wanted], there: &There) -> BTreeMap<String, String> {
+pub fn place(wanted: &[&DesiredVm], there: &ProxmoxInventory) -> BTreeMap<String, String> {
     let mut placed: BTreeMap<String, String> = BTreeMap::new();
-    let mut counts = Counts::default();
+    let mut counts = PlacementCounts::default();
     let mut open = Vec::new();
     for one in wanted {
         let known = there.own(one).map(|machine| machine.host.clone()).or_else(|| one.host.clone());
@@ -35,14 +35,14 @@ pub fn place(wanted: &[&Wanted], there: &There) -> BTreeMap<String, String> {
 
 /// How many machines of the cluster are on each host: control planes, workers.
 #[derive(Default)]
-struct Counts(BTreeMap<String, [usize; 2]>);
+struct PlacementCounts(BTreeMap<String, [usize; 2]>);
 
-impl Counts {
-    fn add(&mut self, host: &str, one: &Wanted) {
+impl PlacementCounts {
+    fn add(&mut self, host: &str, one: &DesiredVm) {
         self.0.entry(host.to_owned()).or_default()[usize::from(one.is_control_plane)] += 1;
     }
 
-    fn rank<'h>(&self, host: &'h Host, one: &Wanted) -> (usize, usize, Reverse<u64>, &'h str) {
+    fn rank<'h>(&self, host: &'h ProxmoxHost, one: &DesiredVm) -> (usize, usize, Reverse<u64>, &'h str) {
         let counts = self.0.get(&host.name).copied().unwrap_or_default();
         let alike = counts[usize::from(one.is_control_plane)];
         (alike, counts[0] + counts[1], Reverse(host.free_memory), &host.name)

@@ -12,7 +12,7 @@ pub fn host(upid: &str) -> Option<&str> {
 
 /// How it is with a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Course {
+pub enum TaskState {
     /// It goes on.
     Running,
     /// It did what it was to do.
@@ -22,17 +22,17 @@ pub enum Course {
 }
 
 /// What is told of a task.
-pub fn course(status: &Value) -> Course {
+pub fn course(status: &Value) -> TaskState {
     if text(status, "status") == Some("running") {
-        return Course::Running;
+        return TaskState::Running;
     }
     match text(status, "exitstatus") {
-        Some("OK") => Course::Done,
+        Some("OK") => TaskState::Done,
         // Such a task did its work; what it warns of is in its log.
-        Some(said) if said.starts_with("WARNINGS") => Course::Done,
-        Some(said) => Course::Failed(said.to_owned()),
+        Some(said) if said.starts_with("WARNINGS") => TaskState::Done,
+        Some(said) => TaskState::Failed(said.to_owned()),
         // Its worker is gone, and nobody wrote down how it ended.
-        None => Course::Failed("it ended without a word".to_owned()),
+        None => TaskState::Failed("it ended without a word".to_owned()),
     }
 }
 
@@ -44,12 +44,12 @@ mod tests {
 
     #[test]
     fn a_task_has_ended_well_only_when_it_says_so() {
-        assert_eq!(course(&json!({"status": "running"})), Course::Running);
-        assert_eq!(course(&json!({"status": "stopped", "exitstatus": "OK"})), Course::Done);
-        assert_eq!(course(&json!({"status": "stopped", "exitstatus": "WARNINGS: 1"})), Course::Done);
+        assert_eq!(course(&json!({"status": "running"})), TaskState::Running);
+        assert_eq!(course(&json!({"status": "stopped", "exitstatus": "OK"})), TaskState::Done);
+        assert_eq!(course(&json!({"status": "stopped", "exitstatus": "WARNINGS: 1"})), TaskState::Done);
         let failed = course(&json!({"status": "stopped", "exitstatus": "no such volume"}));
-        assert_eq!(failed, Course::Failed("no such volume".to_owned()));
-        assert!(matches!(course(&json!({"status": "stopped"})), Course::Failed(_)));
+        assert_eq!(failed, TaskState::Failed("no such volume".to_owned()));
+        assert!(matches!(course(&json!({"status": "stopped"})), TaskState::Failed(_)));
     }
 
     #[test]

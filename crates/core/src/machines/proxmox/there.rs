@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::Wanted;
+use super::DesiredVm;
 use super::answer::{flag, list, number, text};
 
 /// Everything that was looked up.
 #[derive(Clone, Debug, Default)]
-pub struct There {
+pub struct ProxmoxInventory {
     /// Its release: `9.1.3`.
     pub version: String,
     /// Its hosts.
-    pub hosts: Vec<Host>,
+    pub hosts: Vec<ProxmoxHost>,
     /// Its machines and containers.
-    pub machines: Vec<Machine>,
+    pub machines: Vec<ProxmoxMachine>,
     /// The names of its resource pools.
     pub pools: Vec<String>,
     /// Numbers that are taken by what is not among the machines, because whoever asked may not see it.
@@ -26,7 +26,7 @@ pub struct There {
 
 /// A host of the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Host {
+pub struct ProxmoxHost {
     /// Its name.
     pub name: String,
     /// Whether it answers.
@@ -34,14 +34,14 @@ pub struct Host {
     /// Memory that nobody uses, in bytes.
     pub(crate) free_memory: u64,
     /// Its storages; none where it was not asked.
-    pub storages: Option<Vec<Storage>>,
+    pub storages: Option<Vec<ProxmoxStorage>>,
     /// Its bridges; none where it was not asked.
     pub bridges: Option<Vec<String>>,
 }
 
 /// A storage of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Storage {
+pub struct ProxmoxStorage {
     /// Its name.
     pub name: String,
     /// What may be in it: `images`, `iso`.
@@ -54,7 +54,7 @@ pub struct Storage {
 
 /// A machine or a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Machine {
+pub struct ProxmoxMachine {
     /// Its number.
     pub id: u32,
     /// Its name.
@@ -71,9 +71,9 @@ pub struct Machine {
     pub uuid: Option<String>,
 }
 
-impl There {
+impl ProxmoxInventory {
     /// The node's own machine: known by its UUID.
-    pub fn own(&self, wanted: &Wanted) -> Option<&Machine> {
+    pub fn own(&self, wanted: &DesiredVm) -> Option<&ProxmoxMachine> {
         let uuid = wanted.uuid.to_string();
         self.machines
             .iter()
@@ -81,27 +81,27 @@ impl There {
     }
 
     /// The machines that may be the node's own, or in its place: those with its number or its name.
-    pub fn candidates(&self, wanted: &Wanted) -> impl Iterator<Item = &Machine> {
+    pub fn candidates(&self, wanted: &DesiredVm) -> impl Iterator<Item = &ProxmoxMachine> {
         let (id, name) = (wanted.id, wanted.node.clone());
         self.machines.iter().filter(move |machine| Some(machine.id) == id || machine.name == name)
     }
 
     /// Another machine in the place of the node's own.
-    pub fn foreign(&self, wanted: &Wanted) -> Option<&Machine> {
+    pub fn foreign(&self, wanted: &DesiredVm) -> Option<&ProxmoxMachine> {
         let own = self.own(wanted).map(|machine| machine.id);
         self.candidates(wanted).find(|machine| Some(machine.id) != own)
     }
 
     /// A host by its name.
-    pub fn host(&self, name: &str) -> Option<&Host> {
+    pub fn host(&self, name: &str) -> Option<&ProxmoxHost> {
         self.hosts.iter().find(|host| host.name == name)
     }
 }
 
 /// The hosts of an answer.
-pub fn hosts(answer: &Value) -> Vec<Host> {
+pub fn hosts(answer: &Value) -> Vec<ProxmoxHost> {
     let host = |value: &Value| {
-        Some(Host {
+        Some(ProxmoxHost {
             name: text(value, "node")?.to_owned(),
             is_online: text(value, "status") == Some("online"),
             free_memory: number(value, "maxmem")
@@ -117,9 +117,9 @@ pub fn hosts(answer: &Value) -> Vec<Host> {
 }
 
 /// The machines of an answer.
-pub fn machines(answer: &Value) -> Vec<Machine> {
+pub fn machines(answer: &Value) -> Vec<ProxmoxMachine> {
     let machine = |value: &Value| {
-        Some(Machine {
+        Some(ProxmoxMachine {
             id: number(value, "vmid")?.try_into().ok()?,
             name: text(value, "name").unwrap_or_default().to_owned(),
             host: text(value, "node")?.to_owned(),
@@ -133,9 +133,9 @@ pub fn machines(answer: &Value) -> Vec<Machine> {
 }
 
 /// The storages of an answer.
-pub fn storages(answer: &Value) -> Vec<Storage> {
+pub fn storages(answer: &Value) -> Vec<ProxmoxStorage> {
     let storage = |value: &Value| {
-        Some(Storage {
+        Some(ProxmoxStorage {
             name: text(value, "storage")?.to_owned(),
             content: text(value, "content").unwrap_or_default().split(',').map(ToOwned::to_owned).collect(),
             is_active: flag(value, "active") && flag(value, "enabled"),

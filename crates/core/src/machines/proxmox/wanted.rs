@@ -1,10 +1,10 @@
 //! What a node's machine on Proxmox shall be.
 
 use crate::cluster::section::Role;
-use crate::render::hypervisor::guest::Guest;
-use crate::render::hypervisor::medium::{Medium, Source};
+use crate::render::hypervisor::guest::VmDefinition;
+use crate::render::hypervisor::medium::{Medium, MediumSource};
 use crate::render::hypervisor::proxmox::{DRIVES, import, settings, volume};
-use crate::render::hypervisor::uuid::Uuid;
+use crate::render::hypervisor::uuid::VmUuid;
 
 /// The disk that Talos is installed on.
 pub const DISK: &str = "scsi0";
@@ -14,7 +14,7 @@ pub const EMPTY: &str = "none,media=cdrom";
 
 /// A node's machine, decided.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct DesiredVm {
     /// Name of the node, and of the machine.
     pub node: String,
     /// Whether it is a control plane: those are spread by themselves.
@@ -24,13 +24,13 @@ pub struct Wanted {
     /// The host it shall be made on; none where any will do.
     pub host: Option<String>,
     /// Its UUID, by which it is known as ours.
-    pub uuid: Uuid,
+    pub uuid: VmUuid,
     /// The settings it is made with: its drives are empty.
     pub settings: Vec<(String, String)>,
     /// Its drives, with what belongs into them.
-    pub drives: Vec<Drive>,
+    pub drives: Vec<VmDrive>,
     /// What its disk begins as; none where that is empty.
-    pub image: Option<Drive>,
+    pub image: Option<VmDrive>,
     /// Size of its disk in GiB.
     pub disk: u64,
     /// Storage of its disk.
@@ -47,7 +47,7 @@ pub struct Wanted {
 
 /// A drive, and a file that belongs into it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Drive {
+pub struct VmDrive {
     /// Its name among the settings.
     pub name: &'static str,
     /// What belongs into it, as Proxmox calls it.
@@ -56,7 +56,7 @@ pub struct Drive {
     pub medium: Medium,
 }
 
-impl Drive {
+impl VmDrive {
     /// What kind of content Proxmox takes the file for.
     pub fn content(&self) -> &'static str {
         if self.name == DISK { "import" } else { "iso" }
@@ -74,23 +74,23 @@ impl Drive {
 
     /// Whether the file has to be there already: the cluster file has Proxmox' own name for it.
     pub fn is_given(&self) -> bool {
-        matches!(&self.medium.source, Source::There(name) if *name == self.volume)
+        matches!(&self.medium.source, MediumSource::There(name) if *name == self.volume)
     }
 }
 
-impl Wanted {
+impl DesiredVm {
     /// Everything that has to be in a storage before the machine can start.
-    pub fn files(&self) -> impl Iterator<Item = &Drive> {
+    pub fn files(&self) -> impl Iterator<Item = &VmDrive> {
         self.drives.iter().chain(&self.image)
     }
 
     /// What `guest` is on Proxmox: the same settings that `ichor build` writes.
-    pub fn of(guest: &Guest<'_>) -> Self {
+    pub fn of(guest: &VmDefinition<'_>) -> Self {
         let drives: Vec<_> = guest
             .media
             .iter()
             .zip(DRIVES)
-            .map(|(medium, name)| Drive { name, volume: volume(guest, medium), medium: medium.clone() })
+            .map(|(medium, name)| VmDrive { name, volume: volume(guest, medium), medium: medium.clone() })
             .collect();
         let mut settings = settings(guest);
         for (key, value) in &mut settings {
@@ -106,7 +106,7 @@ impl Wanted {
             uuid: guest.uuid,
             settings,
             drives,
-            image: guest.image.as_ref().map(|image| Drive {
+            image: guest.image.as_ref().map(|image| VmDrive {
                 name: DISK,
                 volume: import(guest, image),
                 medium: image.clone(),

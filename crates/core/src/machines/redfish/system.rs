@@ -18,7 +18,7 @@ pub fn is_on(system: &Value) -> Option<bool> {
 
 /// What a machine is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Power {
+pub enum PowerAction {
     /// Go on.
     On,
     /// Ask what runs on it to end.
@@ -28,11 +28,11 @@ pub enum Power {
 }
 
 /// How a machine is told so: the first word that it knows. One that names none takes the first of all.
-pub fn reset(system: &Value, power: Power) -> Option<Value> {
+pub fn reset(system: &Value, power: PowerAction) -> Option<Value> {
     let words: &[&str] = match power {
-        Power::On => &["On", "ForceOn"],
-        Power::Shutdown => &["GracefulShutdown", "PushPowerButton"],
-        Power::Off => &["ForceOff"],
+        PowerAction::On => &["On", "ForceOn"],
+        PowerAction::Shutdown => &["GracefulShutdown", "PushPowerButton"],
+        PowerAction::Off => &["ForceOff"],
     };
     let known = allowed(system, RESET, "ResetType");
     let word = words.iter().find(|word| known.is_empty() || known.iter().any(|it| it == *word))?;
@@ -69,13 +69,16 @@ mod tests {
     fn a_machine_is_told_in_words_that_it_knows() {
         let knows = |words: &[&str]| json!({"Actions": {RESET: {"target": "/r", "ResetType@Redfish.AllowableValues": words}}});
 
-        assert_eq!(reset(&knows(&["ForceOn", "ForceOff"]), Power::On), Some(json!({"ResetType": "ForceOn"})));
         assert_eq!(
-            reset(&knows(&["On", "PushPowerButton"]), Power::Shutdown),
+            reset(&knows(&["ForceOn", "ForceOff"]), PowerAction::On),
+            Some(json!({"ResetType": "ForceOn"}))
+        );
+        assert_eq!(
+            reset(&knows(&["On", "PushPowerButton"]), PowerAction::Shutdown),
             Some(json!({"ResetType": "PushPowerButton"}))
         );
-        assert_eq!(reset(&knows(&["On"]), Power::Off), None);
-        assert_eq!(reset(&json!({}), Power::Off), Some(json!({"ResetType": "ForceOff"})));
+        assert_eq!(reset(&knows(&["On"]), PowerAction::Off), None);
+        assert_eq!(reset(&json!({}), PowerAction::Off), Some(json!({"ResetType": "ForceOff"})));
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub fn inside(drive: &Value) -> Option<&str> {
 
 /// How a drive is told something: by an action, or where it has none, by a change of itself.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Order {
+pub enum MediaAction {
     /// Sent to this path.
     Post(String, Value),
     /// A change of the drive.
@@ -32,18 +32,18 @@ pub enum Order {
 }
 
 /// How a medium is put in. What is optional is left out: some controllers refuse a parameter that they do not know.
-pub fn insert(drive: &Value, url: &str) -> Order {
+pub fn insert(drive: &Value, url: &str) -> MediaAction {
     match action(drive, INSERT) {
-        Some(target) => Order::Post(target.to_owned(), json!({"Image": url})),
-        None => Order::Patch(json!({"Image": url, "Inserted": true})),
+        Some(target) => MediaAction::Post(target.to_owned(), json!({"Image": url})),
+        None => MediaAction::Patch(json!({"Image": url, "Inserted": true})),
     }
 }
 
 /// How what is in it is taken out.
-pub fn eject(drive: &Value) -> Order {
+pub fn eject(drive: &Value) -> MediaAction {
     match action(drive, EJECT) {
-        Some(target) => Order::Post(target.to_owned(), json!({})),
-        None => Order::Patch(json!({"Image": null, "Inserted": false})),
+        Some(target) => MediaAction::Post(target.to_owned(), json!({})),
+        None => MediaAction::Patch(json!({"Image": null, "Inserted": false})),
     }
 }
 
@@ -57,15 +57,15 @@ mod tests {
         assert!(takes_cds(&drive));
         assert_eq!(
             insert(&drive, "https://a/b.iso"),
-            Order::Patch(json!({"Image": "https://a/b.iso", "Inserted": true}))
+            MediaAction::Patch(json!({"Image": "https://a/b.iso", "Inserted": true}))
         );
 
         let drive = json!({"Actions": {INSERT: {"target": "/i"}, EJECT: {"target": "/e"}}});
         assert_eq!(
             insert(&drive, "https://a/b.iso"),
-            Order::Post("/i".to_owned(), json!({"Image": "https://a/b.iso"}))
+            MediaAction::Post("/i".to_owned(), json!({"Image": "https://a/b.iso"}))
         );
-        assert_eq!(eject(&drive), Order::Post("/e".to_owned(), json!({})));
+        assert_eq!(eject(&drive), MediaAction::Post("/e".to_owned(), json!({})));
         assert!(!takes_cds(&drive));
     }
 

@@ -1,22 +1,22 @@
-//! Values of the whole cluster and of what is around its nodes.
+//! Values of the cluster, its routers and hypervisors.
 
-use super::{Row, Rows};
+use super::{RowBuilder, ValueRow};
 use crate::plan::{
     CiliumPlan, ClusterPlan, DiscoveryPlan, EncryptionPlan, HypervisorPlan, KubeVipPlan, LibvirtPlan, Plan,
     ProxmoxPlan, RegistriesPlan, RouterPlan,
 };
 
-/// What was decided for the cluster, by key path, as far as an overview shows it.
-pub fn cluster_rows(plan: &ClusterPlan) -> Vec<Row> {
+/// The decided values of the cluster for the overview, by key path.
+pub fn cluster_rows(plan: &ClusterPlan) -> Vec<ValueRow> {
     overview_and_details(plan).0
 }
 
-/// What else was decided for the cluster.
-pub fn cluster_detail_rows(plan: &ClusterPlan) -> Vec<Row> {
+/// The other decided values of the cluster.
+pub fn cluster_detail_rows(plan: &ClusterPlan) -> Vec<ValueRow> {
     overview_and_details(plan).1
 }
 
-fn overview_and_details(plan: &ClusterPlan) -> (Vec<Row>, Vec<Row>) {
+fn overview_and_details(plan: &ClusterPlan) -> (Vec<ValueRow>, Vec<ValueRow>) {
     let ClusterPlan {
         name: _,
         id: _,
@@ -48,7 +48,7 @@ fn overview_and_details(plan: &ClusterPlan) -> (Vec<Row>, Vec<Row>) {
         kubelet_subnets,
         etcd_subnets,
     } = plan;
-    let mut rows = Rows(Vec::new());
+    let mut rows = RowBuilder(Vec::new());
     rows.put("cluster.contract", contract);
     rows.some("cluster.kubernetes", kubernetes.as_ref());
     rows.some("cluster.endpoint", endpoint.as_ref());
@@ -63,7 +63,7 @@ fn overview_and_details(plan: &ClusterPlan) -> (Vec<Row>, Vec<Row>) {
     rows.list("network.kubelet_subnets", kubelet_subnets);
     rows.list("network.etcd_subnets", etcd_subnets);
 
-    let mut details = Rows(Vec::new());
+    let mut details = RowBuilder(Vec::new());
     details.print("cluster.sans", sans.as_ref());
     details.print("cluster.flannel.args", flannel_args.as_ref());
     if let Some(cilium) = cilium {
@@ -91,7 +91,7 @@ fn overview_and_details(plan: &ClusterPlan) -> (Vec<Row>, Vec<Row>) {
     (rows.0, details.0)
 }
 
-fn cilium_rows(rows: &mut Rows, cilium: &CiliumPlan) {
+fn cilium_rows(rows: &mut RowBuilder, cilium: &CiliumPlan) {
     let CiliumPlan { version, chart, repository, values, manifest } = cilium;
     rows.put("cluster.cilium.version", version);
     rows.put("cluster.cilium.chart", chart);
@@ -100,9 +100,9 @@ fn cilium_rows(rows: &mut Rows, cilium: &CiliumPlan) {
     rows.some("cluster.cilium.manifest", manifest.as_ref());
 }
 
-/// What was decided for the routers of the fabric and for the hypervisors, by key path.
-pub fn surrounding_rows(plan: &Plan) -> Vec<Row> {
-    let mut rows = Rows(Vec::new());
+/// The decided values of the routers of the fabric and the hypervisors, by key path.
+pub fn surrounding_rows(plan: &Plan) -> Vec<ValueRow> {
+    let mut rows = RowBuilder(Vec::new());
     for (nth, router) in plan.routers.iter().enumerate() {
         router_rows(&mut rows, &format!("fabric.routers[{nth}]"), router);
     }
@@ -126,7 +126,7 @@ pub fn surrounding_rows(plan: &Plan) -> Vec<Row> {
     rows.0
 }
 
-fn router_rows(rows: &mut Rows, key: &str, router: &RouterPlan) {
+fn router_rows(rows: &mut RowBuilder, key: &str, router: &RouterPlan) {
     let RouterPlan {
         name: _,
         role,

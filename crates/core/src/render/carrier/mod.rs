@@ -24,7 +24,7 @@ use ichor_talos::release;
 use ichor_values::Issue;
 
 pub use nocloud::serial;
-pub use volume::Image;
+pub use volume::BootVolume;
 
 /// The file of a node that carries its first configuration, from its folder; none where somebody else brings it.
 pub fn file(node: &NodePlan) -> Option<&'static str> {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{path, refused};
 use crate::cluster::section::BootFrom;
-use crate::plan::{NodePlan, Stage};
+use crate::plan::{ConfigStage, NodePlan};
 use crate::render::artifact::Artifact;
 use crate::render::machine::network::network_config;
 use ichor_values::Issue;
@@ -17,7 +17,7 @@ pub fn files(node: &NodePlan, boot: &str) -> Vec<(&'static str, String)> {
     let name = node.name.as_str();
     let mut files = vec![
         ("meta-data", emit(&json!({"instance-id": name, "local-hostname": name}))),
-        ("network-config", network_config(node, Stage::Boot)),
+        ("network-config", network_config(node, ConfigStage::Boot)),
     ];
     if !boot.is_empty() {
         files.push(("user-data", boot.to_owned()));

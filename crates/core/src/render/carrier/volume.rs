@@ -10,26 +10,26 @@ use ichor_values::Issue;
 
 /// What a volume has, before there are bytes of it: a cluster may have thousands.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Image {
-    form: Form,
+pub struct BootVolume {
+    form: VolumeFormat,
     label: &'static str,
     files: Arc<Vec<(&'static str, String)>>,
 }
 
 /// What a volume is on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum VolumeFormat {
     Cd,
     Stick,
 }
 
-impl Image {
+impl BootVolume {
     /// The image.
     pub fn bytes(&self) -> Vec<u8> {
         let volume = volume(self.label, &self.files).expect("tried when it was made");
         match self.form {
-            Form::Cd => iso9660::write(&volume),
-            Form::Stick => fat::write(&volume),
+            VolumeFormat::Cd => iso9660::write(&volume),
+            VolumeFormat::Stick => fat::write(&volume),
         }
     }
 }
@@ -46,11 +46,11 @@ pub(crate) fn render(
     })?;
     let files = Arc::new(files);
     let made = |form, ending| {
-        let image = Image { form, label, files: Arc::clone(&files) };
+        let image = BootVolume { form, label, files: Arc::clone(&files) };
         Artifact::private(path(node, &format!("{label}.{ending}")), image)
     };
-    let stick = node.vm.is_none().then(|| made(Form::Stick, "img"));
-    Ok([made(Form::Cd, "iso")].into_iter().chain(stick).collect())
+    let stick = node.vm.is_none().then(|| made(VolumeFormat::Stick, "img"));
+    Ok([made(VolumeFormat::Cd, "iso")].into_iter().chain(stick).collect())
 }
 
 fn volume<'a>(label: &'a str, files: &'a [(&str, String)]) -> Result<Volume<'a>, Vec<VolumeError>> {

@@ -1,7 +1,7 @@
 //! Cilium's chart: what helm is asked for, and what it gave.
 //!
-//! An [`Order`] names the chart and its values: those that Talos needs ([`values`]), and over them the file's own. What helm
-//! makes of it is judged ([`judge`]) and kept in a [`Lock`] beside the cluster file, so that the same cluster file gives the
+//! An [`ChartRequest`] names the chart and its values: those that Talos needs ([`values`]), and over them the file's own. What helm
+//! makes of it is judged ([`judge`]) and kept in a [`ChartLock`] beside the cluster file, so that the same cluster file gives the
 //! same configurations also next year, and where there is no helm.
 //!
 //! Not here: running helm, and what Cilium is told of BGP ([`manifests`](super::manifests)).
@@ -17,14 +17,14 @@ use ichor_talos::digest::sha256;
 use ichor_talos::manifest::{self, ManifestError};
 use ichor_values::go_yaml::emit::emit;
 
-pub use lock::{Lock, LockError};
+pub use lock::{ChartLock, ChartLockError};
 
 /// The name and namespace that Cilium's own commands look for.
 const RELEASE: (&str, &str) = ("cilium", "kube-system");
 
 /// What helm is asked for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Order {
+pub struct ChartRequest {
     chart: String,
     /// None for a chart in a registry, whose name says where it is.
     repository: Option<String>,
@@ -34,7 +34,7 @@ pub struct Order {
     own: Option<String>,
 }
 
-impl Order {
+impl ChartRequest {
     /// The order of a cluster; none where Cilium is not its pod network, or comes as a manifest.
     pub fn of(plan: &Plan, attachments: &Attachments) -> Option<Self> {
         let cilium = plan.cluster.cilium.as_ref().filter(|cilium| cilium.manifest.is_none())?;

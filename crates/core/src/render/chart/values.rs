@@ -24,7 +24,7 @@ const CLEANER: [&str; 3] = ["NET_ADMIN", "SYS_ADMIN", "SYS_RESOURCE"];
 
 /// A value that the chart must have.
 #[derive(Debug)]
-struct Need {
+struct RequiredValue {
     /// Its keys, parted by dots.
     path: &'static str,
     value: Value,
@@ -36,7 +36,7 @@ struct Need {
 
 /// A value of the file that does not go with what is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conflict {
+pub struct ValueConflict {
     /// Its keys, parted by dots.
     pub path: &'static str,
     /// What is wrong, and why.
@@ -57,32 +57,32 @@ pub fn values(plan: &Plan) -> Value {
 }
 
 /// What of `own` values does not go with those that are needed.
-pub(crate) fn conflicts(plan: &Plan, own: &Value) -> Vec<Conflict> {
-    let conflict = |need: Need| {
+pub(crate) fn conflicts(plan: &Plan, own: &Value) -> Vec<ValueConflict> {
+    let conflict = |need: RequiredValue| {
         let found = find(own, need.path)?;
         let message = match found {
-            Found::Value(value) if (need.fits)(value, &need.value) => return None,
-            Found::Value(value) => {
+            ValueLookup::Value(value) if (need.fits)(value, &need.value) => return None,
+            ValueLookup::Value(value) => {
                 format!("`{}: {value}`, where {} is needed: {}", need.path, need.value, need.why)
             }
-            Found::Cut(path) => {
+            ValueLookup::Cut(path) => {
                 format!(
                     "`{path}` is no map, and `{}: {}` is needed in it: {}",
                     need.path, need.value, need.why
                 )
             }
         };
-        Some(Conflict { path: need.path, message })
+        Some(ValueConflict { path: need.path, message })
     };
     needs(plan).into_iter().filter_map(conflict).collect()
 }
 
-fn needs(plan: &Plan) -> Vec<Need> {
+fn needs(plan: &Plan) -> Vec<RequiredValue> {
     let pods = &plan.cluster.pods.value;
     let has = |v6: bool| pods.iter().any(|net| net.addr().is_ipv6() == v6);
     let proxy = plan.cluster.kube_proxy.value;
     let port = plan.cluster.kubeprism.value;
-    let need = |path, value, why| Need { path, value, fits: same, why };
+    let need = |path, value, why| RequiredValue { path, value, fits: same, why };
     let mut needs = vec![
         need("ipam.mode", json!("kubernetes"), "Kubernetes gives each node a part of `cluster.pods`"),
         need("ipv4.enabled", json!(has(false)), "`cluster.pods` says which families pods have"),
@@ -106,8 +106,13 @@ fn needs(plan: &Plan) -> Vec<Need> {
         ("securityContext.capabilities.ciliumAgent", json!(AGENT)),
         ("securityContext.capabilities.cleanCiliumState", json!(CLEANER)),
     ];
-    needs.extend(capabilities.map(|(path, value)| Need { path, value, fits: no_modules, why: modules }));
-    needs.push(Need {
+    needs.extend(capabilities.map(|(path, value)| RequiredValue {
+        path,
+        value,
+        fits: no_modules,
+        why: modules,
+    }));
+    needs.push(RequiredValue {
         path: "hubble.tls.auto.method",
         value: json!("cronJob"),
         fits: |own, _| own != "helm",
@@ -134,21 +139,21 @@ fn no_modules(own: &Value, _: &Value) -> bool {
     own.as_array().is_some_and(|list| !list.iter().any(|name| name == "SYS_MODULE" || name == "ALL"))
 }
 
-enum Found<'v> {
+enum ValueLookup<'v> {
     Value(&'v Value),
     /// Something on the way is no map: these keys lead there.
     Cut(String),
 }
 
-fn find<'v>(values: &'v Value, path: &str) -> Option<Found<'v>> {
+fn find<'v>(values: &'v Value, path: &str) -> Option<ValueLookup<'v>> {
     let mut value = values;
     let mut walked: Vec<&str> = Vec::new();
     for key in path.split('.') {
-        let Some(map) = value.as_object() else { return Some(Found::Cut(walked.join("."))) };
+        let Some(map) = value.as_object() else { return Some(ValueLookup::Cut(walked.join("."))) };
         value = map.get(key)?;
         walked.push(key);
     }
-    Some(Found::Value(value))
+    Some(ValueLookup::Value(value))
 }
 
 fn put(map: &mut Map<String, Value>, path: &str, value: Value) {
@@ -186,7 +191,7 @@ mod tests {
         let own = json!({"cgroup": {"autoMount": false}});
 
         assert!(
-            matches!(find(&own, "cgroup.autoMount.enabled"), Some(Found::Cut(path)) if path == "cgroup.autoMount")
+            matches!(find(&own, "cgroup.autoMount.enabled"), Some(ValueLookup::Cut(path)) if path == "cgroup.autoMount")
         );
         assert!(find(&own, "cgroup.hostRoot").is_none());
     }

@@ -9,10 +9,10 @@ use std::net::IpAddr;
 use serde_json::{Map, Value, json};
 
 use crate::plan::{NodePlan, Plan};
-use crate::routing::network::{End, Session};
-use crate::routing::{Network, Router};
-use ichor_bgp::model::fabric::Found;
-use ichor_bgp::model::{Domain, Model, Workload};
+use crate::routing::network::{BgpSession, TopologyEnd};
+use crate::routing::{BgpTopology, FabricRouter};
+use ichor_bgp::model::fabric::PeerAddress;
+use ichor_bgp::model::{BgpModel, RoutingDomain, Workload};
 use ichor_bgp::setting::Software;
 use ichor_values::Backend;
 use ichor_values::SoftwareVersion;
@@ -25,13 +25,13 @@ const NEWEST: &str = "10.5.1";
 const TO_LAN: &str = "lan0";
 
 /// Those of the fabric on which FRR does not run: no container can stand in for them.
-pub fn absent<'n>(plan: &Plan, network: &'n Network) -> Vec<&'n str> {
+pub fn absent<'n>(plan: &Plan, network: &'n BgpTopology) -> Vec<&'n str> {
     let routers = network.routers.iter().filter(|router| !is_frr(router)).map(|router| router.name.as_str());
     let nodes = network.nodes.iter().filter(|model| !speaks_frr(&plan.nodes[model.nth]));
     routers.chain(nodes.map(|model| model.name.as_str())).collect()
 }
 
-fn is_frr(router: &Router) -> bool {
+fn is_frr(router: &FabricRouter) -> bool {
     router.listed && router.software == Software::Frr
 }
 
@@ -40,9 +40,9 @@ fn speaks_frr(node: &NodePlan) -> bool {
 }
 
 /// The topology.
-pub fn render(plan: &Plan, network: &Network) -> String {
+pub fn render(plan: &Plan, network: &BgpTopology) -> String {
     let name = plan.cluster.name.as_str();
-    let mut lab = Lab { network, nodes: Map::new(), links: Vec::new(), lan: Vec::new() };
+    let mut lab = ContainerlabTopology { network, nodes: Map::new(), links: Vec::new(), lan: Vec::new() };
     for router in network.routers.iter().filter(|router| is_frr(router)) {
         lab.router(plan, router);
     }
@@ -78,16 +78,16 @@ pub fn render(plan: &Plan, network: &Network) -> String {
     head + &emit(&json!({"name": name, "topology": topology}))
 }
 
-struct Lab<'n> {
-    network: &'n Network,
+struct ContainerlabTopology<'n> {
+    network: &'n BgpTopology,
     nodes: Map<String, Value>,
     links: Vec<(String, String)>,
     /// Who meets in the container that bridges: name and port.
     lan: Vec<(String, String)>,
 }
 
-impl<'n> Lab<'n> {
-    fn router(&mut self, plan: &Plan, router: &'n Router) {
+impl<'n> ContainerlabTopology<'n> {
+    fn router(&mut self, plan: &Plan, router: &'n FabricRouter) {
         let mut commands = Vec::new();
         if let Some(vrf) = &router.vrf {
             commands.push(format!("ip link add {vrf} type vrf table 1000"));
@@ -104,7 +104,7 @@ impl<'n> Lab<'n> {
         self.container(&router.name, router.version.as_ref(), &folder, &commands);
     }
 
-    fn node(&mut self, model: &'n Model, node: &NodePlan) {
+    fn node(&mut self, model: &'n BgpModel, node: &NodePlan) {
         let mut commands: Vec<_> = node.loopback.iter().map(|(net, _)| add(&net.to_string(), "lo")).collect();
         for dummy in &node.dummies {
             commands.push(format!("ip link add {} type dummy", dummy.name));
@@ -114,7 +114,8 @@ impl<'n> Lab<'n> {
         if let Some(workload) = &model.workload {
             commands.extend(link_to_speaker(workload));
         }
-        let numbered = model.fabric.neighbors.iter().any(|it| matches!(it.found, Found::Address { .. }));
+        let numbered =
+            model.fabric.neighbors.iter().any(|it| matches!(it.found, PeerAddress::Address { .. }));
         if numbered {
             let link = node.link.value.as_str();
             self.lan.push((node.name.to_string(), link.to_owned()));
@@ -143,10 +144,10 @@ impl<'n> Lab<'n> {
 
     /// A link for every session that finds its other end by a port.
     fn cables(&mut self) {
-        for Session(one, other) in &self.network.sessions {
-            let end = |end: End| match &self.network.at(end).found {
-                Found::Port { name, .. } => Some((self.network.name(end), name.to_string())),
-                Found::Address { .. } => None,
+        for BgpSession(one, other) in &self.network.sessions {
+            let end = |end: TopologyEnd| match &self.network.at(end).found {
+                PeerAddress::Port { name, .. } => Some((self.network.name(end), name.to_string())),
+                PeerAddress::Address { .. } => None,
             };
             let (Some(one), Some(other)) = (end(*one), end(*other)) else { continue };
             if self.nodes.contains_key(one.0) && self.nodes.contains_key(other.0) {
@@ -203,20 +204,20 @@ fn length(plan: &Plan, address: IpAddr) -> u8 {
 fn link_to_speaker(workload: &Workload) -> Vec<String> {
     let (ours, theirs, length) = (&workload.ours, &workload.theirs, workload.prefix);
     let mut commands = Vec::new();
-    if let Domain::Vrf { name, table } = &workload.domain {
+    if let RoutingDomain::Vrf { name, table } = &workload.domain {
         commands.push(format!("ip link add {name} type vrf table {table}"));
         commands.push(format!("ip link set {name} up"));
     }
     commands.push(format!("ip link add {} type veth peer name {}", ours.link, theirs.link));
     let mut inside = "ip".to_owned();
     match &workload.domain {
-        Domain::Vrf { name, .. } => commands.push(format!("ip link set {} master {name}", ours.link)),
-        Domain::Namespace { name } => {
+        RoutingDomain::Vrf { name, .. } => commands.push(format!("ip link set {} master {name}", ours.link)),
+        RoutingDomain::Namespace { name } => {
             commands.push(format!("ip netns add {name}"));
             commands.push(format!("ip link set {} netns {name}", ours.link));
             inside = format!("ip -n {name}");
         }
-        Domain::Shared => {}
+        RoutingDomain::Shared => {}
     }
     commands.push(format!("{inside} address add {}/{length} dev {}", ours.address, ours.link));
     commands.push(format!("{inside} link set {} up", ours.link));

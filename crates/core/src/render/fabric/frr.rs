@@ -10,12 +10,12 @@
 
 use ipnet::IpNet;
 
-use super::{Group, MOST_PREFIXES, group};
-use crate::routing::Router;
-use crate::routing::router::Peer;
-use ichor_bgp::model::fabric::Found;
+use super::{MOST_PREFIXES, PeerGroup, group};
+use crate::routing::FabricRouter;
+use crate::routing::router::RouterPeer;
+use ichor_bgp::model::fabric::PeerAddress;
 use ichor_bgp::model::{Bfd, Family};
-use ichor_bgp::render::frr::page::{Page, words};
+use ichor_bgp::render::frr::page::{FrrWriter, words};
 use ichor_values::SoftwareVersion;
 
 /// What Proxmox puts in front of the name of a zone to name its VRF.
@@ -28,13 +28,13 @@ const USUAL: Bfd = Bfd { interval: 300, multiplier: 3 };
 const LISTEN_LIMIT: usize = 100;
 
 /// Whether a router is a zone of Proxmox SDN.
-pub(crate) fn is_in_proxmox(router: &Router) -> bool {
+pub(crate) fn is_in_proxmox(router: &FabricRouter) -> bool {
     router.vrf.as_deref().is_some_and(|vrf| vrf.starts_with(ZONE))
 }
 
 /// What Proxmox would not take in: the key that asks for it, and what would be right.
-pub(crate) fn lost_in_proxmox(groups: &[Group<'_>]) -> Vec<(&'static str, &'static str)> {
-    let has = |lost: &dyn Fn(&Group<'_>) -> bool| groups.iter().any(lost);
+pub(crate) fn lost_in_proxmox(groups: &[PeerGroup<'_>]) -> Vec<(&'static str, &'static str)> {
+    let has = |lost: &dyn Fn(&PeerGroup<'_>) -> bool| groups.iter().any(lost);
     let mut lost = Vec::new();
     if has(&|group| group.password.as_deref().is_some_and(|password| password.contains('!'))) {
         let reason = "Proxmox SDN leaves out lines of frr.conf.local that have an exclamation mark; take another password";
@@ -49,8 +49,8 @@ pub(crate) fn lost_in_proxmox(groups: &[Group<'_>]) -> Vec<(&'static str, &'stat
 }
 
 /// The whole configuration of a router that nobody else configures.
-pub fn whole(router: &Router, groups: &[Group<'_>]) -> String {
-    let mut conf = Conf { page: Page::default(), prefix: String::new(), shared: false };
+pub fn whole(router: &FabricRouter, groups: &[PeerGroup<'_>]) -> String {
+    let mut conf = FrrConfig { page: FrrWriter::default(), prefix: String::new(), shared: false };
     conf.page.line(format_args!("! {}: written by ichor", router.name));
     conf.page.line("frr defaults datacenter");
     conf.page.line(format_args!("hostname {}", router.name));
@@ -64,15 +64,15 @@ pub fn whole(router: &Router, groups: &[Group<'_>]) -> String {
 }
 
 /// What is added to a configuration that Proxmox SDN writes. Names begin with the cluster's, because others may be in there.
-pub(crate) fn drop_in(cluster: &str, router: &Router, groups: &[Group<'_>]) -> String {
-    let mut conf = Conf { page: Page::default(), prefix: format!("{cluster}-"), shared: true };
+pub(crate) fn drop_in(cluster: &str, router: &FabricRouter, groups: &[PeerGroup<'_>]) -> String {
+    let mut conf = FrrConfig { page: FrrWriter::default(), prefix: format!("{cluster}-"), shared: true };
     conf.page.line(format_args!("! {}: written by ichor for /etc/frr/frr.conf.local", router.name));
     conf.all(router, groups);
     conf.page.text()
 }
 
 /// Which of FRR's programs run.
-pub fn daemons(router: &Router, groups: &[Group<'_>]) -> String {
+pub fn daemons(router: &FabricRouter, groups: &[PeerGroup<'_>]) -> String {
     let mgmtd = router.version.as_ref().is_none_or(|version| version.minor().0 >= 9);
     let runs = [
         ("mgmtd", mgmtd),
@@ -92,7 +92,7 @@ pub fn daemons(router: &Router, groups: &[Group<'_>]) -> String {
     text + "vtysh_enable=yes\n"
 }
 
-fn profiles(groups: &[Group<'_>]) -> Vec<Bfd> {
+fn profiles(groups: &[PeerGroup<'_>]) -> Vec<Bfd> {
     let mut profiles: Vec<_> = groups.iter().filter_map(|group| group.bfd).collect();
     profiles.sort();
     profiles.dedup();
@@ -100,22 +100,22 @@ fn profiles(groups: &[Group<'_>]) -> Vec<Bfd> {
 }
 
 /// What FRR calls the AS numbers of a group.
-fn kind(group: &Group<'_>) -> &'static str {
+fn kind(group: &PeerGroup<'_>) -> &'static str {
     if group.internal { "internal" } else { "external" }
 }
 
-struct Conf {
-    page: Page,
+struct FrrConfig {
+    page: FrrWriter,
     /// In front of every name.
     prefix: String,
     /// Whether somebody else writes the rest.
     shared: bool,
 }
 
-impl Conf {
-    fn all(&mut self, router: &Router, groups: &[Group<'_>]) {
+impl FrrConfig {
+    fn all(&mut self, router: &FabricRouter, groups: &[PeerGroup<'_>]) {
         for peer in groups.iter().flat_map(|group| &group.peers) {
-            if let Found::Port { name, .. } = &peer.session.found {
+            if let PeerAddress::Port { name, .. } = &peer.session.found {
                 self.page.port(name.as_str());
             }
         }
@@ -123,7 +123,7 @@ impl Conf {
         self.instance(router, groups);
     }
 
-    fn policy(&mut self, router: &Router, groups: &[Group<'_>]) {
+    fn policy(&mut self, router: &FabricRouter, groups: &[PeerGroup<'_>]) {
         if groups.iter().any(|group| group.nodes) {
             for family in Family::ALL {
                 let (ip, _, suffix) = words(family);
@@ -135,11 +135,11 @@ impl Conf {
             }
         }
         if !groups.is_empty() {
-            self.page.section(format_args!("route-map {}EVERYTHING permit 10", self.prefix), &[]);
+            self.page.section(format_args!("route-map {}PERMIT-ALL permit 10", self.prefix), &[]);
         }
     }
 
-    fn instance(&mut self, router: &Router, groups: &[Group<'_>]) {
+    fn instance(&mut self, router: &FabricRouter, groups: &[PeerGroup<'_>]) {
         let asn = router.asn.map(|asn| asn.to_string()).unwrap_or_default();
         match &router.vrf {
             Some(vrf) => self.page.line(format_args!("router bgp {asn} vrf {vrf}")),
@@ -174,7 +174,7 @@ impl Conf {
         self.page.line("exit");
     }
 
-    fn group(&mut self, group: &Group<'_>) {
+    fn group(&mut self, group: &PeerGroup<'_>) {
         let name = format!("{}{}", self.prefix, group.name);
         self.page.line(format_args!(" neighbor {name} peer-group"));
         if group.range.is_some() {
@@ -198,17 +198,17 @@ impl Conf {
     }
 
     /// A session of its own. In a group that any external AS number will do for, FRR takes no other.
-    fn peer(&mut self, name: &str, peer: &Peer, group: &Group<'_>) {
+    fn peer(&mut self, name: &str, peer: &RouterPeer, group: &PeerGroup<'_>) {
         let ranged = group.range.is_some();
         let asn = peer.session.asn.filter(|_| !ranged).map(|asn| asn.to_string());
         let asn = asn.unwrap_or_else(|| kind(group).to_owned());
         let end = match &peer.session.found {
-            Found::Port { name: port, .. } => {
+            PeerAddress::Port { name: port, .. } => {
                 self.page.line(format_args!(" neighbor {port} interface v6only peer-group {name}"));
                 self.page.line(format_args!(" neighbor {port} remote-as {asn}"));
                 port.to_string()
             }
-            Found::Address { source, .. } => {
+            PeerAddress::Address { source, .. } => {
                 let Some(address) = group::address(peer) else { return };
                 if !ranged {
                     self.page.line(format_args!(" neighbor {address} remote-as {asn}"));
@@ -223,11 +223,11 @@ impl Conf {
         self.page.line(format_args!(" neighbor {end} description {}", peer.name));
     }
 
-    fn range(&mut self, group: &Group<'_>, range: IpNet) {
+    fn range(&mut self, group: &PeerGroup<'_>, range: IpNet) {
         self.page.line(format_args!(" bgp listen range {range} peer-group {}{}", self.prefix, group.name));
     }
 
-    fn family_lines(&self, group: &Group<'_>, family: Family) -> Vec<String> {
+    fn family_lines(&self, group: &PeerGroup<'_>, family: Family) -> Vec<String> {
         let (_, _, suffix) = words(family);
         let (name, prefix) = (format!("{}{}", self.prefix, group.name), &self.prefix);
         let mut lines = vec![format!("neighbor {name} activate")];
@@ -235,9 +235,9 @@ impl Conf {
             lines.push(format!("neighbor {name} default-originate"));
             lines.push(format!("neighbor {name} maximum-prefix {MOST_PREFIXES}"));
         }
-        let inward = if group.nodes { format!("NODES-IN-{suffix}") } else { "EVERYTHING".to_owned() };
+        let inward = if group.nodes { format!("NODES-IN-{suffix}") } else { "PERMIT-ALL".to_owned() };
         lines.push(format!("neighbor {name} route-map {prefix}{inward} in"));
-        lines.push(format!("neighbor {name} route-map {prefix}EVERYTHING out"));
+        lines.push(format!("neighbor {name} route-map {prefix}PERMIT-ALL out"));
         lines
     }
 }

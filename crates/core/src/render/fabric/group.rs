@@ -4,15 +4,15 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::routing::Router;
-use crate::routing::router::Peer;
-use ichor_bgp::model::fabric::Found;
+use crate::routing::FabricRouter;
+use crate::routing::router::RouterPeer;
+use ichor_bgp::model::fabric::PeerAddress;
 use ichor_bgp::model::{Bfd, Family};
-use ichor_bgp::render::{Fetch, password};
+use ichor_bgp::render::{SecretFetcher, password};
 use ichor_values::Secret;
 
 /// Sessions that differ in nothing but who is at the other end.
-pub(crate) struct Group<'n> {
+pub(crate) struct PeerGroup<'n> {
     /// Its name in the router's configuration.
     pub name: String,
     /// Whether nodes are at the other ends.
@@ -30,14 +30,14 @@ pub(crate) struct Group<'n> {
     /// Their password.
     pub password: Option<String>,
     /// Who is listed one by one.
-    pub(crate) peers: Vec<&'n Peer>,
+    pub(crate) peers: Vec<&'n RouterPeer>,
     /// The prefix from which all others are accepted, and how many of them are known.
     pub(crate) range: Option<(IpNet, usize)>,
 }
 
 /// What the sessions of a group have in common.
 #[derive(PartialEq)]
-struct Alike<'n> {
+struct PeerGroupKey<'n> {
     nodes: bool,
     internal: bool,
     /// The family of their addresses; none for sessions on a port.
@@ -48,15 +48,15 @@ struct Alike<'n> {
     password: Option<&'n Secret>,
 }
 
-impl<'n> Alike<'n> {
-    fn of(router: &Router, peer: &'n Peer) -> Self {
+impl<'n> PeerGroupKey<'n> {
+    fn of(router: &FabricRouter, peer: &'n RouterPeer) -> Self {
         let session = &peer.session;
         Self {
             nodes: peer.node,
             internal: session.asn.is_some() && session.asn == router.asn,
             over: match session.found {
-                Found::Port { .. } => None,
-                Found::Address { address, .. } => Some(Family::of(IpNet::from(address))),
+                PeerAddress::Port { .. } => None,
+                PeerAddress::Address { address, .. } => Some(Family::of(IpNet::from(address))),
             },
             families: &session.families,
             bfd: session.bfd,
@@ -67,21 +67,24 @@ impl<'n> Alike<'n> {
 }
 
 /// A node's address as a router knows it; none where DHCP gives it.
-pub fn address(peer: &Peer) -> Option<IpAddr> {
+pub fn address(peer: &RouterPeer) -> Option<IpAddr> {
     match peer.session.found {
         // Of a node without a known address nothing is said but where it connects to.
-        Found::Address { address, source } => (source != Some(address)).then_some(address),
-        Found::Port { .. } => None,
+        PeerAddress::Address { address, source } => (source != Some(address)).then_some(address),
+        PeerAddress::Port { .. } => None,
     }
 }
 
 /// The groups of a router, or why they cannot be told. A range can be told one way only: whoever is to be told otherwise is
 /// listed.
-pub fn of<'n>(router: &'n Router, fetch: &Fetch<'_>) -> Result<Vec<Group<'n>>, Vec<String>> {
-    let mut sorted: Vec<(Alike<'n>, Group<'n>)> = Vec::new();
+pub fn of<'n>(
+    router: &'n FabricRouter,
+    fetch: &SecretFetcher<'_>,
+) -> Result<Vec<PeerGroup<'n>>, Vec<String>> {
+    let mut sorted: Vec<(PeerGroupKey<'n>, PeerGroup<'n>)> = Vec::new();
     let (mut reasons, mut ranged) = (Vec::new(), None);
     for peer in &router.peers {
-        let alike = Alike::of(router, peer);
+        let alike = PeerGroupKey::of(router, peer);
         let nth = match sorted.iter().position(|(other, _)| *other == alike) {
             Some(nth) => nth,
             None => {
@@ -98,7 +101,7 @@ pub fn of<'n>(router: &'n Router, fetch: &Fetch<'_>) -> Result<Vec<Group<'n>>, V
         let range = router.listen.filter(|_| peer.by_range && *ranged.get_or_insert(nth) == nth);
         match (range, address(peer)) {
             (Some(range), _) => group.range = Some((range, group.range.map_or(0, |(_, count)| count) + 1)),
-            (None, None) if matches!(peer.session.found, Found::Address { .. }) => {
+            (None, None) if matches!(peer.session.found, PeerAddress::Address { .. }) => {
                 reasons.push(nowhere(router, peer));
             }
             (None, _) => group.peers.push(peer),
@@ -107,7 +110,7 @@ pub fn of<'n>(router: &'n Router, fetch: &Fetch<'_>) -> Result<Vec<Group<'n>>, V
     if reasons.is_empty() { Ok(sorted.into_iter().map(|(_, group)| group).collect()) } else { Err(reasons) }
 }
 
-fn nowhere(router: &Router, peer: &Peer) -> String {
+fn nowhere(router: &FabricRouter, peer: &RouterPeer) -> String {
     let (name, node) = (&router.name, &peer.name);
     if router.listen.is_none() {
         return format!(
@@ -122,10 +125,10 @@ fn nowhere(router: &Router, peer: &Peer) -> String {
 }
 
 /// A group without sessions and password, named by how many of its kind there are.
-fn empty<'n>(alike: &Alike<'n>, others: &[(Alike<'n>, Group<'n>)]) -> Group<'n> {
+fn empty<'n>(alike: &PeerGroupKey<'n>, others: &[(PeerGroupKey<'n>, PeerGroup<'n>)]) -> PeerGroup<'n> {
     let before = others.iter().filter(|(other, _)| other.nodes == alike.nodes).count();
     let kind = if alike.nodes { "NODES" } else { "ROUTERS" };
-    Group {
+    PeerGroup {
         name: if before == 0 { kind.to_owned() } else { format!("{kind}-{}", before + 1) },
         nodes: alike.nodes,
         internal: alike.internal,

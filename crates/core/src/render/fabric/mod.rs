@@ -13,9 +13,9 @@ mod sessions;
 
 use super::artifact::Artifact;
 use crate::plan::Plan;
-use crate::routing::{Network, Router};
-use group::Group;
-use ichor_bgp::render::Fetch;
+use crate::routing::{BgpTopology, FabricRouter};
+use group::PeerGroup;
+use ichor_bgp::render::SecretFetcher;
 use ichor_bgp::setting::Software;
 use ichor_values::Issue;
 
@@ -23,7 +23,11 @@ use ichor_values::Issue;
 const MOST_PREFIXES: u32 = 10_000;
 
 /// The files below `fabric/`, or everything that is wrong; none where nothing routes.
-pub fn render(plan: &Plan, network: &Network, fetch: &Fetch<'_>) -> Result<Vec<Artifact>, Vec<Issue>> {
+pub fn render(
+    plan: &Plan,
+    network: &BgpTopology,
+    fetch: &SecretFetcher<'_>,
+) -> Result<Vec<Artifact>, Vec<Issue>> {
     if is_empty(network) {
         return Ok(Vec::new());
     }
@@ -42,12 +46,16 @@ pub fn render(plan: &Plan, network: &Network, fetch: &Fetch<'_>) -> Result<Vec<A
 }
 
 /// Whether there is nothing around the nodes.
-pub fn is_empty(network: &Network) -> bool {
+pub fn is_empty(network: &BgpTopology) -> bool {
     network.sessions.is_empty() && !network.routers.iter().any(|router| router.listed)
 }
 
 /// What one router reads.
-fn router_files(cluster: &str, router: &Router, fetch: &Fetch<'_>) -> Result<Vec<Artifact>, Vec<Issue>> {
+fn router_files(
+    cluster: &str,
+    router: &FabricRouter,
+    fetch: &SecretFetcher<'_>,
+) -> Result<Vec<Artifact>, Vec<Issue>> {
     let at = |key: &str| format!("fabric.routers.{}{key}", router.name);
     let refuse = |key: &str, reason: &str| Issue::error(at(key), reason);
     let mut errors = Vec::new();

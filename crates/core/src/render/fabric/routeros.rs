@@ -7,17 +7,17 @@
 
 use std::fmt::Write;
 
-use super::{Group, MOST_PREFIXES, group};
-use crate::routing::Router;
-use crate::routing::router::Peer;
-use ichor_bgp::model::fabric::Found;
-use ichor_bgp::model::{Family, Term};
+use super::{MOST_PREFIXES, PeerGroup, group};
+use crate::routing::FabricRouter;
+use crate::routing::router::RouterPeer;
+use ichor_bgp::model::fabric::PeerAddress;
+use ichor_bgp::model::{Family, PrefixRule};
 
 /// The commands.
-pub(crate) fn render(cluster: &str, router: &Router, groups: &[Group<'_>]) -> String {
+pub(crate) fn render(cluster: &str, router: &FabricRouter, groups: &[PeerGroup<'_>]) -> String {
     let mark = format!("comment=\"ichor {cluster}\"");
     let release = router.version.as_ref().map_or((7, 20), |version| version.minor());
-    let mut script = Script { text: String::new(), cluster, router, mark, release };
+    let mut script = RouterosScript { text: String::new(), cluster, router, mark, release };
     script.head();
     script.filters();
     script.instance();
@@ -27,17 +27,17 @@ pub(crate) fn render(cluster: &str, router: &Router, groups: &[Group<'_>]) -> St
     script.text
 }
 
-struct Script<'r> {
+struct RouterosScript<'r> {
     text: String,
     /// In front of every name: other clusters may be told here too.
     cluster: &'r str,
-    router: &'r Router,
+    router: &'r FabricRouter,
     /// By which the next import finds what this one added.
     mark: String,
     release: (u16, u16),
 }
 
-impl Script<'_> {
+impl RouterosScript<'_> {
     fn line(&mut self, line: impl std::fmt::Display) {
         let _ = writeln!(self.text, "{line}");
     }
@@ -96,8 +96,8 @@ impl Script<'_> {
         self.router.asn.map(|asn| asn.to_string()).unwrap_or_default()
     }
 
-    fn group(&mut self, group: &Group<'_>) {
-        let unnumbered = |peer: &&&Peer| matches!(peer.session.found, Found::Port { .. });
+    fn group(&mut self, group: &PeerGroup<'_>) {
+        let unnumbered = |peer: &&&RouterPeer| matches!(peer.session.found, PeerAddress::Port { .. });
         for peer in group.peers.iter().filter(unnumbered) {
             self.line(format_args!("# no session with {}: RouterOS needs addresses at both ends", peer.name));
         }
@@ -125,7 +125,7 @@ impl Script<'_> {
         self.bfd(group, &addresses);
     }
 
-    fn template(&mut self, group: &Group<'_>) {
+    fn template(&mut self, group: &PeerGroup<'_>) {
         let families: Vec<_> = group.families.iter().map(|family| word(*family)).collect();
         let key = if self.release >= (7, 19) { "afi" } else { "address-families" };
         let (keepalive, hold) = group.timers;
@@ -148,14 +148,14 @@ impl Script<'_> {
                  output.default-originate=always"
             );
         }
-        self.add("/routing/bgp/template", &format!("{what} output.filter-chain={}-everything", self.cluster));
+        self.add("/routing/bgp/template", &format!("{what} output.filter-chain={}-permit-all", self.cluster));
     }
 
-    fn connection(&mut self, group: &Group<'_>, what: &str, peer: Option<&Peer>) {
+    fn connection(&mut self, group: &PeerGroup<'_>, what: &str, peer: Option<&RouterPeer>) {
         let role = if group.internal { "ibgp" } else { "ebgp" };
         let mut what = format!("{what} templates={}-{} local.role={role}", self.cluster, group.name);
         let source = match peer.map(|peer| &peer.session.found) {
-            Some(Found::Address { source, .. }) => *source,
+            Some(PeerAddress::Address { source, .. }) => *source,
             _ => None,
         };
         if let Some(source) = source {
@@ -172,7 +172,7 @@ impl Script<'_> {
         self.add("/routing/bgp/connection", &what);
     }
 
-    fn bfd(&mut self, group: &Group<'_>, addresses: &[String]) {
+    fn bfd(&mut self, group: &PeerGroup<'_>, addresses: &[String]) {
         let Some(bfd) = group.bfd else { return };
         let what = format!(
             "addresses={} vrf={} min-rx={}ms min-tx={}ms multiplier={}",
@@ -193,7 +193,7 @@ fn word(family: Family) -> &'static str {
     }
 }
 
-fn rule(term: &Term) -> String {
+fn rule(term: &PrefixRule) -> String {
     let action = if term.permit { "accept" } else { "reject" };
     let (own, all) = (term.net.prefix_len(), term.net.max_prefix_len());
     let lengths = match (term.least, term.most) {
@@ -229,12 +229,12 @@ mod tests {
         let net = |text: &str| text.parse().unwrap();
 
         assert_eq!(
-            rule(&Term::hosts(true, net("10.0.0.0/26"))),
+            rule(&PrefixRule::hosts(true, net("10.0.0.0/26"))),
             "if (dst in 10.0.0.0/26 && dst-len == 32) {accept}"
         );
-        assert_eq!(rule(&Term::exactly(false, net("::/0"))), "if (dst == ::/0) {reject}");
-        assert_eq!(rule(&Term::within(true, net("10.0.0.0/8"))), "if (dst in 10.0.0.0/8) {accept}");
-        let some = Term { least: 24, most: 28, ..Term::within(true, net("10.0.0.0/8")) };
+        assert_eq!(rule(&PrefixRule::exactly(false, net("::/0"))), "if (dst == ::/0) {reject}");
+        assert_eq!(rule(&PrefixRule::within(true, net("10.0.0.0/8"))), "if (dst in 10.0.0.0/8) {accept}");
+        let some = PrefixRule { least: 24, most: 28, ..PrefixRule::within(true, net("10.0.0.0/8")) };
         assert_eq!(rule(&some), "if (dst in 10.0.0.0/8 && dst-len >= 24 && dst-len <= 28) {accept}");
     }
 

@@ -1,15 +1,15 @@
 //! `sessions.csv`: every session with both its ends, for whoever configures a router that ichor does not write for.
 
-use crate::routing::Network;
-use crate::routing::network::{End, Session};
+use crate::routing::BgpTopology;
+use crate::routing::network::{BgpSession, TopologyEnd};
 use ichor_bgp::model::Family;
-use ichor_bgp::model::fabric::Found;
+use ichor_bgp::model::fabric::PeerAddress;
 
 /// The columns. An end is a port, or an address where the session has addresses; empty where DHCP gives it.
 const HEAD: &str = "from,from_asn,from_end,to,to_asn,to_end,families,bfd,keepalive,hold,password,range\n";
 
 /// The table: first the sessions of nodes, in the order of the file.
-pub(crate) fn render(network: &Network) -> String {
+pub(crate) fn render(network: &BgpTopology) -> String {
     let mut text = HEAD.to_owned();
     for session in &network.sessions {
         text += &row(network, *session);
@@ -18,7 +18,7 @@ pub(crate) fn render(network: &Network) -> String {
     text
 }
 
-fn row(network: &Network, Session(from, to): Session) -> String {
+fn row(network: &BgpTopology, BgpSession(from, to): BgpSession) -> String {
     let said = network.at(from);
     let families: Vec<_> = said.families.iter().map(|family| word(*family)).collect();
     let bfd = said.bfd.map(|bfd| format!("{}x{}", bfd.interval, bfd.multiplier)).unwrap_or_default();
@@ -47,25 +47,27 @@ fn word(family: Family) -> &'static str {
     }
 }
 
-fn asn(network: &Network, end: End) -> String {
+fn asn(network: &BgpTopology, end: TopologyEnd) -> String {
     match end {
-        End::Node(node, _) => network.nodes[node].asn.to_string(),
-        End::Router(router, _) => network.routers[router].asn.map(|asn| asn.to_string()).unwrap_or_default(),
+        TopologyEnd::Node(node, _) => network.nodes[node].asn.to_string(),
+        TopologyEnd::Router(router, _) => {
+            network.routers[router].asn.map(|asn| asn.to_string()).unwrap_or_default()
+        }
     }
 }
 
 /// Where a session leaves one end: its port, or the address that the other end knows.
-fn own_end(network: &Network, own: End, other: End) -> String {
+fn own_end(network: &BgpTopology, own: TopologyEnd, other: TopologyEnd) -> String {
     match (&network.at(own).found, &network.at(other).found) {
-        (Found::Port { name, .. }, _) => name.to_string(),
-        (_, Found::Address { address, source }) if *source != Some(*address) => address.to_string(),
+        (PeerAddress::Port { name, .. }, _) => name.to_string(),
+        (_, PeerAddress::Address { address, source }) if *source != Some(*address) => address.to_string(),
         _ => String::new(),
     }
 }
 
 /// The prefix from which a router accepts the session.
-fn range(network: &Network, end: End) -> String {
-    let End::Router(router, nth) = end else { return String::new() };
+fn range(network: &BgpTopology, end: TopologyEnd) -> String {
+    let TopologyEnd::Router(router, nth) = end else { return String::new() };
     let router = &network.routers[router];
     let range = router.listen.filter(|_| router.peers[nth].by_range);
     range.map(|range| range.to_string()).unwrap_or_default()

@@ -1,12 +1,12 @@
 //! A node's virtual machine, in no hypervisor's words.
 //!
-//! Whatever makes the machine starts from a [`Guest`]: a document for libvirt, a definition for Proxmox, a resource for
+//! Whatever makes the machine starts from a [`VmDefinition`]: a document for libvirt, a definition for Proxmox, a resource for
 //! Terraform. So all of them make the same machine.
 
 use std::fmt;
 
 use super::medium::{self, Medium};
-use super::uuid::Uuid;
+use super::uuid::VmUuid;
 use crate::cluster::section::{BootDevice, Firmware};
 use crate::plan::{NodePlan, Plan, VmPlan};
 use crate::render::carrier;
@@ -14,13 +14,13 @@ use ichor_values::{Arch, Issue, Mac};
 
 /// A virtual machine, decided.
 #[derive(Debug)]
-pub struct Guest<'p> {
+pub struct VmDefinition<'p> {
     /// The node it is.
     pub node: &'p NodePlan,
     /// What was decided of it.
     pub vm: &'p VmPlan,
     /// Its UUID.
-    pub uuid: Uuid,
+    pub uuid: VmUuid,
     /// Memory in MiB.
     pub memory: u64,
     /// Size of its disk in GiB.
@@ -47,7 +47,7 @@ pub struct Guest<'p> {
     pub args: Vec<&'p str>,
 }
 
-impl<'p> Guest<'p> {
+impl<'p> VmDefinition<'p> {
     /// The machine of a node; none for a real one.
     pub fn of(plan: &Plan, node: &'p NodePlan) -> Result<Option<Self>, Issue> {
         let Some(vm) = node.vm.as_deref() else { return Ok(None) };
@@ -63,7 +63,7 @@ impl<'p> Guest<'p> {
         Ok(Some(Self {
             node,
             vm,
-            uuid: Uuid::of(plan.cluster.name.as_str(), node.name.as_str()),
+            uuid: VmUuid::of(plan.cluster.name.as_str(), node.name.as_str()),
             memory: vm.memory.value.bytes().div_ceil(1 << 20),
             disk: vm.disk.value.bytes().div_ceil(1 << 30),
             boot: vm.boot.value.iter().filter(can_boot).copied().collect(),
@@ -98,7 +98,7 @@ impl<'p> Guest<'p> {
     }
 }
 
-impl fmt::Display for Guest<'_> {
+impl fmt::Display for VmDefinition<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }

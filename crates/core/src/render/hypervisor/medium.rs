@@ -1,9 +1,9 @@
 //! The CDs of a virtual machine: the one it boots, and the one that carries its first configuration.
 
-use super::guest::Guest;
+use super::guest::VmDefinition;
 use crate::cluster::section::{BootDevice, BootFrom, ImageSource};
 use crate::plan::{ImagePlan, NodePlan, VmPlan};
-use crate::render::base::Base;
+use crate::render::base::BaseImage;
 use crate::render::node_issue;
 use crate::render::{image, schematic};
 use ichor_talos::asset::Asset;
@@ -15,7 +15,7 @@ pub struct Medium {
     /// Its file name where ISO images are.
     pub name: String,
     /// Where it comes from.
-    pub source: Source,
+    pub source: MediumSource,
     /// Whether the machine boots it.
     pub boots: bool,
     /// Whether it was made for one machine, and so may hold what nobody else shall see.
@@ -24,7 +24,7 @@ pub struct Medium {
 
 /// Where a CD comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum MediumSource {
     /// It is fetched.
     Url(String),
     /// It is this file of the build, from the folder of the cluster.
@@ -36,14 +36,14 @@ pub enum Source {
 }
 
 /// Comments for a script: each CD of some machines once, as `named` there, and where it comes from.
-pub fn list(guests: &[&Guest<'_>], named: impl Fn(&Guest<'_>, &Medium) -> String) -> String {
+pub fn list(guests: &[&VmDefinition<'_>], named: impl Fn(&VmDefinition<'_>, &Medium) -> String) -> String {
     let mut lines: Vec<String> = Vec::new();
     for (guest, medium) in guests.iter().flat_map(|guest| guest.media.iter().map(move |it| (guest, it))) {
         let from = match &medium.source {
-            Source::Url(from) | Source::Built(from) => format!(" from {from}"),
-            Source::Made(file) if *file == medium.name => " made by `ichor image build`".to_owned(),
-            Source::Made(file) => format!(" made by `ichor image build` as {file}"),
-            Source::There(_) => String::new(),
+            MediumSource::Url(from) | MediumSource::Built(from) => format!(" from {from}"),
+            MediumSource::Made(file) if *file == medium.name => " made by `ichor image build`".to_owned(),
+            MediumSource::Made(file) => format!(" made by `ichor image build` as {file}"),
+            MediumSource::There(_) => String::new(),
         };
         let line = format!("# {}{from}\n", named(guest, medium));
         if !lines.contains(&line) {
@@ -72,8 +72,8 @@ pub fn image(node: &NodePlan) -> Option<Medium> {
 }
 
 /// Where something is that the file names itself.
-fn named(text: &str) -> Source {
-    if is_url(text) { Source::Url(text.to_owned()) } else { Source::There(text.to_owned()) }
+fn named(text: &str) -> MediumSource {
+    if is_url(text) { MediumSource::Url(text.to_owned()) } else { MediumSource::There(text.to_owned()) }
 }
 
 /// The CDs of a real machine; none where it boots from the network.
@@ -95,7 +95,7 @@ fn carrier(cluster: &str, node: &NodePlan) -> Option<Medium> {
         BootFrom::Cidata | BootFrom::MetalIso => node.boot.from.value.word(),
         _ => return None,
     };
-    let source = Source::Built(format!("nodes/{}/{kind}.iso", node.name));
+    let source = MediumSource::Built(format!("nodes/{}/{kind}.iso", node.name));
     let name = own_name(cluster, &format!("{}-{kind}.iso", node.name));
     Some(Medium { name, source, boots: false, own: true })
 }
@@ -110,18 +110,18 @@ fn talos(cluster: &str, node: &NodePlan) -> Result<Option<Medium>, Issue> {
             medium(file_name(iso).to_owned(), named(iso))
         }
         ImagePlan::Made(ImageSource::Ichor) => {
-            let base = Base::of(node).map_err(|error| node_issue(node, &error))?;
+            let base = BaseImage::of(node).map_err(|error| node_issue(node, &error))?;
             Ok(base.map(|base| {
                 let (file, own) = (format!("{}.iso", base.stem()), base.embeds.is_some());
                 let name = if own { own_name(cluster, &file) } else { file.clone() };
-                Medium { name, source: Source::Made(file), boots: true, own }
+                Medium { name, source: MediumSource::Made(file), boots: true, own }
             }))
         }
         ImagePlan::Made(ImageSource::Factory) => {
             let id = schematic::of(node, None).map_err(|error| node_issue(node, &error))?.id();
             let order = image::order(node, &id);
             let name = format!("talos-{}-{}-{}", node.talos.value, &id[..12], order.file_name(&Asset::Iso));
-            medium(name, Source::Url(order.url(&image::factory(node), &Asset::Iso)))
+            medium(name, MediumSource::Url(order.url(&image::factory(node), &Asset::Iso)))
         }
     }
 }

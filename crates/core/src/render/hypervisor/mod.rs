@@ -1,6 +1,6 @@
 //! What makes the machines of the nodes: libvirt's documents, Proxmox' definitions, and Terraform's for those who stay with it.
 //!
-//! [`render`] makes a [`Guest`] of every node with `vm` and writes it for its hypervisor, below
+//! [`render`] makes a [`VmDefinition`] of every node with `vm` and writes it for its hypervisor, below
 //! `hypervisors/NAME/`; nodes in Google's cloud are written below `clouds/gcp/`.
 //!
 //! Not here: talking to a hypervisor.
@@ -15,7 +15,7 @@ pub mod uuid;
 
 use super::artifact::Artifact;
 use crate::plan::{HypervisorPlan, Plan};
-use guest::Guest;
+use guest::VmDefinition;
 use ichor_values::Issue;
 
 /// The files below `hypervisors/` and `clouds/`, or everything that is wrong.
@@ -23,13 +23,13 @@ pub fn render(plan: &Plan) -> Result<Vec<Artifact>, Vec<Issue>> {
     let (mut files, mut errors) = (Vec::new(), Vec::new());
     let mut guests = Vec::new();
     for node in &plan.nodes {
-        match Guest::of(plan, node) {
+        match VmDefinition::of(plan, node) {
             Ok(guest) => guests.extend(guest),
             Err(error) => errors.push(error),
         }
     }
     for HypervisorPlan { name, proxmox, libvirt } in &plan.hypervisors {
-        let is_here = |guest: &&Guest<'_>| {
+        let is_here = |guest: &&VmDefinition<'_>| {
             guest.vm.hypervisor.as_ref().is_some_and(|hypervisor| hypervisor.value == *name)
         };
         let guests: Vec<_> = guests.iter().filter(is_here).collect();

@@ -6,9 +6,9 @@ use sha2::{Digest as _, Sha256};
 
 /// The UUID that a machine has on its hypervisor and in its SMBIOS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Uuid([u8; 16]);
+pub struct VmUuid([u8; 16]);
 
-impl Uuid {
+impl VmUuid {
     /// That of a node: the hash of both names, as version 8 of RFC 9562, section 5.8, has room for it.
     pub fn of(cluster: &str, node: &str) -> Self {
         let digest = Sha256::digest(format!("ichor machine\0{cluster}\0{node}"));
@@ -19,7 +19,7 @@ impl Uuid {
     }
 }
 
-impl fmt::Display for Uuid {
+impl fmt::Display for VmUuid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (nth, byte) in self.0.iter().enumerate() {
             let dash = if matches!(nth, 4 | 6 | 8 | 10) { "-" } else { "" };
@@ -35,11 +35,11 @@ mod tests {
 
     #[test]
     fn it_has_the_form_of_a_uuid_and_is_one_machines_own() {
-        let uuid = Uuid::of("sol", "solcp01").to_string();
+        let uuid = VmUuid::of("sol", "solcp01").to_string();
 
         assert_eq!(uuid, "d581756f-daf9-81d1-81c6-4d4854e2123f");
-        assert_ne!(uuid, Uuid::of("sol", "solcp02").to_string());
-        assert_ne!(uuid, Uuid::of("luna", "solcp01").to_string());
-        assert_ne!(Uuid::of("a", "bc"), Uuid::of("ab", "c"));
+        assert_ne!(uuid, VmUuid::of("sol", "solcp02").to_string());
+        assert_ne!(uuid, VmUuid::of("luna", "solcp01").to_string());
+        assert_ne!(VmUuid::of("a", "bc"), VmUuid::of("ab", "c"));
     }
 }

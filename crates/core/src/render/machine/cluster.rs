@@ -3,20 +3,20 @@
 
 use serde_json::{Value, json};
 
-use super::{Draft, Ground, base};
+use super::{ConfigDraft, Ground, base};
 use crate::cluster::section::{DiskKey, Kms};
 use crate::plan::CniPlan;
 use crate::plan::attachment;
 use crate::render::chart;
 use crate::render::manifests::{self, CILIUM, CILIUM_BGP, KUBE_VIP, kube_vip};
-use crate::routing::Network;
+use crate::routing::BgpTopology;
 use ichor_bgp::setting::Speaker;
 use ichor_talos::generate::contract::Trait;
 use ichor_values::go_yaml::emit::emit_all;
-use ichor_values::{Either, Issue};
+use ichor_values::{Issue, WordOrRecord};
 
 /// Adds it.
-pub fn add(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<Issue>) {
+pub fn add(draft: &mut ConfigDraft, ground: Ground<'_>, errors: &mut Vec<Issue>) {
     if draft.is_control_plane() {
         kube_proxy(draft, ground);
         flannel(draft, ground);
@@ -30,7 +30,7 @@ pub fn add(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<Issue>) {
 }
 
 /// Names the Talos API is asked by, which its certificate has to have.
-fn talos_names(draft: &mut Draft, ground: Ground<'_>) {
+fn talos_names(draft: &mut ConfigDraft, ground: Ground<'_>) {
     let plan = &ground.plan.cluster;
     let known = base::sans(ground);
     let is_node = |name: &str| {
@@ -44,7 +44,7 @@ fn talos_names(draft: &mut Draft, ground: Ground<'_>) {
     }
 }
 
-fn kube_proxy(draft: &mut Draft, ground: Ground<'_>) {
+fn kube_proxy(draft: &mut ConfigDraft, ground: Ground<'_>) {
     if ground.plan.cluster.kube_proxy.value {
         return;
     }
@@ -56,14 +56,14 @@ fn kube_proxy(draft: &mut Draft, ground: Ground<'_>) {
 }
 
 /// A CNI that Talos does not bring: before 1.14 it has to be told so, later it brings none unless told.
-fn cni(draft: &mut Draft, ground: Ground<'_>) {
+fn cni(draft: &mut ConfigDraft, ground: Ground<'_>) {
     let brings = matches!(ground.plan.cluster.cni.value, CniPlan::Flannel(_));
     if !brings && !draft.has(Trait::KubernetesDocuments) {
         draft.set("cluster.network.cni.name", json!("none"));
     }
 }
 
-fn flannel(draft: &mut Draft, ground: Ground<'_>) {
+fn flannel(draft: &mut ConfigDraft, ground: Ground<'_>) {
     let CniPlan::Flannel(interface) = &ground.plan.cluster.cni.value else { return };
     let written = ground.plan.cluster.flannel_args.iter();
     let written = written.flat_map(|args| args.value.values()).map(ToString::to_string);
@@ -79,8 +79,8 @@ fn flannel(draft: &mut Draft, ground: Ground<'_>) {
 }
 
 /// Manifests that Talos applies when the cluster is made: Cilium as helm rendered it, kube-vip, and those of the file.
-fn inline_manifests(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<Issue>) {
-    if chart::Order::of(ground.plan, ground.attachments).is_some() {
+fn inline_manifests(draft: &mut ConfigDraft, ground: Ground<'_>, errors: &mut Vec<Issue>) {
+    if chart::ChartRequest::of(ground.plan, ground.attachments).is_some() {
         match ground.cilium {
             Ok(text) => inline_manifest(draft, CILIUM, text),
             Err(reason) => errors.push(Issue::error("cluster.cni", reason)),
@@ -103,18 +103,18 @@ fn inline_manifests(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<Issu
 
 /// What Cilium is told of BGP, where the cluster brings Cilium. Its operator makes the kinds of these objects when it starts; Talos
 /// passes over objects of unknown kinds, and tries again until there are none.
-fn cilium_bgp(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<Issue>) {
+fn cilium_bgp(draft: &mut ConfigDraft, ground: Ground<'_>, errors: &mut Vec<Issue>) {
     let plan = ground.plan;
     if plan.cluster.cni.value != CniPlan::Cilium || !plan.has_speaker(Speaker::Cilium) {
         return;
     }
-    match Network::of(ground.cluster, plan) {
+    match BgpTopology::of(ground.cluster, plan) {
         Ok(network) => inline_manifest(draft, CILIUM_BGP, &emit_all(&manifests::cilium_bgp(plan, &network))),
         Err(wrong) => errors.extend(wrong),
     }
 }
 
-fn inline_manifest(draft: &mut Draft, name: &str, text: &str) {
+fn inline_manifest(draft: &mut ConfigDraft, name: &str, text: &str) {
     if draft.has(Trait::KubernetesDocuments) {
         draft.document("KubeInlineManifestConfig", json!({"name": name, "manifest": text}));
     } else {
@@ -122,7 +122,7 @@ fn inline_manifest(draft: &mut Draft, name: &str, text: &str) {
     }
 }
 
-fn discovery(draft: &mut Draft, ground: Ground<'_>) {
+fn discovery(draft: &mut ConfigDraft, ground: Ground<'_>) {
     let discovery = &ground.plan.cluster.discovery;
     let endpoint = discovery.endpoint.as_ref().filter(|_| discovery.service.value);
     let Some(endpoint) = endpoint.map(|endpoint| &endpoint.value) else { return };
@@ -133,7 +133,7 @@ fn discovery(draft: &mut Draft, ground: Ground<'_>) {
     }
 }
 
-fn registry_credentials(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<Issue>) {
+fn registry_credentials(draft: &mut ConfigDraft, ground: Ground<'_>, errors: &mut Vec<Issue>) {
     let registries = &ground.plan.cluster.registries;
     for (host, auth) in registries.auth.iter().flat_map(|auth| auth.value.iter()) {
         let key = format!("cluster.registries.auth.{host}.password");
@@ -163,7 +163,7 @@ fn registry_credentials(draft: &mut Draft, ground: Ground<'_>, errors: &mut Vec<
     }
 }
 
-fn encryption(draft: &mut Draft, ground: Ground<'_>) {
+fn encryption(draft: &mut ConfigDraft, ground: Ground<'_>) {
     let encryption = &ground.plan.cluster.encryption;
     for (partition, name, key) in
         [("state", "STATE", &encryption.state), ("ephemeral", "EPHEMERAL", &encryption.ephemeral)]
@@ -178,11 +178,11 @@ fn encryption(draft: &mut Draft, ground: Ground<'_>) {
     }
 }
 
-fn disk_key(key: &Either<DiskKey, Kms>) -> Value {
+fn disk_key(key: &WordOrRecord<DiskKey, Kms>) -> Value {
     match key {
-        Either::Word(DiskKey::Tpm) => json!({"slot": 0, "tpm": {}}),
-        Either::Word(DiskKey::NodeId) => json!({"slot": 0, "nodeID": {}}),
-        Either::Record(server) => {
+        WordOrRecord::Word(DiskKey::Tpm) => json!({"slot": 0, "tpm": {}}),
+        WordOrRecord::Word(DiskKey::NodeId) => json!({"slot": 0, "nodeID": {}}),
+        WordOrRecord::Record(server) => {
             json!({"slot": 0, "kms": {"endpoint": server.kms.get().map_or("", |url| url.as_str())}})
         }
     }

@@ -5,14 +5,14 @@ use std::net::IpAddr;
 use super::Ground;
 use super::routing::{carrier, model, of_node, template};
 use crate::plan::attachment::Attachments;
-use crate::plan::{NodePlan, Prefixes, RoutingPlan, Stage};
+use crate::plan::{ConfigStage, NodePlan, Prefixes, RoutingPlan};
 use ichor_bgp::agent::config::{
-    AgentConfig, BgpConfig, ConfigSource, Health, Hidden, OwnTemplate, Probe, Status,
+    AgentConfig, BgpConfig, ConfigSource, HealthCheck, HealthProbe, SecretText, StatusListener, UserTemplate,
 };
-use ichor_bgp::agent::wiring::Carried;
-use ichor_bgp::model::{Model, Protected};
+use ichor_bgp::agent::wiring::ExtraAddresses;
+use ichor_bgp::model::{BgpModel, ProtectedPrefixes};
 use ichor_bgp::render as routing;
-use ichor_bgp::render::Fetch;
+use ichor_bgp::render::SecretFetcher;
 use ichor_bgp::setting::Carrier;
 use ichor_talos::secrets::agent_certificate;
 use ichor_values::{Backend, Issue};
@@ -20,16 +20,16 @@ use ichor_values::{Backend, Issue};
 /// The duty of a node's agent; none where no agent runs.
 pub fn of(
     ground: Ground<'_>,
-    model: &Model,
+    model: &BgpModel,
     node: &NodePlan,
-    stage: Stage,
+    stage: ConfigStage,
 ) -> Result<Option<AgentConfig>, Vec<Issue>> {
     let Some(plan) = node.routing.as_deref() else { return Ok(None) };
     if plan.backend.value == Backend::Native || carrier(plan) != Carrier::Ichor {
         return Ok(None);
     }
     let Ground { attachments, secret, .. } = ground;
-    let duty = of_model(Script { attachments, secret }, model.clone(), node);
+    let duty = of_model(AgentConfigInputs { attachments, secret }, model.clone(), node);
     let status = status(ground, node, plan, stage);
     match (duty, status) {
         (Ok(duty), Ok(status)) => {
@@ -41,25 +41,29 @@ pub fn of(
 
 /// What a duty is made from when it needs none of the cluster's own secrets.
 #[derive(Clone, Copy)]
-pub struct Script<'a> {
+pub struct AgentConfigInputs<'a> {
     /// The files the cluster names.
     pub attachments: &'a Attachments,
     /// Fetches a secret that the file refers to.
-    pub secret: &'a Fetch<'a>,
+    pub secret: &'a SecretFetcher<'a>,
 }
 
 /// The duty that an agent would have on a node whose addresses are there, with any backend: the state is served on the node
 /// alone. None where the node does not route.
 pub fn rehearsed(
-    script: Script<'_>,
-    protected: &Protected,
+    script: AgentConfigInputs<'_>,
+    protected: &ProtectedPrefixes,
     node: &NodePlan,
 ) -> Result<Option<AgentConfig>, Vec<Issue>> {
     let Some(model) = model(protected, node)? else { return Ok(None) };
     of_model(script, model, node)
 }
 
-fn of_model(script: Script<'_>, model: Model, node: &NodePlan) -> Result<Option<AgentConfig>, Vec<Issue>> {
+fn of_model(
+    script: AgentConfigInputs<'_>,
+    model: BgpModel,
+    node: &NodePlan,
+) -> Result<Option<AgentConfig>, Vec<Issue>> {
     let Some(plan) = node.routing.as_deref() else { return Ok(None) };
     let backend = plan.backend.value;
     let mut issues = Vec::new();
@@ -69,7 +73,7 @@ fn of_model(script: Script<'_>, model: Model, node: &NodePlan) -> Result<Option<
         errors.push(Issue::error(node.path(routing::TEMPLATE), error.to_string()));
         None
     });
-    let passwords: Vec<_> = passwords.into_iter().map(|password| password.map(Hidden)).collect();
+    let passwords: Vec<_> = passwords.into_iter().map(|password| password.map(SecretText)).collect();
     let meant = BgpConfig {
         model,
         passwords: if passwords.iter().any(Option::is_some) { passwords } else { Vec::new() },
@@ -78,7 +82,7 @@ fn of_model(script: Script<'_>, model: Model, node: &NodePlan) -> Result<Option<
         version: plan.version.as_ref().map(|version| version.value.clone()),
         options: plan.options(),
         template: template
-            .map(|template| OwnTemplate { path: template.path.to_owned(), text: template.text.to_owned() }),
+            .map(|template| UserTemplate { path: template.path.to_owned(), text: template.text.to_owned() }),
     };
     let duty = AgentConfig {
         backend,
@@ -94,11 +98,11 @@ fn of_model(script: Script<'_>, model: Model, node: &NodePlan) -> Result<Option<
 }
 
 /// Before it is installed, a Talos without documents for links gives a node no loopback or dummy addresses.
-fn carried(node: &NodePlan, stage: Stage) -> Vec<Carried> {
-    if stage == Stage::Final || !node.old_links {
+fn carried(node: &NodePlan, stage: ConfigStage) -> Vec<ExtraAddresses> {
+    if stage == ConfigStage::Final || !node.old_links {
         return Vec::new();
     }
-    let of = |link: &str, prefixes: &Prefixes| Carried {
+    let of = |link: &str, prefixes: &Prefixes| ExtraAddresses {
         link: link.to_owned(),
         addresses: prefixes.iter().map(|(net, _)| net).collect(),
     };
@@ -108,8 +112,8 @@ fn carried(node: &NodePlan, stage: Stage) -> Vec<Carried> {
     all.filter(|carried| !carried.addresses.is_empty()).collect()
 }
 
-fn health(node: &NodePlan) -> Option<Health> {
-    Some(Health::of(Probe::Url(node.health.as_ref()?.value.to_string())))
+fn health(node: &NodePlan) -> Option<HealthCheck> {
+    Some(HealthCheck::of(HealthProbe::Url(node.health.as_ref()?.value.to_string())))
 }
 
 /// Where the state is served: not before the installation, when nobody but the node's own can be trusted.
@@ -117,11 +121,11 @@ fn status(
     ground: Ground<'_>,
     node: &NodePlan,
     plan: &RoutingPlan,
-    stage: Stage,
-) -> Result<Option<Status>, Issue> {
+    stage: ConfigStage,
+) -> Result<Option<StatusListener>, Issue> {
     const KEY: &str = "routing.agent.status.listen";
     let listen = plan.status.as_ref().map(|listen| &listen.value);
-    let Some(listen) = listen.filter(|_| stage == Stage::Final) else { return Ok(None) };
+    let Some(listen) = listen.filter(|_| stage == ConfigStage::Final) else { return Ok(None) };
     let wrong = |reason: String| Issue::error(node.path(KEY), reason);
     let (host, port) = listen.as_str().rsplit_once(':').unwrap_or((listen.as_str(), ""));
     let port = port.parse().map_err(|_| wrong(format!("`{port}` is no port")))?;
@@ -133,11 +137,11 @@ fn status(
     names.dedup();
     let pair = agent_certificate(&ground.bundle.os, node.name.as_str(), &names)
         .map_err(|error| wrong(format!("no certificate can be made for it: {error}")))?;
-    Ok(Some(Status {
+    Ok(Some(StatusListener {
         listen: address,
         port,
         ca: ground.bundle.os.crt.text().into_owned(),
         certificate: pair.crt.text().into_owned(),
-        key: Hidden(pair.key.text().into_owned()),
+        key: SecretText(pair.key.text().into_owned()),
     }))
 }

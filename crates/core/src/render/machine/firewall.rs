@@ -3,12 +3,12 @@
 use ipnet::IpNet;
 use serde_json::json;
 
-use super::{Draft, Ground};
+use super::{ConfigDraft, Ground};
 use crate::cluster::section::{Firewall, Role};
-use crate::plan::{CniPlan, NodePlan, Peer, Plan};
+use crate::plan::{CniPlan, NeighborAddress, NodePlan, Plan};
 
 /// A rule: name, ports, protocol, and from where.
-struct Rule<'n> {
+struct IngressRule<'n> {
     name: &'static str,
     ports: &'static [&'static str],
     protocol: &'static str,
@@ -16,7 +16,7 @@ struct Rule<'n> {
 }
 
 /// Adds the rules, where they are wanted.
-pub fn add(draft: &mut Draft, ground: Ground<'_>) {
+pub fn add(draft: &mut ConfigDraft, ground: Ground<'_>) {
     if ground.plan.cluster.firewall.value != Firewall::DefaultDeny {
         return;
     }
@@ -26,32 +26,37 @@ pub fn add(draft: &mut Draft, ground: Ground<'_>) {
     let control_planes = etcd_members(plan);
     let speakers = speakers(plan);
     let mut rules = vec![
-        Rule { name: "apid", ports: &["50000"], protocol: "tcp", from: &everywhere },
-        Rule { name: "kubelet", ports: &["10250"], protocol: "tcp", from: &nodes },
+        IngressRule { name: "apid", ports: &["50000"], protocol: "tcp", from: &everywhere },
+        IngressRule { name: "kubelet", ports: &["10250"], protocol: "tcp", from: &nodes },
     ];
     if draft.is_control_plane() {
         rules.extend([
-            Rule { name: "kubernetes-api", ports: &["6443"], protocol: "tcp", from: &everywhere },
-            Rule { name: "trustd", ports: &["50001"], protocol: "tcp", from: &nodes },
-            Rule { name: "etcd", ports: &["2379-2380"], protocol: "tcp", from: &control_planes },
+            IngressRule { name: "kubernetes-api", ports: &["6443"], protocol: "tcp", from: &everywhere },
+            IngressRule { name: "trustd", ports: &["50001"], protocol: "tcp", from: &nodes },
+            IngressRule { name: "etcd", ports: &["2379-2380"], protocol: "tcp", from: &control_planes },
         ]);
     }
     match plan.cluster.cni.value {
         CniPlan::Flannel(_) => {
-            rules.push(Rule { name: "cni-vxlan", ports: &["4789"], protocol: "udp", from: &nodes });
+            rules.push(IngressRule { name: "cni-vxlan", ports: &["4789"], protocol: "udp", from: &nodes });
         }
         CniPlan::Cilium => rules.extend([
-            Rule { name: "cni-vxlan", ports: &["8472"], protocol: "udp", from: &nodes },
-            Rule { name: "cni-health", ports: &["4240"], protocol: "tcp", from: &nodes },
+            IngressRule { name: "cni-vxlan", ports: &["8472"], protocol: "udp", from: &nodes },
+            IngressRule { name: "cni-health", ports: &["4240"], protocol: "tcp", from: &nodes },
         ]),
         CniPlan::None | CniPlan::Manifest(_) => {}
     }
     if plan.cluster.discovery.kubespan.value {
-        rules.push(Rule { name: "kubespan", ports: &["51820"], protocol: "udp", from: &everywhere });
+        rules.push(IngressRule { name: "kubespan", ports: &["51820"], protocol: "udp", from: &everywhere });
     }
-    rules.push(Rule { name: "bgp", ports: &["179"], protocol: "tcp", from: &speakers });
+    rules.push(IngressRule { name: "bgp", ports: &["179"], protocol: "tcp", from: &speakers });
     if plan.nodes.iter().any(has_bfd) {
-        rules.push(Rule { name: "bfd", ports: &["3784", "3785", "4784"], protocol: "udp", from: &speakers });
+        rules.push(IngressRule {
+            name: "bfd",
+            ports: &["3784", "3785", "4784"],
+            protocol: "udp",
+            from: &speakers,
+        });
     }
     draft.document("NetworkDefaultActionConfig", json!({"ingress": "block"}));
     for rule in rules.iter().filter(|rule| !rule.from.is_empty()) {
@@ -112,8 +117,8 @@ fn speakers(plan: &Plan) -> Vec<IpNet> {
     let mut nets: Vec<IpNet> = Vec::new();
     for routing in plan.nodes.iter().filter_map(|node| node.routing.as_ref()) {
         nets.extend(routing.neighbors.iter().map(|neighbor| match neighbor.peer {
-            Peer::Address(address) => IpNet::from(address),
-            Peer::Link(_) => "fe80::/10".parse().expect("a prefix"),
+            NeighborAddress::Address(address) => IpNet::from(address),
+            NeighborAddress::Link(_) => "fe80::/10".parse().expect("a prefix"),
         }));
         let link = routing.workload.as_ref().and_then(|workload| workload.link.as_ref());
         nets.extend(link.map(|(_, theirs)| IpNet::from(theirs.value)));

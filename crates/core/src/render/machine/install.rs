@@ -2,17 +2,17 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Draft;
+use super::ConfigDraft;
 use crate::cluster::section::{DiskSelect, DiskType, ImageSource};
 use crate::plan::{ImagePlan, NodePlan};
-use crate::render::base::Base;
+use crate::render::base::BaseImage;
 use crate::render::node_issue;
 use crate::render::{image as images, schematic};
 use ichor_talos::generate::contract::Trait;
 use ichor_values::Issue;
 
 /// Adds disk and image. A machine without a disk to install to runs from the image it booted.
-pub fn add(draft: &mut Draft, node: &NodePlan, errors: &mut Vec<Issue>) {
+pub fn add(draft: &mut ConfigDraft, node: &NodePlan, errors: &mut Vec<Issue>) {
     let Some(disk) = &node.boot.disk else { return };
     let image = match installer(node) {
         Ok(image) => image,
@@ -59,7 +59,7 @@ pub fn installer(node: &NodePlan) -> Result<Option<String>, Issue> {
             Ok(given.map(|installer| installer.value.to_string()))
         }
         ImagePlan::Made(ImageSource::Ichor) => {
-            let base = Base::of(node).map_err(|error| node_issue(node, &error))?;
+            let base = BaseImage::of(node).map_err(|error| node_issue(node, &error))?;
             Ok(base.and_then(|base| base.installer()))
         }
         ImagePlan::Made(ImageSource::Factory) => {

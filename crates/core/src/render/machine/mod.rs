@@ -21,9 +21,9 @@ mod warning;
 use serde_json::{Map, Value, json};
 
 use crate::cluster::section::{Platform, Role};
-use crate::plan::{NodePlan, Stage};
+use crate::plan::{ConfigStage, NodePlan};
 use crate::render::node_issue;
-use ichor_bgp::model::Protected;
+use ichor_bgp::model::ProtectedPrefixes;
 use ichor_talos::config::Config;
 use ichor_talos::generate::Contract;
 use ichor_talos::generate::contract::Trait;
@@ -33,21 +33,21 @@ use ichor_talos::validate::{DocumentIssue, Mode, Setting};
 use ichor_talos::{encode, load, release};
 use ichor_values::{Issue, Severity, TalosVersion};
 
-pub use duty::{Script, rehearsed};
+pub use duty::{AgentConfigInputs, rehearsed};
 pub use install::installer;
 pub use patches::{PatchTexts, sealed_patches};
 pub use routing::NodeRouting;
 pub use warning::NodeWarning;
 
-pub use super::tree::Inputs;
-pub(crate) use super::tree::Inputs as Ground;
+pub use super::tree::RenderInputs;
+pub(crate) use super::tree::RenderInputs as Ground;
 
 /// The BGP of a node, or why it cannot be known.
-type Routing = Result<NodeRouting, Vec<Issue>>;
+type RoutingResult = Result<NodeRouting, Vec<Issue>>;
 
 /// A configuration that the node's release accepts.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rendered {
+pub struct RenderedConfig {
     /// Its documents, as Talos writes them.
     pub documents: Vec<Value>,
     /// What the release says of it beside that.
@@ -60,8 +60,8 @@ pub struct Renderer<'a> {
     contract: Contract,
     control_plane: Config,
     worker: Config,
-    patches: patches::Patches,
-    protected: Protected,
+    patches: patches::PatchSet,
+    protected: ProtectedPrefixes,
 }
 
 impl<'a> Renderer<'a> {
@@ -69,13 +69,13 @@ impl<'a> Renderer<'a> {
     pub fn new(ground: Ground<'a>) -> Result<Self, Vec<Issue>> {
         let talos = &ground.plan.cluster.contract.value;
         if !release::is_known(talos) {
-            let (oldest, newest) = release::known();
+            let (oldest, newest) = release::known_releases();
             let reason = format!("ichor writes for Talos 1.{oldest} to 1.{newest}, not for {talos}");
             return Err(vec![Issue::error("cluster.talos", reason)]);
         }
         let contract = Contract::of(talos);
         let mut errors = Vec::new();
-        let patches = patches::Patches::read(ground, &mut errors);
+        let patches = patches::PatchSet::read(ground, &mut errors);
         let mut role = |role| match Self::shared(ground, contract, role) {
             Ok(config) => Some(config),
             Err(mut found) => {
@@ -96,7 +96,7 @@ impl<'a> Renderer<'a> {
     }
 
     fn shared(ground: Ground<'_>, contract: Contract, role: Role) -> Result<Config, Vec<Issue>> {
-        let mut draft = Draft::new(contract, role);
+        let mut draft = ConfigDraft::new(contract, role);
         let input = base::input(ground, contract).map_err(|error| vec![error])?;
         let generated = base::generate(&input, ground.bundle, role);
         let talos = &ground.plan.cluster.contract.value;
@@ -112,7 +112,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// The whole configuration of a node.
-    pub fn machine(&self, node: &NodePlan) -> Result<Rendered, Vec<Issue>> {
+    pub fn machine(&self, node: &NodePlan) -> Result<RenderedConfig, Vec<Issue>> {
         self.machine_with(node, &self.routing(node))
     }
 
@@ -122,7 +122,11 @@ impl<'a> Renderer<'a> {
     }
 
     /// The whole configuration of a node with this BGP.
-    pub(super) fn machine_with(&self, node: &NodePlan, routing: &Routing) -> Result<Rendered, Vec<Issue>> {
+    pub(super) fn machine_with(
+        &self,
+        node: &NodePlan,
+        routing: &RoutingResult,
+    ) -> Result<RenderedConfig, Vec<Issue>> {
         let mut errors = Vec::new();
         let mut config = self.unpatched(node, routing, &mut errors);
         for patch in self.patches.of(node) {
@@ -141,14 +145,14 @@ impl<'a> Renderer<'a> {
     }
 
     /// What a node has before the patches of the file.
-    fn unpatched(&self, node: &NodePlan, routing: &Routing, errors: &mut Vec<Issue>) -> Config {
+    fn unpatched(&self, node: &NodePlan, routing: &RoutingResult, errors: &mut Vec<Issue>) -> Config {
         let ground = self.ground;
-        let mut draft = Draft::new(self.contract, node.role);
-        self.add_network(&mut draft, node, Stage::Final);
+        let mut draft = ConfigDraft::new(self.contract, node.role);
+        self.add_network(&mut draft, node, ConfigStage::Final);
         install::add(&mut draft, node, errors);
         node::add(&mut draft, ground, node);
         overlay::add(&mut draft, ground, node, errors);
-        self.add_routing(&mut draft, node, routing, Stage::Final, errors);
+        self.add_routing(&mut draft, node, routing, ConfigStage::Final, errors);
         let mut config = match node.role {
             Role::Controlplane => self.control_plane.clone(),
             Role::Worker => self.worker.clone(),
@@ -160,7 +164,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Why the node's release refuses its configuration, each reason with the patch that brought it.
-    fn blame(&self, node: &NodePlan, routing: &Routing) -> Vec<Issue> {
+    fn blame(&self, node: &NodePlan, routing: &RoutingResult) -> Vec<Issue> {
         let at = node.path("");
         let mut errors = Vec::new();
         let mut config = self.unpatched(node, routing, &mut errors);
@@ -181,7 +185,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Names in each warning the patch that brought it.
-    fn name_patches(&self, node: &NodePlan, routing: &Routing, warnings: &mut [NodeWarning]) {
+    fn name_patches(&self, node: &NodePlan, routing: &RoutingResult, warnings: &mut [NodeWarning]) {
         let mut config = self.unpatched(node, routing, &mut Vec::new());
         let mut known = warnings_about(&config, node);
         for patch in self.patches.of(node) {
@@ -198,18 +202,22 @@ impl<'a> Renderer<'a> {
 
     /// The configuration of a node before Talos is installed: documents alone, none of which holds a secret of the cluster.
     /// Passwords of its BGP sessions are in it: without them it would have no network.
-    pub fn boot(&self, node: &NodePlan) -> Result<Rendered, Vec<Issue>> {
+    pub fn boot(&self, node: &NodePlan) -> Result<RenderedConfig, Vec<Issue>> {
         self.boot_with(node, &self.routing(node))
     }
 
     /// The same with this BGP.
-    pub(super) fn boot_with(&self, node: &NodePlan, routing: &Routing) -> Result<Rendered, Vec<Issue>> {
-        let mut draft = Draft::new(self.contract, node.role);
+    pub(super) fn boot_with(
+        &self,
+        node: &NodePlan,
+        routing: &RoutingResult,
+    ) -> Result<RenderedConfig, Vec<Issue>> {
+        let mut draft = ConfigDraft::new(self.contract, node.role);
         if self.contract.has(Trait::NetworkDocuments) {
-            self.add_network(&mut draft, node, Stage::Boot);
+            self.add_network(&mut draft, node, ConfigStage::Boot);
         }
         let mut errors = Vec::new();
-        self.add_routing(&mut draft, node, routing, Stage::Boot, &mut errors);
+        self.add_routing(&mut draft, node, routing, ConfigStage::Boot, &mut errors);
         let mut config = Config::default();
         if let Err(error) = draft.merge_into(&mut config, self.ground, &node.path(""), &node.talos.value) {
             errors.push(error);
@@ -217,7 +225,7 @@ impl<'a> Renderer<'a> {
         if errors.is_empty() { self.judged(node, &config, errors) } else { Err(errors) }
     }
 
-    fn add_network(&self, draft: &mut Draft, node: &NodePlan, stage: Stage) {
+    fn add_network(&self, draft: &mut ConfigDraft, node: &NodePlan, stage: ConfigStage) {
         if self.contract.has(Trait::NetworkDocuments) {
             draft.documents.extend(network::documents(node, stage));
         } else if let Value::Object(machine) = network::machine(node) {
@@ -227,10 +235,10 @@ impl<'a> Renderer<'a> {
 
     fn add_routing(
         &self,
-        draft: &mut Draft,
+        draft: &mut ConfigDraft,
         node: &NodePlan,
-        routing: &Routing,
-        stage: Stage,
+        routing: &RoutingResult,
+        stage: ConfigStage,
         errors: &mut Vec<Issue>,
     ) {
         match routing {
@@ -245,7 +253,7 @@ impl<'a> Renderer<'a> {
         node: &NodePlan,
         config: &Config,
         mut errors: Vec<Issue>,
-    ) -> Result<Rendered, Vec<Issue>> {
+    ) -> Result<RenderedConfig, Vec<Issue>> {
         let talos = &node.talos.value;
         let documents = encode::encode(config, &self.ground.plan.cluster.contract.value);
         if let Err(error) = load::load_values(&documents, talos) {
@@ -258,7 +266,7 @@ impl<'a> Renderer<'a> {
         if !errors.is_empty() {
             return Err(errors);
         }
-        Ok(Rendered { documents, warnings: warnings_about(config, node) })
+        Ok(RenderedConfig { documents, warnings: warnings_about(config, node) })
     }
 }
 
@@ -289,14 +297,14 @@ fn loaded(talos: &TalosVersion, at: &str, documents: &[Value]) -> Result<Config,
 }
 
 /// What is added to a configuration: documents, and parts of the one with `machine` and `cluster`.
-struct Draft {
+struct ConfigDraft {
     contract: Contract,
     role: Role,
     legacy: Map<String, Value>,
     documents: Vec<Value>,
 }
 
-impl Draft {
+impl ConfigDraft {
     fn new(contract: Contract, role: Role) -> Self {
         Self { contract, role, legacy: Map::new(), documents: Vec::new() }
     }

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::{Draft, Ground};
+use super::{ConfigDraft, Ground};
 use crate::plan::NodePlan;
 use ichor_talos::generate::contract::Trait;
 
 /// Adds it.
-pub fn add(draft: &mut Draft, ground: Ground<'_>, node: &NodePlan) {
+pub fn add(draft: &mut ConfigDraft, ground: Ground<'_>, node: &NodePlan) {
     kubelet(draft, ground, node);
     if draft.is_control_plane() {
         let subnets: Vec<_> = ground.plan.etcd_subnets(node).value.iter().map(ToString::to_string).collect();
@@ -25,7 +25,7 @@ pub fn add(draft: &mut Draft, ground: Ground<'_>, node: &NodePlan) {
     sysctls(draft, node);
 }
 
-fn kubelet(draft: &mut Draft, ground: Ground<'_>, node: &NodePlan) {
+fn kubelet(draft: &mut ConfigDraft, ground: Ground<'_>, node: &NodePlan) {
     let subnets: Vec<_> = ground.plan.kubelet_subnets(node).value.iter().map(ToString::to_string).collect();
     let labels = node.labels.iter().flat_map(|labels| labels.value.iter());
     let labels: Map<_, _> =
@@ -34,7 +34,7 @@ fn kubelet(draft: &mut Draft, ground: Ground<'_>, node: &NodePlan) {
     let taints: Map<_, _> = taints.filter_map(|taint| taint_entry(taint.as_str())).collect();
     let documents = draft.has(Trait::KubernetesDocuments);
     let mut body = Map::new();
-    let mut put = |draft: &mut Draft, document: &str, legacy: &str, value: Value| {
+    let mut put = |draft: &mut ConfigDraft, document: &str, legacy: &str, value: Value| {
         if documents {
             body.insert(document.to_owned(), value);
         } else {
@@ -64,7 +64,7 @@ fn taint_entry(taint: &str) -> Option<(String, Value)> {
     })
 }
 
-fn modules(draft: &mut Draft, node: &NodePlan) {
+fn modules(draft: &mut ConfigDraft, node: &NodePlan) {
     let modules = node.kernel.modules.iter().map(|module| &module.value);
     if draft.has(Trait::KernelModuleDocument) {
         for module in modules {
@@ -76,7 +76,7 @@ fn modules(draft: &mut Draft, node: &NodePlan) {
     }
 }
 
-fn sysctls(draft: &mut Draft, node: &NodePlan) {
+fn sysctls(draft: &mut ConfigDraft, node: &NodePlan) {
     let sysctls: BTreeMap<_, _> =
         node.kernel.sysctls.iter().map(|(key, value)| (key, &value.value)).collect();
     if sysctls.is_empty() {

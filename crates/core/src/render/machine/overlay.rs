@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use super::{Draft, Ground};
+use super::{ConfigDraft, Ground};
 use crate::plan::NodePlan;
 use ichor_values::Issue;
 
 /// Adds its configuration. A key that mints others stays here: the minted one is given out with the machine.
-pub fn add(draft: &mut Draft, ground: Ground<'_>, node: &NodePlan, errors: &mut Vec<Issue>) {
+pub fn add(draft: &mut ConfigDraft, ground: Ground<'_>, node: &NodePlan, errors: &mut Vec<Issue>) {
     let Some(tailscale) = &node.tailscale else { return };
     let mut environment = vec![format!("TS_HOSTNAME={}", node.name), "TS_AUTH_ONCE=true".to_owned()];
     if let Some(key) = tailscale.key.as_ref().filter(|_| !tailscale.mint.value) {

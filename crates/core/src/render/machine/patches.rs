@@ -4,20 +4,20 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::Ground;
 use crate::model::Cluster;
-use crate::model::rung;
+use crate::model::layer;
 use crate::plan::NodePlan;
-use crate::plan::attachment::Unread;
+use crate::plan::attachment::AttachmentError;
 use ichor_talos::patch::{Patch, PatchError};
-use ichor_values::{Either, Issue, Place};
+use ichor_values::{Issue, Location, WordOrRecord};
 
 /// By the path as written: the text of an encrypted patch, opened, or why it could not be had.
-pub type PatchTexts = BTreeMap<String, Result<String, Unread>>;
+pub type PatchTexts = BTreeMap<String, Result<String, AttachmentError>>;
 
 /// Why a patch cannot be used.
 #[derive(Debug, thiserror::Error)]
 enum PatchFileError {
     #[error("{path}: {reason}")]
-    Unread { path: String, reason: Unread },
+    Unread { path: String, reason: AttachmentError },
     #[error("{path} was not read")]
     NotGathered { path: String },
     #[error(transparent)]
@@ -26,11 +26,11 @@ enum PatchFileError {
 
 /// The paths of patches that are encrypted, from the folder of the cluster file.
 pub fn sealed_patches(cluster: &Cluster) -> Vec<String> {
-    let mut paths: Vec<String> = rung::all(cluster)
-        .flat_map(|step| step.rung.patches.values())
+    let mut paths: Vec<String> = layer::all_layers(cluster)
+        .flat_map(|layer| layer.settings.patches.values())
         .filter_map(|patch| match patch {
-            Either::Word(_) => None,
-            Either::Record(source) => source.sops.get().map(ToString::to_string),
+            WordOrRecord::Word(_) => None,
+            WordOrRecord::Record(source) => source.sops.get().map(ToString::to_string),
         })
         .collect();
     paths.sort();
@@ -39,19 +39,19 @@ pub fn sealed_patches(cluster: &Cluster) -> Vec<String> {
 }
 
 /// All patches, by where they are named.
-pub(crate) struct Patches {
-    by_place: HashMap<Place, Patch>,
+pub(crate) struct PatchSet {
+    by_place: HashMap<Location, Patch>,
 }
 
-impl Patches {
+impl PatchSet {
     /// Reads them all, and notes what is wrong with each.
     pub fn read(ground: Ground<'_>, errors: &mut Vec<Issue>) -> Self {
         let talos = &ground.plan.cluster.contract.value;
         let mut files: HashMap<&str, Option<Patch>> = HashMap::new();
         let mut by_place = HashMap::new();
-        for step in rung::all(ground.cluster) {
-            for (nth, at) in step.rung.patches.items().enumerate() {
-                let key = step.path(&format!("patches[{nth}]"));
+        for layer in layer::all_layers(ground.cluster) {
+            for (nth, at) in layer.settings.patches.items().enumerate() {
+                let key = layer.path(&format!("patches[{nth}]"));
                 let mut note = |patch: Result<Patch, PatchFileError>| {
                     patch.map_err(|error| errors.push(Issue::error(&key, error.to_string()))).ok()
                 };
@@ -59,14 +59,14 @@ impl Patches {
                     text.and_then(|text| Ok(Patch::read(file, text, talos)?))
                 };
                 let patch = match &at.value {
-                    Either::Word(file) => {
+                    WordOrRecord::Word(file) => {
                         let text = || text(&ground.attachments.texts, file.as_str());
                         files
                             .entry(file.as_str())
                             .or_insert_with(|| note(read(text(), file.as_str())))
                             .clone()
                     }
-                    Either::Record(source) => match (source.inline.get(), source.sops.get()) {
+                    WordOrRecord::Record(source) => match (source.inline.get(), source.sops.get()) {
                         (Some(inline), _) => {
                             note(Patch::inline(&key, inline, talos).map_err(PatchFileError::Patch))
                         }
@@ -93,7 +93,7 @@ impl Patches {
 }
 
 fn text<'t>(
-    texts: &'t BTreeMap<String, Result<String, Unread>>,
+    texts: &'t BTreeMap<String, Result<String, AttachmentError>>,
     path: &str,
 ) -> Result<&'t str, PatchFileError> {
     match texts.get(path) {

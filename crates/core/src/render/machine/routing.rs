@@ -3,15 +3,15 @@
 
 use serde_json::{Value, json};
 
-use super::{Draft, Ground, duty};
-use crate::plan::attachment::{Attachments, Unread};
-use crate::plan::{NodePlan, RoutingPlan, Stage};
+use super::{ConfigDraft, Ground, duty};
+use crate::plan::attachment::{AttachmentError, Attachments};
+use crate::plan::{ConfigStage, NodePlan, RoutingPlan};
 use crate::render::native;
 use ichor_bgp::agent::config;
-use ichor_bgp::model::Model;
-use ichor_bgp::model::Protected;
+use ichor_bgp::model::BgpModel;
+use ichor_bgp::model::ProtectedPrefixes;
 use ichor_bgp::render as routing;
-use ichor_bgp::render::{Order, Routers, Service, Template};
+use ichor_bgp::render::{RenderRequest, RouterAddresses, Service, Template};
 use ichor_bgp::setting::Carrier;
 use ichor_values::{Backend, Issue};
 
@@ -19,13 +19,17 @@ use ichor_values::{Backend, Issue};
 #[derive(Debug)]
 pub struct NodeRouting {
     /// What it means; none where the node does not route.
-    pub model: Option<Model>,
+    pub model: Option<BgpModel>,
     /// The extension service of the daemon, or why it cannot be made; none where no daemon runs.
     pub service: Result<Option<Service>, Vec<Issue>>,
 }
 
 /// Makes the BGP of a node.
-pub fn of(ground: Ground<'_>, protected: &Protected, node: &NodePlan) -> Result<NodeRouting, Vec<Issue>> {
+pub fn of(
+    ground: Ground<'_>,
+    protected: &ProtectedPrefixes,
+    node: &NodePlan,
+) -> Result<NodeRouting, Vec<Issue>> {
     let Some(model) = model(protected, node)? else {
         return Ok(NodeRouting { model: None, service: Ok(None) });
     };
@@ -33,18 +37,18 @@ pub fn of(ground: Ground<'_>, protected: &Protected, node: &NodePlan) -> Result<
     Ok(NodeRouting { model: Some(model), service })
 }
 
-fn service(ground: Ground<'_>, model: &Model, node: &NodePlan) -> Result<Option<Service>, Vec<Issue>> {
+fn service(ground: Ground<'_>, model: &BgpModel, node: &NodePlan) -> Result<Option<Service>, Vec<Issue>> {
     let Some(plan) = node.routing.as_deref() else { return Ok(None) };
     let backend = plan.backend.value;
     let template = template(ground.attachments, plan)
         .map_err(|error| vec![Issue::error(node.path(routing::TEMPLATE), error.to_string())])?;
     let (version, options) = (plan.version.as_ref().map(|version| &version.value), plan.options());
-    let (carrier, routers) = (carrier(plan), &Routers::new());
-    let order = Order { backend, carrier, model, version, options: &options, template, routers };
+    let (carrier, routers) = (carrier(plan), &RouterAddresses::new());
+    let order = RenderRequest { backend, carrier, model, version, options: &options, template, routers };
     routing::render(order, ground.secret).map_err(|issues| of_node(node, issues))
 }
 
-pub(super) fn model(protected: &Protected, node: &NodePlan) -> Result<Option<Model>, Vec<Issue>> {
+pub(super) fn model(protected: &ProtectedPrefixes, node: &NodePlan) -> Result<Option<BgpModel>, Vec<Issue>> {
     crate::routing::model(node, protected).map_err(|error| {
         vec![Issue::error(node.path(error.key), "it could not be derived, and nobody wrote it")]
     })
@@ -59,7 +63,7 @@ pub(crate) enum TemplateFileError {
         /// The path as written.
         path: String,
         /// Why not.
-        reason: Unread,
+        reason: AttachmentError,
     },
     /// Its file is not among those of the cluster.
     #[error("{path} was not read")]
@@ -93,7 +97,7 @@ pub(super) fn of_node(node: &NodePlan, issues: Vec<Issue>) -> Vec<Issue> {
 }
 
 /// The documents by which Talos itself speaks BGP or makes the link to the speaker.
-fn documents(model: &Model, node: &NodePlan, stage: Stage) -> Result<Vec<Value>, Vec<Issue>> {
+fn documents(model: &BgpModel, node: &NodePlan, stage: ConfigStage) -> Result<Vec<Value>, Vec<Issue>> {
     let Some(plan) = node.routing.as_deref() else { return Ok(Vec::new()) };
     if plan.backend.value == Backend::Native {
         return native::documents(model, node, stage).map_err(|issues| of_node(node, issues));
@@ -107,11 +111,11 @@ fn documents(model: &Model, node: &NodePlan, stage: Stage) -> Result<Vec<Value>,
 /// Adds service and documents. They are the same before and after the installation, but for an anycast address: the node is
 /// reached by BGP in both.
 pub fn add(
-    draft: &mut Draft,
+    draft: &mut ConfigDraft,
     ground: Ground<'_>,
     made: &NodeRouting,
     node: &NodePlan,
-    stage: Stage,
+    stage: ConfigStage,
     errors: &mut Vec<Issue>,
 ) {
     let Some(model) = &made.model else { return };

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Link, named};
+use super::{SpeakerLink, named};
 use crate::plan::Plan;
 use ichor_bgp::model::Family;
 
@@ -10,7 +10,7 @@ use ichor_bgp::model::Family;
 const LABEL: (&str, &str) = ("announced-to", "node");
 
 /// The objects for these links; none where there are none.
-pub(crate) fn objects(plan: &Plan, links: &[&Link<'_>]) -> Vec<Value> {
+pub(crate) fn objects(plan: &Plan, links: &[&SpeakerLink<'_>]) -> Vec<Value> {
     let mut objects = Vec::new();
     for (nth, link) in links.iter().enumerate() {
         let (name, label) = (named("node", nth), named(LABEL.1, nth));
@@ -34,7 +34,7 @@ fn object(kind: &str, name: &str, spec: &Value) -> Value {
 }
 
 /// Cilium has no port of its own here: it connects.
-fn cluster_config(name: &str, link: &Link<'_>) -> Value {
+fn cluster_config(name: &str, link: &SpeakerLink<'_>) -> Value {
     let workload = link.workload;
     let peer = json!({
         "name": "node",
@@ -50,7 +50,7 @@ fn cluster_config(name: &str, link: &Link<'_>) -> Value {
     object("CiliumBGPClusterConfig", name, &spec)
 }
 
-fn peer_config(name: &str, label: &str, link: &Link<'_>) -> Value {
+fn peer_config(name: &str, label: &str, link: &SpeakerLink<'_>) -> Value {
     let workload = link.workload;
     let (keepalive, hold) = workload.timers;
     let family = |family: &Family| {
@@ -70,7 +70,7 @@ fn peer_config(name: &str, label: &str, link: &Link<'_>) -> Value {
 }
 
 /// Service addresses; pod networks too where the node takes them.
-fn advertisement(name: &str, label: &str, plan: &Plan, link: &Link<'_>) -> Value {
+fn advertisement(name: &str, label: &str, plan: &Plan, link: &SpeakerLink<'_>) -> Value {
     // Cilium selects nothing without a selector; this one matches every service.
     let all = json!({"matchExpressions": [{"key": "announced", "operator": "NotIn", "values": ["never"]}]});
     let mut advertisements = vec![json!({
@@ -91,7 +91,7 @@ fn advertisement(name: &str, label: &str, plan: &Plan, link: &Link<'_>) -> Value
 }
 
 /// Cilium takes its router id from a node's IPv4 address; where there is none it must be told.
-fn overrides<'l>(name: &'l str, link: &'l Link<'_>) -> impl Iterator<Item = Value> + 'l {
+fn overrides<'l>(name: &'l str, link: &'l SpeakerLink<'_>) -> impl Iterator<Item = Value> + 'l {
     link.nodes.iter().filter(|node| node.address.v4.is_none()).filter_map(move |node| {
         let id = node.router_id.as_ref()?.value;
         let spec = json!({"bgpInstances": [{"name": name, "routerID": id}]});

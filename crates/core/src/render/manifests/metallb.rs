@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Link, named};
+use super::{SpeakerLink, named};
 use crate::plan::Plan;
 use ichor_bgp::model::Bfd;
 use ichor_bgp::setting::MetallbMode;
@@ -12,7 +12,7 @@ use ichor_values::Issue;
 const NAMESPACE: &str = "metallb-system";
 
 /// The objects for these links; none where there are none.
-pub(crate) fn objects(plan: &Plan, links: &[&Link<'_>]) -> Result<Vec<Value>, Issue> {
+pub(crate) fn objects(plan: &Plan, links: &[&SpeakerLink<'_>]) -> Result<Vec<Value>, Issue> {
     if links.is_empty() {
         return Ok(Vec::new());
     }
@@ -33,7 +33,7 @@ pub(crate) fn objects(plan: &Plan, links: &[&Link<'_>]) -> Result<Vec<Value>, Is
     if !pools.is_empty() {
         spec["ipAddressPools"] = json!(pools);
     }
-    objects.push(object("v1beta1", "BGPAdvertisement", "single-addresses", &spec));
+    objects.push(object("v1beta1", "BGPAdvertisement", "host-routes", &spec));
     Ok(objects)
 }
 
@@ -47,11 +47,11 @@ fn object(version: &str, kind: &str, name: &str, spec: &Value) -> Value {
 }
 
 /// MetalLB's own speaker has no BFD.
-fn bfd_of(link: &Link<'_>) -> Option<Bfd> {
+fn bfd_of(link: &SpeakerLink<'_>) -> Option<Bfd> {
     link.workload.bfd.filter(|_| link.mode != MetallbMode::Native)
 }
 
-fn profiles(links: &[&Link<'_>]) -> Vec<Bfd> {
+fn profiles(links: &[&SpeakerLink<'_>]) -> Vec<Bfd> {
     let mut profiles: Vec<_> = links.iter().filter_map(|link| bfd_of(link)).collect();
     profiles.sort();
     profiles.dedup();
@@ -59,7 +59,7 @@ fn profiles(links: &[&Link<'_>]) -> Vec<Bfd> {
 }
 
 fn profile_name(bfd: Bfd) -> String {
-    format!("every-{}-lost-{}", bfd.interval, bfd.multiplier)
+    format!("bfd-{}ms-x{}", bfd.interval, bfd.multiplier)
 }
 
 fn profile(bfd: Bfd) -> Value {
@@ -72,7 +72,7 @@ fn profile(bfd: Bfd) -> Value {
 }
 
 /// The node, as its speaker sees it: what is ours there is theirs here.
-fn peer(name: &str, link: &Link<'_>) -> Value {
+fn peer(name: &str, link: &SpeakerLink<'_>) -> Value {
     let workload = link.workload;
     let (keepalive, hold) = workload.timers;
     let mut spec = json!({
@@ -96,7 +96,7 @@ fn peer(name: &str, link: &Link<'_>) -> Value {
 }
 
 /// MetalLB has no key for extended next hop; FRR takes it as a line of its own configuration.
-fn extended(name: &str, link: &Link<'_>, links: usize) -> Result<Option<Value>, Issue> {
+fn extended(name: &str, link: &SpeakerLink<'_>, links: usize) -> Result<Option<Value>, Issue> {
     let workload = link.workload;
     if !workload.extends_next_hops() {
         return Ok(None);

@@ -1,7 +1,7 @@
 //! What Kubernetes is told about the routing beneath it: objects for the speaker, and kube-vip, which goes into configurations.
 //!
 //! The speaker's end of the link is the mirror of the node's: AS numbers, addresses, families, timers and BFD come from the
-//! same [`Model`]s as the daemon's configuration. Nodes whose links are alike share their objects (`Link`s).
+//! same [`Model`]s as the daemon's configuration. Nodes whose links are alike share their objects (`SpeakerLink`s).
 
 mod cilium;
 pub(super) mod kube_vip;
@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::artifact::Artifact;
 use crate::plan::{NodePlan, Plan};
-use crate::routing::Network;
-use ichor_bgp::model::{Bfd, Family, Model, Workload, workload};
+use crate::routing::BgpTopology;
+use ichor_bgp::model::{Bfd, BgpModel, Family, Workload, workload};
 use ichor_bgp::setting::{MetallbMode, Speaker};
 use ichor_values::Issue;
 use ichor_values::go_yaml::emit::emit_all;
@@ -25,7 +25,7 @@ pub(crate) const CILIUM_BGP: &str = "cilium-bgp";
 pub(crate) const KUBE_VIP: &str = "kube-vip";
 
 /// The files below `manifests/`, or everything that is wrong.
-pub fn render(plan: &Plan, network: &Network) -> Result<Vec<Artifact>, Vec<Issue>> {
+pub fn render(plan: &Plan, network: &BgpTopology) -> Result<Vec<Artifact>, Vec<Issue>> {
     let (mut files, mut errors) = (Vec::new(), Vec::new());
     let mut file = |name: &str, objects: Vec<Value>| {
         if !objects.is_empty() {
@@ -42,12 +42,12 @@ pub fn render(plan: &Plan, network: &Network) -> Result<Vec<Artifact>, Vec<Issue
 }
 
 /// What Cilium is told of BGP; nothing where it is nobody's speaker.
-pub(super) fn cilium_bgp(plan: &Plan, network: &Network) -> Vec<Value> {
+pub(super) fn cilium_bgp(plan: &Plan, network: &BgpTopology) -> Vec<Value> {
     cilium::objects(plan, &of(&links(plan, network), Speaker::Cilium))
 }
 
 /// A link to a speaker, and the nodes that have one like it.
-struct Link<'n> {
+struct SpeakerLink<'n> {
     /// The node's end of it.
     workload: &'n Workload,
     /// How MetalLB speaks BGP.
@@ -62,19 +62,19 @@ struct Link<'n> {
 
 /// What objects can tell of a link.
 #[derive(PartialEq)]
-struct Alike<'n> {
+struct SpeakerLinkKey<'n> {
     speaker: Speaker,
     mode: MetallbMode,
-    ours: &'n workload::End,
-    theirs: &'n workload::End,
+    ours: &'n workload::SessionEndpoint,
+    theirs: &'n workload::SessionEndpoint,
     families: &'n [Family],
     bfd: Option<Bfd>,
     timers: (u16, u16),
     allow: &'n [ipnet::IpNet],
 }
 
-fn links<'n>(plan: &'n Plan, network: &'n Network) -> Vec<Link<'n>> {
-    let mut links: Vec<(Alike<'n>, Link<'n>)> = Vec::new();
+fn links<'n>(plan: &'n Plan, network: &'n BgpTopology) -> Vec<SpeakerLink<'n>> {
+    let mut links: Vec<(SpeakerLinkKey<'n>, SpeakerLink<'n>)> = Vec::new();
     let mut nodes = plan.nodes.iter();
     for model in &network.nodes {
         // Both are in the order of the file.
@@ -84,7 +84,10 @@ fn links<'n>(plan: &'n Plan, network: &'n Network) -> Vec<Link<'n>> {
             Some((_, link)) => link.nodes.push(node),
             None => {
                 let (mode, allow) = (alike.mode, alike.allow);
-                links.push((alike, Link { workload, mode, allow, nodes: vec![node], everywhere: false }));
+                links.push((
+                    alike,
+                    SpeakerLink { workload, mode, allow, nodes: vec![node], everywhere: false },
+                ));
             }
         }
     }
@@ -95,10 +98,10 @@ fn links<'n>(plan: &'n Plan, network: &'n Network) -> Vec<Link<'n>> {
     links
 }
 
-fn alike<'n>(model: &'n Model, node: &'n NodePlan) -> Option<(Alike<'n>, &'n Workload)> {
+fn alike<'n>(model: &'n BgpModel, node: &'n NodePlan) -> Option<(SpeakerLinkKey<'n>, &'n Workload)> {
     let plan = node.routing.as_deref()?.workload.as_ref()?;
     let workload = model.workload.as_ref()?;
-    let alike = Alike {
+    let alike = SpeakerLinkKey {
         speaker: workload.speaker,
         mode: plan.mode.value,
         ours: &workload.ours,
@@ -111,11 +114,11 @@ fn alike<'n>(model: &'n Model, node: &'n NodePlan) -> Option<(Alike<'n>, &'n Wor
     Some((alike, workload))
 }
 
-fn of<'l, 'n>(links: &'l [Link<'n>], speaker: Speaker) -> Vec<&'l Link<'n>> {
+fn of<'l, 'n>(links: &'l [SpeakerLink<'n>], speaker: Speaker) -> Vec<&'l SpeakerLink<'n>> {
     links.iter().filter(|link| link.workload.speaker == speaker).collect()
 }
 
-impl Link<'_> {
+impl SpeakerLink<'_> {
     /// Which nodes are meant; none where all are.
     fn selector(&self) -> Option<Value> {
         let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();

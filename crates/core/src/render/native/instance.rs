@@ -6,18 +6,18 @@ use ipnet::IpNet;
 use serde_json::{Map, Value, json};
 
 use super::document;
-use ichor_bgp::model::fabric::{Found, Neighbor};
-use ichor_bgp::model::{Bfd, Family, Model, Workload};
+use ichor_bgp::model::fabric::{Neighbor, PeerAddress};
+use ichor_bgp::model::{Bfd, BgpModel, Family, Workload};
 use ichor_values::{Asn, LinkName};
 
 /// The instance toward the fabric.
 pub(crate) const FABRIC: &str = "fabric";
 
 /// The instance toward the speaker.
-pub(crate) const WORKLOAD: &str = "workload";
+pub(crate) const WORKLOAD: &str = "load-balancer";
 
 /// The instance toward the fabric. It announces the addresses of `links` and what it imports of the speaker's.
-pub fn fabric(model: &Model, links: &[&LinkName], imports: &[IpNet]) -> Value {
+pub fn fabric(model: &BgpModel, links: &[&LinkName], imports: &[IpNet]) -> Value {
     let mut body = Map::new();
     let mut put = |key: &str, value: Value| body.insert(key.to_owned(), value);
     put("localASN", json!(model.asn.0));
@@ -41,7 +41,7 @@ pub fn fabric(model: &Model, links: &[&LinkName], imports: &[IpNet]) -> Value {
 }
 
 /// The instance toward the speaker, in the VRF `domain`. It announces nothing: it originates nothing and imports nothing.
-pub fn workload(model: &Model, workload: &Workload, domain: &str) -> Value {
+pub fn workload(model: &BgpModel, workload: &Workload, domain: &str) -> Value {
     let mut speaker = session(Some(workload.theirs.asn), workload.timers, true, None);
     speaker.insert("address".to_owned(), json!(workload.theirs.address.to_string()));
     let mut body = Map::new();
@@ -59,7 +59,7 @@ pub fn workload(model: &Model, workload: &Workload, domain: &str) -> Value {
 ///
 /// Left alone, the kernel takes any address of the node for IPv6, an anycast one too. For IPv4 it takes that of `lo`, as long as
 /// the port has none.
-fn source(model: &Model) -> Option<IpAddr> {
+fn source(model: &BgpModel) -> Option<IpAddr> {
     let learns = |family| model.fabric.neighbors.iter().any(|neighbor| neighbor.families.contains(&family));
     let of = |family| model.sources.iter().copied().find(|source| Family::of(IpNet::from(*source)) == family);
     [Family::V6, Family::V4].into_iter().filter(|family| learns(*family)).find_map(of)
@@ -68,8 +68,10 @@ fn source(model: &Model) -> Option<IpAddr> {
 fn neighbor(neighbor: &Neighbor) -> Value {
     let mut value = session(neighbor.asn, neighbor.timers, neighbor.passive, neighbor.bfd);
     match &neighbor.found {
-        Found::Port { name, .. } => value.insert("link".to_owned(), json!(name.as_str())),
-        Found::Address { address, .. } => value.insert("address".to_owned(), json!(address.to_string())),
+        PeerAddress::Port { name, .. } => value.insert("link".to_owned(), json!(name.as_str())),
+        PeerAddress::Address { address, .. } => {
+            value.insert("address".to_owned(), json!(address.to_string()))
+        }
     };
     Value::Object(value)
 }

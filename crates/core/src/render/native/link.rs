@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::document;
-use ichor_bgp::model::workload::End;
-use ichor_bgp::model::{Domain, Workload};
+use ichor_bgp::model::workload::SessionEndpoint;
+use ichor_bgp::model::{RoutingDomain, Workload};
 use ichor_values::Mtu;
 
 /// A veth pair, and the VRF with our end in it.
@@ -16,7 +16,7 @@ pub fn documents(workload: &Workload, mtu: Option<Mtu>) -> Vec<Value> {
     ours.insert("name".to_owned(), json!(workload.ours.link));
     body.insert("peer".to_owned(), Value::Object(ours));
     let mut documents = vec![document("VethConfig", &workload.theirs.link, body)];
-    if let Domain::Vrf { name, table } = &workload.domain {
+    if let RoutingDomain::Vrf { name, table } = &workload.domain {
         let mut body = Map::new();
         body.insert("up".to_owned(), json!(true));
         body.insert("table".to_owned(), json!(table.to_string()));
@@ -26,7 +26,7 @@ pub fn documents(workload: &Workload, mtu: Option<Mtu>) -> Vec<Value> {
     documents
 }
 
-fn end(end: &End, prefix: u8, mtu: Option<Mtu>) -> Map<String, Value> {
+fn end(end: &SessionEndpoint, prefix: u8, mtu: Option<Mtu>) -> Map<String, Value> {
     let mut body = Map::new();
     body.insert("up".to_owned(), json!(true));
     if let Some(mtu) = mtu {

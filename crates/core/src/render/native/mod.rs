@@ -12,21 +12,21 @@ pub mod selectors;
 
 use serde_json::{Map, Value, json};
 
-use crate::plan::{LinkPlan, NodePlan, Stage};
-use ichor_bgp::model::{Domain, Model};
+use crate::plan::{ConfigStage, LinkPlan, NodePlan};
+use ichor_bgp::model::{BgpModel, RoutingDomain};
 use ichor_values::{Issue, LinkName};
 
 /// So many prefixes are a list that a person can still read; more come of a gate that refuses nodes one by one.
 const MOST_SELECTORS: usize = 512;
 
 /// The documents of a node, or why there are none.
-pub fn documents(model: &Model, node: &NodePlan, stage: Stage) -> Result<Vec<Value>, Vec<Issue>> {
+pub fn documents(model: &BgpModel, node: &NodePlan, stage: ConfigStage) -> Result<Vec<Value>, Vec<Issue>> {
     let links = node.links(stage);
     let announced = announced(model, &links);
     let Some(workload) = &model.workload else {
         return Ok(vec![instance::fabric(model, &announced, &[])]);
     };
-    let Domain::Vrf { name, .. } = &workload.domain else {
+    let RoutingDomain::Vrf { name, .. } = &workload.domain else {
         let reason = "Talos' own BGP takes a speaker in a VRF only; use `isolation: vrf`, or another backend";
         return Err(vec![Issue::error("routing.workload.isolation", reason)]);
     };
@@ -48,7 +48,7 @@ pub fn documents(model: &Model, node: &NodePlan, stage: Stage) -> Result<Vec<Val
 }
 
 /// The link to the speaker of a node whose daemon has no agent beside it.
-pub(crate) fn speaker_link(model: &Model, node: &NodePlan, stage: Stage) -> Vec<Value> {
+pub(crate) fn speaker_link(model: &BgpModel, node: &NodePlan, stage: ConfigStage) -> Vec<Value> {
     let Some(workload) = &model.workload else { return Vec::new() };
     link::documents(workload, node.speaker_mtu(&node.links(stage)))
 }
@@ -63,7 +63,7 @@ fn document(kind: &str, name: &str, body: Map<String, Value>) -> Value {
 
 /// The links whose addresses are announced, each once. Talos waits with the whole instance for one that is not there, as an
 /// anycast link is not before the installation.
-fn announced<'m>(model: &'m Model, links: &[LinkPlan]) -> Vec<&'m LinkName> {
+fn announced<'m>(model: &'m BgpModel, links: &[LinkPlan]) -> Vec<&'m LinkName> {
     let mut names: Vec<&LinkName> = Vec::new();
     for announced in &model.fabric.announced {
         let is_there = links.iter().any(|link| link.name == announced.link);

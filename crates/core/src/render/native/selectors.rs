@@ -6,10 +6,10 @@
 
 use ipnet::IpNet;
 
-use ichor_bgp::model::{Family, Filter, Term};
+use ichor_bgp::model::{Family, PrefixFilter, PrefixRule};
 
 /// The selectors of the families: masked, and no two overlap. None of them is a default route.
-pub fn selectors(filter: &Filter, families: &[Family]) -> Vec<IpNet> {
+pub fn selectors(filter: &PrefixFilter, families: &[Family]) -> Vec<IpNet> {
     let mut selectors = Vec::new();
     for &family in families {
         selectors.extend(of_family(filter.of(family)));
@@ -19,7 +19,7 @@ pub fn selectors(filter: &Filter, families: &[Family]) -> Vec<IpNet> {
 }
 
 /// The first term that matches decides, so each term has what those before it left.
-fn of_family<'t>(terms: impl Iterator<Item = &'t Term>) -> Vec<IpNet> {
+fn of_family<'t>(terms: impl Iterator<Item = &'t PrefixRule>) -> Vec<IpNet> {
     let mut decided: Vec<IpNet> = Vec::new();
     let mut permitted = Vec::new();
     for term in terms.filter(|term| !is_default_alone(term)) {
@@ -33,7 +33,7 @@ fn of_family<'t>(terms: impl Iterator<Item = &'t Term>) -> Vec<IpNet> {
 }
 
 /// Default routes are kept out by [`never_default`].
-fn is_default_alone(term: &Term) -> bool {
+fn is_default_alone(term: &PrefixRule) -> bool {
     term.net.prefix_len() == 0 && term.most == 0
 }
 
@@ -66,13 +66,14 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn told(terms: &[Term], families: &[Family]) -> Vec<String> {
-        selectors(&Filter(terms.to_vec()), families).iter().map(ToString::to_string).collect()
+    fn told(terms: &[PrefixRule], families: &[Family]) -> Vec<String> {
+        selectors(&PrefixFilter(terms.to_vec()), families).iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn a_pool_is_a_selector() {
-        let terms = [Term::exactly(false, net("0.0.0.0/0")), Term::hosts(true, net("198.51.100.0/24"))];
+        let terms =
+            [PrefixRule::exactly(false, net("0.0.0.0/0")), PrefixRule::hosts(true, net("198.51.100.0/24"))];
 
         assert_eq!(told(&terms, &Family::ALL), ["198.51.100.0/24"]);
         assert_eq!(told(&terms, &[Family::V6]), [""; 0]);
@@ -80,28 +81,31 @@ mod tests {
 
     #[test]
     fn what_is_refused_is_cut_out() {
-        let terms = [Term::within(false, net("10.0.0.0/26")), Term::within(true, net("10.0.0.0/24"))];
+        let terms =
+            [PrefixRule::within(false, net("10.0.0.0/26")), PrefixRule::within(true, net("10.0.0.0/24"))];
 
         assert_eq!(told(&terms, &Family::ALL), ["10.0.0.64/26", "10.0.0.128/25"]);
     }
 
     #[test]
     fn a_pool_inside_a_refused_prefix_stays() {
-        let terms = [Term::within(true, net("10.0.0.192/26")), Term::within(false, net("10.0.0.0/24"))];
+        let terms =
+            [PrefixRule::within(true, net("10.0.0.192/26")), PrefixRule::within(false, net("10.0.0.0/24"))];
 
         assert_eq!(told(&terms, &Family::ALL), ["10.0.0.192/26"]);
     }
 
     #[test]
     fn everything_has_no_default_route() {
-        let terms = [Term::within(true, net("::/0"))];
+        let terms = [PrefixRule::within(true, net("::/0"))];
 
         assert_eq!(told(&terms, &Family::ALL), ["::/1", "8000::/1"]);
     }
 
     #[test]
     fn prefixes_that_overlap_are_told_once() {
-        let terms = [Term::within(true, net("10.1.0.0/16")), Term::within(true, net("10.0.0.0/15"))];
+        let terms =
+            [PrefixRule::within(true, net("10.1.0.0/16")), PrefixRule::within(true, net("10.0.0.0/15"))];
 
         assert_eq!(told(&terms, &Family::ALL), ["10.0.0.0/16", "10.1.0.0/16"]);
     }

@@ -1,20 +1,20 @@
 //! What is in the picture, before anything has a place.
 //!
-//! A [`Scene`] has hubs (routers and networks) and frames of cards (nodes). Each card's wires name the hub they lead to.
+//! A [`Diagram`] has hubs (routers and networks) and frames of cards (nodes). Each card's wires name the hub they lead to.
 
 use crate::cluster::section::Role;
 
 /// Everything in the picture.
 #[derive(Debug)]
-pub struct Scene {
+pub struct Diagram {
     pub title: Title,
     /// By kind, from the top of the picture to the bottom.
     pub(crate) hubs: Vec<Hub>,
-    pub cables: Vec<Cable>,
+    pub cables: Vec<HubCable>,
     pub(crate) frames: Vec<Frame>,
 }
 
-impl Scene {
+impl Diagram {
     pub(crate) fn cards(&self) -> impl Iterator<Item = &Card> {
         self.frames.iter().flat_map(|frame| &frame.cards)
     }
@@ -106,7 +106,7 @@ pub(crate) fn spoken(facts: &[Fact]) -> String {
 
 /// Connects two routers.
 #[derive(Debug)]
-pub(crate) struct Cable {
+pub(crate) struct HubCable {
     pub ends: (usize, usize),
     pub detail: String,
 }

@@ -3,19 +3,19 @@
 use std::fmt::Write;
 
 use super::palette::MUTED;
-use super::text::{self, Face};
+use super::text::{self, FontFace};
 use crate::render::xml::escape;
 
 /// A rectangle in pixels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Area {
+pub(crate) struct Rectangle {
     pub(crate) x: i32,
     pub(crate) y: i32,
     pub(crate) width: i32,
     pub(crate) height: i32,
 }
 
-impl Area {
+impl Rectangle {
     pub(crate) fn right(self) -> i32 {
         self.x + self.width
     }
@@ -31,28 +31,28 @@ impl Area {
 
 /// One line of text: where its base line starts, how it looks and how much room it has.
 #[derive(Clone, Copy, Debug)]
-pub struct Line<'t> {
+pub struct TextLine<'t> {
     pub at: (i32, i32),
     pub text: &'t str,
-    pub(crate) face: Face,
+    pub(crate) face: FontFace,
     pub size: i32,
     pub(crate) fill: &'t str,
     pub(crate) room: i32,
-    pub(crate) anchor: Anchor,
+    pub(crate) anchor: TextAnchor,
 }
 
 /// Which part of a line is at its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Anchor {
+pub(crate) enum TextAnchor {
     Start,
     Middle,
     End,
 }
 
-impl<'t> Line<'t> {
+impl<'t> TextLine<'t> {
     /// Small and muted.
     pub fn label(at: (i32, i32), text: &'t str, room: i32) -> Self {
-        Self { at, text, face: Face::Plain, size: 11, fill: MUTED, room, anchor: Anchor::Start }
+        Self { at, text, face: FontFace::Plain, size: 11, fill: MUTED, room, anchor: TextAnchor::Start }
     }
 }
 
@@ -62,8 +62,8 @@ pub(crate) struct Svg(String);
 
 impl Svg {
     /// A rectangle with rounded corners; `style` is attributes.
-    pub(crate) fn rectangle(&mut self, area: Area, round: i32, style: &str) {
-        let Area { x, y, width, height } = area;
+    pub(crate) fn rectangle(&mut self, area: Rectangle, round: i32, style: &str) {
+        let Rectangle { x, y, width, height } = area;
         self.put(format_args!(
             r#"<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="{round}" {style}/>"#
         ));
@@ -80,18 +80,20 @@ impl Svg {
     }
 
     /// A text, cut to its room; then the whole text shows when the pointer rests on it.
-    pub fn text(&mut self, line: &Line<'_>) {
-        let Line { at: (x, y), face, size, fill, .. } = *line;
+    pub fn text(&mut self, line: &TextLine<'_>) {
+        let TextLine { at: (x, y), face, size, fill, .. } = *line;
         let shown = text::fit(line.text, face, size, line.room);
         let family = match face {
-            Face::Mono => r#" font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace""#,
-            Face::Bold => r#" font-weight="bold""#,
-            Face::Plain => "",
+            FontFace::Mono => {
+                r#" font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace""#
+            }
+            FontFace::Bold => r#" font-weight="bold""#,
+            FontFace::Plain => "",
         };
         let anchor = match line.anchor {
-            Anchor::Start => "",
-            Anchor::Middle => r#" text-anchor="middle""#,
-            Anchor::End => r#" text-anchor="end""#,
+            TextAnchor::Start => "",
+            TextAnchor::Middle => r#" text-anchor="middle""#,
+            TextAnchor::End => r#" text-anchor="end""#,
         };
         let title = if shown == line.text { String::new() } else { title(line.text) };
         let shown = escape(&shown);
@@ -143,7 +145,7 @@ mod tests {
     fn a_text_that_was_cut_is_whole_in_its_title() {
         let mut svg = Svg::default();
 
-        svg.text(&Line::label((0, 0), "much too long", 40));
+        svg.text(&TextLine::label((0, 0), "much too long", 40));
 
         assert!(svg.0.contains("<title>much too long</title>"), "{}", svg.0);
         assert!(svg.0.contains("…</text>"), "{}", svg.0);

@@ -7,20 +7,20 @@ use std::borrow::Cow;
 
 /// The kinds of letters in the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Face {
+pub(crate) enum FontFace {
     Plain,
     Bold,
     Mono,
 }
 
 /// Width of `text` in pixels, rounded up.
-pub(crate) fn width(text: &str, face: Face, size: i32) -> i32 {
+pub(crate) fn width(text: &str, face: FontFace, size: i32) -> i32 {
     // No box is wider than this many letters.
     let sum: i32 = text.chars().take(10_000).map(|letter| thousandths(letter, face)).sum();
     (sum * size + 999) / 1000
 }
 
-fn thousandths(letter: char, face: Face) -> i32 {
+fn thousandths(letter: char, face: FontFace) -> i32 {
     let wide = match letter {
         'm' | 'w' | 'M' | 'W' | '@' | '%' | '…' => 1000,
         'A'..='Z' | '&' | '<' | '>' | '=' | '+' | '·' => 760,
@@ -29,10 +29,10 @@ fn thousandths(letter: char, face: Face) -> i32 {
         _ => 1050,
     };
     match face {
-        Face::Plain => wide,
-        Face::Bold => wide * 11 / 10,
+        FontFace::Plain => wide,
+        FontFace::Bold => wide * 11 / 10,
         // Letters beyond ASCII may come from another font.
-        Face::Mono => {
+        FontFace::Mono => {
             if letter.is_ascii() || letter == '…' {
                 605
             } else {
@@ -43,7 +43,7 @@ fn thousandths(letter: char, face: Face) -> i32 {
 }
 
 /// `text`, with an ellipsis for what does not fit into `room` pixels.
-pub(crate) fn fit(text: &str, face: Face, size: i32, room: i32) -> Cow<'_, str> {
+pub(crate) fn fit(text: &str, face: FontFace, size: i32, room: i32) -> Cow<'_, str> {
     if width(text, face, size) <= room {
         return Cow::Borrowed(text);
     }
@@ -64,17 +64,17 @@ mod tests {
 
     #[test]
     fn what_fits_is_left_alone_and_what_does_not_is_cut() {
-        let room = width("10.101.254.11", Face::Mono, 12);
+        let room = width("10.101.254.11", FontFace::Mono, 12);
 
-        assert_eq!(fit("10.101.254.11", Face::Mono, 12, room), "10.101.254.11");
-        assert_eq!(fit("10.101.254.112", Face::Mono, 12, room), "10.101.254.1…");
+        assert_eq!(fit("10.101.254.11", FontFace::Mono, 12, room), "10.101.254.11");
+        assert_eq!(fit("10.101.254.112", FontFace::Mono, 12, room), "10.101.254.1…");
     }
 
     #[test]
     fn what_is_cut_fits() {
         for text in ["a-very-long-name-of-a-node", "mmmmmmmmmmmmmmmmmm", "長い名前のノードがここにある"]
         {
-            for face in [Face::Plain, Face::Bold, Face::Mono] {
+            for face in [FontFace::Plain, FontFace::Bold, FontFace::Mono] {
                 let cut = fit(text, face, 13, 100);
 
                 assert!(cut.ends_with('…') && width(&cut, face, 13) <= 100, "{cut}");

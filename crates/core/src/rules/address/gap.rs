@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use crate::cluster::section::{Addressing, Platform};
 use crate::plan::{Gap, GapReason, NodePlan, Origin, Plan, Prefixes, derive};
-use crate::rules::roll::Roll;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::AffectedNodes;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::listing;
 
 pub(super) const RULES: &[Rule] = &[NOT_DERIVABLE, FAMILY, OUTSIDE, NO_ADDRESS];
@@ -19,7 +19,7 @@ const NOT_DERIVABLE: Rule = Rule {
     failure: "A derived value would belong to another cluster: the AS number for index 1000, for example, is the first \
               one of the next cluster.",
     fix: "write the key that the message names, or the `cluster.id` or `index` it follows from",
-    look: not_derivable,
+    check: check_not_derivable,
 };
 
 const FAMILY: Rule = Rule {
@@ -29,7 +29,7 @@ const FAMILY: Rule = Rule {
     failure: "A cluster with an ID above 255 has no IPv4 prefix by the rule 10.ID.0.0/24. Its nodes have IPv6 only, \
               and workloads cannot reach IPv4 destinations.",
     fix: "write the prefix or the addresses of the missing family, or set it to `null` if it is not wanted",
-    look: family,
+    check: check_family,
 };
 
 const OUTSIDE: Rule = Rule {
@@ -39,7 +39,7 @@ const OUTSIDE: Rule = Rule {
     failure: "Index 300 in a /24 is address 44 of the next network. The node would take an address that belongs to a \
               machine there.",
     fix: "use an index within the prefix, a larger prefix, or write the node's address",
-    look: outside,
+    check: check_outside,
 };
 
 const NO_ADDRESS: Rule = Rule {
@@ -49,29 +49,29 @@ const NO_ADDRESS: Rule = Rule {
     failure: "A node that has neither `cluster.id` nor a prefix to derive an address from boots without one and cannot \
               be reached.",
     fix: "write `cluster.id` and the node's `index`, `network.node.v4` or `v6`, or `network.node.addressing: dhcp`",
-    look: no_address,
+    check: check_no_address,
 };
 
 /// Gaps of one reason: what is missing, and where.
-struct Group<'p> {
+struct GapGroup<'p> {
     reason: GapReason,
-    rule: derive::Rule,
+    rule: derive::Derivation,
     keys: Vec<&'static str>,
-    roll: Roll<'p>,
+    roll: AffectedNodes<'p>,
 }
 
 /// Gaps for which `wanted` holds, by their reason, in the order they were met.
-fn grouped<'p>(context: &Context<'p>, wanted: impl Fn(&Gap) -> bool) -> Vec<Group<'p>> {
+fn grouped<'p>(context: &RuleContext<'p>, wanted: impl Fn(&Gap) -> bool) -> Vec<GapGroup<'p>> {
     let (plan, nodes) = (context.plan, context.cluster.nodes());
     let mut known: HashMap<(bool, GapReason), usize> = HashMap::new();
-    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut groups: Vec<GapGroup<'_>> = Vec::new();
     for gap in plan.gaps.iter().filter(|gap| wanted(gap)) {
         let nth = *known.entry((gap.node.is_some(), gap.reason)).or_insert_with(|| {
-            groups.push(Group {
+            groups.push(GapGroup {
                 reason: gap.reason,
                 rule: gap.rule,
                 keys: Vec::new(),
-                roll: Roll::default(),
+                roll: AffectedNodes::default(),
             });
             groups.len() - 1
         });
@@ -87,12 +87,12 @@ fn grouped<'p>(context: &Context<'p>, wanted: impl Fn(&Gap) -> bool) -> Vec<Grou
 }
 
 /// Picks a node's addresses in one network.
-type Pick = fn(&NodePlan) -> &Prefixes;
+type PrefixSelector = fn(&NodePlan) -> &Prefixes;
 
 /// The network a gap's address belongs to, and whether it is the IPv4 one.
-fn network(key: &str) -> Option<(Pick, bool)> {
-    let node: Pick = |node| &node.address;
-    let loopback: Pick = |node| &node.loopback;
+fn address_selector(key: &str) -> Option<(PrefixSelector, bool)> {
+    let node: PrefixSelector = |node| &node.address;
+    let loopback: PrefixSelector = |node| &node.loopback;
     match key {
         "network.node.v4" => Some((node, true)),
         "network.node.v6" => Some((node, false)),
@@ -103,7 +103,7 @@ fn network(key: &str) -> Option<(Pick, bool)> {
 }
 
 /// Whether a node needs an address in the network of `key`.
-fn needs(key: &str, node: &NodePlan) -> bool {
+fn needs_address(key: &str, node: &NodePlan) -> bool {
     if key.starts_with("network.loopback") {
         node.routing.is_some()
     } else {
@@ -111,42 +111,44 @@ fn needs(key: &str, node: &NodePlan) -> bool {
     }
 }
 
-fn has(prefixes: &Prefixes, v4: bool) -> bool {
+fn has_family(prefixes: &Prefixes, v4: bool) -> bool {
     if v4 { prefixes.v4.is_some() } else { prefixes.v6.is_some() }
 }
 
 /// Nodes that lack an address because of a gap that concerns the cluster.
 fn lacking<'p>(plan: &'p Plan, gap: &Gap) -> impl Iterator<Item = &'p NodePlan> {
     let key = gap.key;
-    let of = network(key);
-    plan.nodes.iter().filter(move |node| of.is_none_or(|(of, v4)| needs(key, node) && !has(of(node), v4)))
+    let of = address_selector(key);
+    plan.nodes
+        .iter()
+        .filter(move |node| of.is_none_or(|(of, v4)| needs_address(key, node) && !has_family(of(node), v4)))
 }
 
 /// Whether only one of two families is missing.
 fn is_family(plan: &Plan, gap: &Gap) -> bool {
-    let Some((of, v4)) = network(gap.key) else { return false };
+    let Some((of, v4)) = address_selector(gap.key) else { return false };
     if matches!(gap.reason, GapReason::OutsidePrefix(_)) {
         return false;
     }
     match gap.node {
-        Some(node) => has(of(&plan.nodes[node]), !v4),
-        None => lacking(plan, gap).all(|node| has(of(node), !v4)),
+        Some(node) => has_family(of(&plan.nodes[node]), !v4),
+        None => nodes_without(plan, gap).all(|node| has_family(of(node), !v4)),
     }
 }
 
-fn not_derivable(context: &Context<'_>, found: &mut Found) {
+fn check_not_derivable(context: &RuleContext<'_>, found: &mut Findings) {
     let plan = context.plan;
     let outside = |gap: &Gap| matches!(gap.reason, GapReason::OutsidePrefix(_));
-    let counts = |gap: &Gap| gap.node.is_some() || lacking(plan, gap).next().is_some();
-    for group in grouped(context, |gap| !outside(gap) && !is_family(plan, gap) && counts(gap)) {
-        tell(context, found, &group);
+    let counts = |gap: &Gap| gap.node.is_some() || nodes_without(plan, gap).next().is_some();
+    for group in group_gaps(context, |gap| !outside(gap) && !is_family(plan, gap) && counts(gap)) {
+        report_group(context, found, &group);
     }
 }
 
-fn tell(context: &Context<'_>, found: &mut Found, group: &Group<'_>) {
+fn report_group(context: &RuleContext<'_>, found: &mut Findings, group: &GapGroup<'_>) {
     let section = context.cluster.section();
     let id_place = section.id.place().unwrap_or(context.cluster.place());
-    let keys = keys(&group.keys);
+    let keys = quoted_keys(&group.keys);
     let words = group.rule.words();
     let of = if group.roll.is_empty() { String::new() } else { format!(" of {}", group.roll) };
     match group.reason {
@@ -158,30 +160,30 @@ fn tell(context: &Context<'_>, found: &mut Found, group: &Group<'_>) {
             found.at(group.roll.path("index"), group.roll.place(), message);
         }
         GapReason::IdOver(limit) => {
-            let message = format!("{keys}{of} must be written: `{words}` ends at id {limit}");
+            let message = format!("{keys}{of} must be set: `{words}` supports IDs up to {limit}");
             found.at("cluster.id", id_place, message);
         }
         GapReason::IndexOver(limit) => {
-            let message = format!("{keys}{of} must be written: `{words}` ends at index {limit}");
+            let message = format!("{keys}{of} must be set: `{words}` supports indexes up to {limit}");
             found.at(group.roll.path("index"), group.roll.place(), message);
         }
         GapReason::AsnOver => {
-            let message = format!("{keys}{of} must be written: `{words}` is beyond 4294967294");
+            let message = format!("{keys}{of} must be set: `{words}` exceeds 4294967294");
             found.at(group.roll.path("routing.asn"), group.roll.place(), message);
         }
         GapReason::OutsidePrefix(_) => {}
     }
 }
 
-fn keys(keys: &[&str]) -> String {
+fn quoted_keys(keys: &[&str]) -> String {
     let quoted: Vec<_> = keys.iter().map(|key| format!("`{key}`")).collect();
     let quoted: Vec<_> = quoted.iter().map(String::as_str).collect();
     listing::listed(&quoted, quoted.len())
 }
 
-fn family(context: &Context<'_>, found: &mut Found) {
+fn check_family(context: &RuleContext<'_>, found: &mut Findings) {
     let plan = context.plan;
-    let mut missing: [(Vec<&str>, Roll<'_>); 2] = Default::default();
+    let mut missing: [(Vec<&str>, AffectedNodes<'_>); 2] = Default::default();
     for gap in plan.gaps.iter().filter(|gap| is_family(plan, gap)) {
         let (names, roll) = &mut missing[usize::from(gap.key.ends_with("v6"))];
         if !names.contains(&gap.key) {
@@ -190,7 +192,7 @@ fn family(context: &Context<'_>, found: &mut Found) {
         match gap.node.map(|node| &plan.nodes[node]) {
             Some(node) => roll.add(node, node.place),
             // The nodes that lack a loopback are among those that lack an address.
-            None if roll.is_empty() => lacking(plan, gap).for_each(|node| roll.add(node, node.place)),
+            None if roll.is_empty() => nodes_without(plan, gap).for_each(|node| roll.add(node, node.place)),
             None => {}
         }
     }
@@ -198,26 +200,26 @@ fn family(context: &Context<'_>, found: &mut Found) {
     for (other, (names, roll)) in
         [("IPv6", v4), ("IPv4", v6)].iter().filter(|(_, (_, roll))| !roll.is_empty())
     {
-        let message = format!("{other} only: {} cannot be derived for {roll}", keys(names));
+        let message = format!("{other} only: {} cannot be derived for {roll}", quoted_keys(names));
         found.at(names[0], roll.place(), message);
     }
 }
 
-fn outside(context: &Context<'_>, found: &mut Found) {
-    for group in grouped(context, |gap| matches!(gap.reason, GapReason::OutsidePrefix(_))) {
+fn check_outside(context: &RuleContext<'_>, found: &mut Findings) {
+    for group in group_gaps(context, |gap| matches!(gap.reason, GapReason::OutsidePrefix(_))) {
         let GapReason::OutsidePrefix(prefix) = group.reason else { continue };
         let message = match group.roll.later() {
             Some((node, _)) if group.roll.count() == 1 => {
                 let index = node.index.unwrap_or_default();
-                format!("index {index} leads out of {prefix} ({})", keys(&group.keys))
+                format!("index {index} is outside {prefix} ({})", quoted_keys(&group.keys))
             }
-            _ => format!("the indexes of {} lead out of {prefix} ({})", group.roll, keys(&group.keys)),
+            _ => format!("the indexes of {} are outside {prefix} ({})", group.roll, quoted_keys(&group.keys)),
         };
         found.at(group.roll.path("index"), group.roll.place(), message);
     }
 }
 
-fn no_address(context: &Context<'_>, found: &mut Found) {
+fn check_no_address(context: &RuleContext<'_>, found: &mut Findings) {
     let plan = context.plan;
     let node_key = |gap: &&Gap| gap.key.starts_with("network.node.");
     if plan.gaps.iter().filter(node_key).any(|gap| gap.node.is_none()) {
@@ -226,14 +228,14 @@ fn no_address(context: &Context<'_>, found: &mut Found) {
     let mut told: Vec<_> = plan.gaps.iter().filter(node_key).filter_map(|gap| gap.node).collect();
     told.dedup();
     let mut told = told.into_iter().peekable();
-    let mut roll = Roll::default();
+    let mut roll = AffectedNodes::default();
     for (nth, node) in plan.nodes.iter().enumerate() {
         if told.next_if_eq(&nth).is_none() && lacks_any(node) {
             roll.add(node, node.place);
         }
     }
     if !roll.is_empty() {
-        let message = format!("no address is written and none can be derived for {roll}");
+        let message = format!("no address is set and none can be derived for {roll}");
         found.at(roll.path("network.node"), roll.place(), message);
     }
 }

@@ -7,7 +7,7 @@ use ichor_values::LinkName;
 
 /// What a node has an address for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::rules) enum Purpose<'p> {
+pub(in crate::rules) enum AddressPurpose<'p> {
     /// Being reached.
     Node,
     /// Being reached by any of its links.
@@ -18,7 +18,7 @@ pub(in crate::rules) enum Purpose<'p> {
     Link(&'p LinkName),
 }
 
-impl Purpose<'_> {
+impl AddressPurpose<'_> {
     /// The key below the node that gives it.
     pub fn key(self, address: IpAddr) -> String {
         let family = if address.is_ipv4() { "v4" } else { "v6" };
@@ -33,37 +33,38 @@ impl Purpose<'_> {
 
 /// One address of a node.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::rules) struct Held<'p> {
+pub(in crate::rules) struct NodeAddress<'p> {
     /// The address with the length of its prefix.
     pub net: ipnet::IpNet,
     /// What it is for.
-    pub purpose: Purpose<'p>,
+    pub purpose: AddressPurpose<'p>,
     /// Where it came from.
     pub origin: Origin,
 }
 
 /// The addresses only this node has: not those of anycast.
-pub(in crate::rules) fn own(node: &NodePlan) -> impl Iterator<Item = Held<'_>> {
-    let of =
-        |prefixes, purpose| Prefixes::iter(prefixes).map(move |(net, origin)| Held { net, purpose, origin });
+pub(in crate::rules) fn own(node: &NodePlan) -> impl Iterator<Item = NodeAddress<'_>> {
+    let of = |prefixes, purpose| {
+        Prefixes::iter(prefixes).map(move |(net, origin)| NodeAddress { net, purpose, origin })
+    };
     let dummies = node.dummies.iter().filter(|dummy| !dummy.anycast);
-    of(&node.address, Purpose::Node)
-        .chain(of(&node.loopback, Purpose::Loopback))
-        .chain(dummies.flat_map(move |dummy| of(&dummy.address, Purpose::Dummy(&dummy.name))))
+    of(&node.address, AddressPurpose::Node)
+        .chain(of(&node.loopback, AddressPurpose::Loopback))
+        .chain(dummies.flat_map(move |dummy| of(&dummy.address, AddressPurpose::Dummy(&dummy.name))))
         .chain(links(node))
 }
 
 /// The addresses of further links; the node's own, said again on its link, is not one more.
-fn links(node: &NodePlan) -> impl Iterator<Item = Held<'_>> {
+fn links(node: &NodePlan) -> impl Iterator<Item = NodeAddress<'_>> {
     let again = |name: &LinkName, address: IpAddr| {
         *name == node.link.value && node.address.iter().any(|(net, _)| net.addr() == address)
     };
     node.written().links.items().filter_map(|link| Some((link.value.name.get()?, &link.value))).flat_map(
         move |(name, link)| {
             let addresses = link.addresses.items().filter(move |at| !again(name, at.value.0.addr()));
-            addresses.map(move |at| Held {
+            addresses.map(move |at| NodeAddress {
                 net: at.value.0,
-                purpose: Purpose::Link(name),
+                purpose: AddressPurpose::Link(name),
                 origin: Origin::Written(at.place),
             })
         },
@@ -71,8 +72,10 @@ fn links(node: &NodePlan) -> impl Iterator<Item = Held<'_>> {
 }
 
 /// Whether a node is in a place that only an overlay connects, where private addresses may come again.
-pub(in crate::rules) fn is_apart(node: &NodePlan, purpose: Purpose<'_>) -> bool {
-    matches!(purpose, Purpose::Node | Purpose::Link(_)) && node.site.is_some() && node.joins_overlay()
+pub(in crate::rules) fn is_apart(node: &NodePlan, purpose: AddressPurpose<'_>) -> bool {
+    matches!(purpose, AddressPurpose::Node | AddressPurpose::Link(_))
+        && node.site.is_some()
+        && node.joins_overlay()
 }
 
 /// Whether the whole Internet can reach it.

@@ -5,7 +5,7 @@ pub(super) mod holder;
 pub(super) mod overlap;
 mod prefix;
 
-use super::Group;
+use super::RuleGroup;
 
 /// The rules by subject.
-pub(super) const GROUPS: &[Group] = &[("Derivation", gap::RULES), ("Prefixes", prefix::RULES)];
+pub(super) const GROUPS: &[RuleGroup] = &[("Derivation", gap::RULES), ("Prefixes", prefix::RULES)];

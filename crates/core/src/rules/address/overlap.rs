@@ -10,11 +10,11 @@ use ipnet::IpNet;
 
 use crate::cluster::section::Network;
 use crate::model::Cluster;
-use crate::model::rung;
+use crate::model::layer;
 use crate::plan::{Decided, NodePlan, Origin, Plan, Prefixes};
 use crate::rules::tunnel::overlay::OVERLAY;
-use crate::rules::{Context, Found, Rule, Severity};
-use ichor_values::Place;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
+use ichor_values::Location;
 use ichor_values::key::Key;
 use ichor_values::listing;
 use ichor_values::{AddressOrPrefix4, AddressOrPrefix6};
@@ -27,12 +27,12 @@ pub(super) const OVERLAP: Rule = Rule {
               10.96.0.0/12, which ends at 10.111.255.255, the kubelet rejects every node address as a service address \
               and no node becomes ready.",
     fix: "move one of the two networks; `cluster.services: [172.20.0.0/16]` rarely overlaps another network",
-    look,
+    check: check_overlap,
 };
 
 /// What a prefix is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::rules) enum Use<'c> {
+pub(in crate::rules) enum PrefixUse<'c> {
     Node,
     Loopback,
     Dummy(&'c str),
@@ -46,49 +46,49 @@ pub(in crate::rules) enum Use<'c> {
 
 /// A prefix, and the key that gives it.
 #[derive(Clone, Debug)]
-pub(in crate::rules) struct Claim<'c> {
+pub(in crate::rules) struct PrefixClaim<'c> {
     pub net: IpNet,
-    pub(crate) used: Use<'c>,
+    pub(crate) used: PrefixUse<'c>,
     pub key: String,
-    /// Where it was written, if it was.
-    pub place: Option<Place>,
+    /// Where it was written_prefixes, if it was.
+    pub place: Option<Location>,
     /// Whether it is only Talos' default.
     pub default: bool,
 }
 
 /// Every prefix of a cluster.
-pub(in crate::rules) fn claims<'c>(cluster: &'c Cluster, plan: &'c Plan) -> Vec<Claim<'c>> {
-    let mut claims = written(cluster);
-    derived(plan, &mut claims);
+pub(in crate::rules) fn claims<'c>(cluster: &'c Cluster, plan: &'c Plan) -> Vec<PrefixClaim<'c>> {
+    let mut claims = written_prefixes(cluster);
+    add_derived(plan, &mut claims);
     for (used, key, networks) in [
-        (Use::Pods, "cluster.pods", &plan.cluster.pods),
-        (Use::Services, "cluster.services", &plan.cluster.services),
+        (PrefixUse::Pods, "cluster.pods", &plan.cluster.pods),
+        (PrefixUse::Services, "cluster.services", &plan.cluster.services),
     ] {
-        kubernetes(used, key, networks, &mut claims);
+        add_kubernetes(used, key, networks, &mut claims);
     }
     if let Some(place) = overlay(cluster) {
         let net = OVERLAY[0].parse().expect("a prefix");
-        claims.push(Claim {
+        claims.push(PrefixClaim {
             net,
-            used: Use::Overlay,
+            used: PrefixUse::Overlay,
             key: "overlay".to_owned(),
             place: Some(place),
             default: false,
         });
     }
-    workloads(plan, &mut claims);
+    add_workloads(plan, &mut claims);
     claims
 }
 
 /// Where an overlay is asked for, if anywhere.
-pub(super) fn overlay(cluster: &Cluster) -> Option<Place> {
-    let mut overlays = rung::all(cluster).map(|step| &step.rung.overlay);
+pub(super) fn overlay(cluster: &Cluster) -> Option<Location> {
+    let mut overlays = layer::all_layers(cluster).map(|layer| &layer.settings.overlay);
     overlays.find(|overlay| overlay.get().is_some_and(|overlay| overlay.tailscale.is_set()))?.place()
 }
 
 /// A key of `network` that gives nodes addresses: a prefix, or one address.
-pub(in crate::rules) struct Source<'c> {
-    pub(crate) used: Use<'c>,
+pub(in crate::rules) struct AddressKeys<'c> {
+    pub(crate) used: PrefixUse<'c>,
     /// Its path below `network`.
     pub key: String,
     pub v4: &'c Key<AddressOrPrefix4>,
@@ -96,21 +96,21 @@ pub(in crate::rules) struct Source<'c> {
 }
 
 /// What gives nodes addresses in one section.
-pub(in crate::rules) fn sources(network: &Network) -> impl Iterator<Item = Source<'_>> {
-    let node = network.node.get().map(|node| Source {
-        used: Use::Node,
+pub(in crate::rules) fn sources(network: &Network) -> impl Iterator<Item = AddressKeys<'_>> {
+    let node = network.node.get().map(|node| AddressKeys {
+        used: PrefixUse::Node,
         key: "node".to_owned(),
         v4: &node.v4,
         v6: &node.v6,
     });
-    let loopback = network.loopback.get().map(|loopback| Source {
-        used: Use::Loopback,
+    let loopback = network.loopback.get().map(|loopback| AddressKeys {
+        used: PrefixUse::Loopback,
         key: "loopback".to_owned(),
         v4: &loopback.v4,
         v6: &loopback.v6,
     });
-    let dummies = network.dummy.entries().map(|(name, dummy)| Source {
-        used: Use::Dummy(name.as_str()),
+    let dummies = network.dummy.entries().map(|(name, dummy)| AddressKeys {
+        used: PrefixUse::Dummy(name.as_str()),
         key: format!("dummy.{name}"),
         v4: &dummy.value.v4,
         v6: &dummy.value.v6,
@@ -119,26 +119,26 @@ pub(in crate::rules) fn sources(network: &Network) -> impl Iterator<Item = Sourc
 }
 
 /// What the rungs below the nodes say.
-fn written(cluster: &Cluster) -> Vec<Claim<'_>> {
+fn written_prefixes(cluster: &Cluster) -> Vec<PrefixClaim<'_>> {
     let mut claims = Vec::new();
-    for (step, network) in rung::networks(cluster) {
+    for (layer, network) in layer::network_layers(cluster) {
         let mut push = |used, key: &str, net: Option<IpNet>, place| {
-            let key = || step.path(&format!("network.{key}"));
-            claims.extend(net.map(|net| Claim { net, used, key: key(), place, default: false }));
+            let key = || layer.path(&format!("network.{key}"));
+            claims.extend(net.map(|net| PrefixClaim { net, used, key: key(), place, default: false }));
         };
-        for Source { used, key, v4, v6 } in sources(network) {
+        for AddressKeys { used, key, v4, v6 } in sources(network) {
             let nets = (v4.get().and_then(|v4| v4.prefix()), v6.get().and_then(|v6| v6.prefix()));
             push(used, &format!("{key}.v4"), nets.0.map(IpNet::V4), v4.place());
             push(used, &format!("{key}.v6"), nets.1.map(IpNet::V6), v6.place());
         }
         for at in network.api.get().into_iter().flat_map(|api| api.anycast.items()) {
-            push(Use::Anycast, "api.anycast", Some(at.value.0), Some(at.place));
+            push(PrefixUse::Anycast, "api.anycast", Some(at.value.0), Some(at.place));
         }
         let pools = network.services.get().into_iter().flat_map(|services| services.pools.entries());
         for (name, prefixes) in pools {
             for at in &prefixes.value.0 {
                 let key = format!("services.pools.{name}");
-                push(Use::Pool(name.as_str()), &key, Some(at.value.0), Some(at.place));
+                push(PrefixUse::Pool(name.as_str()), &key, Some(at.value.0), Some(at.place));
             }
         }
     }
@@ -146,22 +146,22 @@ fn written(cluster: &Cluster) -> Vec<Claim<'_>> {
 }
 
 /// Prefixes that follow from the cluster's id, as far as a node takes an address from them.
-fn derived<'c>(plan: &'c Plan, claims: &mut Vec<Claim<'c>>) {
+fn derived<'c>(plan: &'c Plan, claims: &mut Vec<PrefixClaim<'c>>) {
     let node: fn(&NodePlan) -> &Prefixes = |node| &node.address;
     let loopback: fn(&NodePlan) -> &Prefixes = |node| &node.loopback;
     let networks = [
-        (Use::Node, "network.node", &plan.cluster.node, node),
-        (Use::Loopback, "network.loopback", &plan.cluster.loopback, loopback),
+        (PrefixUse::Node, "network.node", &plan.cluster.node, node),
+        (PrefixUse::Loopback, "network.loopback", &plan.cluster.loopback, loopback),
     ];
     for (used, key, prefixes, of) in networks {
         for (net, origin) in prefixes.iter().filter(|(_, origin)| matches!(origin, Origin::Derived(..))) {
-            let uses = |node: &NodePlan| used != Use::Loopback || node.routing.is_some();
+            let uses = |node: &NodePlan| used != PrefixUse::Loopback || node.routing.is_some();
             let within =
                 |node: &NodePlan| uses(node) && of(node).iter().any(|(own, _)| net.contains(&own.addr()));
             if plan.nodes.iter().any(within) {
                 let family = if matches!(net, IpNet::V4(_)) { "v4" } else { "v6" };
                 let key = format!("{key}.{family}");
-                claims.push(Claim {
+                claims.push(PrefixClaim {
                     net,
                     used,
                     key,
@@ -173,15 +173,20 @@ fn derived<'c>(plan: &'c Plan, claims: &mut Vec<Claim<'c>>) {
     }
 }
 
-fn kubernetes<'c>(used: Use<'c>, key: &str, networks: &Decided<Vec<IpNet>>, claims: &mut Vec<Claim<'c>>) {
+fn kubernetes<'c>(
+    used: PrefixUse<'c>,
+    key: &str,
+    networks: &Decided<Vec<IpNet>>,
+    claims: &mut Vec<PrefixClaim<'c>>,
+) {
     let default = matches!(networks.origin, Origin::Default(_));
     let claim =
-        |net: &IpNet| Claim { net: *net, used, key: key.to_owned(), place: networks.place(), default };
+        |net: &IpNet| PrefixClaim { net: *net, used, key: key.to_owned(), place: networks.place(), default };
     claims.extend(networks.value.iter().map(claim));
 }
 
 /// The links to the speakers: the same on every node, so each counts once.
-fn workloads<'c>(plan: &Plan, claims: &mut Vec<Claim<'c>>) {
+fn workloads<'c>(plan: &Plan, claims: &mut Vec<PrefixClaim<'c>>) {
     let mut known = BTreeSet::new();
     for node in &plan.nodes {
         let Some(workload) = node.routing.as_ref().and_then(|routing| routing.workload.as_ref()) else {
@@ -192,7 +197,13 @@ fn workloads<'c>(plan: &Plan, claims: &mut Vec<Claim<'c>>) {
         if known.insert(net.trunc()) {
             let key = "routing.workload.link".to_owned();
             let place = Some(ours.place().unwrap_or(workload.place));
-            claims.push(Claim { net: net.trunc(), used: Use::Workload, key, place, default: false });
+            claims.push(PrefixClaim {
+                net: net.trunc(),
+                used: PrefixUse::Workload,
+                key,
+                place,
+                default: false,
+            });
         }
     }
 }
@@ -216,20 +227,21 @@ pub(in crate::rules) fn nested(nets: &[IpNet]) -> Vec<(usize, usize)> {
 }
 
 /// Whether two prefixes may share addresses: what a higher rung says again, or what never leaves a node.
-fn may_share(one: &Claim<'_>, other: &Claim<'_>) -> bool {
+fn may_share(one: &PrefixClaim<'_>, other: &PrefixClaim<'_>) -> bool {
     let again = one.used == other.used && one.key != other.key;
-    again || (one.used == other.used && matches!(one.used, Use::Workload | Use::Anycast))
+    again || (one.used == other.used && matches!(one.used, PrefixUse::Workload | PrefixUse::Anycast))
 }
 
 /// Whether a pool lies in the nodes' own network and nothing routes: its addresses are then answered for by ARP, and that
 /// is the only place for them.
-fn is_beside_nodes(context: &Context<'_>, outer: &Claim<'_>, inner: &Claim<'_>) -> bool {
-    let pool = matches!(inner.used, Use::Pool(_)) && outer.used == Use::Node && outer.net != inner.net;
-    pool && !context.cluster.routes()
+fn is_beside_nodes(context: &RuleContext<'_>, outer: &PrefixClaim<'_>, inner: &PrefixClaim<'_>) -> bool {
+    let pool =
+        matches!(inner.used, PrefixUse::Pool(_)) && outer.used == PrefixUse::Node && outer.net != inner.net;
+    pool && !context.cluster.has_routing()
 }
 
 /// Whose address a pool holds that lies beside the nodes.
-fn holds(context: &Context<'_>, pool: IpNet) -> Option<String> {
+fn contained_address(context: &RuleContext<'_>, pool: IpNet) -> Option<String> {
     let vip = context.plan.cluster.vip.iter().map(|vip| ("the VIP", vip.value));
     let nodes = context.plan.nodes.iter().flat_map(|node| {
         let v4 = node.gateway.v4.as_ref().map(|v4| IpAddr::V4(v4.value));
@@ -238,17 +250,17 @@ fn holds(context: &Context<'_>, pool: IpNet) -> Option<String> {
         node.address.iter().map(|(own, _)| (node.name.as_str(), own.addr())).chain(gateways)
     });
     let (whose, address) = vip.chain(nodes).find(|(_, address)| pool.contains(address))?;
-    Some(format!("holds {address}, which is {whose}"))
+    Some(format!("contains {address} ({whose})"))
 }
 
-fn look(context: &Context<'_>, found: &mut Found) {
+fn check_overlap(context: &RuleContext<'_>, found: &mut Findings) {
     let claims = claims(context.cluster, context.plan);
     let nets: Vec<_> = claims.iter().map(|claim| claim.net).collect();
     let mut pairs = nested(&nets);
     pairs.retain(|&(outer, inner)| {
         let (outer, inner) = (&claims[outer], &claims[inner]);
         if is_beside_nodes(context, outer, inner) {
-            if let Some(fault) = holds(context, inner.net) {
+            if let Some(fault) = contained_address(context, inner.net) {
                 let message = format!("`{}` {} {fault}", inner.key, inner.net);
                 found.at(&inner.key, inner.place.unwrap_or(context.cluster.place()), message);
             }
@@ -266,22 +278,28 @@ fn look(context: &Context<'_>, found: &mut Found) {
         };
         let place = inner.place.or(outer.place).or(context.cluster.section().id.place());
         let place = place.unwrap_or(context.cluster.place());
-        let (path, message) = told(outer, inner, &more, &nets);
+        let (path, message) = overlap_message(outer, inner, &more, &nets);
         found.at(path, place, message);
     }
 }
 
-fn told(outer: &Claim<'_>, inner: &Claim<'_>, more: &str, nets: &[IpNet]) -> (String, String) {
-    let holds = if outer.net == inner.net { "is the same as" } else { "lies in" };
+fn overlap_message(
+    outer: &PrefixClaim<'_>,
+    inner: &PrefixClaim<'_>,
+    more: &str,
+    nets: &[IpNet],
+) -> (String, String) {
+    let holds = if outer.net == inner.net { "is the same as" } else { "is inside" };
     // When equal, either may come first; the default is the one that can move.
     let (outer, inner) =
         if inner.default && outer.net == inner.net { (inner, outer) } else { (outer, inner) };
-    let named = |claim: &Claim<'_>| format!("`{}` {}", claim.key, claim.net);
+    let named = |claim: &PrefixClaim<'_>| format!("`{}` {}", claim.key, claim.net);
     if outer.default || inner.default {
         let (ours, other) = if outer.default { (outer, inner) } else { (inner, outer) };
-        let noun = if ours.used == Use::Services { "service" } else { "pod" };
-        let verb = if outer.default { "swallows" } else { "lies in" };
-        let write = free(nets).map(|net| format!("; write `{}: [{net}]`", ours.key)).unwrap_or_default();
+        let noun = if ours.used == PrefixUse::Services { "service" } else { "pod" };
+        let verb = if outer.default { "contains" } else { "is inside" };
+        let write =
+            unused_prefix(nets).map(|net| format!("; write `{}: [{net}]`", ours.key)).unwrap_or_default();
         let (first, last) = (ours.net.network(), ours.net.broadcast());
         let message = format!(
             "Talos' default {noun} network {} ({first} to {last}) {verb} {}{more}{write}",
@@ -291,12 +309,12 @@ fn told(outer: &Claim<'_>, inner: &Claim<'_>, more: &str, nets: &[IpNet]) -> (St
         return (ours.key.clone(), message);
     }
     let around =
-        if outer.used == Use::Overlay { format!("the overlay's {}", outer.net) } else { named(outer) };
+        if outer.used == PrefixUse::Overlay { format!("the overlay's {}", outer.net) } else { named(outer) };
     (inner.key.clone(), format!("{}{more} {holds} {around}", named(inner)))
 }
 
 /// A private IPv4 prefix that nothing uses.
-fn free(nets: &[IpNet]) -> Option<IpNet> {
+fn unused_prefix(nets: &[IpNet]) -> Option<IpNet> {
     let far = (20..32).map(|second| (172, second));
     let near = (0..=255).map(|second| (10, second));
     let prefix = |(first, second)| format!("{first}.{second}.0.0/16").parse::<IpNet>().expect("a prefix");
@@ -323,6 +341,6 @@ mod tests {
         let nets: Vec<IpNet> =
             ["172.20.0.0/15", "172.22.4.0/24", "fd00::/8"].map(|net| net.parse().unwrap()).to_vec();
 
-        assert_eq!(free(&nets).unwrap().to_string(), "172.23.0.0/16");
+        assert_eq!(unused_prefix(&nets).unwrap().to_string(), "172.23.0.0/16");
     }
 }

@@ -4,13 +4,13 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::overlap::{self, OVERLAP, Source};
+use super::overlap::{self, AddressKeys, OVERLAP};
 use crate::cluster::section::Addressing;
-use crate::model::rung;
-use crate::model::rung::Step;
+use crate::model::layer;
+use crate::model::layer::Layer;
 use crate::plan::{CniPlan, Decided, NodePlan, Plan};
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::key::Key;
 use ichor_values::listing;
 
@@ -23,7 +23,7 @@ const TOO_SMALL: Rule = Rule {
     failure: "Kubernetes assigns a /24 of the pod network to each node. From a /22, the fifth node gets none, and \
               every pod on it waits for an address.",
     fix: "use a larger prefix",
-    look: too_small,
+    check: check_too_small,
 };
 
 const TOO_LARGE: Rule = Rule {
@@ -33,7 +33,7 @@ const TOO_LARGE: Rule = Rule {
     failure: "Up to Kubernetes 1.33 the API server accepts a service network of at most 20 bits. With a /64 it logs one \
               line and exits, and the endpoint never answers.",
     fix: "use a smaller prefix: a /108 is enough for a million services, a /48 for 65,536 nodes",
-    look: too_large,
+    check: check_too_large,
 };
 
 const FAMILIES: Rule = Rule {
@@ -44,7 +44,7 @@ const FAMILIES: Rule = Rule {
               configuration. Older releases accept it, and services never get an address of the missing family.",
     fix: "write `cluster.pods` and `cluster.services` with one prefix of each family, or both with one of the same \
           family",
-    look: families,
+    check: check_families,
 };
 
 const ANYCAST: Rule = Rule {
@@ -54,7 +54,7 @@ const ANYCAST: Rule = Rule {
     failure: "With 10.0.0.100/24 every control plane treats the whole /24 as its own link and announces it, and the \
               other machines of that network become unreachable.",
     fix: "write the address with /32, or /128 for IPv6",
-    look: anycast,
+    check: check_anycast,
 };
 
 const HOST_BITS: Rule = Rule {
@@ -64,7 +64,7 @@ const HOST_BITS: Rule = Rule {
     failure: "With `defaults.network.node.v4: 10.101.0.11/24` every node takes this address instead of one from the \
               prefix, and the switch moves it from port to port.",
     fix: "write the prefix without host bits in the shared setting, and a node's own address on the node",
-    look: host_bits,
+    check: check_host_bits,
 };
 
 const GATEWAY: Rule = Rule {
@@ -74,7 +74,7 @@ const GATEWAY: Rule = Rule {
     failure: "The kernel rejects the default route because no connected network contains its next hop. The nodes reach \
               each other only.",
     fix: "use a gateway within the prefix, or a link-local IPv6 one",
-    look: gateway,
+    check: check_gateway,
 };
 
 /// The prefix behind a key, or the cluster's where none is written.
@@ -106,15 +106,15 @@ fn loopback_prefixes(plan: &Plan, node: &NodePlan) -> [Option<IpNet>; 2] {
 }
 
 /// How many nodes a prefix has room for: not its first address, in IPv4 not its last.
-fn room(net: IpNet) -> u128 {
+fn usable_addresses(net: IpNet) -> u128 {
     let bits = u32::from(net.max_prefix_len() - net.prefix_len());
     let all = 1_u128.checked_shl(bits).unwrap_or(u128::MAX);
     all.saturating_sub(if matches!(net, IpNet::V4(_)) { 2 } else { 1 })
 }
 
-fn too_small(context: &Context<'_>, found: &mut Found) {
+fn check_too_small(context: &RuleContext<'_>, found: &mut Findings) {
     let plan = context.plan;
-    let (mut nodes, mut loopbacks) = (Rolls::new(plan), Rolls::new(plan));
+    let (mut nodes, mut loopbacks) = (NodesByProblem::new(plan), NodesByProblem::new(plan));
     for node in &plan.nodes {
         if node.addressing.value != Addressing::Dhcp {
             let nets = node_prefixes(plan, node).into_iter().flatten();
@@ -126,23 +126,25 @@ fn too_small(context: &Context<'_>, found: &mut Found) {
         }
     }
     for (net, roll) in nodes {
-        let others = others(plan, roll.first(), net);
+        let others = other_addresses(plan, roll.first(), net);
         let need = roll.count() as u128 + others.len() as u128;
-        if room(net) < need {
+        if usable_addresses(net) < need {
             let nodes = format!("{} nodes", listing::thousands(roll.count()));
             let all: Vec<_> = std::iter::once(nodes.as_str()).chain(others).collect();
-            tell_small(found, "network.node", net, roll.first(), &listing::listed(&all, all.len()));
+            report_small(found, "network.node", net, roll.first(), &listing::listed(&all, all.len()));
         }
     }
-    for (net, roll) in loopbacks.into_iter().filter(|(net, roll)| room(*net) < roll.count() as u128) {
+    for (net, roll) in
+        loopbacks.into_iter().filter(|(net, roll)| usable_addresses(*net) < roll.count() as u128)
+    {
         let need = format!("{} nodes", listing::thousands(roll.count()));
-        tell_small(found, "network.loopback", net, roll.first(), &need);
+        report_small(found, "network.loopback", net, roll.first(), &need);
     }
     kubernetes_small(context, found);
 }
 
 /// What else has an address in the nodes' prefix.
-fn others(plan: &Plan, node: &NodePlan, net: IpNet) -> Vec<&'static str> {
+fn other_addresses(plan: &Plan, node: &NodePlan, net: IpNet) -> Vec<&'static str> {
     let v4 = node.gateway.v4.as_ref().map(|v4| IpAddr::V4(v4.value));
     let gateway = v4.into_iter().chain(node.gateway.v6.as_ref().map(|v6| IpAddr::V6(v6.value)));
     let gateway = gateway.map(|address| ("a gateway", address));
@@ -150,7 +152,7 @@ fn others(plan: &Plan, node: &NodePlan, net: IpNet) -> Vec<&'static str> {
     gateway.chain(vip).filter(|(_, address)| net.contains(address)).map(|(noun, _)| noun).collect()
 }
 
-fn tell_small(found: &mut Found, key: &str, net: IpNet, first: &NodePlan, need: &str) {
+fn report_small(found: &mut Findings, key: &str, net: IpNet, first: &NodePlan, need: &str) {
     let family = if matches!(net, IpNet::V4(_)) { "v4" } else { "v6" };
     let prefixes = if key == "network.node" { &first.address } else { &first.loopback };
     let base = prefixes.iter().find(|(own, _)| net.contains(&own.addr())).map(|(_, origin)| origin);
@@ -158,27 +160,27 @@ fn tell_small(found: &mut Found, key: &str, net: IpNet, first: &NodePlan, need: 
         Some(crate::plan::Origin::Written(place) | crate::plan::Origin::Derived(_, Some(place))) => place,
         _ => first.place,
     };
-    let message = format!("{net} has room for {}, not for {need}", room(net));
+    let message = format!("{net} has {} usable addresses, too few for {need}", usable_addresses(net));
     found.at(format!("{key}.{family}"), place, message);
 }
 
 /// The 10th address of the services' first network is the name server's, and every node has a part of the pods'.
-fn kubernetes_small(context: &Context<'_>, found: &mut Found) {
+fn kubernetes_small(context: &RuleContext<'_>, found: &mut Findings) {
     let (cluster, plan) = (context.cluster, &context.plan.cluster);
     let section = cluster.section();
     for net in &plan.services.value {
         if net.max_prefix_len() - net.prefix_len() < 4 {
-            let message = format!("{net} is too small: the cluster's name server is the 10th address in it");
+            let message = format!("{net} is too small: cluster DNS uses its 10th address");
             found.at("cluster.services", section.services.place().unwrap_or(cluster.place()), message);
         }
     }
     let count = context.plan.nodes.len();
-    for net in plan.pods.value.iter().filter(|_| parts_pods(&plan.cni.value)) {
-        let part = part(*net);
+    for net in plan.pods.value.iter().filter(|_| assigns_node_subnets(&plan.cni.value)) {
+        let part = node_subnet_length(*net);
         let parts = part.checked_sub(net.prefix_len()).map_or(0, |bits| 1_u128 << bits.min(64));
         if parts < count as u128 {
             let message = format!(
-                "{net} has {parts} times a /{part}, of which each node is given one, for {} nodes",
+                "{net} has {parts} subnets of /{part}, one for each node, but there are {} nodes",
                 listing::thousands(count)
             );
             found.at("cluster.pods", section.pods.place().unwrap_or(cluster.place()), message);
@@ -187,16 +189,16 @@ fn kubernetes_small(context: &Context<'_>, found: &mut Found) {
 }
 
 /// Whether pods have their addresses from the part of the network that Kubernetes gives the node.
-fn parts_pods(cni: &CniPlan) -> bool {
+fn assigns_node_subnets(cni: &CniPlan) -> bool {
     matches!(cni, CniPlan::Flannel(_) | CniPlan::Cilium)
 }
 
 /// The size of the part a node is given: kube-controller-manager's defaults, which Talos leaves alone.
-fn part(net: IpNet) -> u8 {
+fn node_subnet_length(net: IpNet) -> u8 {
     if matches!(net, IpNet::V4(_)) { 24 } else { 64 }
 }
 
-fn too_large(context: &Context<'_>, found: &mut Found) {
+fn check_too_large(context: &RuleContext<'_>, found: &mut Findings) {
     let (cluster, plan) = (context.cluster, &context.plan.cluster);
     let section = cluster.section();
     // Kubernetes 1.34 allocates service addresses one by one; before, a bitmap held 20 bits.
@@ -210,20 +212,20 @@ fn too_large(context: &Context<'_>, found: &mut Found) {
         };
         if net.prefix_len() < shortest {
             let release = if one_by_one { "Kubernetes" } else { "Kubernetes before 1.34" };
-            let message = format!("{net}: {release} takes a service network of /{shortest} or smaller");
+            let message = format!("{net}: {release} accepts at most a /{shortest} as the service network");
             found.at("cluster.services", section.services.place().unwrap_or(cluster.place()), message);
         }
     }
     // kube-controller-manager counts the parts of an IPv6 network with 16 bits.
     for net in plan.pods.value.iter().filter(|net| matches!(net, IpNet::V6(_)) && net.prefix_len() < 48) {
-        if parts_pods(&plan.cni.value) {
-            let message = format!("{net}: Kubernetes takes an IPv6 pod network of /48 or smaller");
+        if assigns_node_subnets(&plan.cni.value) {
+            let message = format!("{net}: Kubernetes accepts at most a /48 as an IPv6 pod network");
             found.at("cluster.pods", section.pods.place().unwrap_or(cluster.place()), message);
         }
     }
 }
 
-fn families(context: &Context<'_>, found: &mut Found) {
+fn check_families(context: &RuleContext<'_>, found: &mut Findings) {
     let (cluster, plan) = (context.cluster, &context.plan.cluster);
     let count = |nets: &[IpNet]| {
         let v4 = nets.iter().filter(|net| matches!(net, IpNet::V4(_))).count();
@@ -242,31 +244,32 @@ fn families(context: &Context<'_>, found: &mut Found) {
         (None, Some(place)) => ("cluster.pods", place),
         (services, _) => ("cluster.services", services.unwrap_or(cluster.place())),
     };
-    let message = format!("pods have {}, services {}", spelled(&plan.pods), spelled(&plan.services));
+    let message = format!("pods have {}, services have {}", spelled(&plan.pods), spelled(&plan.services));
     found.at(key, place, message);
 }
 
-fn anycast(context: &Context<'_>, found: &mut Found) {
-    for step in rung::all(context.cluster) {
-        let api = step.rung.network.get().and_then(|network| network.api.get());
+fn check_anycast(context: &RuleContext<'_>, found: &mut Findings) {
+    for layer in layer::all_layers(context.cluster) {
+        let api = layer.settings.network.get().and_then(|network| network.api.get());
         for at in api.into_iter().flat_map(|api| api.anycast.items()) {
             let net = at.value.0;
             if net.prefix_len() < net.max_prefix_len() {
-                let message = format!("{net} is not one address: it ends in /{}", net.max_prefix_len());
-                found.at(step.path("network.api.anycast"), at.place, message);
+                let message =
+                    format!("{net} is not a single address; write it with /{}", net.max_prefix_len());
+                found.at(layer.path("network.api.anycast"), at.place, message);
             }
         }
     }
 }
 
-fn host_bits(context: &Context<'_>, found: &mut Found) {
-    for (step, network) in rung::networks(context.cluster) {
-        for Source { key, v4, v6, .. } in overlap::sources(network) {
+fn check_host_bits(context: &RuleContext<'_>, found: &mut Findings) {
+    for (layer, network) in layer::network_layers(context.cluster) {
+        for AddressKeys { key, v4, v6, .. } in overlap::sources(network) {
             let (v4_key, v6_key) = (format!("network.{key}.v4"), format!("network.{key}.v6"));
-            one_for_many(context, found, &step, &v4_key, v4, |v4| {
+            report_shared_address(context, found, &layer, &v4_key, v4, |v4| {
                 Some((v4.own()?.into(), v4.length.is_some()))
             });
-            one_for_many(context, found, &step, &v6_key, v6, |v6| {
+            report_shared_address(context, found, &layer, &v6_key, v6, |v6| {
                 Some((v6.own()?.into(), v6.length.is_some()))
             });
         }
@@ -274,26 +277,26 @@ fn host_bits(context: &Context<'_>, found: &mut Found) {
 }
 
 fn one_for_many<T: Copy + std::fmt::Display>(
-    context: &Context<'_>,
-    found: &mut Found,
-    step: &Step<'_>,
+    context: &RuleContext<'_>,
+    found: &mut Findings,
+    layer: &Layer<'_>,
     name: &str,
     key: &Key<T>,
     own: impl Fn(T) -> Option<(IpAddr, bool)>,
 ) {
     let Some(at) = key.at() else { return };
     let Some((address, has_length)) = own(*at.value) else { return };
-    let nodes = step.nodes(context.cluster, &context.plan.nodes).count();
+    let nodes = layer.nodes(context.cluster, &context.plan.nodes).count();
     if nodes > 1 {
-        let bare = if has_length { "" } else { "; its length, such as /24, is missing" };
+        let bare = if has_length { "" } else { "; the prefix length, such as /24, is missing" };
         let count = listing::thousands(nodes);
-        let message = format!("{} gives {count} nodes the one address {address}{bare}", at.value);
-        found.at(step.path(name), at.place, message);
+        let message = format!("{} gives {count} nodes the same address {address}{bare}", at.value);
+        found.at(layer.path(name), at.place, message);
     }
 }
 
-fn gateway(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_gateway(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for node in &context.plan.nodes {
         let (address, gateway) = (&node.address, &node.gateway);
         let v4 = gateway

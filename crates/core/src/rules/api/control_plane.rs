@@ -1,7 +1,7 @@
 //! How many control planes there are, and which one starts.
 
 use crate::cluster::section::Role;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 
 pub(super) const RULES: &[Rule] = &[NONE, EVEN, BOOTSTRAP];
 
@@ -12,7 +12,7 @@ const NONE: Rule = Rule {
     failure: "A node without `role` is a worker. If all nodes are workers, they wait for an API server that is never \
               started.",
     fix: "set `role: controlplane` on one node or on three",
-    look: none,
+    check: check_none,
 };
 
 const EVEN: Rule = Rule {
@@ -22,7 +22,7 @@ const EVEN: Rule = Rule {
     failure: "etcd needs more than half of its members. With two control planes the cluster stops if either fails, \
               which is less reliable than one.",
     fix: "use one, three or five control planes",
-    look: even,
+    check: check_even,
 };
 
 const BOOTSTRAP: Rule = Rule {
@@ -32,27 +32,27 @@ const BOOTSTRAP: Rule = Rule {
     failure: "A worker has no etcd and rejects the request, so etcd is never bootstrapped and the control planes keep \
               waiting.",
     fix: "name a control plane in `cluster.bootstrap`, or leave it out",
-    look: bootstrap,
+    check: check_bootstrap,
 };
 
-fn none(context: &Context<'_>, found: &mut Found) {
+fn check_none(context: &RuleContext<'_>, found: &mut Findings) {
     if context.plan.control_planes().next().is_none() {
         let place = context.plan.nodes.first().map_or(context.cluster.place(), |node| node.place);
         let message =
-            if context.plan.nodes.is_empty() { "there are no nodes" } else { "every node is a worker" };
+            if context.plan.nodes.is_empty() { "the file has no nodes" } else { "every node is a worker" };
         found.at("nodes", place, message);
     }
 }
 
-fn even(context: &Context<'_>, found: &mut Found) {
+fn check_even(context: &RuleContext<'_>, found: &mut Findings) {
     let count = context.plan.control_planes().count();
     if let Some(last) = context.plan.control_planes().last().filter(|_| count.is_multiple_of(2)) {
-        let message = format!("{count} control planes bear no more losses than {}", count - 1);
+        let message = format!("{count} control planes tolerate no more failures than {}", count - 1);
         found.at("nodes", last.place, message);
     }
 }
 
-fn bootstrap(context: &Context<'_>, found: &mut Found) {
+fn check_bootstrap(context: &RuleContext<'_>, found: &mut Findings) {
     let Some(at) = context.cluster.section().bootstrap.at() else { return };
     if context.plan.node(at.value.as_str()).is_some_and(|node| node.role == Role::Worker) {
         found.at("cluster.bootstrap", at.place, format!("{} is a worker", at.value));

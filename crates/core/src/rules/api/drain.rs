@@ -1,8 +1,8 @@
 //! Nodes on their way out.
 
 use crate::cluster::section::Role;
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 
 pub(super) const RULES: &[Rule] = &[DRAIN_ALL];
 
@@ -13,14 +13,14 @@ const DRAIN_ALL: Rule = Rule {
     failure: "All control planes withdraw their routes at once, including the route to the API's address, and the API \
               becomes unreachable.",
     fix: "drain one node at a time: set `drain: true` on the node itself",
-    look: drain_all,
+    check: check_drain_all,
 };
 
-fn drain_all(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_drain_all(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.role == Role::Controlplane) {
         let Some(drain) = node.written().drain.at().filter(|at| *at.value) else { return };
-        rolls.say("drain", Some(drain.place), "not one control plane is left", &kind.nodes);
+        rolls.say("drain", Some(drain.place), "no control plane remains", &kind.nodes);
     }
     rolls.report(context, found);
 }

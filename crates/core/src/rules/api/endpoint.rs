@@ -6,8 +6,8 @@ use super::vip::is_overlay;
 use crate::cluster::section::{Firewall, Role};
 use crate::plan::{NodePlan, Origin};
 use crate::rules::address::holder;
-use crate::rules::roll::Roll;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::AffectedNodes;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 
 pub(super) const RULES: &[Rule] = &[TALOS_VIP, UNANSWERED, PORT, OVERLAY, FIREWALL];
 
@@ -18,7 +18,7 @@ const TALOS_VIP: Rule = Rule {
     failure: "The VIP exists only once etcd runs, and etcd runs only once the cluster is bootstrapped. The bootstrap \
               request sent to the VIP never arrives.",
     fix: "list the control planes' own addresses in `cluster.talos_endpoints`, or leave it out",
-    look: talos_vip,
+    check: check_talos_vip,
 };
 
 const UNANSWERED: Rule = Rule {
@@ -29,7 +29,7 @@ const UNANSWERED: Rule = Rule {
               listens.",
     fix: "use the VIP, an anycast address, a control plane or a name; silence the finding if a load balancer outside \
           the file answers",
-    look: unanswered,
+    check: check_unanswered,
 };
 
 const PORT: Rule = Rule {
@@ -39,7 +39,7 @@ const PORT: Rule = Rule {
     failure: "An endpoint without a port has port 443, and the API server listens on 6443. The control planes come up, \
               but neither workers nor kubectl reach the API.",
     fix: "write port 6443; silence the finding if the control planes forward the port",
-    look: port,
+    check: check_port,
 };
 
 const OVERLAY: Rule = Rule {
@@ -49,7 +49,7 @@ const OVERLAY: Rule = Rule {
     failure: "A node that is reinstalled joins the overlay with a new key and gets another address. Every kubelet \
               keeps contacting the old one.",
     fix: "use a name whose address can change, or an address that the machines have without the overlay",
-    look: overlay,
+    check: check_overlay,
 };
 
 const FIREWALL: Rule = Rule {
@@ -58,13 +58,13 @@ const FIREWALL: Rule = Rule {
     summary: "a node has a public address and the firewall is off",
     failure: "The ports of the kubelet and etcd are open to the internet, where scanners find them.",
     fix: "set `cluster.firewall: default-deny`, or filter the ports in front of the nodes and silence the finding",
-    look: firewall,
+    check: check_firewall,
 };
 
 /// The port of the API server.
 const API_SERVER: u16 = 6443;
 
-fn talos_vip(context: &Context<'_>, found: &mut Found) {
+fn check_talos_vip(context: &RuleContext<'_>, found: &mut Findings) {
     let Some(vip) = &context.plan.cluster.vip else { return };
     let endpoints = context.cluster.section().talos_endpoints.items().enumerate();
     for (nth, at) in endpoints.filter(|(_, at)| at.value.as_str().parse() == Ok(vip.value)) {
@@ -73,7 +73,7 @@ fn talos_vip(context: &Context<'_>, found: &mut Found) {
     }
 }
 
-fn unanswered(context: &Context<'_>, found: &mut Found) {
+fn check_unanswered(context: &RuleContext<'_>, found: &mut Findings) {
     let plan = context.plan;
     let Some(endpoint) = &plan.cluster.endpoint else { return };
     let Origin::Written(place) = endpoint.origin else { return };
@@ -93,7 +93,7 @@ fn unanswered(context: &Context<'_>, found: &mut Found) {
     found.at("cluster.endpoint", place, message);
 }
 
-fn port(context: &Context<'_>, found: &mut Found) {
+fn check_port(context: &RuleContext<'_>, found: &mut Findings) {
     let plan = context.plan;
     let Some(endpoint) = &plan.cluster.endpoint else { return };
     let Origin::Written(place) = endpoint.origin else { return };
@@ -128,24 +128,24 @@ fn answers(node: &NodePlan, address: IpAddr) -> bool {
     holder::own(node).any(|held| held.net.addr() == address) || stages(node).any(|stage| stage == address)
 }
 
-fn overlay(context: &Context<'_>, found: &mut Found) {
+fn check_overlay(context: &RuleContext<'_>, found: &mut Findings) {
     let Some(endpoint) = &context.plan.cluster.endpoint else { return };
     let Origin::Written(place) = endpoint.origin else { return };
     let message = match (endpoint.value.overlay_node(), endpoint.value.address()) {
-        (Some(node), _) => format!("the overlay's address of {node} is known only after it joined"),
+        (Some(node), _) => format!("the overlay address of {node} is known only after it has joined"),
         (None, Some(address)) if is_overlay(context, address) => {
-            format!("{address} is an overlay's address, known only after the node joined")
+            format!("{address} is an overlay address, known only after the node has joined")
         }
         _ => return,
     };
     found.at("cluster.endpoint", place, message);
 }
 
-fn firewall(context: &Context<'_>, found: &mut Found) {
+fn check_firewall(context: &RuleContext<'_>, found: &mut Findings) {
     if context.cluster.section().firewall.value() == Some(Firewall::DefaultDeny) {
         return;
     }
-    let mut roll = Roll::default();
+    let mut roll = AffectedNodes::default();
     let mut first = None;
     for node in &context.plan.nodes {
         let own = holder::own(node).map(|held| (held.net.addr(), node.place_of(held.origin)));
@@ -157,7 +157,7 @@ fn firewall(context: &Context<'_>, found: &mut Found) {
         }
     }
     if let Some(address) = first {
-        let message = format!("anybody can reach {address}, and nothing keeps them out ({roll})");
+        let message = format!("{address} is reachable from the internet without a firewall ({roll})");
         found.at("cluster.firewall", roll.place(), message);
     }
 }

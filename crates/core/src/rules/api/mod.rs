@@ -5,10 +5,10 @@ mod drain;
 mod endpoint;
 mod vip;
 
-use super::Group;
+use super::RuleGroup;
 
 /// The rules by subject.
-pub(super) const GROUPS: &[Group] = &[
+pub(super) const GROUPS: &[RuleGroup] = &[
     ("Control planes", control_plane::RULES),
     ("Draining", drain::RULES),
     ("VIP", vip::RULES),

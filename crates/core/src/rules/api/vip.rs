@@ -5,16 +5,16 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::cluster::section::{Api, Role};
-use crate::model::rung;
-use crate::model::rung::Step;
+use crate::model::layer;
+use crate::model::layer::Layer;
 use crate::plan::NodePlan;
-use crate::rules::address::holder::{self, Purpose};
-use crate::rules::roll::Roll;
+use crate::rules::address::holder::{self, AddressPurpose};
+use crate::rules::roll::AffectedNodes;
 use crate::rules::tunnel::overlay::OVERLAY;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::LinkName;
-use ichor_values::Place;
-use ichor_values::key::At;
+use ichor_values::Location;
+use ichor_values::key::Spanned;
 
 pub(super) const RULES: &[Rule] = &[OUTSIDE, IS_NODE, ON_WORKER, ON_LINK, AS_ANYCAST, ON_OVERLAY, TWICE];
 
@@ -25,7 +25,7 @@ const OUTSIDE: Rule = Rule {
     failure: "The control plane that holds the VIP announces it by ARP on a link where no host queries it. The API \
               answers on that node only.",
     fix: "use a free address of the control planes' network, or `network.api.anycast` with routing",
-    look: outside,
+    check: check_outside,
 };
 
 const IS_NODE: Rule = Rule {
@@ -35,7 +35,7 @@ const IS_NODE: Rule = Rule {
     failure: "When another node wins the election, two machines have the address, and the node that owns it loses its \
               etcd peers.",
     fix: "use an address that is not assigned to a node",
-    look: is_node,
+    check: check_is_node,
 };
 
 const ON_WORKER: Rule = Rule {
@@ -44,7 +44,7 @@ const ON_WORKER: Rule = Rule {
     summary: "a worker has a VIP",
     failure: "Talos rejects a worker's configuration that has a VIP, and the machine stays in maintenance mode.",
     fix: "set `network.api.vip` at the top of the file or under `roles.controlplane`",
-    look: on_worker,
+    check: check_on_worker,
 };
 
 const ON_LINK: Rule = Rule {
@@ -54,7 +54,7 @@ const ON_LINK: Rule = Rule {
     failure: "Every control plane has the address permanently, not only the one that holds the VIP. Connections go to \
               the one that answers ARP first.",
     fix: "remove it from `links`: the node that holds the VIP adds the address itself",
-    look: on_link,
+    check: check_on_link,
 };
 
 const AS_ANYCAST: Rule = Rule {
@@ -64,7 +64,7 @@ const AS_ANYCAST: Rule = Rule {
     failure: "Talos lets only one node at a time hold a VIP. The fabric has a single path to the API, and if that node \
               fails the API is unreachable for up to a minute.",
     fix: "for an address on every control plane set `network.api.anycast`, and remove `vip`",
-    look: as_anycast,
+    check: check_as_anycast,
 };
 
 const ON_OVERLAY: Rule = Rule {
@@ -74,7 +74,7 @@ const ON_OVERLAY: Rule = Rule {
     failure: "The holder announces the VIP by ARP, which the tunnel does not carry. No other machine learns where the \
               address is.",
     fix: "use a control plane's overlay address or a name as the endpoint, or a VIP on a real link",
-    look: on_overlay,
+    check: check_on_overlay,
 };
 
 const TWICE: Rule = Rule {
@@ -83,60 +83,66 @@ const TWICE: Rule = Rule {
     summary: "both Talos and kube-vip hold a VIP",
     failure: "Talos and kube-vip each elect a holder. When they disagree, two nodes have the address.",
     fix: "keep one of `network.api.vip` and `cluster.kube_vip`",
-    look: twice,
+    check: check_twice,
 };
 
 /// A VIP as it was written.
-struct Vip<'c> {
+struct VipSetting<'c> {
     address: IpAddr,
     path: String,
-    place: Place,
-    link: Option<(String, At<&'c LinkName>)>,
+    place: Location,
+    link: Option<(String, Spanned<&'c LinkName>)>,
     /// Whether the link is for anycast addresses, which stand beside it.
     beside_anycast: bool,
 }
 
-fn vips<'c>(context: &Context<'c>) -> Vec<Vip<'c>> {
+fn vips<'c>(context: &RuleContext<'c>) -> Vec<VipSetting<'c>> {
     let cluster = context.cluster;
-    let of = |step: Step<'c>, api: &'c Api| {
+    let of = |layer: Layer<'c>, api: &'c Api| {
         let vip = api.vip.at()?;
-        let path = step.path("network.api.vip");
-        let link = api.link.at().map(|link| (step.path("network.api.link"), link));
+        let path = layer.path("network.api.vip");
+        let link = api.link.at().map(|link| (layer.path("network.api.link"), link));
         let beside_anycast = api.anycast.is_set();
-        Some(Vip { address: *vip.value, path, place: vip.place, link, beside_anycast })
+        Some(VipSetting { address: *vip.value, path, place: vip.place, link, beside_anycast })
     };
-    let written = |step: Step<'c>| of(step, step.rung.network.get()?.api.get()?);
-    let mut vips: Vec<_> = rung::all(cluster).filter_map(written).collect();
+    let written = |layer: Layer<'c>| of(layer, layer.settings.network.get()?.api.get()?);
+    let mut vips: Vec<_> = layer::all_layers(cluster).filter_map(written).collect();
     if let Some(kube) = cluster.section().kube_vip.get()
         && let Some(address) = kube.address.at()
     {
         let link = kube.interface.at().map(|link| ("cluster.kube_vip.interface".to_owned(), link));
         let path = "cluster.kube_vip.address".to_owned();
-        vips.push(Vip { address: *address.value, path, place: address.place, link, beside_anycast: false });
+        vips.push(VipSetting {
+            address: *address.value,
+            path,
+            place: address.place,
+            link,
+            beside_anycast: false,
+        });
     }
     vips
 }
 
 /// The networks a node is in, by all its links.
 fn nets(node: &NodePlan) -> impl Iterator<Item = IpNet> {
-    let linked = |purpose| matches!(purpose, Purpose::Node | Purpose::Link(_));
+    let linked = |purpose| matches!(purpose, AddressPurpose::Node | AddressPurpose::Link(_));
     holder::own(node).filter(move |held| linked(held.purpose)).map(|held| held.net)
 }
 
 /// Whether a control plane's own network, which is then not an overlay's, has the address.
-pub(super) fn is_local(context: &Context<'_>, address: IpAddr) -> bool {
+pub(super) fn is_local(context: &RuleContext<'_>, address: IpAddr) -> bool {
     context.plan.control_planes().any(|node| nets(node).any(|net| net.contains(&address)))
 }
 
 /// Whether an overlay gives the address.
-pub(super) fn is_overlay(context: &Context<'_>, address: IpAddr) -> bool {
+pub(super) fn is_overlay(context: &RuleContext<'_>, address: IpAddr) -> bool {
     let overlay: IpNet = OVERLAY[0].parse().expect("a prefix");
     overlay.contains(&address) && !is_local(context, address)
 }
 
-fn outside(context: &Context<'_>, found: &mut Found) {
+fn check_outside(context: &RuleContext<'_>, found: &mut Findings) {
     for vip in vips(context).into_iter().filter(|vip| !is_overlay(context, vip.address)) {
-        let mut roll = Roll::default();
+        let mut roll = AffectedNodes::default();
         for node in context.plan.control_planes() {
             let known = node.main_address().is_some();
             if known && !nets(node).any(|net| net.contains(&vip.address)) {
@@ -151,12 +157,17 @@ fn outside(context: &Context<'_>, found: &mut Found) {
 }
 
 /// Who has the address of a VIP for a purpose that `counts`.
-fn holders(context: &Context<'_>, found: &mut Found, counts: fn(Purpose<'_>) -> bool, verb: &str) {
+fn holders(
+    context: &RuleContext<'_>,
+    found: &mut Findings,
+    counts: fn(AddressPurpose<'_>) -> bool,
+    verb: &str,
+) {
     let vips = vips(context);
     if vips.is_empty() {
         return;
     }
-    let mut rolls = vec![Roll::default(); vips.len()];
+    let mut rolls = vec![AffectedNodes::default(); vips.len()];
     for node in &context.plan.nodes {
         for held in holder::own(node).filter(|held| counts(held.purpose)) {
             for (vip, roll) in vips.iter().zip(&mut rolls).filter(|(vip, _)| vip.address == held.net.addr()) {
@@ -167,7 +178,7 @@ fn holders(context: &Context<'_>, found: &mut Found, counts: fn(Purpose<'_>) -> 
     for (vip, roll) in vips.into_iter().zip(rolls).filter(|(_, roll)| !roll.is_empty()) {
         let path = if verb.is_empty() { vip.path } else { roll.path("links") };
         let message = if verb.is_empty() {
-            format!("{} is the address of {roll} too", vip.address)
+            format!("{} is also the address of {roll}", vip.address)
         } else {
             format!("the VIP {} {verb} {roll}", vip.address)
         };
@@ -175,59 +186,61 @@ fn holders(context: &Context<'_>, found: &mut Found, counts: fn(Purpose<'_>) -> 
     }
 }
 
-fn is_node(context: &Context<'_>, found: &mut Found) {
-    holders(context, found, |purpose| !matches!(purpose, Purpose::Link(_)), "");
+fn check_is_node(context: &RuleContext<'_>, found: &mut Findings) {
+    holders(context, found, |purpose| !matches!(purpose, AddressPurpose::Link(_)), "");
 }
 
-fn on_link(context: &Context<'_>, found: &mut Found) {
-    holders(context, found, |purpose| matches!(purpose, Purpose::Link(_)), "is an address of a link of");
+fn check_on_link(context: &RuleContext<'_>, found: &mut Findings) {
+    holders(context, found, |purpose| matches!(purpose, AddressPurpose::Link(_)), "is assigned to a link of");
 }
 
-fn on_worker(context: &Context<'_>, found: &mut Found) {
+fn check_on_worker(context: &RuleContext<'_>, found: &mut Findings) {
     let (cluster, plan) = (context.cluster, context.plan);
-    for (step, network) in rung::networks(cluster).filter(|(step, _)| !step.is_common()) {
+    for (layer, network) in layer::network_layers(cluster).filter(|(layer, _)| !layer.is_common()) {
         let Some(vip) = network.api.get().and_then(|api| api.vip.at()) else { continue };
-        let mut nodes = step.nodes(cluster, &plan.nodes).peekable();
+        let mut nodes = layer.nodes(cluster, &plan.nodes).peekable();
         if nodes.peek().is_some() && nodes.all(|node| node.role == Role::Worker) {
             found.at(
-                step.path("network.api.vip"),
+                layer.path("network.api.vip"),
                 vip.place,
-                format!("{} is given to workers only", vip.value),
+                format!("{} is set for workers only", vip.value),
             );
         }
     }
-    let mut roll = Roll::default();
+    let mut roll = AffectedNodes::default();
     for (node, plan) in cluster.nodes().iter().zip(&plan.nodes).filter(|(_, plan)| plan.role == Role::Worker)
     {
-        let api = node.value.rung.network.get().and_then(|network| network.api.get());
+        let api = node.value.settings.network.get().and_then(|network| network.api.get());
         if let Some(vip) = api.and_then(|api| api.vip.at()) {
             roll.add(plan, vip.place);
         }
     }
     if !roll.is_empty() {
-        let message = format!("a worker holds no VIP: {roll}");
+        let message = format!("workers cannot hold a VIP: {roll}");
         found.at(roll.path("network.api.vip"), roll.place(), message);
     }
 }
 
-fn as_anycast(context: &Context<'_>, found: &mut Found) {
+fn check_as_anycast(context: &RuleContext<'_>, found: &mut Findings) {
     let anycast = &context.plan.cluster.anycast;
     for vip in vips(context) {
         if anycast.iter().any(|net| net.value.addr() == vip.address) {
-            let message = format!("{} is given as `vip` and as `anycast`", vip.address);
+            let message = format!("{} is both `vip` and `anycast`", vip.address);
             found.at(vip.path, vip.place, message);
         } else if let Some((path, link)) = vip.link.filter(|_| !vip.beside_anycast)
             && is_dummy(context, link.value)
         {
-            let message =
-                format!("`{}` is a dummy link, and the VIP {} has one holder", link.value, vip.address);
+            let message = format!(
+                "`{}` is a dummy link, but only one node at a time holds the VIP {}",
+                link.value, vip.address
+            );
             found.at(path, link.place, message);
         }
     }
 }
 
 /// Whether a link is a dummy: one of the file's, or one that nothing else in it explains.
-fn is_dummy(context: &Context<'_>, link: &LinkName) -> bool {
+fn is_dummy(context: &RuleContext<'_>, link: &LinkName) -> bool {
     let mut planes = context.plan.control_planes();
     let given = |node: &NodePlan| node.dummies.iter().any(|dummy| dummy.name == *link);
     let real = |node: &NodePlan| {
@@ -242,26 +255,25 @@ fn is_tunnel(link: &str) -> bool {
     link.starts_with("tailscale") || link == "kubespan" || link == "siderolink" || link.starts_with("wg")
 }
 
-fn on_overlay(context: &Context<'_>, found: &mut Found) {
+fn check_on_overlay(context: &RuleContext<'_>, found: &mut Findings) {
     for vip in vips(context) {
         if let Some((path, link)) = vip.link.filter(|(_, link)| is_tunnel(link.value.as_str())) {
-            let message =
-                format!("`{}` carries no ARP, so nobody learns who holds {}", link.value, vip.address);
+            let message = format!(
+                "`{}` carries no ARP, so no host learns which node holds {}",
+                link.value, vip.address
+            );
             found.at(path, link.place, message);
         } else if is_overlay(context, vip.address) {
-            let message = format!(
-                "{} is in {}, the overlay's addresses, where there is no ARP",
-                vip.address, OVERLAY[0]
-            );
+            let message = format!("{} is in the overlay's {}, which carries no ARP", vip.address, OVERLAY[0]);
             found.at(vip.path, vip.place, message);
         }
     }
 }
 
-fn twice(context: &Context<'_>, found: &mut Found) {
+fn check_twice(context: &RuleContext<'_>, found: &mut Findings) {
     let Some(kube) = context.cluster.section().kube_vip.at() else { return };
     if let Some(vip) = vips(context).iter().find(|vip| vip.path != "cluster.kube_vip.address") {
-        let message = format!("kube-vip beside Talos' own VIP {} (`{}`)", vip.address, vip.path);
+        let message = format!("kube-vip and Talos' own VIP {} (`{}`) are both set", vip.address, vip.path);
         found.at("cluster.kube_vip", kube.place, message);
     }
 }

@@ -6,39 +6,39 @@ use std::net::IpAddr;
 use crate::model::Cluster;
 use crate::plan::{Decided, NodePlan, Origin, Plan};
 use crate::rules::address::holder;
-use crate::rules::address::overlap::{self, Use};
-use crate::rules::clash::{self, Member};
+use crate::rules::address::overlap::{self, PrefixUse};
+use crate::rules::clash::{self, ComparedCluster};
 use crate::rules::identity::vm_id;
 use crate::rules::{Finding, Rule};
+use ichor_values::Location;
 use ichor_values::Mac;
-use ichor_values::Place;
 use ichor_values::listing;
 
 /// Who has a value: the number of a node, or what is not one.
-type Owner = u32;
-const CLUSTER: Owner = Owner::MAX;
-const VIP: Owner = Owner::MAX - 1;
-const ANYCAST: Owner = Owner::MAX - 2;
+type ValueOwner = u32;
+const CLUSTER: ValueOwner = ValueOwner::MAX;
+const VIP: ValueOwner = ValueOwner::MAX - 1;
+const ANYCAST: ValueOwner = ValueOwner::MAX - 2;
 
 /// A value of a cluster: whose it is, and whether it only follows from the cluster's id.
 #[derive(Clone, Copy)]
-struct Item<K> {
+struct OwnedValue<K> {
     value: K,
     file: usize,
-    owner: Owner,
+    owner: ValueOwner,
     by_id: bool,
 }
 
 /// Values that two clusters both have: the first, and how many.
-struct Shared<K> {
-    one: Item<K>,
-    other: Item<K>,
+struct SharedValue<K> {
+    one: OwnedValue<K>,
+    other: OwnedValue<K>,
     count: usize,
 }
 
 /// Clusters side by side, and what they both claim.
-pub(super) struct Compared<'c> {
-    clusters: &'c [Member<'c>],
+pub(super) struct ClusterComparison<'c> {
+    clusters: &'c [ComparedCluster<'c>],
     findings: Vec<(usize, Finding)>,
 }
 
@@ -47,9 +47,9 @@ fn by_id(origin: Origin) -> bool {
     matches!(origin, Origin::Derived(_, None))
 }
 
-impl<'c> Compared<'c> {
+impl<'c> ClusterComparison<'c> {
     /// Clusters that have not been looked at yet.
-    pub(crate) fn new(clusters: &'c [Member<'c>]) -> Self {
+    pub(crate) fn new(clusters: &'c [ComparedCluster<'c>]) -> Self {
         Self { clusters, findings: Vec::new() }
     }
 
@@ -66,9 +66,9 @@ impl<'c> Compared<'c> {
     }
 
     /// Values that come in two clusters, by pair of clusters.
-    fn shared<K: Ord + Copy>(&self, mut items: Vec<Item<K>>) -> Vec<Shared<K>> {
+    fn shared<K: Ord + Copy>(&self, mut items: Vec<OwnedValue<K>>) -> Vec<SharedValue<K>> {
         items.sort_unstable_by_key(|item| (item.value, item.file, item.owner));
-        let mut pairs: BTreeMap<(usize, usize), Shared<K>> = BTreeMap::new();
+        let mut pairs: BTreeMap<(usize, usize), SharedValue<K>> = BTreeMap::new();
         for run in items.chunk_by(|a, b| a.value == b.value) {
             for other in run.chunk_by(|a, b| a.file == b.file).skip(1).map(|claims| claims[0]) {
                 let one = run[0];
@@ -76,7 +76,7 @@ impl<'c> Compared<'c> {
                     continue;
                 }
                 let pair = pairs.entry((one.file, other.file));
-                pair.or_insert(Shared { one, other, count: 0 }).count += 1;
+                pair.or_insert(SharedValue { one, other, count: 0 }).count += 1;
             }
         }
         pairs.into_values().collect()
@@ -90,18 +90,24 @@ impl<'c> Compared<'c> {
     fn of_nodes<K, I: IntoIterator<Item = (K, bool)>>(
         &self,
         values: impl Fn(&'c Cluster, &'c NodePlan) -> I,
-    ) -> Vec<Item<K>> {
+    ) -> Vec<OwnedValue<K>> {
         let mut items = Vec::new();
         for (file, (_, cluster, plan)) in self.clusters.iter().enumerate() {
             for (owner, node) in (0..).zip(&plan.nodes) {
-                let item = |(value, by_id)| Item { value, file, owner, by_id };
+                let item = |(value, by_id)| OwnedValue { value, file, owner, by_id };
                 items.extend(values(cluster, node).into_iter().map(item));
             }
         }
         items
     }
 
-    fn report(&mut self, rule: &'static Rule, file: usize, (path, place): (String, Place), message: String) {
+    fn report(
+        &mut self,
+        rule: &'static Rule,
+        file: usize,
+        (path, place): (String, Location),
+        message: String,
+    ) {
         self.findings.push((file, Finding::new(rule, path, place, message)));
     }
 
@@ -109,51 +115,51 @@ impl<'c> Compared<'c> {
     fn tell<K: Copy>(
         &mut self,
         rule: &'static Rule,
-        shared: Vec<Shared<K>>,
+        shared: Vec<SharedValue<K>>,
         (key, what): (&str, impl Fn(K) -> String),
-        place: impl Fn(&NodePlan, K) -> Option<Place>,
+        place: impl Fn(&NodePlan, K) -> Option<Location>,
     ) {
-        for Shared { one, other, count } in shared {
+        for SharedValue { one, other, count } in shared {
             let clusters = self.clusters;
             let node = &clusters[other.file].2.nodes[other.owner as usize];
             let whose = &clusters[one.file].2.nodes[one.owner as usize].name;
             let file = clusters[one.file].0;
             let at = (node.path(key), place(node, other.value).unwrap_or(node.place));
-            let message = format!("{} belongs to {whose} in {file} too{}", what(other.value), more(count));
+            let message = format!("{} also belongs to {whose} in {file}{}", what(other.value), more(count));
             self.report(rule, other.file, at, message);
         }
     }
 
     fn names(&mut self) {
         let names = self.shared(self.of_clusters(|plan| Some(plan.cluster.name.as_str())));
-        for Shared { one, other, .. } in names {
+        for SharedValue { one, other, .. } in names {
             let place = self.clusters[other.file].1.section().name.place().unwrap_or_default();
             let message =
-                format!("the cluster in {} is called `{}` too", self.clusters[one.file].0, other.value);
+                format!("the cluster in {} is also called `{}`", self.clusters[one.file].0, other.value);
             self.report(&clash::NAME, other.file, ("cluster.name".to_owned(), place), message);
         }
-        for Shared { one, other, .. } in self.shared(self.of_clusters(|plan| plan.cluster.id)) {
+        for SharedValue { one, other, .. } in self.shared(self.of_clusters(|plan| plan.cluster.id)) {
             let place = self.clusters[other.file].1.section().id.place().unwrap_or_default();
-            let message = format!("the cluster in {} has id {} too", self.clusters[one.file].0, other.value);
+            let message = format!("the cluster in {} also has ID {}", self.clusters[one.file].0, other.value);
             self.report(&clash::ID, other.file, ("cluster.id".to_owned(), place), message);
         }
     }
 
     /// One value of every cluster.
-    fn of_clusters<K>(&self, value: impl Fn(&'c Plan) -> Option<K>) -> Vec<Item<K>> {
-        let item = |(file, (_, _, plan)): (usize, &Member<'c>)| {
-            value(plan).map(|value| Item { value, file, owner: CLUSTER, by_id: false })
+    fn of_clusters<K>(&self, value: impl Fn(&'c Plan) -> Option<K>) -> Vec<OwnedValue<K>> {
+        let item = |(file, (_, _, plan)): (usize, &ComparedCluster<'c>)| {
+            value(plan).map(|value| OwnedValue { value, file, owner: CLUSTER, by_id: false })
         };
         self.clusters.iter().enumerate().filter_map(item).collect()
     }
 
     fn node_names(&mut self) {
-        for Shared { one, other, count } in
+        for SharedValue { one, other, count } in
             self.shared(self.of_nodes(|_, node| [(node.name.as_str(), false)]))
         {
             let node = &self.clusters[other.file].2.nodes[other.owner as usize];
             let message =
-                format!("{} has a node {} too{}", self.clusters[one.file].0, other.value, more(count));
+                format!("{} also has a node {}{}", self.clusters[one.file].0, other.value, more(count));
             self.report(&clash::NODE_NAME, other.file, (node.path("name"), node.place), message);
         }
     }
@@ -187,7 +193,7 @@ impl<'c> Compared<'c> {
             let id = node.vm.as_ref()?.id.as_ref()?;
             Some(node.place_of(id.origin))
         };
-        self.tell(&clash::VM_ID, shared, ("vm.id", |(id, url)| format!("number {id} on {url}")), place);
+        self.tell(&clash::VM_ID, shared, ("vm.id", |(id, url)| format!("VM ID {id} on {url}")), place);
     }
 
     fn addresses(&mut self) {
@@ -197,24 +203,24 @@ impl<'c> Compared<'c> {
                 .map(|held| (held.net.addr(), by_id(held.origin)))
         });
         for (file, (_, _, plan)) in self.clusters.iter().enumerate() {
-            let item = |owner| move |value| Item { value, file, owner, by_id: false };
+            let item = |owner| move |value| OwnedValue { value, file, owner, by_id: false };
             items.extend(plan.cluster.vip.iter().map(|vip| vip.value).map(item(VIP)));
             items.extend(plan.cluster.anycast.iter().map(|net| net.value.addr()).map(item(ANYCAST)));
         }
-        for Shared { one, other, count } in self.shared(items) {
+        for SharedValue { one, other, count } in self.shared(items) {
             let (file, _, plan) = self.clusters[one.file];
             let whose = match one.owner {
                 VIP => "the VIP",
                 ANYCAST => "an anycast address",
                 nth => plan.nodes[nth as usize].name.as_str(),
             };
-            let message = format!("{} is {whose} in {file} too{}", other.value, more(count));
+            let message = format!("{} is also {whose} in {file}{}", other.value, more(count));
             self.report(&clash::ADDRESS, other.file, self.at(&other), message);
         }
     }
 
     /// Where a cluster has an address.
-    fn at(&self, item: &Item<IpAddr>) -> (String, Place) {
+    fn at(&self, item: &OwnedValue<IpAddr>) -> (String, Location) {
         let (_, cluster, plan) = self.clusters[item.file];
         match item.owner {
             VIP => {
@@ -229,7 +235,7 @@ impl<'c> Compared<'c> {
             nth => {
                 let node = &plan.nodes[nth as usize];
                 let held = holder::own(node).find(|held| held.net.addr() == item.value);
-                let at = |held: holder::Held<'_>| {
+                let at = |held: holder::NodeAddress<'_>| {
                     (node.path(&held.purpose.key(item.value)), node.place_of(held.origin))
                 };
                 held.map_or((node.path(""), node.place), at)
@@ -240,7 +246,12 @@ impl<'c> Compared<'c> {
     fn prefixes(&mut self) {
         let mut claims = Vec::new();
         for (file, (_, cluster, plan)) in self.clusters.iter().enumerate() {
-            let counts = |used| matches!(used, Use::Node | Use::Loopback | Use::Dummy(_) | Use::Pool(_));
+            let counts = |used| {
+                matches!(
+                    used,
+                    PrefixUse::Node | PrefixUse::Loopback | PrefixUse::Dummy(_) | PrefixUse::Pool(_)
+                )
+            };
             let own = overlap::claims(cluster, plan).into_iter().filter(|claim| counts(claim.used));
             claims.extend(own.map(|claim| (file, claim)));
         }
@@ -250,8 +261,9 @@ impl<'c> Compared<'c> {
             let (one, other) =
                 if claims[outer].0 < claims[inner].0 { (outer, inner) } else { (inner, outer) };
             let ((a, first), (b, second)) = (&claims[one], &claims[other]);
-            let whole =
-                first.net == second.net && first.used == second.used && !matches!(first.used, Use::Pool(_));
+            let whole = first.net == second.net
+                && first.used == second.used
+                && !matches!(first.used, PrefixUse::Pool(_));
             let by_id = first.place.is_none() && second.place.is_none() && self.same_id(*a, *b);
             if a != b && !whole && !by_id {
                 pairs.entry((*a, *b)).or_insert((one, other, 0)).2 += 1;
@@ -277,6 +289,6 @@ impl<'c> Compared<'c> {
 fn more(count: usize) -> String {
     match count - 1 {
         0 => String::new(),
-        more => format!(", and {} more like it", listing::thousands(more)),
+        more => format!(" (and {} more)", listing::thousands(more)),
     }
 }

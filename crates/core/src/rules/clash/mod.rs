@@ -5,18 +5,18 @@
 
 mod compare;
 
-use super::{Context, Finding, Found, Group, Rule, Severity, silence};
+use super::{Finding, Findings, Rule, RuleContext, RuleGroup, Severity, silence};
 use crate::model::Cluster;
 use crate::plan::Plan;
-use compare::Compared;
+use compare::ClusterComparison;
 
 /// The rules by subject.
-pub(super) const GROUPS: &[Group] = &[("Between clusters", RULES)];
+pub(super) const GROUPS: &[RuleGroup] = &[("Between clusters", RULES)];
 
 pub(super) const RULES: &[Rule] = &[NAME, NODE_NAME, ID, ASN, PREFIX, ADDRESS, MAC, VM_ID];
 
 /// On one file there is nothing to compare.
-const ALONE: fn(&Context<'_>, &mut Found) = |_, _| {};
+const ALONE: fn(&RuleContext<'_>, &mut Findings) = |_, _| {};
 
 pub(super) const NAME: Rule = Rule {
     id: "clash-name",
@@ -25,7 +25,7 @@ pub(super) const NAME: Rule = Rule {
     failure: "Building the second cluster replaces the first one's folder and its context in the talosconfig. A \
               command for one cluster, such as a reset, then reaches the other.",
     fix: "give each cluster a unique `cluster.name`",
-    look: ALONE,
+    check: ALONE,
 };
 
 pub(super) const NODE_NAME: Rule = Rule {
@@ -35,7 +35,7 @@ pub(super) const NODE_NAME: Rule = Rule {
     failure: "An alert that names the node does not say which cluster it belongs to, so the wrong machine may be \
               restarted.",
     fix: "begin node names with the cluster's name",
-    look: ALONE,
+    check: ALONE,
 };
 
 pub(super) const ID: Rule = Rule {
@@ -45,7 +45,7 @@ pub(super) const ID: Rule = Rule {
     failure: "Prefixes, AS numbers, router IDs and MAC addresses follow from the ID. Both clusters announce the same \
               loopbacks, and each receives a part of the other's traffic.",
     fix: "give each cluster a unique `cluster.id`",
-    look: ALONE,
+    check: ALONE,
 };
 
 pub(super) const ASN: Rule = Rule {
@@ -54,7 +54,7 @@ pub(super) const ASN: Rule = Rule {
     summary: "nodes of two clusters have the same AS number",
     failure: "On a fabric that both clusters share, nodes take each other's routes for loops and drop them.",
     fix: "give the clusters AS numbers that do not overlap; those derived from `cluster.id` never do",
-    look: ALONE,
+    check: ALONE,
 };
 
 pub(super) const PREFIX: Rule = Rule {
@@ -64,7 +64,7 @@ pub(super) const PREFIX: Rule = Rule {
     failure: "With the same service pool, both clusters assign and announce the same address, and the path of a packet \
               decides which of them answers.",
     fix: "give each cluster prefixes of its own; nodes may share a prefix only as a whole",
-    look: ALONE,
+    check: ALONE,
 };
 
 pub(super) const ADDRESS: Rule = Rule {
@@ -74,7 +74,7 @@ pub(super) const ADDRESS: Rule = Rule {
     failure: "If two clusters on one network have the same VIP, the one that elected a holder last answers, and \
               kubectl reaches the wrong cluster.",
     fix: "give each cluster unique addresses",
-    look: ALONE,
+    check: ALONE,
 };
 
 pub(super) const MAC: Rule = Rule {
@@ -83,7 +83,7 @@ pub(super) const MAC: Rule = Rule {
     summary: "nodes of two clusters have the same MAC address",
     failure: "A boot server has two configurations for one machine and may give it the wrong one.",
     fix: "remove the node from the file of the cluster that it has left, or correct its `macs`",
-    look: ALONE,
+    check: ALONE,
 };
 
 pub(super) const VM_ID: Rule = Rule {
@@ -92,18 +92,18 @@ pub(super) const VM_ID: Rule = Rule {
     summary: "virtual machines of two clusters have the same ID on one hypervisor",
     failure: "Building the second cluster stops and replaces the machines of the first.",
     fix: "give each cluster a `vm.first_id` far enough from the others",
-    look: ALONE,
+    check: ALONE,
 };
 
 /// A cluster with the name of its file.
-pub(super) type Member<'c> = (&'c str, &'c Cluster, &'c Plan);
+pub(super) type ComparedCluster<'c> = (&'c str, &'c Cluster, &'c Plan);
 
 /// Compares clusters: each finding with the number of the cluster in whose file its place is.
-pub fn across(clusters: &[Member<'_>]) -> Vec<(usize, Finding)> {
+pub fn across(clusters: &[ComparedCluster<'_>]) -> Vec<(usize, Finding)> {
     if clusters.len() < 2 {
         return Vec::new();
     }
-    let mut findings = Compared::new(clusters).findings();
+    let mut findings = ClusterComparison::new(clusters).findings();
     for (nth, finding) in &mut findings {
         silence::mark(clusters[*nth].1, finding);
     }

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use super::duplicate::{Double, numbered, one_index, repeated, tell};
-use crate::plan::{NodePlan, Peer};
-use crate::rules::roll::Roll;
-use crate::rules::{Context, Found, Rule, Severity};
+use super::duplicate::{DuplicateValue, numbered, one_index, repeated, tell};
+use crate::plan::{NeighborAddress, NodePlan};
+use crate::rules::roll::AffectedNodes;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::Asn;
 
 pub(super) const RULES: &[Rule] = &[DUPLICATE];
@@ -18,30 +18,30 @@ const DUPLICATE: Rule = Rule {
     failure: "Each of the two nodes finds its own AS number in the path of the other's routes, takes it for a loop and \
               drops them. All other nodes reach both, but these two cannot reach each other.",
     fix: "give each node a unique AS number; leave `routing.asn` out to have it derived",
-    look,
+    check: check_duplicates,
 };
 
 /// What a session with a neighbour of another AS is known by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Neighbor<'p> {
+enum NeighborKey<'p> {
     Router(&'p str),
     Address(IpAddr),
 }
 
-fn look(context: &Context<'_>, found: &mut Found) {
+fn check_duplicates(context: &RuleContext<'_>, found: &mut Findings) {
     let plan = context.plan;
     let all = numbered(plan, |node| speaker(node).map(|asn| asn.value));
     let doubles = repeated(all).into_iter().filter_map(|(asn, numbers)| {
         let nodes: Vec<_> = numbers.iter().map(|&nth| &plan.nodes[nth as usize]).collect();
         let origins = nodes.iter().filter_map(|node| Some((node.index, node.asn.as_ref()?.origin)));
-        if one_index(origins) || all_meet(&nodes, asn) {
+        if one_index(origins) || share_neighbors(&nodes, asn) {
             return None;
         }
-        let mut roll = Roll::default();
+        let mut roll = AffectedNodes::default();
         for node in nodes {
             roll.add(node, node.asn.as_ref().map_or(node.place, |asn| node.place_of(asn.origin)));
         }
-        Some(Double { key: "routing.asn".to_owned(), roll, what: format!("AS number {asn}") })
+        Some(DuplicateValue { key: "routing.asn".to_owned(), roll, what: format!("AS number {asn}") })
     });
     tell(found, doubles);
 }
@@ -54,9 +54,9 @@ fn speaker(node: &NodePlan) -> Option<&crate::plan::Decided<Asn>> {
 }
 
 /// Whether neighbours connect all of them: what happens behind a common neighbour is told by another rule.
-fn all_meet(nodes: &[&NodePlan], asn: Asn) -> bool {
-    let mut circles = Circles((0..nodes.len()).collect());
-    let mut known: HashMap<Neighbor<'_>, usize> = HashMap::new();
+fn share_neighbors(nodes: &[&NodePlan], asn: Asn) -> bool {
+    let mut circles = DisjointSet((0..nodes.len()).collect());
+    let mut known: HashMap<NeighborKey<'_>, usize> = HashMap::new();
     for (nth, node) in nodes.iter().enumerate() {
         for neighbor in neighbors(node, asn) {
             let first = *known.entry(neighbor).or_insert(nth);
@@ -67,22 +67,22 @@ fn all_meet(nodes: &[&NodePlan], asn: Asn) -> bool {
     (1..nodes.len()).all(|nth| circles.find(nth) == first)
 }
 
-fn neighbors(node: &NodePlan, asn: Asn) -> impl Iterator<Item = Neighbor<'_>> {
+fn neighbors(node: &NodePlan, asn: Asn) -> impl Iterator<Item = NeighborKey<'_>> {
     let all = node.routing.iter().flat_map(|routing| &routing.neighbors);
     all.filter(move |neighbor| neighbor.asn() != Some(asn)).flat_map(|neighbor| {
-        let router = neighbor.router.as_ref().map(|name| Neighbor::Router(name.as_str()));
+        let router = neighbor.router.as_ref().map(|name| NeighborKey::Router(name.as_str()));
         let address = match neighbor.peer {
-            Peer::Address(address) => Some(Neighbor::Address(address)),
-            Peer::Link(_) => None,
+            NeighborAddress::Address(address) => Some(NeighborKey::Address(address)),
+            NeighborAddress::Link(_) => None,
         };
         router.into_iter().chain(address)
     })
 }
 
 /// Who is connected with whom, as a forest.
-struct Circles(Vec<usize>);
+struct DisjointSet(Vec<usize>);
 
-impl Circles {
+impl DisjointSet {
     fn find(&mut self, mut nth: usize) -> usize {
         while self.0[nth] != nth {
             self.0[nth] = self.0[self.0[nth]];

@@ -6,11 +6,11 @@
 use std::net::IpAddr;
 
 use crate::plan::{NodePlan, Origin, Plan};
-use crate::rules::address::holder::{self, Held, Purpose};
+use crate::rules::address::holder::{self, AddressPurpose, NodeAddress};
 use crate::rules::address::overlap;
-use crate::rules::roll::Roll;
-use crate::rules::{Context, Found, Rule, Severity};
-use ichor_values::Place;
+use crate::rules::roll::AffectedNodes;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
+use ichor_values::Location;
 use ichor_values::listing;
 
 pub(super) const RULES: &[Rule] = &[INDEX, ADDRESS, ROUTER_ID];
@@ -22,7 +22,7 @@ const INDEX: Rule = Rule {
     failure: "If two nodes share an index, both derive the same addresses, AS number and router ID, and take each \
               other's traffic.",
     fix: "give each node a unique index",
-    look: index,
+    check: check_index,
 };
 
 const ADDRESS: Rule = Rule {
@@ -32,7 +32,7 @@ const ADDRESS: Rule = Rule {
     failure: "If two interfaces hold one address, the one that answers ARP or neighbour discovery last receives the \
               traffic. If it is the gateway's address, the whole network loses its way out.",
     fix: "give each node, link and gateway a unique address",
-    look: address,
+    check: check_address,
 };
 
 const ROUTER_ID: Rule = Rule {
@@ -42,11 +42,11 @@ const ROUTER_ID: Rule = Rule {
     failure: "A route reflector takes the second node's routes for copies of the first node's and drops them, while \
               all sessions stay established.",
     fix: "set another `routing.router_id` on one of the nodes, or leave it out to have it derived",
-    look: router_id,
+    check: check_router_id,
 };
 
 /// More than this many values of one kind are not told one by one.
-const TOLD: usize = 50;
+const REPORT_LIMIT: usize = 50;
 
 /// The values that come more than once, with the numbers of those that have them, each once.
 pub(super) fn repeated<K: Ord + Copy>(mut items: Vec<(K, u32)>) -> Vec<(K, Vec<u32>)> {
@@ -74,28 +74,28 @@ pub(super) fn numbered<'p, K, I: IntoIterator<Item = K>>(
 }
 
 /// A value that several nodes have: where to mark it, and who they are.
-pub(super) struct Double<'p> {
+pub(super) struct DuplicateValue<'p> {
     /// The key below the node.
     pub key: String,
     /// The nodes.
-    pub(crate) roll: Roll<'p>,
+    pub(crate) roll: AffectedNodes<'p>,
     /// The value, and what it is.
     pub what: String,
 }
 
-impl Double<'_> {
+impl DuplicateValue<'_> {
     fn message(&self) -> String {
         let twice = if self.roll.count() == 1 { " twice" } else { "" };
-        format!("{} belongs to {}{twice}", self.what, self.roll)
+        format!("{} is used by {}{twice}", self.what, self.roll)
     }
 }
 
 /// Reports values that several nodes have, at the second of them.
-pub(super) fn tell<'p>(found: &mut Found, doubles: impl Iterator<Item = Double<'p>>) {
-    let (mut rest, mut last) = (0, Place::default());
+pub(super) fn tell<'p>(found: &mut Findings, doubles: impl Iterator<Item = DuplicateValue<'p>>) {
+    let (mut rest, mut last) = (0, Location::default());
     for (nth, double) in doubles.enumerate() {
         let Some((node, place)) = double.roll.later() else { continue };
-        if nth < TOLD {
+        if nth < REPORT_LIMIT {
             found.at(node.path(&double.key), place, double.message());
             last = place;
         } else {
@@ -103,7 +103,7 @@ pub(super) fn tell<'p>(found: &mut Found, doubles: impl Iterator<Item = Double<'
         }
     }
     if rest > 0 {
-        found.at("nodes", last, format!("and {} more such values", listing::thousands(rest)));
+        found.at("nodes", last, format!("and {} more duplicate values", listing::thousands(rest)));
     }
 }
 
@@ -114,25 +114,25 @@ pub(super) fn one_index(mut values: impl Iterator<Item = (Option<u32>, Origin)>)
     by_index(origin) && values.all(|(other, origin)| other == index && by_index(origin))
 }
 
-fn index(context: &Context<'_>, found: &mut Found) {
+fn check_index(context: &RuleContext<'_>, found: &mut Findings) {
     let nodes = context.cluster.nodes();
     let doubles = repeated(numbered(context.plan, |node| node.index)).into_iter().map(|(index, numbers)| {
-        let mut roll = Roll::default();
+        let mut roll = AffectedNodes::default();
         for nth in numbers.into_iter().map(|nth| nth as usize) {
             let node = &context.plan.nodes[nth];
             roll.add(node, nodes[nth].value.index.place().unwrap_or(node.place));
         }
-        Double { key: "index".to_owned(), roll, what: format!("index {index}") }
+        DuplicateValue { key: "index".to_owned(), roll, what: format!("index {index}") }
     });
     tell(found, doubles);
 }
 
-fn router_id(context: &Context<'_>, found: &mut Found) {
+fn check_router_id(context: &RuleContext<'_>, found: &mut Findings) {
     let plan = context.plan;
     let of = |node: &'_ NodePlan| {
         // One that follows from a loopback given twice is told as that address.
         let own = |origin: &Origin| {
-            !matches!(origin, Origin::Derived(crate::plan::derive::Rule::RouterIdLoopback, _))
+            !matches!(origin, Origin::Derived(crate::plan::derive::Derivation::RouterIdLoopback, _))
         };
         let id = node.router_id.as_ref().filter(|_| node.routing.is_some());
         id.filter(|id| own(&id.origin)).map(|id| (id.value, id.origin))
@@ -145,7 +145,7 @@ fn router_id(context: &Context<'_>, found: &mut Found) {
             return None;
         }
         let roll = origins().map(|(node, origin)| (node, node.place_of(origin))).collect();
-        Some(Double { key: "routing.router_id".to_owned(), roll, what: format!("router id {id}") })
+        Some(DuplicateValue { key: "routing.router_id".to_owned(), roll, what: format!("router ID {id}") })
     });
     tell(found, doubles);
 }
@@ -155,41 +155,41 @@ const GATEWAY: u32 = u32::MAX;
 /// Stands for the VIP: whether a node has its address is a rule of its own.
 const VIP: u32 = u32::MAX - 1;
 
-fn address(context: &Context<'_>, found: &mut Found) {
+fn check_address(context: &RuleContext<'_>, found: &mut Findings) {
     let plan = context.plan;
-    let mut items = in_order(plan);
-    items.extend(gateways(plan).into_iter().map(|gateway| (gateway, GATEWAY)));
+    let mut items = node_addresses(plan);
+    items.extend(gateway_addresses(plan).into_iter().map(|gateway| (gateway, GATEWAY)));
     items.extend(plan.cluster.vip.iter().map(|vip| (vip.value, VIP)));
     let mut doubles = Vec::new();
     for (address, numbers) in repeated(items) {
         let nodes = numbers.iter().filter(|&&nth| nth < VIP).map(|&nth| &plan.nodes[nth as usize]);
-        let held: Vec<_> = nodes.flat_map(|node| having(node, address)).collect();
+        let held: Vec<_> = nodes.flat_map(|node| addresses_of(node, address)).collect();
         if numbers.contains(&GATEWAY) {
-            of_gateway(context, found, address, &held);
+            report_gateway(context, found, address, &held);
         }
-        if held.len() > 1 && !is_told(context, &held) && !is_apart(&held) {
-            let roll = roll_of(&held);
+        if held.len() > 1 && !is_reported_elsewhere(context, &held) && !is_apart(&held) {
+            let roll = affected_nodes(&held);
             let marked = roll.later().filter(|_| roll.count() > 1);
-            let is_marked = |(node, held): &&(&NodePlan, Held<'_>)| {
+            let is_marked = |(node, held): &&(&NodePlan, NodeAddress<'_>)| {
                 marked.is_some_and(|(at, place)| at.nth == node.nth && node.place_of(held.origin) == place)
             };
             let (_, told) = held.iter().find(is_marked).unwrap_or(&held[1]);
-            doubles.push(Double { key: told.purpose.key(address), roll, what: address.to_string() });
+            doubles.push(DuplicateValue { key: told.purpose.key(address), roll, what: address.to_string() });
         }
     }
     tell(found, doubles.into_iter());
 }
 
 /// The addresses of every node, one kind after the other: each kind usually is in order already.
-fn in_order(plan: &Plan) -> Vec<(IpAddr, u32)> {
+fn node_addresses(plan: &Plan) -> Vec<(IpAddr, u32)> {
     let mut kinds: [Vec<(IpAddr, u32)>; 5] = Default::default();
     for (nth, node) in (0..).zip(&plan.nodes) {
         for held in holder::own(node) {
             let address = held.net.addr();
             let kind = match held.purpose {
-                Purpose::Node => usize::from(address.is_ipv6()),
-                Purpose::Loopback => 2 + usize::from(address.is_ipv6()),
-                Purpose::Dummy(_) | Purpose::Link(_) => 4,
+                AddressPurpose::Node => usize::from(address.is_ipv6()),
+                AddressPurpose::Loopback => 2 + usize::from(address.is_ipv6()),
+                AddressPurpose::Dummy(_) | AddressPurpose::Link(_) => 4,
             };
             kinds[kind].push((address, nth));
         }
@@ -197,24 +197,29 @@ fn in_order(plan: &Plan) -> Vec<(IpAddr, u32)> {
     kinds.concat()
 }
 
-fn roll_of<'p>(held: &[(&'p NodePlan, Held<'_>)]) -> Roll<'p> {
+fn roll_of<'p>(held: &[(&'p NodePlan, NodeAddress<'_>)]) -> AffectedNodes<'p> {
     held.iter().map(|(node, held)| (*node, node.place_of(held.origin))).collect()
 }
 
 /// Reports a gateway whose address nodes or the VIP have.
-fn of_gateway(context: &Context<'_>, found: &mut Found, address: IpAddr, held: &[(&NodePlan, Held<'_>)]) {
+fn report_gateway(
+    context: &RuleContext<'_>,
+    found: &mut Findings,
+    address: IpAddr,
+    held: &[(&NodePlan, NodeAddress<'_>)],
+) {
     if let Some((_, first)) = held.first() {
-        let roll = roll_of(held);
-        let message = format!("{address} belongs to {roll} and is a gateway");
+        let roll = affected_nodes(held);
+        let message = format!("{address} is both a gateway and an address of {roll}");
         found.at(roll.path(&first.purpose.key(address)), roll.place(), message);
     }
     if let Some(vip) = context.plan.cluster.vip.as_ref().filter(|vip| vip.value == address) {
         let place = vip.place().unwrap_or(context.cluster.place());
-        found.at("network.api.vip", place, format!("{address} is the VIP and a gateway"));
+        found.at("network.api.vip", place, format!("{address} is both the VIP and a gateway"));
     }
 }
 
-fn gateways(plan: &Plan) -> Vec<IpAddr> {
+fn gateway_addresses(plan: &Plan) -> Vec<IpAddr> {
     let of = |node: &NodePlan| {
         let v4 = node.gateway.v4.as_ref().map(|v4| IpAddr::V4(v4.value));
         [v4, node.gateway.v6.as_ref().map(|v6| IpAddr::V6(v6.value))]
@@ -225,28 +230,29 @@ fn gateways(plan: &Plan) -> Vec<IpAddr> {
     gateways
 }
 
-fn having(node: &NodePlan, address: IpAddr) -> impl Iterator<Item = (&NodePlan, Held<'_>)> {
+fn addresses_of(node: &NodePlan, address: IpAddr) -> impl Iterator<Item = (&NodePlan, NodeAddress<'_>)> {
     holder::own(node).filter(move |held| held.net.addr() == address).map(move |held| (node, held))
 }
 
 /// Whether another rule tells it: one index given twice, or one address on a rung for many nodes.
-fn is_told(context: &Context<'_>, held: &[(&NodePlan, Held<'_>)]) -> bool {
+fn is_reported_elsewhere(context: &RuleContext<'_>, held: &[(&NodePlan, NodeAddress<'_>)]) -> bool {
     let same_line = |origin: Origin| matches!(origin, Origin::Written(_)) && origin == held[0].1.origin;
-    let from_rung = |held: &Held<'_>| same_line(held.origin) && !matches!(held.purpose, Purpose::Link(_));
+    let from_rung =
+        |held: &NodeAddress<'_>| same_line(held.origin) && !matches!(held.purpose, AddressPurpose::Link(_));
     let on_rung = held.iter().all(|(_, held)| from_rung(held))
         && !held.iter().any(|(node, held)| is_own(context, node, held.origin));
     on_rung || one_index(held.iter().map(|(node, held)| (node.index, held.origin)))
 }
 
 /// Whether the node itself, not a rung below it, has the address.
-fn is_own(context: &Context<'_>, node: &NodePlan, origin: Origin) -> bool {
-    let Some(network) = context.cluster.nodes()[node.nth].value.rung.network.get() else { return false };
+fn is_own(context: &RuleContext<'_>, node: &NodePlan, origin: Origin) -> bool {
+    let Some(network) = context.cluster.nodes()[node.nth].value.settings.network.get() else { return false };
     let Origin::Written(place) = origin else { return false };
     overlap::sources(network).any(|source| [source.v4.place(), source.v6.place()].contains(&Some(place)))
 }
 
 /// Whether they are in different places that only an overlay connects.
-fn is_apart(held: &[(&NodePlan, Held<'_>)]) -> bool {
+fn is_apart(held: &[(&NodePlan, NodeAddress<'_>)]) -> bool {
     if !held.iter().all(|(node, held)| holder::is_apart(node, held.purpose)) {
         return false;
     }

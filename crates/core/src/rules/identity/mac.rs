@@ -1,9 +1,9 @@
 //! MAC addresses that are given twice, or that no port can have.
 
-use super::duplicate::{Double, numbered, one_index, repeated, tell};
+use super::duplicate::{DuplicateValue, numbered, one_index, repeated, tell};
 use crate::plan::{Decided, NodePlan};
-use crate::rules::roll::Roll;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::AffectedNodes;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::Mac;
 
 pub(super) const RULES: &[Rule] = &[DUPLICATE, MULTICAST, ZERO];
@@ -15,7 +15,7 @@ const DUPLICATE: Rule = Rule {
     failure: "A boot server identifies machines by MAC address and gives both the same configuration: the second \
               machine joins under the first one's name.",
     fix: "write the MAC address that each port really has; leave `macs` out on virtual machines to have them derived",
-    look: duplicate,
+    check: check_duplicate,
 };
 
 const MULTICAST: Rule = Rule {
@@ -25,9 +25,9 @@ const MULTICAST: Rule = Rule {
     failure: "QEMU rejects a machine whose MAC address has the multicast bit. Where a hypervisor accepts it, the \
               switch floods every frame for the machine to all ports.",
     fix: "use an address with an even second digit; addresses that begin with 02 are locally administered",
-    look: |context, found| {
+    check: |context, found| {
         let is = |mac: Mac| mac.is_multicast() && !is_none(mac);
-        every(context, found, is, "names a group of ports, which no port can have as its own");
+        every(context, found, is, "is a multicast address");
     },
 };
 
@@ -37,7 +37,7 @@ const ZERO: Rule = Rule {
     summary: "a MAC address is all zeros or all ones",
     failure: "No port has such an address, so the link is never configured and its BGP session never comes up.",
     fix: "write the MAC address that the port really has",
-    look: |context, found| every(context, found, is_none, "is the address of no port"),
+    check: |context, found| every(context, found, is_none, "is not a valid port address"),
 };
 
 fn is_none(mac: Mac) -> bool {
@@ -48,7 +48,7 @@ fn macs(node: &NodePlan) -> impl Iterator<Item = &Decided<Mac>> {
     node.ports.iter().filter_map(|port| port.mac.as_ref())
 }
 
-fn duplicate(context: &Context<'_>, found: &mut Found) {
+fn check_duplicate(context: &RuleContext<'_>, found: &mut Findings) {
     let plan = context.plan;
     let can_be = |mac: &Mac| !mac.is_multicast() && !is_none(*mac);
     let all = numbered(plan, |node| macs(node).map(|mac| mac.value).filter(can_be));
@@ -60,13 +60,13 @@ fn duplicate(context: &Context<'_>, found: &mut Found) {
             return None;
         }
         let roll = ports.into_iter().map(|(node, origin)| (node, node.place_of(origin))).collect();
-        Some(Double { key: "macs".to_owned(), roll, what: mac.to_string() })
+        Some(DuplicateValue { key: "macs".to_owned(), roll, what: mac.to_string() })
     });
     tell(found, doubles);
 }
 
-fn every(context: &Context<'_>, found: &mut Found, is: impl Fn(Mac) -> bool, why: &str) {
-    let mut roll = Roll::default();
+fn every(context: &RuleContext<'_>, found: &mut Findings, is: impl Fn(Mac) -> bool, why: &str) {
+    let mut roll = AffectedNodes::default();
     let mut first = None;
     for node in &context.plan.nodes {
         for mac in macs(node).filter(|mac| is(mac.value)) {

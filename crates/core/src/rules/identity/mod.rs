@@ -5,10 +5,10 @@ mod duplicate;
 mod mac;
 pub(super) mod vm_id;
 
-use super::Group;
+use super::RuleGroup;
 
 /// The rules by subject.
-pub(super) const GROUPS: &[Group] = &[
+pub(super) const GROUPS: &[RuleGroup] = &[
     ("Identity", duplicate::RULES),
     ("AS numbers of nodes", asn::RULES),
     ("MAC addresses", mac::RULES),

@@ -1,10 +1,10 @@
 //! Numbers of virtual machines.
 
-use super::duplicate::{Double, numbered, one_index, repeated, tell};
+use super::duplicate::{DuplicateValue, numbered, one_index, repeated, tell};
 use crate::model::Cluster;
 use crate::plan::{Decided, NodePlan};
-use crate::rules::roll::Roll;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::AffectedNodes;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 
 pub(super) const RULES: &[Rule] = &[DUPLICATE, RANGE];
 
@@ -14,7 +14,7 @@ const DUPLICATE: Rule = Rule {
     summary: "two virtual machines of one hypervisor have the same ID",
     failure: "The hypervisor rejects the second machine after the machines before it in the list have been created.",
     fix: "set another `vm.id`, or a `vm.first_id` far enough from the others",
-    look: duplicate,
+    check: check_duplicate,
 };
 
 const RANGE: Rule = Rule {
@@ -23,7 +23,7 @@ const RANGE: Rule = Rule {
     summary: "a virtual machine's ID is one that Proxmox rejects",
     failure: "Proxmox reserves the IDs below 100. It rejects the machine only after its disks have been uploaded.",
     fix: "use IDs from 100 to 999999999, for example `vm.first_id: 300`",
-    look: range,
+    check: check_range,
 };
 
 /// Where a hypervisor is reached.
@@ -44,10 +44,11 @@ fn id(node: &NodePlan) -> Option<(&str, &Decided<u32>)> {
     Some((vm.hypervisor.as_ref().map_or("", |name| name.value.as_str()), vm.id.as_ref()?))
 }
 
-fn duplicate(context: &Context<'_>, found: &mut Found) {
+fn check_duplicate(context: &RuleContext<'_>, found: &mut Findings) {
     let plan = context.plan;
-    let all = numbered(plan, |node| id(node).map(|(name, id)| (id.value, seat(context.cluster, name))));
-    let doubles = repeated(all).into_iter().filter_map(|((number, seat), numbers)| {
+    let all =
+        numbered(plan, |node| id(node).map(|(name, id)| (id.value, hypervisor_key(context.cluster, name))));
+    let doubles = repeated(all).into_iter().filter_map(|((number, hypervisor_key), numbers)| {
         let nodes = || numbers.iter().map(|&nth| &plan.nodes[nth as usize]);
         let ids = || nodes().filter_map(|node| Some((node, id(node)?.1.origin)));
         if one_index(ids().map(|(node, origin)| (node.index, origin))) {
@@ -55,16 +56,16 @@ fn duplicate(context: &Context<'_>, found: &mut Found) {
         }
         let roll = ids().map(|(node, origin)| (node, node.place_of(origin))).collect();
         let on = if seat.is_empty() { String::new() } else { format!(" on {seat}") };
-        Some(Double { key: "vm.id".to_owned(), roll, what: format!("number {number}{on}") })
+        Some(DuplicateValue { key: "vm.id".to_owned(), roll, what: format!("VM ID {number}{on}") })
     });
     tell(found, doubles);
 }
 
-fn range(context: &Context<'_>, found: &mut Found) {
+fn check_range(context: &RuleContext<'_>, found: &mut Findings) {
     let hypervisors = context.cluster.file.hypervisors.get();
     let proxmox =
         |name: &str| hypervisors.and_then(|known| known.get(name)).is_none_or(|at| at.value.proxmox.is_set());
-    let mut roll = Roll::default();
+    let mut roll = AffectedNodes::default();
     let mut first = None;
     for node in &context.plan.nodes {
         if let Some((name, id)) = id(node)
@@ -76,7 +77,7 @@ fn range(context: &Context<'_>, found: &mut Found) {
         }
     }
     if let Some(number) = first {
-        let message = format!("Proxmox has no machine {number}, only 100 to 999999999 ({roll})");
+        let message = format!("Proxmox rejects VM ID {number}; it accepts 100 to 999999999 ({roll})");
         found.at(roll.path("vm.id"), roll.place(), message);
     }
 }

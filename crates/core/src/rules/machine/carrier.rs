@@ -1,15 +1,15 @@
 //! What carries the first configuration to a machine: whether it looks there, whether it all fits, and who else reads it.
 
 use crate::cluster::section::{BootDevice, BootFrom, ImageSource, Platform};
-use crate::plan::{ImagePlan, LinkKind, NodePlan, Stage};
+use crate::plan::{ConfigStage, ImagePlan, LinkKind, NodePlan};
 use crate::render::schematic;
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::command_line::LONGEST;
 use ichor_talos::kernel_args::LOADER;
 use ichor_talos::schematic::Schematic;
 use ichor_talos::{document, release, secret_value};
-use ichor_values::Place;
+use ichor_values::Location;
 
 pub(super) const RULES: &[Rule] = &[BOOT_CARRIER, BOOT_CARRIER_SECRET, COMMAND_LINE_LONG];
 
@@ -20,7 +20,7 @@ const BOOT_CARRIER: Rule = Rule {
     failure: "Talos' metal image never reads a `cidata` volume, and its nocloud image never reads META key 10. The \
               machine boots into maintenance mode with an address from DHCP.",
     fix: "choose a `boot.from` that the platform and release support, and set `boot.server` where a server is needed",
-    look: boot_carrier,
+    check: check_boot_carrier,
 };
 
 const BOOT_CARRIER_SECRET: Rule = Rule {
@@ -32,7 +32,7 @@ const BOOT_CARRIER_SECRET: Rule = Rule {
               is in the log of every boot, and every program on the node can read it.",
     fix: "use `image.source: ichor` for embedded configurations, or another `boot.from`; keep secrets out of \
           `image.schematic` and `kernel.args`",
-    look: boot_carrier_secret,
+    check: check_boot_carrier_secret,
 };
 
 const COMMAND_LINE_LONG: Rule = Rule {
@@ -43,11 +43,11 @@ const COMMAND_LINE_LONG: Rule = Rule {
               example half of the META values, which then cannot be unpacked.",
     fix: "use fewer or shorter `kernel.args`; put the network on a volume instead of META, or boot a disk image, which \
           has META in a partition, and silence the finding",
-    look: command_line_long,
+    check: check_command_line_long,
 };
 
-fn boot_carrier(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_boot_carrier(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
         if let Some(fault) = carrier_fault(node) {
             let message = format!("{}: {fault}", node.boot.from.value);
@@ -59,7 +59,7 @@ fn boot_carrier(context: &Context<'_>, found: &mut Found) {
 
 fn carrier_fault(node: &NodePlan) -> Option<String> {
     let fault = unread(node).or_else(|| unpassed(node)).or_else(|| unfitting(node));
-    let would_do = |fault| format!("{fault}; `boot.from: {}` would do", node.fitting_carrier());
+    let would_do = |fault| format!("{fault}; use `boot.from: {}`", node.fitting_carrier());
     fault.map(would_do).or_else(|| contradicted(node).map(str::to_owned))
 }
 
@@ -68,16 +68,16 @@ fn unread(node: &NodePlan) -> Option<&'static str> {
     let platform = node.platform.value;
     match node.boot.from.value {
         BootFrom::Cidata | BootFrom::NocloudNet if platform != Platform::Nocloud => {
-            Some("only the nocloud platform looks there")
+            Some("only the nocloud platform reads it")
         }
         BootFrom::MetalIso | BootFrom::Meta if platform != Platform::Metal => {
-            Some("only the metal platform looks there")
+            Some("only the metal platform reads it")
         }
         BootFrom::Embedded if !release::at_least(&node.talos.value, 12) => {
-            Some("Talos has embedded configurations from 1.12 on")
+            Some("Talos supports embedded configurations from 1.12 on")
         }
         BootFrom::Embedded if node.boot.image.value == ImagePlan::Given => {
-            Some("images that are given take no configuration in")
+            Some("ichor cannot embed a configuration in prebuilt images")
         }
         _ => None,
     }
@@ -89,13 +89,13 @@ fn unpassed(node: &NodePlan) -> Option<&'static str> {
         BootFrom::Early | BootFrom::Inline
             if !matches!(node.platform.value, Platform::Metal | Platform::Nocloud) =>
         {
-            Some("nobody but the image gives a machine of this platform its command line")
+            Some("on this platform only the image sets the kernel command line")
         }
         BootFrom::Early | BootFrom::Inline if node.boot.secure_boot.value => {
             Some("with secure boot the command line is part of the signed image")
         }
         BootFrom::Early | BootFrom::Inline if boots_cd_alone(node) => {
-            Some("the machine boots a CD, which has a command line of its own")
+            Some("the machine boots from CD-ROM, which has its own kernel command line")
         }
         _ => None,
     }
@@ -114,12 +114,10 @@ fn unfitting(node: &NodePlan) -> Option<&'static str> {
         BootFrom::MetalIso | BootFrom::Embedded | BootFrom::Early | BootFrom::Inline
             if node.needs_more_than_documents() =>
         {
-            Some(
-                "it carries documents, and before Talos 1.12 there are none for links, and none without routing",
-            )
+            Some("it holds configuration documents only, and Talos before 1.12 has none for links")
         }
         BootFrom::Meta if is_reached_by_bgp_alone(node) => {
-            Some("META has no BGP, and the machine is reached by nothing else")
+            Some("META cannot configure BGP, and nothing else makes the machine reachable")
         }
         _ => None,
     }
@@ -129,12 +127,12 @@ fn unfitting(node: &NodePlan) -> Option<&'static str> {
 fn contradicted(node: &NodePlan) -> Option<&'static str> {
     let server = node.written().boot.get().and_then(|boot| boot.server.get());
     match (node.boot.from.value, server) {
-        (BootFrom::Netboot | BootFrom::NocloudNet, None) => Some("there is no `boot.server`; write it"),
+        (BootFrom::Netboot | BootFrom::NocloudNet, None) => Some("`boot.server` is missing"),
         (BootFrom::NocloudNet, Some(server)) if server.as_str().contains(';') => {
-            Some("Talos ends the URL at a `;`; write `boot.server` without")
+            Some("Talos truncates the URL at `;`; remove it from `boot.server`")
         }
         (BootFrom::MetalIso, _) if kernel_args(node).any(|arg| looks_elsewhere(&arg)) => {
-            Some("`talos.config` among the kernel arguments sends the machine elsewhere; take it out")
+            Some("the kernel argument `talos.config` names another source; remove it")
         }
         _ => None,
     }
@@ -158,13 +156,13 @@ fn kernel_args(node: &NodePlan) -> impl Iterator<Item = String> {
 /// Whether nobody reaches the machine while it boots but by what it announces.
 fn is_reached_by_bgp_alone(node: &NodePlan) -> bool {
     let leads = |kind: &LinkKind| !matches!(kind, LinkKind::Loopback | LinkKind::Dummy);
-    let links = node.links(Stage::Boot);
+    let links = node.links(ConfigStage::Boot);
     let mut addressed = links.iter().filter(|link| link.dhcp || !link.addresses.is_empty());
     node.routing.is_some() && !addressed.any(|link| leads(&link.kind))
 }
 
-fn boot_carrier_secret(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_boot_carrier_secret(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
         let factory = node.boot.image.value == ImagePlan::Made(ImageSource::Factory);
         if factory && node.boot.from.value == BootFrom::Embedded {
@@ -172,15 +170,14 @@ fn boot_carrier_secret(context: &Context<'_>, found: &mut Found) {
             rolls.say("boot.from", node.boot.from.place(), message, &kind.nodes);
         } else if let Some(who) = node.shows_passwords_to() {
             let (from, other) = (node.boot.from.value, node.fitting_carrier());
-            let message = format!(
-                "{from}: the password of a BGP session would be shown to {who}; `boot.from: {other}` would do"
-            );
+            let message =
+                format!("{from}: {who} could read the password of a BGP session; use `boot.from: {other}`");
             rolls.say("boot.from", node.boot.from.place(), message, &kind.nodes);
         }
         let schematic = node.written().image.get().and_then(|image| image.schematic.at());
         if let Some(schematic) = schematic {
             for key in secret_value::in_schematic(&document::from_any(schematic.value)) {
-                let message = format!("a secret in {key}");
+                let message = format!("{key} contains a secret");
                 rolls.say("image.schematic", Some(schematic.place), message, &kind.nodes);
             }
         }
@@ -188,7 +185,7 @@ fn boot_carrier_secret(context: &Context<'_>, found: &mut Found) {
         for arg in args.into_iter().flat_map(|args| args.items()).filter(|_| factory) {
             if let Some(name) = secret_value::in_kernel_arg(arg.value.as_str()) {
                 let message =
-                    format!("{name} holds a secret, and kernel arguments are part of the schematic");
+                    format!("{name} contains a secret, and kernel arguments are part of the schematic");
                 rolls.say("kernel.args", Some(arg.place), message, &kind.nodes);
             }
         }
@@ -196,8 +193,8 @@ fn boot_carrier_secret(context: &Context<'_>, found: &mut Found) {
     rolls.report(context, found);
 }
 
-fn command_line_long(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_command_line_long(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
         // What else keeps a node from having a schematic is told by its own rules.
         let Ok(mut schematic) = schematic::of(node, None) else { continue };
@@ -209,17 +206,17 @@ fn command_line_long(context: &Context<'_>, found: &mut Found) {
         }
         let meta = !std::mem::take(&mut schematic.meta).is_empty() && length(&schematic) <= LONGEST;
         let (key, what) =
-            if meta { ("boot.from", ", with META in it as on an ISO") } else { ("kernel.args", "") };
+            if meta { ("boot.from", " (with META, as on an ISO)") } else { ("kernel.args", "") };
         let place = if meta { node.boot.from.place() } else { args_place(node) };
         let message = format!(
-            "the command line would have {whole} bytes{what}, {LOADER} of them kept for the boot loader; want at most {LONGEST}"
+            "the command line has {whole} bytes{what}, including {LOADER} reserved for the boot loader; the limit is {LONGEST}"
         );
         rolls.say(key, place, message, &kind.nodes);
     }
     rolls.report(context, found);
 }
 
-fn args_place(node: &NodePlan) -> Option<Place> {
+fn args_place(node: &NodePlan) -> Option<Location> {
     let kernel =
         node.written().kernel.get().and_then(|kernel| kernel.args.items().next().map(|arg| arg.place));
     kernel.or_else(|| Some(node.written().image.get()?.schematic.at()?.place))

@@ -1,8 +1,8 @@
 //! What a cloud refuses.
 
 use crate::cluster::section::Platform;
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 
 pub(super) const RULES: &[Rule] = &[GCP_NAME];
 
@@ -14,24 +14,24 @@ const GCP_NAME: Rule = Rule {
               network and firewall have been created.",
     fix: "give the node a name that begins with a letter, and the cluster one of at most 50 letters, digits and dashes \
           that begins with a letter",
-    look: gcp_name,
+    check: check_gcp_name,
 };
 
 /// The longest name of a cluster: what is made for it has a few letters more, and at most 63.
 const LONGEST: usize = 50;
 
-fn gcp_name(context: &Context<'_>, found: &mut Found) {
+fn check_gcp_name(context: &RuleContext<'_>, found: &mut Findings) {
     let starts_well = |name: &str| name.starts_with(|first: char| first.is_ascii_lowercase());
     let there = || context.plan.nodes.iter().filter(|node| node.platform.value == Platform::Gcp);
-    let mut rolls = Rolls::new(context.plan);
+    let mut rolls = NodesByProblem::new(context.plan);
     for node in there().filter(|node| !starts_well(node.name.as_str())) {
-        rolls.say("name", Some(node.place), "it does not begin with a letter".to_owned(), &[node.nth]);
+        rolls.say("name", Some(node.place), "the name does not begin with a letter".to_owned(), &[node.nth]);
     }
     rolls.report(context, found);
     let name = context.plan.cluster.name.as_str();
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if there().next().is_some() && !(starts_well(name) && name.bytes().all(plain) && name.len() <= LONGEST) {
         let place = context.cluster.section().name.place().unwrap_or_default();
-        found.at("cluster.name", place, format!("`{name}` is the name of no network there"));
+        found.at("cluster.name", place, format!("`{name}` is not a valid network name in Google Cloud"));
     }
 }

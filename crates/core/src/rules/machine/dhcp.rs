@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use crate::cluster::section::Addressing;
-use crate::plan::{Kind, NodePlan};
-use crate::rules::patch::{Patch, nodes_of, used};
-use crate::rules::roll::{Roll, Rolls};
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::plan::{NodeClass, NodePlan};
+use crate::rules::patch::{ConfigPatch, nodes_of, used};
+use crate::rules::roll::{AffectedNodes, NodesByProblem};
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::kind;
 use ichor_talos::{document, release};
 
@@ -19,7 +19,7 @@ const STATIC_WITH_DHCP: Rule = Rule {
     failure: "The node has two addresses and two default routes. The kubelet registers the leased address, \
               certificates name the static one, and the node is lost when the lease changes.",
     fix: "remove `dhcp: true`, or the addresses",
-    look: static_with_dhcp,
+    check: check_static_with_dhcp,
 };
 
 const DHCP_SWITCHED_OFF: Rule = Rule {
@@ -29,18 +29,18 @@ const DHCP_SWITCHED_OFF: Rule = Rule {
     failure: "Talos requests a lease on every port only if the configuration has no link document. After a patch adds \
               one, such as a DummyLinkConfig, the port has no address after the next restart.",
     fix: "add `{apiVersion: v1alpha1, kind: DHCPv4Config, name: eth0}` to the patch, with the link that needs it",
-    look: dhcp_switched_off,
+    check: check_dhcp_switched_off,
 };
 
-fn static_with_dhcp(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_static_with_dhcp(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.written().links.is_set()) {
         for link in node.written().links.values() {
             let (Some(name), Some(dhcp)) = (link.name.get(), link.dhcp.at()) else { continue };
             let own = link.addresses.items().next().is_some();
             let nodes = *name == node.link.value && node.addressing.value != Addressing::Dhcp;
             if *dhcp.value && (own || nodes) {
-                let whose = if own { "addresses of its own" } else { "the node's address" };
+                let whose = if own { "static addresses" } else { "the node's static address" };
                 let message = format!("{name} has {whose} and `dhcp: true`");
                 rolls.say(format!("links.{name}.dhcp"), Some(dhcp.place), message, &kind.nodes);
             }
@@ -50,10 +50,10 @@ fn static_with_dhcp(context: &Context<'_>, found: &mut Found) {
     for (patch, kinds) in used(context) {
         for (key, link) in leased(patch) {
             let fixed = has_addresses(patch, link);
-            let concerned = |kind: &&&Kind| fixed || is_static(&context.plan.nodes[kind.first()], link);
+            let concerned = |kind: &&&NodeClass| fixed || is_static(&context.plan.nodes[kind.first()], link);
             let nodes = nodes_of(kinds.iter().filter(concerned));
             if !nodes.is_empty() {
-                let names = Roll::of(context.plan, &nodes).names();
+                let names = AffectedNodes::of(context.plan, &nodes).names();
                 let message = format!("{key}: DHCP on {link}, which has a static address ({names})");
                 found.at(&patch.key, patch.place, patch.says(message));
             }
@@ -67,12 +67,13 @@ fn is_static(node: &NodePlan, link: &str) -> bool {
 }
 
 /// The links a patch asks a DHCP server on, each with its key.
-fn leased(patch: &Patch) -> Vec<(String, &str)> {
+fn leased(patch: &ConfigPatch) -> Vec<(String, &str)> {
     let mut links = Vec::new();
     for document in patch.documents() {
         for (nth, interface) in document::items(document, "/machine/network/interfaces") {
-            let name = document::at(interface, "/interface").and_then(Value::as_str);
-            if let Some(name) = name.filter(|_| document::at(interface, "/dhcp") == Some(&Value::Bool(true)))
+            let name = document::value_at(interface, "/interface").and_then(Value::as_str);
+            if let Some(name) =
+                name.filter(|_| document::value_at(interface, "/dhcp") == Some(&Value::Bool(true)))
             {
                 links.push((format!("machine.network.interfaces[{nth}].dhcp"), name));
             }
@@ -85,35 +86,35 @@ fn leased(patch: &Patch) -> Vec<(String, &str)> {
 }
 
 /// Whether a patch also gives addresses to `link`.
-fn has_addresses(patch: &Patch, link: &str) -> bool {
+fn has_addresses(patch: &ConfigPatch, link: &str) -> bool {
     let filled = |value: &Value| document::items(value, "/addresses").next().is_some();
     patch.documents().iter().any(|document| {
         let legacy = document::items(document, "/machine/network/interfaces").any(|(_, interface)| {
-            document::at(interface, "/interface").is_some_and(|name| name == link) && filled(interface)
+            document::value_at(interface, "/interface").is_some_and(|name| name == link) && filled(interface)
         });
         let is_link = document::kind(document).is_some_and(kind::is_of_links);
         legacy || (is_link && document::name(document) == Some(link) && filled(document))
     })
 }
 
-fn dhcp_switched_off(context: &Context<'_>, found: &mut Found) {
+fn check_dhcp_switched_off(context: &RuleContext<'_>, found: &mut Findings) {
     for (patch, kinds) in used(context) {
         let is_link = |kind: &&str| kind::is_of_links(kind);
         let Some(kind) = patch.documents().iter().filter_map(document::kind).find(is_link) else { continue };
-        let cut_off = |kind: &&&Kind| loses_dhcp(context, &context.plan.nodes[kind.first()]);
+        let cut_off = |kind: &&&NodeClass| loses_dhcp(context, &context.plan.nodes[kind.first()]);
         let nodes = nodes_of(kinds.iter().filter(cut_off));
         if let Some(&first) = nodes.first() {
             let link = &context.plan.nodes[first].link.value;
-            let names = Roll::of(context.plan, &nodes).names();
+            let names = AffectedNodes::of(context.plan, &nodes).names();
             let message =
-                format!("{kind} ends DHCP on {link}, where the node's address comes from ({names})");
+                format!("{kind} disables DHCP on {link}, which provides the node's address ({names})");
             found.at(&patch.key, patch.place, patch.says(message));
         }
     }
 }
 
 /// Whether a node has its address from DHCP, and no patch that asks for it.
-fn loses_dhcp(context: &Context<'_>, node: &NodePlan) -> bool {
+fn loses_dhcp(context: &RuleContext<'_>, node: &NodePlan) -> bool {
     let link = Some(node.link.value.as_str());
     let mut documents = context.attachments.patches.of(node.written()).flat_map(|patch| patch.documents());
     node.addressing.value == Addressing::Dhcp

@@ -7,8 +7,8 @@ use ipnet::IpNet;
 use super::vm::machines;
 use crate::cluster::section::{Firmware, Libvirt, Machine, Proxmox};
 use crate::plan::{NodePlan, VmPlan};
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::Arch;
 
 pub(super) const RULES: &[Rule] = &[ARGS_NEED_ROOT, REFUSED, NETWORK, VLAN, TOGETHER];
@@ -20,7 +20,7 @@ const ARGS_NEED_ROOT: Rule = Rule {
     failure: "Arguments for QEMU can access every file of the host, so Proxmox accepts them from root@pam with a \
               password only. It rejects every API token, even root's: \"only root can set 'args' config\".",
     fix: "remove `vm.args`, or log in with `user: root@pam` and a password",
-    look: args_need_root,
+    check: check_args_need_root,
 };
 
 const REFUSED: Rule = Rule {
@@ -30,7 +30,7 @@ const REFUSED: Rule = Rule {
     failure: "The hypervisor's API rejects the machine after those before it in the list have been created: Proxmox, \
               for example, does not know `nic: virtio-net` and calls it `virtio`.",
     fix: "use a value that the hypervisor supports, as the message says",
-    look: refused,
+    check: check_refused,
 };
 
 const NETWORK: Rule = Rule {
@@ -40,7 +40,7 @@ const NETWORK: Rule = Rule {
     failure: "libvirt creates the bridge of a NAT network itself, as a Linux bridge: `ovs: true` has no effect and \
               VLANs are missing. If the network's prefix is not the nodes', the nodes have no gateway.",
     fix: "write `nat` with the nodes' prefix and the name of a new `bridge`, or `bridge` and `ovs` for an existing one",
-    look: network,
+    check: check_network,
 };
 
 const VLAN: Rule = Rule {
@@ -49,7 +49,7 @@ const VLAN: Rule = Rule {
     summary: "a VLAN on a Linux bridge, which libvirt supports from 11.0 on",
     failure: "Earlier releases of libvirt define the machine without an error and refuse to start it.",
     fix: "use an Open vSwitch bridge with `ovs: true`, a bridge that is in the VLAN itself, or libvirt 11.0",
-    look: vlan,
+    check: check_vlan,
 };
 
 const TOGETHER: Rule = Rule {
@@ -59,26 +59,26 @@ const TOGETHER: Rule = Rule {
     failure: "With three control planes on two hosts, one host runs two of them. If it fails, etcd loses its quorum \
               and the cluster stops.",
     fix: "add a host to the hypervisor's `hosts`, set another `vm.host`, or remove `vm.anti_affinity`",
-    look: together,
+    check: check_together,
 };
 
 /// The models of ports that both Proxmox and libvirt have.
 const MODELS: [&str; 5] = ["virtio", "e1000", "e1000e", "rtl8139", "vmxnet3"];
 
 /// The libvirt host that a node's virtual machine is made on.
-fn libvirt<'c>(context: &Context<'c>, node: &NodePlan) -> Option<&'c Libvirt> {
+fn libvirt<'c>(context: &RuleContext<'c>, node: &NodePlan) -> Option<&'c Libvirt> {
     let name = &node.vm.as_ref()?.hypervisor.as_ref()?.value;
     context.cluster.file.hypervisors.get()?.get(name.as_str())?.value.libvirt.get()
 }
 
-fn args_need_root(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_args_need_root(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
         let Some(args) = node.written().vm.get().and_then(|vm| vm.args.at()) else { continue };
         let Some(proxmox) = proxmox(context, node).filter(|_| !args.value.0.is_empty()) else { continue };
         let login = match proxmox.user.get() {
             _ if proxmox.token.is_set() => "an API token",
-            Some(user) if user.as_str() != "root@pam" => "another user than root@pam",
+            Some(user) if user.as_str() != "root@pam" => "a user other than root@pam",
             _ => continue,
         };
         rolls.say("vm.args", Some(args.place), format!("the login is {login}"), &kind.nodes);
@@ -87,17 +87,17 @@ fn args_need_root(context: &Context<'_>, found: &mut Found) {
 }
 
 /// The Proxmox that a node's virtual machine is made on.
-pub(super) fn proxmox<'c>(context: &Context<'c>, node: &NodePlan) -> Option<&'c Proxmox> {
+pub(super) fn proxmox<'c>(context: &RuleContext<'c>, node: &NodePlan) -> Option<&'c Proxmox> {
     let name = &node.vm.as_ref()?.hypervisor.as_ref()?.value;
     context.cluster.file.hypervisors.get()?.get(name.as_str())?.value.proxmox.get()
 }
 
-fn refused(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_refused(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, vm) in machines(context) {
         let mut say = |key: &str, place, message: String| rolls.say(key, place, message, &[node.nth]);
         if !MODELS.contains(&vm.nic.value.as_str()) {
-            let message = format!("`{}` is none of {}", vm.nic.value, MODELS.join(", "));
+            let message = format!("`{}` is not one of {}", vm.nic.value, MODELS.join(", "));
             say("vm.nic", vm.nic.place(), message);
         }
         if let Some(fault) = firmware_fault(node, vm) {
@@ -110,11 +110,11 @@ fn refused(context: &Context<'_>, found: &mut Found) {
             say("vm.storage", Some(storage.place), no_storage(storage.value.as_str()));
         }
         if !is_bridge(&vm.bridge.value) {
-            let message = format!("`{}` is no name of a Proxmox bridge, such as vmbr0", vm.bridge.value);
+            let message = format!("`{}` is not a valid Proxmox bridge name, such as vmbr0", vm.bridge.value);
             say("vm.bridge", vm.bridge.place(), message);
         }
         if let Some(pool) = written.pool.at().filter(|at| !is_pool(at.value.as_str())) {
-            let message = format!("`{}` is no name of a Proxmox pool, such as talos", pool.value);
+            let message = format!("`{}` is not a valid Proxmox pool name, such as talos", pool.value);
             say("vm.pool", Some(pool.place), message);
         }
     }
@@ -131,17 +131,15 @@ fn refused(context: &Context<'_>, found: &mut Found) {
 }
 
 fn no_storage(name: &str) -> String {
-    format!("`{name}` is no name of a Proxmox storage, such as local-lvm")
+    format!("`{name}` is not a valid Proxmox storage name, such as local-lvm")
 }
 
 fn firmware_fault(node: &NodePlan, vm: &VmPlan) -> Option<&'static str> {
     let secure = node.written().image.get().and_then(|image| image.secure_boot.value()) == Some(true);
     match vm.firmware.value {
-        Firmware::Seabios if node.arch.value == Arch::Arm64 => {
-            Some("arm64 machines have UEFI, which is ovmf")
-        }
+        Firmware::Seabios if node.arch.value == Arch::Arm64 => Some("arm64 machines need UEFI (ovmf)"),
         Firmware::Ovmf if secure && vm.machine.value == Machine::I440fx => {
-            Some("secure boot needs a machine of the type q35")
+            Some("secure boot needs machine type q35")
         }
         _ => None,
     }
@@ -168,28 +166,28 @@ fn is_pool(name: &str) -> bool {
     name.split('/').all(|part| !part.is_empty() && part.bytes().all(is_plain))
 }
 
-fn network(context: &Context<'_>, found: &mut Found) {
+fn check_network(context: &RuleContext<'_>, found: &mut Findings) {
     for (name, at) in context.cluster.file.hypervisors.entries() {
         let Some(network) = at.value.libvirt.get().and_then(|libvirt| libvirt.network.get()) else {
             continue;
         };
         let Some(nat) = network.nat.at() else { continue };
         let message = if network.ovs.value() == Some(true) {
-            "a network behind NAT has no Open vSwitch bridge".to_owned()
+            "a NAT network cannot use an Open vSwitch bridge".to_owned()
         } else if let Some(bridge) = network.bridge.get() {
             let strangers = strangers(context, bridge.as_str(), nat.value.0);
             let [first, rest @ ..] = strangers.as_slice() else { continue };
             let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
             format!("{} is not the network of {first}{more}", nat.value)
         } else {
-            "a network behind NAT needs a name for its bridge, other than libvirt's own virbr0".to_owned()
+            "a NAT network needs its own `bridge` name, other than libvirt's default virbr0".to_owned()
         };
         found.at(format!("hypervisors.{name}.libvirt.network"), nat.place, message);
     }
 }
 
 /// The machines on a bridge whose addresses are not in its network.
-fn strangers<'c>(context: &Context<'c>, bridge: &str, network: IpNet) -> Vec<&'c str> {
+fn strangers<'c>(context: &RuleContext<'c>, bridge: &str, network: IpNet) -> Vec<&'c str> {
     let is_strange = |node: &NodePlan| {
         let mut own = node
             .address
@@ -203,20 +201,20 @@ fn strangers<'c>(context: &Context<'c>, bridge: &str, network: IpNet) -> Vec<&'c
     on_it.filter(|(node, _)| is_strange(node)).map(|(node, _)| node.name.as_str()).collect()
 }
 
-fn vlan(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_vlan(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, vm) in machines(context) {
         let (Some(vlan), Some(host)) = (&vm.vlan, libvirt(context, node)) else { continue };
         if host.network.get().and_then(|network| network.ovs.value()) != Some(true) {
             let message =
-                format!("VLAN {} on {}, which is no Open vSwitch bridge", vlan.value, vm.bridge.value);
+                format!("VLAN {} on {}, which is not an Open vSwitch bridge", vlan.value, vm.bridge.value);
             rolls.say("vm.vlan", vlan.place(), message, &[node.nth]);
         }
     }
     rolls.report(context, found);
 }
 
-fn together(context: &Context<'_>, found: &mut Found) {
+fn check_together(context: &RuleContext<'_>, found: &mut Findings) {
     let mut hosts: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (node, vm) in machines(context) {
         let apart = node.written().vm.get().and_then(|vm| vm.anti_affinity.value()) == Some(true);
@@ -226,11 +224,11 @@ fn together(context: &Context<'_>, found: &mut Found) {
             hosts.entry(key).or_default().push(node.nth);
         }
     }
-    let mut rolls = Rolls::new(context.plan);
+    let mut rolls = NodesByProblem::new(context.plan);
     for ((_, host, role), nodes) in hosts.into_iter().filter(|(_, nodes)| nodes.len() > 1) {
         let first = &context.plan.nodes[nodes[0]];
         let place = first.written().vm.get().and_then(|vm| vm.anti_affinity.place());
-        let message = format!("{} nodes of the role {role} are on {host}", nodes.len());
+        let message = format!("{} nodes with role {role} are on {host}", nodes.len());
         rolls.say("vm.anti_affinity", place, message, &nodes);
     }
     rolls.report(context, found);

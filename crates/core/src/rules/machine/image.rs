@@ -2,12 +2,12 @@
 
 use crate::cluster::section::{Firmware, GivenImages, ImageSource, Machine};
 use crate::plan::{ImagePlan, NodePlan};
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::Carrier;
 use ichor_values::Arch;
-use ichor_values::Either;
-use ichor_values::Place;
+use ichor_values::Location;
+use ichor_values::WordOrRecord;
 
 pub(super) const RULES: &[Rule] = &[
     IMAGE_WITHOUT_EXTENSION,
@@ -26,7 +26,7 @@ const IMAGE_WITHOUT_EXTENSION: Rule = Rule {
               writes Talos without it to the disk.",
     fix: "leave `image.source` out or set it to `ichor`; with your own images also set the `installer` that belongs to \
           them",
-    look: image_without_extension,
+    check: check_image_without_extension,
 };
 
 const INSTALLER_NOWHERE: Rule = Rule {
@@ -36,7 +36,7 @@ const INSTALLER_NOWHERE: Rule = Rule {
     failure: "The ISO has the routing extension, but Talos installs itself with its default installer, which has none. \
               After the reboot the node announces no route.",
     fix: "set `image.registry` to a registry that the nodes can pull from",
-    look: installer_nowhere,
+    check: check_installer_nowhere,
 };
 
 const EXTENSION_NOT_OFFICIAL: Rule = Rule {
@@ -46,7 +46,7 @@ const EXTENSION_NOT_OFFICIAL: Rule = Rule {
     failure: "The factory accepts a schematic with any name, but builds only official extensions such as \
               siderolabs/qemu-guest-agent. The download of the image fails.",
     fix: "use the official name, or `image.source: ichor`, which can take any extension image",
-    look: extension_not_official,
+    check: check_extension_not_official,
 };
 
 const SECURE_BOOT_UNSIGNED: Rule = Rule {
@@ -57,7 +57,7 @@ const SECURE_BOOT_UNSIGNED: Rule = Rule {
               own key, `ichor image build` only with yours. BIOS machines have no secure boot.",
     fix: "use `image.source: factory` with UEFI firmware, or leave `image.secure_boot` off; if you sign with `ichor \
           image build --key`, silence the finding and state where the key is enrolled",
-    look: secure_boot_unsigned,
+    check: check_secure_boot_unsigned,
 };
 
 const ARCH_MISMATCH: Rule = Rule {
@@ -66,14 +66,14 @@ const ARCH_MISMATCH: Rule = Rule {
     summary: "a node's architecture does not match its images or its machine",
     failure: "The firmware finds no kernel that it can start, and the machine does not boot.",
     fix: "give images for the node's `arch`, or correct `arch`, `sbc` or `vm.machine`",
-    look: arch_mismatch,
+    check: check_arch_mismatch,
 };
 
 /// The images somebody gave for a node.
 fn given(node: &NodePlan) -> Option<&GivenImages> {
     match node.written().image.get()?.source.get()? {
-        Either::Record(given) => Some(given),
-        Either::Word(_) => None,
+        WordOrRecord::Record(given) => Some(given),
+        WordOrRecord::Word(_) => None,
     }
 }
 
@@ -81,8 +81,8 @@ fn carrier(node: &NodePlan) -> Option<Carrier> {
     Some(node.routing.as_ref()?.carrier.as_ref()?.value)
 }
 
-fn image_without_extension(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_image_without_extension(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
         let place = node.boot.image.place();
         if node.boot.image.value == ImagePlan::Made(ImageSource::Factory)
@@ -98,7 +98,7 @@ fn image_without_extension(context: &Context<'_>, found: &mut Found) {
             && !given.installer.is_set()
             && needs_extension(node)
         {
-            let message = "no installer, so what is installed lacks the node's extensions";
+            let message = "no installer is given, so the installed system lacks the node's extensions";
             rolls.say("image.source", place, message, &kind.nodes);
         }
     }
@@ -109,21 +109,22 @@ fn needs_extension(node: &NodePlan) -> bool {
     node.joins_overlay() || carrier(node).is_some() || node.written().extensions.items().next().is_some()
 }
 
-fn installer_nowhere(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_installer_nowhere(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
         let image = node.written().image.get();
         let made = node.boot.image.value == ImagePlan::Made(ImageSource::Ichor);
         if made && node.boot.disk.is_some() && !image.is_some_and(|image| image.registry.is_set()) {
-            let message = "Talos would be installed by its own installer, without the extension".to_owned();
+            let message =
+                "Talos would install itself with its default installer, which lacks the extension".to_owned();
             rolls.say("image.registry".to_owned(), node.written().image.place(), message, &kind.nodes);
         }
     }
     rolls.report(context, found);
 }
 
-fn extension_not_official(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_extension_not_official(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     let by_factory = |node: &NodePlan| node.boot.image.value == ImagePlan::Made(ImageSource::Factory);
     for (node, kind) in context.plan.by_kind().filter(|(node, _)| by_factory(node)) {
         for extension in node.written().extensions.items() {
@@ -138,8 +139,8 @@ fn extension_not_official(context: &Context<'_>, found: &mut Found) {
     rolls.report(context, found);
 }
 
-fn secure_boot_unsigned(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_secure_boot_unsigned(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
         let Some(secure) = node.written().image.get().and_then(|image| image.secure_boot.at()) else {
             continue;
@@ -151,20 +152,20 @@ fn secure_boot_unsigned(context: &Context<'_>, found: &mut Found) {
             |message: &str| rolls.say("image.secure_boot", Some(secure.place), message, &kind.nodes);
         match node.boot.image.value {
             ImagePlan::Made(ImageSource::Ichor) => {
-                say("an image that ichor makes is signed by nobody but yourself");
+                say("ichor signs images only with your own key");
             }
-            ImagePlan::Given => say("nobody here can sign images that are given"),
+            ImagePlan::Given => say("ichor cannot sign prebuilt images"),
             ImagePlan::Made(ImageSource::Factory) => {}
         }
         if node.vm.as_ref().is_some_and(|vm| vm.firmware.value == Firmware::Seabios) {
-            say("SeaBIOS knows no secure boot");
+            say("SeaBIOS does not support secure boot");
         }
     }
     rolls.report(context, found);
 }
 
-fn arch_mismatch(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_arch_mismatch(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
         for (key, place, message) in mismatches(node) {
             rolls.say(key, place, message, &kind.nodes);
@@ -173,13 +174,13 @@ fn arch_mismatch(context: &Context<'_>, found: &mut Found) {
     rolls.report(context, found);
 }
 
-fn mismatches(node: &NodePlan) -> Vec<(&'static str, Option<Place>, String)> {
+fn mismatches(node: &NodePlan) -> Vec<(&'static str, Option<Location>, String)> {
     let mut faults = Vec::new();
     let arch = node.arch.value;
     if let Some(given) = given(node) {
         let made_for = given.arch.value().unwrap_or(Arch::Amd64);
         if made_for != arch {
-            let message = format!("images for {made_for}, and the node is {arch}");
+            let message = format!("the images are for {made_for}, but the node is {arch}");
             faults.push(("image.source", node.boot.image.place(), message));
         }
     }
@@ -192,7 +193,7 @@ fn mismatches(node: &NodePlan) -> Vec<(&'static str, Option<Place>, String)> {
             faults.push((
                 "vm.machine",
                 vm.machine.place(),
-                format!("{} is not for {arch}", vm.machine.value),
+                format!("machine type {} does not support {arch}", vm.machine.value),
             ));
         }
     }
@@ -201,11 +202,15 @@ fn mismatches(node: &NodePlan) -> Vec<(&'static str, Option<Place>, String)> {
             faults.push((
                 "sbc",
                 Some(sbc.place),
-                format!("{} is an arm64 board, and the node is amd64", sbc.value),
+                format!("{} is an arm64 board, but the node is amd64", sbc.value),
             ));
         }
         if node.vm.is_some() {
-            faults.push(("sbc", Some(sbc.place), format!("{} is a board, and the node is a VM", sbc.value)));
+            faults.push((
+                "sbc",
+                Some(sbc.place),
+                format!("{} is a single-board computer, but the node is a VM", sbc.value),
+            ));
         }
     }
     faults

@@ -2,10 +2,10 @@
 
 use crate::cluster::section::{BootDevice, Platform};
 use crate::plan::NodePlan;
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::release;
-use ichor_values::Either;
+use ichor_values::WordOrRecord;
 
 pub(super) const RULES: &[Rule] = &[NO_INSTALL_DISK, INSTALL_DISK_TWICE, ISO_FIRST];
 
@@ -17,7 +17,7 @@ const NO_INSTALL_DISK: Rule = Rule {
               to install to an empty name. From 1.14 on Talos installs nothing: after a power failure the machine is \
               empty.",
     fix: "set `install.disk`, or `install.select` with size, type, model or serial",
-    look: no_install_disk,
+    check: check_no_install_disk,
 };
 
 const INSTALL_DISK_TWICE: Rule = Rule {
@@ -27,7 +27,7 @@ const INSTALL_DISK_TWICE: Rule = Rule {
     failure: "If the defaults set `disk` and a group sets `select`, both apply to its nodes. Talos uses the selector \
               and may wipe a data disk.",
     fix: "clear the inherited one: `install: {disk: null, select: {…}}`",
-    look: install_disk_twice,
+    check: check_install_disk_twice,
 };
 
 const ISO_FIRST: Rule = Rule {
@@ -37,20 +37,22 @@ const ISO_FIRST: Rule = Rule {
     failure: "The ISO's kernel has talos.halt_if_installed=1. After the installation the VM boots the ISO, finds Talos \
               on the disk and halts until the ISO is removed.",
     fix: "set `vm.boot: [disk, cdrom]`: an empty disk does not boot, so the ISO is used exactly once",
-    look: iso_first,
+    check: check_iso_first,
 };
 
 /// Whether only a disk image is given, on which Talos is installed already.
 fn is_disk_image(node: &NodePlan) -> bool {
     let source = node.written().image.get().and_then(|image| image.source.get());
     match source {
-        Some(Either::Record(given)) => given.disk.is_set() && !given.iso.is_set() && !given.kernel.is_set(),
+        Some(WordOrRecord::Record(given)) => {
+            given.disk.is_set() && !given.iso.is_set() && !given.kernel.is_set()
+        }
         _ => false,
     }
 }
 
-fn no_install_disk(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_no_install_disk(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.boot.disk.is_none()) {
         let before_14 = !release::at_least(&node.talos.value, 14);
         let needed = match node.platform.value {
@@ -60,27 +62,27 @@ fn no_install_disk(context: &Context<'_>, found: &mut Found) {
         };
         let patched = || context.attachments.patches.of(node.written()).any(|patch| patch.names_a_disk());
         if needed && !patched() {
-            let message = format!("no disk to install to, on {}", node.platform.value);
+            let message = format!("no disk to install Talos on (platform {})", node.platform.value);
             rolls.say("install", None, message, &kind.nodes);
         }
     }
     rolls.report(context, found);
 }
 
-fn install_disk_twice(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_install_disk_twice(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
         let Some(install) = node.written().install.get() else { continue };
         if let (Some(disk), Some(select)) = (install.disk.at(), install.select.at()) {
-            let message = format!("{} and a description of a disk", disk.value);
+            let message = format!("both disk {} and a disk selector are set", disk.value);
             rolls.say("install", Some(disk.place.max(select.place)), message, &kind.nodes);
         }
     }
     rolls.report(context, found);
 }
 
-fn iso_first(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_iso_first(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
         let Some(vm) = &node.vm else { continue };
         let first = vm.boot.value.first();

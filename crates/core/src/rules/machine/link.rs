@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cluster::section::Link;
 use crate::plan::{NodePlan, port_name};
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::link::made;
 use ichor_values::LinkName;
-use ichor_values::Place;
-use ichor_values::key::At;
+use ichor_values::Location;
+use ichor_values::key::Spanned;
 
 pub(super) const RULES: &[Rule] = &[
     super::link_name::PREDICTABLE_NAMES,
@@ -26,7 +26,7 @@ const LINK_MEMBER_MISSING: Rule = Rule {
     summary: "a bond, VLAN, bridge or the node's address refers to a link that the node does not have",
     failure: "Talos waits for the link indefinitely and never creates the VLAN or bond. Only its log shows the reason.",
     fix: "name one of the node's ports or links",
-    look: member_missing,
+    check: check_member_missing,
 };
 
 const LINK_MEMBER_TWICE: Rule = Rule {
@@ -36,7 +36,7 @@ const LINK_MEMBER_TWICE: Rule = Rule {
     failure: "A port can be in one bond or bridge only, and a member has no addresses. Talos rejects the \
               configuration, or the address is on a member port and the node is unreachable.",
     fix: "list the port in one place; put its addresses on the bond or bridge, and name that in `network.node.link`",
-    look: member_twice,
+    check: check_member_twice,
 };
 
 const VLAN_TWICE: Rule = Rule {
@@ -46,7 +46,7 @@ const VLAN_TWICE: Rule = Rule {
     failure: "The kernel creates one of them and rejects the other with \"file exists\". Which one comes first decides \
               which addresses the node has after a restart.",
     fix: "merge them into one link with both sets of addresses, or correct the VLAN ID",
-    look: vlan_twice,
+    check: check_vlan_twice,
 };
 
 const PORT_COUNT: Rule = Rule {
@@ -56,11 +56,11 @@ const PORT_COUNT: Rule = Rule {
     failure: "ichor assigns names to MAC addresses in order. With an extra name, the last port is never found and its \
               BGP session never comes up. With a missing name, settings refer to a link that has another name.",
     fix: "write one name in `ports` for each address in `macs`",
-    look: port_count,
+    check: check_port_count,
 };
 
 /// The links below a link: its key, and the names there.
-pub(in crate::rules) fn members(link: &Link) -> Vec<(&'static str, &At<LinkName>)> {
+pub(in crate::rules) fn members(link: &Link) -> Vec<(&'static str, &Spanned<LinkName>)> {
     let bond = link.bond.get().map(|bond| &bond.links);
     let bridge = link.bridge.get().map(|bridge| &bridge.links);
     let bonded = bond.into_iter().flat_map(|links| links.items()).map(|at| ("bond.links", at));
@@ -69,12 +69,12 @@ pub(in crate::rules) fn members(link: &Link) -> Vec<(&'static str, &At<LinkName>
 }
 
 /// The link below a VLAN.
-pub(in crate::rules) fn parent(link: &Link) -> Option<At<&LinkName>> {
+pub(in crate::rules) fn parent(link: &Link) -> Option<Spanned<&LinkName>> {
     link.vlan.get()?.link.at()
 }
 
 /// All links below a link: key, name and place.
-pub(super) fn stands_on(link: &Link) -> Vec<(&'static str, &LinkName, Place)> {
+pub(super) fn stands_on(link: &Link) -> Vec<(&'static str, &LinkName, Location)> {
     let members = members(link).into_iter().map(|(key, at)| (key, &at.value, at.place));
     members.chain(parent(link).map(|at| ("vlan.link", at.value, at.place))).collect()
 }
@@ -84,7 +84,7 @@ fn name_of(link: &Link) -> &str {
 }
 
 /// Every link the node will have, as far as the file shows it.
-pub(in crate::rules) fn known<'n>(context: &Context<'n>, node: &'n NodePlan) -> BTreeSet<&'n str> {
+pub(in crate::rules) fn known<'n>(context: &RuleContext<'n>, node: &'n NodePlan) -> BTreeSet<&'n str> {
     let patches = context.attachments.patches.of(node.written());
     let workload = node.routing.as_ref().and_then(|routing| routing.workload.as_ref());
     let ends = workload.into_iter().flat_map(|workload| [&workload.names.0, &workload.names.1]);
@@ -103,8 +103,8 @@ fn is_kernel_name(name: &str) -> bool {
     port_name::is_plain(name) || port_name::is_predictable(name)
 }
 
-fn member_missing(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_member_missing(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
         let own = node.written().network.get().and_then(|network| network.node.get()?.link.at());
         if own.is_none() && !node.written().links.is_set() {
@@ -115,12 +115,12 @@ fn member_missing(context: &Context<'_>, found: &mut Found) {
             !known.contains(name.as_str()) && (node.vm.is_some() || !is_kernel_name(name.as_str()))
         };
         if let Some(own) = own.filter(|own| missing(own.value)) {
-            let message = format!("the node's address stands on {}, which is not there", own.value);
+            let message = format!("the node's address is on {}, which does not exist", own.value);
             rolls.say("network.node.link", Some(own.place), message, &kind.nodes);
         }
         for link in node.written().links.values() {
             for (key, name, place) in stands_on(link).into_iter().filter(|(_, name, _)| missing(name)) {
-                let message = format!("{} stands on {name}, which is not there", name_of(link));
+                let message = format!("{} refers to {name}, which does not exist", name_of(link));
                 rolls.say(format!("links.{}.{key}", name_of(link)), Some(place), message, &kind.nodes);
             }
         }
@@ -128,8 +128,8 @@ fn member_missing(context: &Context<'_>, found: &mut Found) {
     rolls.report(context, found);
 }
 
-fn member_twice(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_member_twice(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.written().links.is_set()) {
         let mut masters: BTreeMap<&str, &str> = BTreeMap::new();
         for link in node.written().links.values() {
@@ -138,12 +138,12 @@ fn member_twice(context: &Context<'_>, found: &mut Found) {
                 let path = format!("links.{master}.{key}");
                 let mut say = |message: String| rolls.say(&path, Some(member.place), message, &kind.nodes);
                 if let Some(other) = masters.insert(name, master) {
-                    say(format!("{name} is in {other} already"));
+                    say(format!("{name} is already a member of {other}"));
                 }
                 if *node.link.value.as_str() == *name {
-                    say(format!("{name} is in {master} and carries the node's address"));
+                    say(format!("{name} is a member of {master} and has the node's address"));
                 } else if let Some(why) = own_life(node, name) {
-                    say(format!("{name} is in {master} and has {why} of its own"));
+                    say(format!("{name} is a member of {master} and has its own {why}"));
                 }
             }
         }
@@ -161,15 +161,15 @@ fn own_life(node: &NodePlan, name: &str) -> Option<&'static str> {
     }
 }
 
-fn vlan_twice(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_vlan_twice(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.written().links.is_set()) {
         let mut first: BTreeMap<(&str, u16), &str> = BTreeMap::new();
         for link in node.written().links.values() {
             let Some(vlan) = link.vlan.get() else { continue };
             let (Some(id), Some(below)) = (vlan.id.at(), vlan.link.get()) else { continue };
             if let Some(other) = first.insert((below.as_str(), id.value.0), name_of(link)) {
-                let message = format!("{} is VLAN {} of {below}, and so is {other}", name_of(link), id.value);
+                let message = format!("{} and {other} are both VLAN {} of {below}", name_of(link), id.value);
                 rolls.say(format!("links.{}.vlan", name_of(link)), Some(id.place), message, &kind.nodes);
             }
         }
@@ -177,18 +177,19 @@ fn vlan_twice(context: &Context<'_>, found: &mut Found) {
     rolls.report(context, found);
 }
 
-fn port_count(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_port_count(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
         let (ports, macs) = (node.written().ports.items().count(), node.written().macs.items().count());
         if macs == 0 || ports == 0 || ports == macs {
             continue;
         }
         if ports > macs {
-            let message = format!("`ports` has {ports} and `macs` has {macs}");
+            let message = format!("`ports` has {ports} entries, `macs` has {macs}");
             rolls.say("ports", node.written().ports.place(), message, &kind.nodes);
         } else if let Some((name, place)) = unknown_neighbor_link(context, node) {
-            let message = format!("`ports` has {ports}, `macs` has {macs}, and nothing is called {name}");
+            let message =
+                format!("`ports` has {ports} entries, `macs` has {macs}, and no port is named {name}");
             rolls.say("routing.neighbors", Some(place), message, &kind.nodes);
         }
     }
@@ -196,7 +197,10 @@ fn port_count(context: &Context<'_>, found: &mut Found) {
 }
 
 /// A link that a neighbour is expected on and the node does not have.
-fn unknown_neighbor_link<'n>(context: &Context<'n>, node: &'n NodePlan) -> Option<(&'n LinkName, Place)> {
+fn unknown_neighbor_link<'n>(
+    context: &RuleContext<'n>,
+    node: &'n NodePlan,
+) -> Option<(&'n LinkName, Location)> {
     let neighbors = &node.written().routing.get()?.neighbors;
     let known = known(context, node);
     neighbors.items().find_map(|neighbor| {

@@ -3,13 +3,13 @@
 use super::link::stands_on;
 use crate::cluster::section::{BootFrom, Platform, Role};
 use crate::plan::port_name::is_predictable;
-use crate::plan::{Kind, NodePlan};
-use crate::rules::patch::{Patch, nodes_of, used};
-use crate::rules::roll::{Roll, Rolls};
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::plan::{NodeClass, NodePlan};
+use crate::rules::patch::{ConfigPatch, nodes_of, used};
+use crate::rules::roll::{AffectedNodes, NodesByProblem};
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::link::{expected, made};
 use ichor_values::LinkName;
-use ichor_values::Place;
+use ichor_values::Location;
 
 pub(super) const PREDICTABLE_NAMES: Rule = Rule {
     id: "nocloud-predictable-names",
@@ -18,7 +18,7 @@ pub(super) const PREDICTABLE_NAMES: Rule = Rule {
     failure: "Talos' nocloud images start the kernel with net.ifnames=0: the port that Debian calls `ens18` is eth0. \
               Talos configures a link that does not exist, and the node is unreachable.",
     fix: "use eth0, eth1 …, or your own names in `ports`; or set `net.ifnames=1` in `kernel.args`",
-    look: predictable_names,
+    check: check_predictable_names,
 };
 
 pub(super) const META_NAMES: Rule = Rule {
@@ -28,17 +28,17 @@ pub(super) const META_NAMES: Rule = Rule {
     failure: "META key 10 identifies links by name. On metal Talos names ports by their slot, such as enp6s18, so an \
               address for eth0 has no effect and the machine uses DHCP.",
     fix: "set `net.ifnames=0` in `kernel.args`, or give the ports their own names, such as enp6s18, in `ports`",
-    look: meta_names,
+    check: check_meta_names,
 };
 
-fn meta_names(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_meta_names(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
         if node.boot.from.value != BootFrom::Meta || node.platform.value != Platform::Metal {
             continue;
         }
         for port in node.ports.iter().filter(|port| !node.is_kernels_port_name(port.name.as_str())) {
-            let message = format!("META speaks of {}, and the kernel of another name", port.name);
+            let message = format!("META refers to {}, but the kernel gives the port another name", port.name);
             rolls.say("ports".to_owned(), node.written().ports.place(), message, &kind.nodes);
         }
     }
@@ -50,8 +50,8 @@ fn has_plain_names(node: &NodePlan) -> bool {
     node.platform.value == Platform::Nocloud && node.has_plain_port_names()
 }
 
-fn predictable_names(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_predictable_names(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind().filter(|(node, _)| has_plain_names(node)) {
         for (key, name, place) in named(node) {
             rolls.say(key, Some(place), format!("{name} is called ethN on nocloud"), &kind.nodes);
@@ -60,7 +60,7 @@ fn predictable_names(context: &Context<'_>, found: &mut Found) {
     rolls.report(context, found);
     of_cluster(context, found);
     for (patch, kinds) in used(context) {
-        let plain = |kind: &&&Kind| has_plain_names(&context.plan.nodes[kind.first()]);
+        let plain = |kind: &&&NodeClass| has_plain_names(&context.plan.nodes[kind.first()]);
         let nodes = nodes_of(kinds.iter().filter(plain));
         if !nodes.is_empty() {
             of_patch(context, patch, &nodes, found);
@@ -69,8 +69,8 @@ fn predictable_names(context: &Context<'_>, found: &mut Found) {
 }
 
 /// Every name of a port that the node's settings expect, with its key.
-fn named(node: &NodePlan) -> Vec<(String, &LinkName, Place)> {
-    let mut names: Vec<(String, &LinkName, Place)> = Vec::new();
+fn named(node: &NodePlan) -> Vec<(String, &LinkName, Location)> {
+    let mut names: Vec<(String, &LinkName, Location)> = Vec::new();
     let settings = &node.written();
     let ports = settings.ports.items().enumerate();
     names.extend(ports.map(|(nth, at)| (format!("ports[{nth}]"), &at.value, at.place)));
@@ -99,7 +99,7 @@ fn named(node: &NodePlan) -> Vec<(String, &LinkName, Place)> {
 }
 
 /// Names that the cluster's own settings expect on every node, or on every control plane.
-fn of_cluster(context: &Context<'_>, found: &mut Found) {
+fn of_cluster(context: &RuleContext<'_>, found: &mut Findings) {
     let section = context.cluster.section();
     let flannel = section.flannel.get().and_then(|flannel| flannel.interface.at());
     let kube_vip = section.kube_vip.get().and_then(|vip| vip.interface.at());
@@ -116,7 +116,7 @@ fn of_cluster(context: &Context<'_>, found: &mut Found) {
     }
 }
 
-fn of_patch(context: &Context<'_>, patch: &Patch, nodes: &[usize], found: &mut Found) {
+fn of_patch(context: &RuleContext<'_>, patch: &ConfigPatch, nodes: &[usize], found: &mut Findings) {
     let aliases: Vec<_> = patch
         .documents()
         .iter()
@@ -125,7 +125,7 @@ fn of_patch(context: &Context<'_>, patch: &Patch, nodes: &[usize], found: &mut F
         .collect();
     for link in patch.documents().iter().flat_map(expected) {
         if is_predictable(link.name) && !aliases.contains(&link.name) {
-            let names = Roll::of(context.plan, nodes).names();
+            let names = AffectedNodes::of(context.plan, nodes).names();
             let message = format!("{}: {} is called ethN on nocloud ({names})", link.key, link.name);
             found.at(&patch.key, patch.place, patch.says(message));
         }

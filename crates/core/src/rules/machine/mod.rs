@@ -13,10 +13,10 @@ mod release;
 mod schematic;
 mod vm;
 
-use super::Group;
+use super::RuleGroup;
 
 /// The rules by subject.
-pub(super) const GROUPS: &[Group] = &[
+pub(super) const GROUPS: &[RuleGroup] = &[
     ("Releases", release::RULES),
     ("Links", link::RULES),
     ("Ports", port::RULES),

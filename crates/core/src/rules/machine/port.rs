@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::link::stands_on;
 use crate::cluster::section::{Addressing, Platform};
-use crate::plan::{NodePlan, Peer, Stage};
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::plan::{ConfigStage, NeighborAddress, NodePlan};
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::document;
 use ichor_talos::link::made;
 use ichor_values::LinkName;
@@ -21,7 +21,7 @@ const PORT_UNKNOWN: Rule = Rule {
               that does not exist, and the machine is unreachable.",
     fix: "write the ports' `macs`, or the kernel's own name in `network.node.link` or `ports`: `talosctl get links` \
           shows it",
-    look: port_unknown,
+    check: check_port_unknown,
 };
 
 const DEFAULT_ROUTE_MISSING: Rule = Rule {
@@ -31,16 +31,16 @@ const DEFAULT_ROUTE_MISSING: Rule = Rule {
     failure: "The nodes reach each other, but cannot pull an image or query a time server. Talos waits for the time \
               before it starts anything else.",
     fix: "set `network.node.gateway`, or silence the finding if the nodes need no destination outside their network",
-    look: default_route_missing,
+    check: check_default_route_missing,
 };
 
-fn port_unknown(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_port_unknown(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind().filter(|(node, _)| has_slot_names(node)) {
         for name in needed(node) {
             if is_lost(context, node, name) {
                 let message =
-                    format!("metal machines call no port {name}, and no MAC address says which it is");
+                    format!("no port of a metal machine is named {name}, and no MAC address identifies it");
                 rolls.say("macs", node.written().ports.place(), message, &kind.nodes);
             }
         }
@@ -61,8 +61,8 @@ fn needed(node: &NodePlan) -> Vec<&LinkName> {
     names.extend(node.vip.as_ref().map(|vip| &vip.link));
     let neighbors = node.routing.iter().flat_map(|routing| &routing.neighbors);
     names.extend(neighbors.filter_map(|neighbor| match &neighbor.peer {
-        Peer::Link(link) => Some(link),
-        Peer::Address(_) => None,
+        NeighborAddress::Link(link) => Some(link),
+        NeighborAddress::Address(_) => None,
     }));
     // A VLAN may stand on a bond.
     for _ in 0..3 {
@@ -75,7 +75,7 @@ fn needed(node: &NodePlan) -> Vec<&LinkName> {
 
 /// Whether the node asks on a port that nobody can name while other links are configured: Talos then asks nowhere by itself.
 fn loses_lease(node: &NodePlan) -> bool {
-    let links = node.links(Stage::Final);
+    let links = node.links(ConfigStage::Final);
     !node.old_links && !links.is_empty() && links.iter().all(|link| link.name != node.link.value)
 }
 
@@ -87,7 +87,7 @@ fn below<'n>(node: &'n NodePlan, name: &'n LinkName) -> Vec<&'n LinkName> {
 }
 
 /// Whether a port has no address to be found by, and a name that is not the kernel's nor one that a patch gives.
-fn is_lost(context: &Context<'_>, node: &NodePlan, name: &LinkName) -> bool {
+fn is_lost(context: &RuleContext<'_>, node: &NodePlan, name: &LinkName) -> bool {
     let port = node.ports.iter().find(|port| port.name == *name);
     let mut patches = context.attachments.patches.of(node.written()).flat_map(|patch| patch.documents());
     port.is_some_and(|port| port.mac.is_none())
@@ -95,13 +95,13 @@ fn is_lost(context: &Context<'_>, node: &NodePlan, name: &LinkName) -> bool {
         && !patches.any(|document| made(document).contains(&name.as_str()))
 }
 
-fn default_route_missing(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_default_route_missing(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for node in context.plan.nodes.iter().filter(|node| is_alone(node)) {
         let mut patches = context.attachments.patches.of(node.written()).flat_map(|patch| patch.documents());
         if !patches.any(has_routes) {
             let place = node.written().network.get().and_then(|network| network.node.place());
-            let message = "there is no gateway: nothing leaves the nodes' network";
+            let message = "no gateway is set, so the node cannot reach other networks";
             rolls.say("network.node.gateway", place, message, &[node.nth]);
         }
     }

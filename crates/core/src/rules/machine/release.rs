@@ -1,8 +1,8 @@
 //! Releases of Talos and Kubernetes that do not go together.
 
 use crate::plan::Plan;
-use crate::rules::roll::{Roll, Rolls};
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::{AffectedNodes, NodesByProblem};
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::release;
 
 pub(super) const RULES: &[Rule] = &[UNKNOWN, WITHOUT_PATCH, WINDOW, SKEW, OLDER, NEWER];
@@ -14,7 +14,7 @@ const UNKNOWN: Rule = Rule {
     failure: "A newer release may have moved sections of the configuration into other documents. It accepts what ichor \
               writes for an earlier release and ignores a part of it.",
     fix: "use a release that ichor supports, or a newer ichor",
-    look: unknown,
+    check: check_unknown,
 };
 
 const WITHOUT_PATCH: Rule = Rule {
@@ -24,7 +24,7 @@ const WITHOUT_PATCH: Rule = Rule {
     failure: "Registries have images such as v1.13.9 and none for 1.13. The installation fails with \"not found\", and \
               the machine boots from its previous disk.",
     fix: "write the full release, such as v1.13.9",
-    look: without_patch,
+    check: check_without_patch,
 };
 
 const WINDOW: Rule = Rule {
@@ -34,7 +34,7 @@ const WINDOW: Rule = Rule {
     failure: "Only the nodes check which Kubernetes releases their Talos supports. They reject the configuration when \
               it is applied.",
     fix: "use a Kubernetes release within the Talos release's window, or upgrade Talos first",
-    look: window,
+    check: check_window,
 };
 
 const SKEW: Rule = Rule {
@@ -43,7 +43,7 @@ const SKEW: Rule = Rule {
     summary: "a node's Talos release cannot be upgraded to the cluster's",
     failure: "Talos refuses to install over a release that is too old, and the rollout stops at this node.",
     fix: "upgrade the node through a release in between, or raise `cluster.talos` to the newest release a node runs",
-    look: skew,
+    check: check_skew,
 };
 
 const OLDER: Rule = Rule {
@@ -53,7 +53,7 @@ const OLDER: Rule = Rule {
     failure: "While one node runs the older release, ichor writes every configuration so that this node can read it. \
               Documents of the newer release are missing.",
     fix: "upgrade the remaining nodes, then remove their `talos` key",
-    look: older,
+    check: check_older,
 };
 
 const NEWER: Rule = Rule {
@@ -63,12 +63,12 @@ const NEWER: Rule = Rule {
     failure: "The node does not know the kinds of documents that ichor writes, rejects the whole configuration and \
               keeps its old one.",
     fix: "upgrade the node to a release that ichor supports before applying a configuration",
-    look: newer,
+    check: check_newer,
 };
 
 /// The nodes by minor release, with the place that gives it.
-fn by_minor(plan: &Plan) -> Rolls<'_, (u16, u16)> {
-    let mut minors = Rolls::new(plan);
+fn by_minor(plan: &Plan) -> NodesByProblem<'_, (u16, u16)> {
+    let mut minors = NodesByProblem::new(plan);
     for node in &plan.nodes {
         minors.add(node.talos.value.minor(), &[node.nth], node.place_of(node.talos.origin));
     }
@@ -76,14 +76,14 @@ fn by_minor(plan: &Plan) -> Rolls<'_, (u16, u16)> {
 }
 
 /// The key that gives these nodes their release: the cluster's, or their own.
-fn path(context: &Context<'_>, roll: &Roll<'_>) -> String {
+fn path(context: &RuleContext<'_>, roll: &AffectedNodes<'_>) -> String {
     let shared = context.cluster.section().talos.place() == Some(roll.place());
     if shared { "cluster.talos".to_owned() } else { roll.path("talos") }
 }
 
-fn unknown(context: &Context<'_>, found: &mut Found) {
-    let (oldest, newest) = release::known();
-    let told = |release| format!("ichor writes for v1.{oldest} to v1.{newest}, not for {release}");
+fn check_unknown(context: &RuleContext<'_>, found: &mut Findings) {
+    let (oldest, newest) = release::known_releases();
+    let told = |release| format!("ichor supports v1.{oldest} to v1.{newest}, not {release}");
     for (_, roll) in by_minor(context.plan) {
         let release = &roll.first().talos.value;
         if !release::is_known(release) {
@@ -92,7 +92,7 @@ fn unknown(context: &Context<'_>, found: &mut Found) {
     }
 }
 
-fn window(context: &Context<'_>, found: &mut Found) {
+fn check_window(context: &RuleContext<'_>, found: &mut Findings) {
     let Some(kubernetes) = &context.plan.cluster.kubernetes else { return };
     let section = context.cluster.section();
     let path = if section.kubernetes.is_set() { "cluster.kubernetes" } else { "cluster.talos" };
@@ -111,20 +111,20 @@ fn window(context: &Context<'_>, found: &mut Found) {
     }
 }
 
-fn without_patch(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_without_patch(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for node in context.plan.nodes.iter().filter(|node| node.talos.value.patch().is_none()) {
         rolls.add(&node.talos.value, &[node.nth], node.place_of(node.talos.origin));
     }
     for (release, roll) in rolls {
-        let message = format!("there is no image of Talos {release} ({roll})");
+        let message = format!("no image exists for Talos {release} ({roll})");
         found.at(path(context, &roll), roll.place(), message);
     }
 }
 
-fn skew(context: &Context<'_>, found: &mut Found) {
+fn check_skew(context: &RuleContext<'_>, found: &mut Findings) {
     let target = &context.cluster.talos;
-    let (mut behind, mut ahead) = (Roll::default(), Roll::default());
+    let (mut behind, mut ahead) = (AffectedNodes::default(), AffectedNodes::default());
     let window = release::upgrade_from(target);
     for node in &context.plan.nodes {
         let place = node.place_of(node.talos.origin);
@@ -136,16 +136,16 @@ fn skew(context: &Context<'_>, found: &mut Found) {
     }
     if let Some(oldest) = window.filter(|_| !behind.is_empty()) {
         let message =
-            format!("{target} installs over v1.{oldest} and newer, not over the release of {behind}");
+            format!("{target} upgrades from v1.{oldest} or later, not from the release of {behind}");
         found.at(behind.path("talos"), behind.place(), message);
     }
     if !ahead.is_empty() {
-        let message = format!("newer than `cluster.talos` {target} ({ahead})");
+        let message = format!("the release is newer than `cluster.talos` {target} ({ahead})");
         found.at(ahead.path("talos"), ahead.place(), message);
     }
 }
 
-fn older(context: &Context<'_>, found: &mut Found) {
+fn check_older(context: &RuleContext<'_>, found: &mut Findings) {
     let contract = &context.plan.cluster.contract.value;
     if contract.minor() >= context.cluster.talos.minor() || !release::is_known(contract) {
         return;
@@ -153,17 +153,18 @@ fn older(context: &Context<'_>, found: &mut Found) {
     if let Some((_, roll)) = by_minor(context.plan).into_iter().find(|(minor, _)| *minor == contract.minor())
     {
         let target = &context.cluster.talos;
-        let message = format!("configurations are for {contract}, not {target}, because of {roll}");
+        let message =
+            format!("configurations are written for {contract} instead of {target} because of {roll}");
         found.at("cluster.talos", roll.place(), message);
     }
 }
 
-fn newer(context: &Context<'_>, found: &mut Found) {
-    let (oldest, _) = release::known();
+fn check_newer(context: &RuleContext<'_>, found: &mut Findings) {
+    let (oldest, _) = release::known_releases();
     for (minor, roll) in by_minor(context.plan) {
         if minor < (1, oldest) {
             let release = &roll.first().talos.value;
-            let message = format!("{release} cannot read what is written for v1.{oldest} ({roll})");
+            let message = format!("{release} cannot read configurations for v1.{oldest} ({roll})");
             found.at(path(context, &roll), roll.place(), message);
         }
     }

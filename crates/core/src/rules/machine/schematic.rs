@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::document;
 use ichor_talos::schematic::CUSTOMIZATION;
 use ichor_values::nearest;
@@ -17,7 +17,7 @@ const SCHEMATIC_INVALID: Rule = Rule {
     failure: "The factory reads schematics strictly and answers 400 to an unknown key. The error appears only when the \
               images are downloaded, for example during an upgrade.",
     fix: "use the keys of Image Factory's schematics: `overlay` and `customization`",
-    look: schematic_invalid,
+    check: check_schematic_invalid,
 };
 
 /// A map with these keys and nothing else.
@@ -36,8 +36,8 @@ const WORDS: [(&str, &[&str]); 2] = [
     ("customization.secureboot.enrollKeys", &["off", "manual", "if-safe", "force"]),
 ];
 
-fn schematic_invalid(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_schematic_invalid(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
         let Some(schematic) = node.written().image.get().and_then(|image| image.schematic.at()) else {
             continue;
@@ -58,20 +58,20 @@ fn faults(schematic: &Value) -> Vec<String> {
     for (path, known) in MAPS {
         let Some(value) = value_at(schematic, path) else { continue };
         let Some(map) = value.as_object() else {
-            faults.push(format!("{} is not a map", if path.is_empty() { "it" } else { path }));
+            faults.push(format!("{} is not a map", if path.is_empty() { "the schematic" } else { path }));
             continue;
         };
         for key in map.keys().filter(|key| !known.contains(&key.as_str())) {
             let at = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
             let near = nearest(key, known.iter().copied());
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            faults.push(format!("Image Factory knows no `{at}`{hint}"));
+            faults.push(format!("the Image Factory does not know `{at}`{hint}"));
         }
     }
     for (path, known) in WORDS {
         let word = value_at(schematic, path).map(|value| value.as_str().unwrap_or_default());
         if let Some(word) = word.filter(|word| !known.contains(word)) {
-            faults.push(format!("`{path}: {word}` is none of {}", known.join(", ")));
+            faults.push(format!("`{path}: {word}` is not one of {}", known.join(", ")));
         }
     }
     for (nth, meta) in document::items(schematic, "/customization/meta") {
@@ -103,9 +103,9 @@ mod tests {
             "meta": [{"key": 300, "value": ""}]}});
 
         let want = [
-            "Image Factory knows no `customisation`; did you mean `customization`?",
-            "Image Factory knows no `customization.systemExtensions.official`",
-            "`customization.bootloader: lilo` is none of none, dual-boot, grub, sd-boot",
+            "the Image Factory does not know `customisation`; did you mean `customization`?",
+            "the Image Factory does not know `customization.systemExtensions.official`",
+            "`customization.bootloader: lilo` is not one of none, dual-boot, grub, sd-boot",
             "customization.meta[0].key is not a number up to 255",
         ];
         assert_eq!(faults(&schematic), want);

@@ -3,9 +3,9 @@
 use super::hypervisor::proxmox;
 use crate::cluster::section::{BootDevice, BootFrom, Role};
 use crate::plan::{Decided, NodePlan, VmPlan};
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
-use ichor_values::Either;
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
+use ichor_values::WordOrRecord;
 use ichor_values::listing;
 use ichor_values::nearest;
 
@@ -18,7 +18,7 @@ const HYPERVISOR: Rule = Rule {
     failure: "ichor cannot create a machine if the file has no hypervisor, or has several and the machine names none \
               of them.",
     fix: "add one to `hypervisors`, or select one of several with `vm.hypervisor`; remove `vm` from physical machines",
-    look: hypervisor,
+    check: check_hypervisor,
 };
 
 const HOST_UNKNOWN: Rule = Rule {
@@ -28,7 +28,7 @@ const HOST_UNKNOWN: Rule = Rule {
     failure: "Proxmox rejects the request with \"hostname lookup failed\" after the machines before it in the list \
               have been created.",
     fix: "name one of the hypervisor's `hosts`, or add the host there",
-    look: host_unknown,
+    check: check_host_unknown,
 };
 
 const TOO_SMALL: Rule = Rule {
@@ -38,7 +38,7 @@ const TOO_SMALL: Rule = Rule {
     failure: "A control plane with 1 GiB boots. Once etcd and the API server run, the kernel kills one of them every \
               few minutes for lack of memory.",
     fix: "give a control plane at least 2 cores and 2GiB, a worker at least 1 core and 1GiB, and each a disk of 10GiB",
-    look: too_small,
+    check: check_too_small,
 };
 
 const BOOTS_NOTHING: Rule = Rule {
@@ -48,21 +48,21 @@ const BOOTS_NOTHING: Rule = Rule {
     failure: "With `boot: [cdrom]` Talos is installed, boots from the CD-ROM again, finds itself on the disk and \
               halts. With `boot: [disk]` the machine has nothing to boot, because its disk is empty.",
     fix: "leave `vm.boot` out, or write `[disk, cdrom]`, or `[disk, net]` for machines that boot from the network",
-    look: boots_nothing,
+    check: check_boots_nothing,
 };
 
-pub(super) fn machines<'c>(context: &Context<'c>) -> impl Iterator<Item = (&'c NodePlan, &'c VmPlan)> {
+pub(super) fn machines<'c>(context: &RuleContext<'c>) -> impl Iterator<Item = (&'c NodePlan, &'c VmPlan)> {
     context.plan.nodes.iter().filter_map(|node| Some((node, node.vm.as_deref()?)))
 }
 
-fn hypervisor(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_hypervisor(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     let names: Vec<_> = context.cluster.file.hypervisors.entries().map(|(name, _)| name.as_str()).collect();
     for (node, kind) in context.plan.by_kind() {
         if node.vm.as_ref().is_some_and(|vm| vm.hypervisor.is_none()) {
             let message = match names.as_slice() {
-                [] => "there is no hypervisor in the file".to_owned(),
-                _ => format!("it may be on {}", listing::listed(&names, names.len())),
+                [] => "the file has no hypervisor".to_owned(),
+                _ => format!("the file has several hypervisors: {}", listing::listed(&names, names.len())),
             };
             rolls.say("vm.hypervisor", node.written().vm.place(), message, &kind.nodes);
         }
@@ -70,8 +70,8 @@ fn hypervisor(context: &Context<'_>, found: &mut Found) {
     rolls.report(context, found);
 }
 
-fn host_unknown(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_host_unknown(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, vm) in machines(context) {
         let Some(host) = &vm.host else { continue };
         let Some(hosts) = proxmox(context, node).and_then(|proxmox| proxmox.hosts.get()) else { continue };
@@ -85,9 +85,9 @@ fn host_unknown(context: &Context<'_>, found: &mut Found) {
     rolls.report(context, found);
 }
 
-fn too_small(context: &Context<'_>, found: &mut Found) {
+fn check_too_small(context: &RuleContext<'_>, found: &mut Findings) {
     const GIB: u64 = 1 << 30;
-    let mut rolls = Rolls::new(context.plan);
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, vm) in machines(context) {
         let (whose, cores, memory) = match node.role {
             Role::Controlplane => ("a control plane", 2, 2),
@@ -95,13 +95,13 @@ fn too_small(context: &Context<'_>, found: &mut Found) {
         };
         if vm.cores.value < cores {
             let plural = if cores == 1 { "core" } else { "cores" };
-            let message = format!("{}: {whose} needs {cores} {plural}", vm.cores.value);
+            let message = format!("{whose} needs {cores} {plural}, not {}", vm.cores.value);
             rolls.say("vm.cores", vm.cores.place(), message, &[node.nth]);
         }
         // 2000MB are close enough to 2GiB.
         for (key, size, least) in [("memory", &vm.memory, memory), ("disk", &vm.disk, 10)] {
             if is_below(size.value.bytes(), least * GIB) {
-                let message = format!("{}: {whose} needs {least}GiB", size.value);
+                let message = format!("{whose} needs {least}GiB, not {}", size.value);
                 rolls.say(format!("vm.{key}"), Decided::place(size), message, &[node.nth]);
             }
         }
@@ -114,19 +114,19 @@ fn is_below(bytes: u64, least: u64) -> bool {
     bytes < least - least / 14
 }
 
-fn boots_nothing(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_boots_nothing(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
         let Some(boot) = node.vm.as_ref().map(|vm| &vm.boot) else { continue };
         let has = |device| boot.value.contains(&device);
         let message = if boot.value.is_empty() {
-            "it boots from nothing"
+            "`vm.boot` is empty"
         } else if !has(BootDevice::Disk) {
-            "it never boots from its disk"
+            "the machine never boots from its disk"
         } else if node.boot.from.value == BootFrom::Netboot && !has(BootDevice::Net) {
-            "it never boots from the network, where its first configuration is"
+            "the machine never boots from the network, which provides its first configuration"
         } else if boot.value == [BootDevice::Disk] && !is_disk_given(node) {
-            "nothing brings Talos onto its disk"
+            "the disk is empty, and no other boot device installs Talos"
         } else {
             continue;
         };
@@ -138,5 +138,5 @@ fn boots_nothing(context: &Context<'_>, found: &mut Found) {
 /// Whether the file names an image for the disk itself.
 fn is_disk_given(node: &NodePlan) -> bool {
     let source = node.written().image.get().and_then(|image| image.source.get());
-    matches!(source, Some(Either::Record(given)) if given.disk.is_set())
+    matches!(source, Some(WordOrRecord::Record(given)) if given.disk.is_set())
 }

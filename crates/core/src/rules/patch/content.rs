@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::{Patch, nodes_of, used};
+use super::{ConfigPatch, nodes_of, used};
 use crate::cluster::section::Role;
-use crate::plan::Kind;
-use crate::rules::roll::{Roll, Rolls};
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::plan::NodeClass;
+use crate::rules::roll::{AffectedNodes, NodesByProblem};
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::{document, release};
 
 pub(in crate::rules) const RULES: &[Rule] = &[VIP_ON_WORKER, HOSTNAME_TWICE];
@@ -19,7 +19,7 @@ const VIP_ON_WORKER: Rule = Rule {
               configuration with `vip` in it; with a Layer2VIPConfig the worker never claims the address and logs no \
               reason.",
     fix: "move the patch to `roles.controlplane.patches`, or set the address as `network.api.vip`",
-    look: vip_on_worker,
+    check: check_vip_on_worker,
 };
 
 const HOSTNAME_TWICE: Rule = Rule {
@@ -30,17 +30,17 @@ const HOSTNAME_TWICE: Rule = Rule {
               `machine.network.hostname` as well. A patch that several nodes share gives them all one name, and each \
               replaces the previous one in Kubernetes.",
     fix: "remove the host name from patches and kernel arguments: it is the node's name",
-    look: hostname_twice,
+    check: check_hostname_twice,
 };
 
-fn vip_on_worker(context: &Context<'_>, found: &mut Found) {
+fn check_vip_on_worker(context: &RuleContext<'_>, found: &mut Findings) {
     for (patch, kinds) in used(context) {
-        let is_worker = |kind: &&&Kind| context.plan.nodes[kind.first()].role == Role::Worker;
+        let is_worker = |kind: &&&NodeClass| context.plan.nodes[kind.first()].role == Role::Worker;
         let workers = nodes_of(kinds.iter().filter(is_worker));
         if workers.is_empty() {
             continue;
         }
-        let names = Roll::of(context.plan, &workers).names();
+        let names = AffectedNodes::of(context.plan, &workers).names();
         for key in patch.documents().iter().flat_map(vips) {
             let message = format!("{key} on workers: {names}");
             found.at(&patch.key, patch.place, patch.says(message));
@@ -56,20 +56,20 @@ fn vips(document: &Value) -> Vec<String> {
     }
     for (nth, interface) in document::items(document, "/machine/network/interfaces") {
         let key = format!("machine.network.interfaces[{nth}]");
-        if document::at(interface, "/vip").is_some() {
+        if document::value_at(interface, "/vip").is_some() {
             keys.push(format!("{key}.vip"));
         }
         let vlans = document::items(interface, "/vlans");
         keys.extend(
             vlans
-                .filter(|(_, vlan)| document::at(vlan, "/vip").is_some())
+                .filter(|(_, vlan)| document::value_at(vlan, "/vip").is_some())
                 .map(|(vlan, _)| format!("{key}.vlans[{vlan}].vip")),
         );
     }
     keys
 }
 
-fn hostname_twice(context: &Context<'_>, found: &mut Found) {
+fn check_hostname_twice(context: &RuleContext<'_>, found: &mut Findings) {
     for (patch, kinds) in used(context) {
         let nodes = nodes_of(&kinds);
         for document in patch.documents() {
@@ -82,39 +82,38 @@ fn hostname_twice(context: &Context<'_>, found: &mut Found) {
 }
 
 /// What is wrong with the host name in a document that `nodes` share.
-fn hostname_fault(context: &Context<'_>, document: &Value, nodes: &[usize]) -> Option<String> {
+fn hostname_fault(context: &RuleContext<'_>, document: &Value, nodes: &[usize]) -> Option<String> {
     let first = &context.plan.nodes[*nodes.first()?];
     let documents = release::at_least(&context.plan.cluster.contract.value, 12);
-    let legacy = document::at(document, "/machine/network/hostname").and_then(Value::as_str);
+    let legacy = document::value_at(document, "/machine/network/hostname").and_then(Value::as_str);
     if legacy.is_some() && documents {
         return Some(
-            "machine.network.hostname stands beside the HostnameConfig of every configuration".to_owned(),
+            "machine.network.hostname conflicts with the HostnameConfig of every configuration".to_owned(),
         );
     }
-    let stable = document::at(document, "/machine/features/stableHostname");
+    let stable = document::value_at(document, "/machine/features/stableHostname");
     if documents && stable == Some(&Value::Bool(true)) {
-        return Some("machine.features.stableHostname stands beside the HostnameConfig".to_owned());
+        return Some("machine.features.stableHostname conflicts with the HostnameConfig".to_owned());
     }
     let of_kind = (document::kind(document) == Some("HostnameConfig")).then_some(document);
-    let auto = of_kind.and_then(|document| document::at(document, "/auto")).and_then(Value::as_str);
+    let auto = of_kind.and_then(|document| document::value_at(document, "/auto")).and_then(Value::as_str);
     if auto == Some("stable") {
-        return Some(
-            "HostnameConfig with `auto: stable`, and the node's name is a host name already".to_owned(),
-        );
+        return Some("HostnameConfig with `auto: stable` conflicts with the node's name".to_owned());
     }
-    let given = of_kind.and_then(|document| document::at(document, "/hostname")).and_then(Value::as_str);
+    let given =
+        of_kind.and_then(|document| document::value_at(document, "/hostname")).and_then(Value::as_str);
     let name = legacy.or(given)?;
     if nodes.len() > 1 {
         return Some(format!(
-            "the host name {name} for several nodes: {}",
-            Roll::of(context.plan, nodes).names()
+            "the host name {name} is set for several nodes: {}",
+            AffectedNodes::of(context.plan, nodes).names()
         ));
     }
-    (name != first.name.as_str()).then(|| format!("the host name {name} for {}", first.name))
+    (name != first.name.as_str()).then(|| format!("the host name {name} is set for {}", first.name))
 }
 
-fn kernel_hostnames(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn kernel_hostnames(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
         let Some(kernel) = node.written().kernel.get() else { continue };
         for arg in kernel.args.items() {
@@ -126,7 +125,7 @@ fn kernel_hostnames(context: &Context<'_>, found: &mut Found) {
                 .filter(|&nth| context.plan.nodes[nth].name.as_str() != name)
                 .collect();
             if !others.is_empty() {
-                let message = format!("talos.hostname={name} for nodes of another name");
+                let message = format!("talos.hostname={name} is set for nodes with another name");
                 rolls.say("kernel.args", Some(arg.place), message, &others);
             }
         }
@@ -134,12 +133,12 @@ fn kernel_hostnames(context: &Context<'_>, found: &mut Found) {
     rolls.report(context, found);
 }
 
-impl Patch {
+impl ConfigPatch {
     /// Whether it decides where Talos is installed.
     pub(in crate::rules) fn names_a_disk(&self) -> bool {
         let install = ["/machine/install/disk", "/machine/install/diskSelector"];
         self.documents().iter().any(|document| {
-            install.iter().any(|pointer| document::at(document, pointer).is_some())
+            install.iter().any(|pointer| document::value_at(document, pointer).is_some())
                 || document::kind(document) == Some("UnattendedInstallConfig")
         })
     }

@@ -1,13 +1,13 @@
 //! Files that are named, patches above all: whether they are there, can be read, and can be laid over the nodes that
 //! use them.
 
-use super::{Content, nodes_of, used};
+use super::{PatchContent, nodes_of, used};
 use crate::cluster::section::Role;
-use crate::plan::Kind;
+use crate::plan::NodeClass;
 use crate::plan::attachment;
-use crate::plan::attachment::Unread;
-use crate::rules::roll::Roll;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::plan::attachment::AttachmentError;
+use crate::rules::roll::AffectedNodes;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::{document, kind, release};
 
 pub(in crate::rules) const RULES: &[Rule] = &[
@@ -27,11 +27,12 @@ const FILE_MISSING: Rule = Rule {
     summary: "a file that the cluster file names cannot be read",
     failure: "The build stops wherever the file is missing, for example in CI if it has not been committed.",
     fix: "correct the path, which is relative to the folder of the cluster file, or add the file",
-    look: |context, found| {
+    check: |context, found| {
         for named in attachment::named(context.cluster) {
-            if let Some(Err(Unread::Failed(reason))) = context.attachments.texts.get(&named.path) {
-                let pattern = if named.path.contains('*') { "; `*` is no pattern here" } else { "" };
-                let message = format!("{} cannot be read: {reason}{pattern}", named.path);
+            if let Some(Err(AttachmentError::Failed(reason))) = context.attachments.texts.get(&named.path) {
+                let pattern =
+                    if named.path.contains('*') { "; patterns with `*` are not supported here" } else { "" };
+                let message = format!("cannot read {}: {reason}{pattern}", named.path);
                 found.at(named.key, named.place, message);
             }
         }
@@ -44,9 +45,9 @@ const FILE_NOT_TEXT: Rule = Rule {
     summary: "a file that the cluster file names is not UTF-8",
     failure: "ichor cannot read a file in another encoding, such as UTF-16.",
     fix: "save the file as UTF-8, or name another one",
-    look: |context, found| {
+    check: |context, found| {
         for named in attachment::named(context.cluster) {
-            if let Some(Err(Unread::NotText)) = context.attachments.texts.get(&named.path) {
+            if let Some(Err(AttachmentError::NotText)) = context.attachments.texts.get(&named.path) {
                 found.at(named.key, named.place, format!("{} is not UTF-8", named.path));
             }
         }
@@ -60,11 +61,11 @@ const FILE_PATTERN_EMPTY: Rule = Rule {
     failure: "No single file is named, so the build has no manifest to miss. The cluster comes up without the files, \
               for example without its storage driver.",
     fix: "correct the pattern, which is relative to the folder of the cluster file, or remove it",
-    look: |context, found| {
+    check: |context, found| {
         for named in attachment::patterns(context.cluster) {
             let message = match context.attachments.matches.get(&named.path) {
                 Some(Ok(files)) if files.is_empty() => format!("{} matches no file", named.path),
-                Some(Err(reason)) => format!("cannot look for {}: {reason}", named.path),
+                Some(Err(reason)) => format!("cannot search for {}: {reason}", named.path),
                 Some(Ok(_)) | None => continue,
             };
             found.at(named.key, named.place, message);
@@ -80,9 +81,9 @@ const PATCH_UNREADABLE: Rule = Rule {
               configuration, the machine does not reach maintenance mode: it logs errors in a loop and cannot be \
               reached.",
     fix: "start with `machine:` or `cluster:`, or with `apiVersion: v1alpha1` and a `kind` that Talos has",
-    look: |context, found| {
+    check: |context, found| {
         for patch in context.attachments.patches.iter() {
-            if let Content::Unreadable(why) = &*patch.content {
+            if let PatchContent::Unreadable(why) = &*patch.content {
                 found.at(&patch.key, patch.place, patch.says(why));
             }
         }
@@ -96,7 +97,7 @@ const PATCH_REFUSED: Rule = Rule {
     failure: "Talos reads strictly at any depth: for `address:` instead of `addresses:` it rejects the whole \
               configuration. If it is the machine's first configuration, the machine cannot be reached.",
     fix: "correct the key or value; `ichor talos validate` checks whole configurations",
-    look: refused,
+    check: check_refused,
 };
 
 const PATCH_JSON: Rule = Rule {
@@ -106,14 +107,16 @@ const PATCH_JSON: Rule = Rule {
     failure: "From 1.12 on every configuration has at least two documents, and Talos answers that JSON patches are \
               \"not supported for multi-document machine configuration\".",
     fix: "write the patch as a piece of configuration: `machine: {env: {…}}` instead of `op: add, path: /machine/env`",
-    look: |context, found| {
+    check: |context, found| {
         let contract = &context.plan.cluster.contract.value;
         if !release::at_least(contract, 12) {
             return;
         }
         for patch in context.attachments.patches.iter() {
-            if matches!(*patch.content, Content::Operations) {
-                let message = format!("RFC 6902 operations, which Talos {contract} refuses here");
+            if matches!(*patch.content, PatchContent::Operations) {
+                let message = format!(
+                    "RFC 6902 operations, which Talos {contract} rejects in a configuration of several documents"
+                );
                 found.at(&patch.key, patch.place, patch.says(message));
             }
         }
@@ -126,7 +129,7 @@ const PATCH_TOO_NEW: Rule = Rule {
     summary: "a patch has a kind of document that a node's Talos does not know",
     failure: "Nodes that run the older release reject their next configuration as a whole.",
     fix: "apply the patch only to nodes of the newer release, or upgrade the others first",
-    look: too_new,
+    check: check_too_new,
 };
 
 const PATCH_CONTROL_PLANE: Rule = Rule {
@@ -136,10 +139,10 @@ const PATCH_CONTROL_PLANE: Rule = Rule {
     failure: "Talos rejects the document, such as a KubeAPIServerConfig, on a worker, so no worker accepts its \
               configuration.",
     fix: "move the patch to `roles.controlplane.patches`",
-    look: control_plane_only,
+    check: check_control_plane_only,
 };
 
-fn refused(context: &Context<'_>, found: &mut Found) {
+fn check_refused(context: &RuleContext<'_>, found: &mut Findings) {
     let contract = &context.plan.cluster.contract.value;
     for patch in context.attachments.patches.iter().filter(|patch| !patch.documents().is_empty()) {
         let faults = ichor_talos::patch::faults(&patch.nodes, contract);
@@ -151,26 +154,26 @@ fn refused(context: &Context<'_>, found: &mut Found) {
     }
 }
 
-fn too_new(context: &Context<'_>, found: &mut Found) {
+fn check_too_new(context: &RuleContext<'_>, found: &mut Findings) {
     for (patch, kinds) in used(context) {
         for document in patch.documents() {
             let Some(kind) = document::kind(document).and_then(kind::find) else { continue };
-            let lacks = |nodes: &&&Kind| !kind.is_in(&context.plan.nodes[nodes.first()].talos.value);
+            let lacks = |nodes: &&&NodeClass| !kind.is_in(&context.plan.nodes[nodes.first()].talos.value);
             let nodes = nodes_of(kinds.iter().filter(lacks));
             if let Some(&first) = nodes.first() {
                 let (name, since) = (kind.name, kind.since);
                 let has = &context.plan.nodes[first].talos.value;
-                let names = Roll::of(context.plan, &nodes).names();
-                let message = format!("Talos has {name} from 1.{since} on, these run {has}: {names}");
+                let names = AffectedNodes::of(context.plan, &nodes).names();
+                let message = format!("Talos has {name} from 1.{since} on; these nodes run {has}: {names}");
                 found.at(&patch.key, patch.place, patch.says(message));
             }
         }
     }
 }
 
-fn control_plane_only(context: &Context<'_>, found: &mut Found) {
+fn check_control_plane_only(context: &RuleContext<'_>, found: &mut Findings) {
     for (patch, kinds) in used(context) {
-        let is_worker = |kind: &&&Kind| context.plan.nodes[kind.first()].role == Role::Worker;
+        let is_worker = |kind: &&&NodeClass| context.plan.nodes[kind.first()].role == Role::Worker;
         let workers = nodes_of(kinds.iter().filter(is_worker));
         if workers.is_empty() {
             continue;
@@ -178,8 +181,9 @@ fn control_plane_only(context: &Context<'_>, found: &mut Found) {
         for document in patch.documents() {
             let kind = document::kind(document).and_then(kind::find).filter(|kind| kind.control_plane);
             if let Some(kind) = kind {
-                let names = Roll::of(context.plan, &workers).names();
-                let message = format!("{} is for control planes only, these are workers: {names}", kind.name);
+                let names = AffectedNodes::of(context.plan, &workers).names();
+                let message =
+                    format!("{} is for control planes only; these nodes are workers: {names}", kind.name);
                 found.at(&patch.key, patch.place, patch.says(message));
             }
         }

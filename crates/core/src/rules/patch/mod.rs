@@ -5,12 +5,12 @@ mod form;
 mod secret;
 mod warning;
 
-use super::{Context, Group};
-use crate::plan::Kind;
-pub(super) use crate::plan::patch::{Content, Patch};
+use super::{RuleContext, RuleGroup};
+use crate::plan::NodeClass;
+pub(super) use crate::plan::patch::{ConfigPatch, PatchContent};
 
 /// The rules by subject.
-pub(super) const GROUPS: &[Group] = &[
+pub(super) const GROUPS: &[RuleGroup] = &[
     ("Patches", form::RULES),
     ("Content of patches", content::RULES),
     ("Warnings of Talos", warning::RULES),
@@ -18,7 +18,7 @@ pub(super) const GROUPS: &[Group] = &[
 ];
 
 /// Every patch with the kinds of nodes that use it, in the order of the ladder.
-pub(super) fn used<'c>(context: &Context<'c>) -> Vec<(&'c Patch, Vec<&'c Kind>)> {
+pub(super) fn used<'c>(context: &RuleContext<'c>) -> Vec<(&'c ConfigPatch, Vec<&'c NodeClass>)> {
     let patches = &context.attachments.patches;
     let mut used: Vec<_> = patches.list.iter().map(|patch| (patch, Vec::new())).collect();
     for kind in &context.plan.kinds {
@@ -32,7 +32,7 @@ pub(super) fn used<'c>(context: &Context<'c>) -> Vec<(&'c Patch, Vec<&'c Kind>)>
 }
 
 /// The numbers of all nodes of some kinds, in the order of the file.
-pub(super) fn nodes_of<'k>(kinds: impl IntoIterator<Item = &'k &'k Kind>) -> Vec<usize> {
+pub(super) fn nodes_of<'k>(kinds: impl IntoIterator<Item = &'k &'k NodeClass>) -> Vec<usize> {
     let mut nodes: Vec<_> = kinds.into_iter().flat_map(|kind| kind.nodes.iter().copied()).collect();
     nodes.sort_unstable();
     nodes

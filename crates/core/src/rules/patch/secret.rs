@@ -2,11 +2,11 @@
 //!
 //! Findings name the key and never the value.
 
-use crate::model::rung;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::model::layer;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::secret_value;
 use ichor_talos::sops;
-use ichor_values::Either;
+use ichor_values::WordOrRecord;
 
 pub(super) const RULES: &[Rule] = &[SECRET_IN_PATCH, PATCH_NOT_ENCRYPTED];
 
@@ -18,7 +18,7 @@ const SECRET_IN_PATCH: Rule = Rule {
               then be replaced on every node that has it.",
     fix: "encrypt the patch with SOPS and name it as `{sops: FILE}`, or use the key of the cluster file that takes a \
           reference, such as `overlay.tailscale.key`",
-    look: secret_in_patch,
+    check: check_secret_in_patch,
 };
 
 const PATCH_NOT_ENCRYPTED: Rule = Rule {
@@ -29,27 +29,27 @@ const PATCH_NOT_ENCRYPTED: Rule = Rule {
               cluster file says that it is encrypted.",
     fix: "encrypt it in place with `sops encrypt -i FILE`, and replace secrets that were in clear text; name a patch \
           without secrets as FILE alone",
-    look: patch_not_encrypted,
+    check: check_patch_not_encrypted,
 };
 
-fn patch_not_encrypted(context: &Context<'_>, found: &mut Found) {
-    for step in rung::all(context.cluster) {
-        for (nth, patch) in step.rung.patches.items().enumerate() {
-            let Either::Record(source) = &patch.value else { continue };
+fn check_patch_not_encrypted(context: &RuleContext<'_>, found: &mut Findings) {
+    for layer in layer::all_layers(context.cluster) {
+        for (nth, patch) in layer.settings.patches.items().enumerate() {
+            let WordOrRecord::Record(source) = &patch.value else { continue };
             let Some(file) = source.sops.at() else { continue };
             let text = context.attachments.texts.get(file.value.as_str());
             if matches!(text, Some(Ok(text)) if !sops::is_sealed(text)) {
-                let key = step.path(&format!("patches[{nth}].sops"));
-                found.at(key, file.place, format!("{} is not in the SOPS format", file.value));
+                let key = layer.path(&format!("patches[{nth}].sops"));
+                found.at(key, file.place, format!("{} is not encrypted with SOPS", file.value));
             }
         }
     }
 }
 
-fn secret_in_patch(context: &Context<'_>, found: &mut Found) {
+fn check_secret_in_patch(context: &RuleContext<'_>, found: &mut Findings) {
     for patch in context.attachments.patches.iter() {
         for key in patch.documents().iter().flat_map(secret_value::paths) {
-            found.at(&patch.key, patch.place, patch.says(format!("{key} is a secret, and written out")));
+            found.at(&patch.key, patch.place, patch.says(format!("{key} is a secret in clear text")));
         }
     }
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng as _;
 
-use super::Patch;
+use super::ConfigPatch;
 use crate::render::machine::sealed_patches;
-use crate::render::tree::{Inputs, PatchTexts, Renderer};
-use crate::rules::roll::Roll;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::render::tree::{PatchTexts, RenderInputs, Renderer};
+use crate::rules::roll::AffectedNodes;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::secrets::Bundle;
 use ichor_values::Moment;
 
@@ -22,11 +22,11 @@ const PATCH_WARNING: Rule = Rule {
     failure: "Talos 1.14 accepts `machine.files` and warns that it is deprecated, but only in the log of the node. The release \
             that removes the key rejects the whole configuration, and the node cannot be upgraded.",
     fix: "change the patch as the warning says; `ichor build` prints the warnings about encrypted patches",
-    look: warned,
+    check: check_warned,
 };
 
 /// Renders one node of each kind that has patches, with secrets that mean nothing.
-fn warned(context: &Context<'_>, found: &mut Found) {
+fn check_warned(context: &RuleContext<'_>, found: &mut Findings) {
     let patches = &context.attachments.patches;
     if patches.iter().next().is_none() {
         return;
@@ -35,7 +35,7 @@ fn warned(context: &Context<'_>, found: &mut Found) {
     let opened =
         sealed_patches(context.cluster).into_iter().map(|path| (path, Ok("machine: {}\n".to_owned())));
     let opened: PatchTexts = opened.collect();
-    let inputs = Inputs {
+    let inputs = RenderInputs {
         cluster: context.cluster,
         plan: context.plan,
         bundle: &bundle,
@@ -46,7 +46,7 @@ fn warned(context: &Context<'_>, found: &mut Found) {
     };
     // Other rules and the build report what keeps a configuration from being rendered.
     let Ok(renderer) = Renderer::new(inputs) else { return };
-    let mut warnings: BTreeMap<(usize, String), (&Patch, Vec<usize>)> = BTreeMap::new();
+    let mut warnings: BTreeMap<(usize, String), (&ConfigPatch, Vec<usize>)> = BTreeMap::new();
     for (node, kind) in context.plan.by_kind() {
         if patches.of(node.written()).next().is_none() {
             continue;
@@ -66,13 +66,13 @@ fn warned(context: &Context<'_>, found: &mut Found) {
     }
     for ((_, warning), (patch, mut nodes)) in warnings {
         nodes.sort_unstable();
-        let names = Roll::of(context.plan, &nodes).names();
+        let names = AffectedNodes::of(context.plan, &nodes).names();
         found.at(&patch.key, patch.place, patch.says(format!("{warning}: {names}")));
     }
 }
 
 /// Whether `name` is what the renderer calls a patch: its file, or the key of one in the cluster file itself.
-fn is_named(patch: &Patch, name: &str) -> bool {
+fn is_named(patch: &ConfigPatch, name: &str) -> bool {
     match &patch.file {
         Some(file) => file == name,
         None => patch.key.strip_suffix(".inline") == Some(name),
@@ -80,7 +80,7 @@ fn is_named(patch: &Patch, name: &str) -> bool {
 }
 
 /// Secrets that are the same for everybody: rules see none, and no warning depends on them.
-fn stand_in(context: &Context<'_>) -> Option<Bundle> {
+fn stand_in(context: &RuleContext<'_>) -> Option<Bundle> {
     let now = Moment::from_unix(0)?;
     Bundle::quick(&context.plan.cluster.contract.value, &mut ChaCha20Rng::from_seed([0; 32]), now).ok()
 }

@@ -3,11 +3,11 @@
 use ipnet::IpNet;
 
 use super::session::{alike, those};
-use crate::cluster::section::Rung;
-use crate::model::rung;
+use crate::cluster::section::NodeSettings;
+use crate::model::layer;
 use crate::plan::{ClusterPlan, NodePlan, RoutingPlan};
-use crate::rules::roll::{Roll, Rolls};
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::{AffectedNodes, NodesByProblem};
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::Advertise;
 
 pub(super) const RULES: &[Rule] = &[WITH_SPECIFICS, FOREIGN, OF_ONE];
@@ -19,7 +19,7 @@ const WITH_SPECIFICS: Rule = Rule {
     failure: "If a node fails, its traffic follows the aggregate to another node and loops there instead of being \
               rejected.",
     fix: "remove the aggregate, or remove the addresses it covers from `advertise`; aggregate on the leaf routers",
-    look: with_specifics,
+    check: check_with_specifics,
 };
 
 const FOREIGN: Rule = Rule {
@@ -28,7 +28,7 @@ const FOREIGN: Rule = Rule {
     summary: "an aggregate contains no prefix that the node announces",
     failure: "A daemon announces an aggregate only while it has a part of it, so this one never appears.",
     fix: "correct the prefix, or remove it",
-    look: foreign,
+    check: check_foreign,
 };
 
 const OF_ONE: Rule = Rule {
@@ -38,11 +38,11 @@ const OF_ONE: Rule = Rule {
     failure: "The daemon rejects the aggregate because it cannot contain a longer prefix, and does not announce the \
               address.",
     fix: "remove it and announce the address with `advertise`, or write a shorter prefix",
-    look: of_one,
+    check: check_of_one,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Parts {
+enum AggregateParts {
     /// Addresses of the node.
     Own,
     /// Addresses of services.
@@ -56,12 +56,12 @@ fn is_single(net: IpNet) -> bool {
     net.prefix_len() == net.max_prefix_len()
 }
 
-fn parts(plan: &ClusterPlan, node: &NodePlan, routing: &RoutingPlan, aggregate: IpNet) -> Parts {
+fn parts(plan: &ClusterPlan, node: &NodePlan, routing: &RoutingPlan, aggregate: IpNet) -> AggregateParts {
     if is_single(aggregate) {
-        return Parts::One;
+        return AggregateParts::One;
     }
     if announced(node, routing).any(|net| aggregate.contains(&net)) {
-        return Parts::Own;
+        return AggregateParts::Own;
     }
     let overlaps = |net: &IpNet| net.contains(&aggregate) || aggregate.contains(net);
     let pools = || plan.pools.iter().flat_map(|(_, prefixes)| prefixes).any(|pool| overlaps(&pool.value));
@@ -69,9 +69,9 @@ fn parts(plan: &ClusterPlan, node: &NodePlan, routing: &RoutingPlan, aggregate: 
         Some(workload)
             if workload.allow.value.is_empty() || workload.allow.value.iter().any(overlaps) || pools() =>
         {
-            Parts::Services
+            AggregateParts::Services
         }
-        _ => Parts::Nothing,
+        _ => AggregateParts::Nothing,
     }
 }
 
@@ -85,26 +85,31 @@ fn announced<'n>(node: &'n NodePlan, routing: &'n RoutingPlan) -> impl Iterator<
     loopback.into_iter().flatten().chain(dummies.flat_map(|dummy| dummy.address.iter())).map(|(net, _)| net)
 }
 
-fn with_specifics(context: &Context<'_>, found: &mut Found) {
-    report(context, found, Parts::Own, |aggregate, roll| {
-        format!("{aggregate} covers addresses that {roll} announce as well")
+fn check_with_specifics(context: &RuleContext<'_>, found: &mut Findings) {
+    report(context, found, AggregateParts::Own, |aggregate, roll| {
+        format!("{aggregate} covers addresses that {roll} also announce")
     });
 }
 
-fn foreign(context: &Context<'_>, found: &mut Found) {
-    report(context, found, Parts::Nothing, |aggregate, roll| {
-        format!("{aggregate} contains nothing that {roll} announce, so it never appears")
+fn check_foreign(context: &RuleContext<'_>, found: &mut Findings) {
+    report(context, found, AggregateParts::Nothing, |aggregate, roll| {
+        format!("{aggregate} contains no prefix that {roll} announce, so it is never announced")
     });
 }
 
-fn of_one(context: &Context<'_>, found: &mut Found) {
-    report(context, found, Parts::One, |aggregate, _| {
-        format!("{aggregate} is a single address, and the daemon refuses to aggregate it")
+fn check_of_one(context: &RuleContext<'_>, found: &mut Findings) {
+    report(context, found, AggregateParts::One, |aggregate, _| {
+        format!("{aggregate} is a single address, which the daemon cannot aggregate")
     });
 }
 
-fn report(context: &Context<'_>, found: &mut Found, wrong: Parts, message: fn(IpNet, &Roll<'_>) -> String) {
-    let mut rolls = Rolls::new(context.plan);
+fn report(
+    context: &RuleContext<'_>,
+    found: &mut Findings,
+    wrong: AggregateParts,
+    message: fn(IpNet, &AffectedNodes<'_>) -> String,
+) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (nodes, node, routing) in alike(context) {
         for aggregate in
             node.written().routing.get().into_iter().flat_map(|routing| routing.aggregates.items())
@@ -116,10 +121,10 @@ fn report(context: &Context<'_>, found: &mut Found, wrong: Parts, message: fn(Ip
         }
     }
     for ((place, aggregate), roll) in rolls {
-        let at = |rung: &Rung| {
-            rung.routing.get()?.aggregates.items().map(|item| item.place).find(|found| *found == place)
+        let at = |settings: &NodeSettings| {
+            settings.routing.get()?.aggregates.items().map(|item| item.place).find(|found| *found == place)
         };
-        let path = rung::path(context.cluster, roll.first().nth, "routing.aggregates", place, at);
+        let path = layer::setting_path(context.cluster, roll.first().nth, "routing.aggregates", place, at);
         found.at(path, place, message(aggregate, &roll));
     }
 }

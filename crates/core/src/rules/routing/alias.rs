@@ -1,9 +1,9 @@
 //! Names of ports that a daemon cannot know.
 
 use super::session::{self, sessions, those};
-use crate::plan::{NodePlan, Peer};
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::plan::{NeighborAddress, NodePlan};
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::Carrier;
 use ichor_values::LinkName;
 
@@ -16,13 +16,13 @@ const OFFICIAL: Rule = Rule {
     failure: "Talos finds the port by its MAC address and stores the name as the port's description. The kernel and \
               BIRD use the kernel's name, so BIRD waits for a port that never appears.",
     fix: "use the kernel's name of the port, or ichor's extension, whose agent finds ports by MAC address",
-    look: official,
+    check: check_official,
 };
 
-fn official(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_official(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for session in sessions(context) {
-        let Peer::Link(link) = &session.neighbor.peer else { continue };
+        let NeighborAddress::Link(link) = &session.neighbor.peer else { continue };
         if session.routing.carrier.as_ref().is_some_and(|carrier| carrier.value == Carrier::Official) {
             let renamed = those(context, session.nodes, |node| is_alias(node, link));
             rolls.add(link.as_str(), &renamed, session.neighbor.place);
@@ -33,7 +33,7 @@ fn official(context: &Context<'_>, found: &mut Found) {
         found.at(
             path,
             roll.place(),
-            format!("on {roll} the kernel has no link {link}: it is an alias of Talos"),
+            format!("on {roll} the kernel has no link {link}, which is an alias in Talos"),
         );
     }
 }

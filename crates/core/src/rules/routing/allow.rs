@@ -3,14 +3,14 @@
 use ipnet::IpNet;
 
 use super::session::those;
-use super::speaker::{self, Speaking};
-use crate::model::rung;
+use super::speaker::{self, GroupSpeaker};
+use crate::model::layer;
 use crate::plan::NodePlan;
 use crate::routing::protected::forbidden;
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::Backend;
-use ichor_values::Place;
+use ichor_values::Location;
 
 pub(super) const RULES: &[Rule] = &[FABRIC, AROUND, OVERLAP, MISSES_POOL];
 
@@ -21,7 +21,7 @@ const FABRIC: Rule = Rule {
     failure: "If a service pool contains a node's address by mistake, the speaker announces it, and the fabric sends \
               that node's traffic to another node, including that of the kubelet and etcd.",
     fix: "allow the service pools, and no prefix that contains a node, loopback, router or anycast address",
-    look: fabric,
+    check: check_fabric,
 };
 
 const AROUND: Rule = Rule {
@@ -31,7 +31,7 @@ const AROUND: Rule = Rule {
     failure: "The filter excludes the cluster's own prefixes and default routes from `allow`. The node drops the \
               routes of a service pool inside one of them.",
     fix: "allow the service pools only, and keep them apart from nodes, loopbacks and anycast addresses",
-    look: around,
+    check: check_around,
 };
 
 const OVERLAP: Rule = Rule {
@@ -40,7 +40,7 @@ const OVERLAP: Rule = Rule {
     summary: "prefixes that Talos imports overlap",
     failure: "Talos rejects overlapping import selectors, and with them the whole machine configuration.",
     fix: "keep the larger of the two prefixes",
-    look: overlap,
+    check: check_overlap,
 };
 
 const MISSES_POOL: Rule = Rule {
@@ -50,22 +50,24 @@ const MISSES_POOL: Rule = Rule {
     failure: "Services get addresses from the pool and the speaker announces them, but the node drops them because \
               `allow` does not contain the pool.",
     fix: "add the pool to `allow`, or leave `allow` out to allow all pools",
-    look: misses_pool,
+    check: check_misses_pool,
 };
 
 /// The path of `allow` where it is written, else of the pools it follows from.
-fn path(context: &Context<'_>, node: &NodePlan, place: Place) -> String {
-    let written = rung::find(context.cluster, node.nth, |rung| {
-        let allow = &rung.routing.get()?.workload.get()?.allow;
+fn path(context: &RuleContext<'_>, node: &NodePlan, place: Location) -> String {
+    let written = layer::find_setting(context.cluster, node.nth, |settings| {
+        let allow = &settings.routing.get()?.workload.get()?.allow;
         let is_here = allow.place() == Some(place) || allow.items().any(|item| item.place == place);
         is_here.then_some(())
     });
-    written
-        .map_or_else(|| "network.services.pools".to_owned(), |(step, ())| step.path("routing.workload.allow"))
+    written.map_or_else(
+        || "network.services.pools".to_owned(),
+        |(layer, ())| layer.path("routing.workload.allow"),
+    )
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+enum FabricPart {
     Default,
     Node(IpNet),
     Loopback(IpNet),
@@ -78,12 +80,12 @@ fn overlaps(a: &IpNet, b: &IpNet) -> bool {
 }
 
 /// Where something is allowed, the prefix, and what it lets through.
-type Leak = (Place, IpNet, IpNet);
+type FilterLeak = (Location, IpNet, IpNet);
 
 /// Tries to get through every speaker's filter what must not pass, as the proof does.
-fn leaks<'c>(context: &Context<'c>) -> Rolls<'c, Leak> {
-    let mut rolls = Rolls::new(context.plan);
-    let speaking: Vec<Speaking<'_>> = speaker::speakers(context).collect();
+fn leaks<'c>(context: &RuleContext<'c>) -> NodesByProblem<'c, FilterLeak> {
+    let mut rolls = NodesByProblem::new(context.plan);
+    let speaking: Vec<GroupSpeaker<'_>> = speaker::speakers(context).collect();
     if speaking.iter().all(|speaking| speaking.written.allow.items().next().is_none()) {
         return rolls;
     }
@@ -102,21 +104,21 @@ fn leaks<'c>(context: &Context<'c>) -> Rolls<'c, Leak> {
     rolls
 }
 
-fn fabric(context: &Context<'_>, found: &mut Found) {
+fn check_fabric(context: &RuleContext<'_>, found: &mut Findings) {
     for ((place, allowed, net), roll) in leaks(context) {
-        let message = format!("{allowed} lets the speaker announce {net}, which is not its own");
+        let message = format!("{allowed} allows the speaker to announce {net}, which belongs to the fabric");
         found.at(path(context, roll.first(), place), place, message);
     }
 }
 
-fn around(context: &Context<'_>, found: &mut Found) {
-    let leaking: Vec<Place> = leaks(context).into_iter().map(|((place, ..), _)| place).collect();
+fn check_around(context: &RuleContext<'_>, found: &mut Findings) {
+    let leaking: Vec<Location> = leaks(context).into_iter().map(|((place, ..), _)| place).collect();
     let plan = &context.plan.cluster;
-    let nodes = plan.node.iter().map(|(net, _)| Part::Node(net));
-    let loopbacks = plan.loopback.iter().map(|(net, _)| Part::Loopback(net));
-    let anycast = plan.anycast.iter().map(|net| Part::Anycast(net.value));
+    let nodes = plan.node.iter().map(|(net, _)| FabricPart::Node(net));
+    let loopbacks = plan.loopback.iter().map(|(net, _)| FabricPart::Loopback(net));
+    let anycast = plan.anycast.iter().map(|net| FabricPart::Anycast(net.value));
     let parts: Vec<_> = nodes.chain(loopbacks).chain(anycast).collect();
-    let mut rolls = Rolls::new(context.plan);
+    let mut rolls = NodesByProblem::new(context.plan);
     for speaking in speaker::speakers(context) {
         for allowed in speaking.written.allow.items().filter(|allowed| !leaking.contains(&allowed.place)) {
             let (prefix, place) = (allowed.value.0, allowed.place);
@@ -126,29 +128,31 @@ fn around(context: &Context<'_>, found: &mut Found) {
             }
             // Nodes may have addresses of their own, outside the cluster's prefixes.
             let inside = those(context, speaking.nodes, |node| has_address_in(node, prefix));
-            rolls.add((place, prefix, Part::Addresses), &inside, place);
+            rolls.add((place, prefix, FabricPart::Addresses), &inside, place);
         }
     }
     for ((place, allowed, part), roll) in rolls {
         let message = match part {
-            Part::Default => {
-                format!("{allowed} is everything, but no default route and no prefix of the cluster is taken")
+            FabricPart::Default => {
+                format!(
+                    "{allowed} allows everything, but default routes and the cluster's own prefixes are rejected"
+                )
             }
-            Part::Node(net) => beside(allowed, net, "nodes are"),
-            Part::Loopback(net) => beside(allowed, net, "the nodes' loopbacks are"),
-            Part::Anycast(net) => beside(allowed, net, "the API's anycast address is"),
-            Part::Addresses => format!("{allowed} takes in addresses of {roll}, and those are not taken"),
+            FabricPart::Node(net) => beside(allowed, net, "the node prefix"),
+            FabricPart::Loopback(net) => beside(allowed, net, "the loopback prefix"),
+            FabricPart::Anycast(net) => beside(allowed, net, "the API's anycast address"),
+            FabricPart::Addresses => format!("{allowed} contains addresses of {roll}, which are rejected"),
         };
         found.at(path(context, roll.first(), place), place, message);
     }
 }
 
-fn beside(allowed: IpNet, net: IpNet, who: &str) -> String {
+fn beside(allowed: IpNet, net: IpNet, what: &str) -> String {
     if allowed.contains(&net) {
-        format!("{allowed} takes in {net}, where {who}: nothing there is taken")
+        format!("{allowed} contains {net}, {what}: routes inside it are rejected")
     } else {
         format!(
-            "{allowed} lies in {net}, where {who}: all of it is taken, also an address that they get later"
+            "{allowed} is inside {net}, {what}: all of it is accepted, including addresses assigned later"
         )
     }
 }
@@ -157,18 +161,20 @@ fn has_address_in(node: &NodePlan, prefix: IpNet) -> bool {
     node.address.iter().chain(node.loopback.iter()).any(|(net, _)| prefix.contains(&net.addr()))
 }
 
-fn part_in(parts: &[Part], allowed: IpNet) -> Option<Part> {
+fn part_in(parts: &[FabricPart], allowed: IpNet) -> Option<FabricPart> {
     if allowed.prefix_len() == 0 {
-        return Some(Part::Default);
+        return Some(FabricPart::Default);
     }
     parts.iter().copied().find(|part| match part {
-        Part::Default | Part::Addresses => false,
-        Part::Node(net) | Part::Loopback(net) | Part::Anycast(net) => overlaps(net, &allowed),
+        FabricPart::Default | FabricPart::Addresses => false,
+        FabricPart::Node(net) | FabricPart::Loopback(net) | FabricPart::Anycast(net) => {
+            overlaps(net, &allowed)
+        }
     })
 }
 
-fn overlap(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_overlap(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for speaking in
         speaker::speakers(context).filter(|speaking| speaking.routing.backend.value == Backend::Native)
     {
@@ -179,15 +185,15 @@ fn overlap(context: &Context<'_>, found: &mut Found) {
     }
     for ((place, outer, inner), roll) in rolls {
         let message = if outer == inner {
-            format!("{outer} is there twice, and Talos refuses overlapping imports")
+            format!("{outer} is listed twice, and Talos rejects overlapping imports")
         } else {
-            format!("{outer} contains {inner}, and Talos refuses overlapping imports")
+            format!("{outer} contains {inner}, and Talos rejects overlapping imports")
         };
         found.at(path(context, roll.first(), place), place, message);
     }
 }
 
-fn imports_place(context: &Context<'_>, speaking: &Speaking<'_>) -> Place {
+fn imports_place(context: &RuleContext<'_>, speaking: &GroupSpeaker<'_>) -> Location {
     let pools = || context.cluster.network()?.services.get()?.pools.place();
     let written = speaking.written.allow.place().filter(|_| speaking.written.allow.items().next().is_some());
     written.or_else(pools).unwrap_or(speaking.workload.place)
@@ -200,8 +206,8 @@ fn overlapping(prefixes: &[IpNet]) -> Option<(IpNet, IpNet)> {
     sorted.windows(2).map(|pair| (pair[0], pair[1])).find(|(outer, inner)| outer.contains(inner))
 }
 
-fn misses_pool(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_misses_pool(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for speaking in speaker::speakers(context) {
         let Some(written) = speaking.written.allow.at().filter(|allow| !allow.value.0.is_empty()) else {
             continue;
@@ -215,7 +221,7 @@ fn misses_pool(context: &Context<'_>, found: &mut Found) {
         }
     }
     for ((place, name, pool), roll) in rolls {
-        let message = format!("{pool} of pool {name} is not allowed: its addresses never leave the node");
+        let message = format!("{pool} of pool {name} is not in `allow`, so the node does not announce it");
         found.at(path(context, roll.first(), place), place, message);
     }
 }

@@ -1,16 +1,16 @@
 //! AS numbers: who may have which.
 
-use super::session::{self, Far, routed, sessions, those};
+use super::session::{self, RemoteEnd, routed, sessions, those};
 use super::speaker;
 use crate::cluster::section::{Workload, WorkloadAsn};
-use crate::model::rung;
-use crate::plan::derive::Rule as Derivation;
+use crate::model::layer;
+use crate::plan::derive::Derivation;
 use crate::plan::{Decided, NodePlan, Origin};
-use crate::rules::roll::{Roll, Rolls};
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::{AffectedNodes, NodesByProblem};
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::Software;
 use ichor_values::Asn;
-use ichor_values::Place;
+use ichor_values::Location;
 use ichor_values::key::Key;
 
 pub(super) const RULES: &[Rule] = &[RESERVED, PUBLIC, BEHIND_REFLECTOR, OF_ROUTER];
@@ -22,7 +22,7 @@ const RESERVED: Rule = Rule {
     failure: "With a base of 65530 the fifth node gets AS 65535. Its router rejects a neighbour with this number, and \
               the node has no routes.",
     fix: "use a private number: 64512 to 65534 or 4200000000 to 4294967294",
-    look: reserved,
+    check: check_reserved,
 };
 
 const PUBLIC: Rule = Rule {
@@ -32,7 +32,7 @@ const PUBLIC: Rule = Rule {
     failure: "Border routers remove private AS numbers only. A public number stays in the path, so the provider sees \
               routes that claim to come from another network and drops them.",
     fix: "use 4200000000 to 4294967294",
-    look: public,
+    check: check_public,
 };
 
 const BEHIND_REFLECTOR: Rule = Rule {
@@ -42,7 +42,7 @@ const BEHIND_REFLECTOR: Rule = Rule {
     failure: "The router passes each node's loopback to the other nodes. They find their own AS number in the path, \
               take it for a loop and drop the route: all sessions are established, and no node reaches another.",
     fix: "leave `asn` out for the nodes, or write a base: each node then has its own number",
-    look: behind_reflector,
+    check: check_behind_reflector,
 };
 
 const OF_ROUTER: Rule = Rule {
@@ -52,10 +52,10 @@ const OF_ROUTER: Rule = Rule {
     failure: "The session is established as iBGP. The router does not pass routes learned from one node to the others, \
               and drops the nodes' routes when they return from other routers.",
     fix: "choose another base for the nodes, or leave `asn` out; set `software: other` for a route reflector",
-    look: of_router,
+    check: check_of_router,
 };
 
-fn reserved(context: &Context<'_>, found: &mut Found) {
+fn check_reserved(context: &RuleContext<'_>, found: &mut Findings) {
     for router in context.cluster.routers() {
         if let (Some(name), Some(asn)) = (router.value.name.get(), router.value.asn.at())
             && asn.value.is_reserved()
@@ -63,7 +63,7 @@ fn reserved(context: &Context<'_>, found: &mut Found) {
             found.at(format!("fabric.routers.{name}.asn"), asn.place, format!("{} is reserved", asn.value));
         }
     }
-    let mut neighbors = Rolls::new(context.plan);
+    let mut neighbors = NodesByProblem::new(context.plan);
     for session in sessions(context).filter(|session| session.neighbor.router.is_none()) {
         if let Some(asn) = session.neighbor.asn().filter(|asn| asn.is_reserved()) {
             neighbors.add((asn, session.far()), session.nodes, session.neighbor.place);
@@ -80,7 +80,7 @@ fn reserved(context: &Context<'_>, found: &mut Found) {
             format!("{asn} of {roll} is reserved"),
         );
     }
-    let mut workloads = Rolls::new(context.plan);
+    let mut workloads = NodesByProblem::new(context.plan);
     for speaking in speaker::speakers(context) {
         let (ours, theirs) = &speaking.workload.asn;
         for (asn, is_ours) in [(ours, true), (theirs, false)] {
@@ -91,7 +91,7 @@ fn reserved(context: &Context<'_>, found: &mut Found) {
         }
     }
     for ((place, asn, is_ours), roll) in workloads {
-        let (key, part): (_, Part) =
+        let (key, part): (_, AsnKey) =
             if is_ours { ("ours", |asn| &asn.ours) } else { ("theirs", |asn| &asn.theirs) };
         found.at(workload_path(context, roll.first(), key, part, place), place, format!("{asn} is reserved"));
     }
@@ -101,17 +101,17 @@ fn is_public(asn: Asn) -> bool {
     !asn.is_private() && !asn.is_reserved()
 }
 
-fn public(context: &Context<'_>, found: &mut Found) {
+fn check_public(context: &RuleContext<'_>, found: &mut Findings) {
     for (asn, roll) in numbers(context, is_public) {
         let message = if roll.count() == 1 {
             format!("{asn} of {roll} is a public AS number and reaches the fabric")
         } else {
-            format!("the AS numbers of {roll} are public, {asn} for one, and reach the fabric")
+            format!("the AS numbers of {roll} are public, for example {asn}, and reach the fabric")
         };
         found.at(node_path(context, roll.first(), roll.place()), roll.place(), message);
     }
     // Ours toward the speaker never leaves the node: it is not put in front of what the speaker announces.
-    let mut workloads = Rolls::new(context.plan);
+    let mut workloads = NodesByProblem::new(context.plan);
     for speaking in speaker::speakers(context) {
         let theirs = &speaking.workload.asn.1;
         if is_public(theirs.value) {
@@ -126,8 +126,8 @@ fn public(context: &Context<'_>, found: &mut Found) {
 }
 
 /// The nodes' own numbers that are `wrong`: by the base they come from, else by number.
-fn numbers<'c>(context: &Context<'c>, wrong: fn(Asn) -> bool) -> Vec<(Asn, Roll<'c>)> {
-    let mut rolls = Rolls::new(context.plan);
+fn numbers<'c>(context: &RuleContext<'c>, wrong: fn(Asn) -> bool) -> Vec<(Asn, AffectedNodes<'c>)> {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, _) in routed(context) {
         if let Some(asn) = node.asn.as_ref().filter(|asn| wrong(asn.value)) {
             let base = match asn.origin {
@@ -138,36 +138,44 @@ fn numbers<'c>(context: &Context<'c>, wrong: fn(Asn) -> bool) -> Vec<(Asn, Roll<
             rolls.add((base, number), &[node.nth], place_of(node, asn));
         }
     }
-    let number = |roll: &Roll<'_>| roll.first().asn.as_ref().map(|asn| asn.value);
+    let number = |roll: &AffectedNodes<'_>| roll.first().asn.as_ref().map(|asn| asn.value);
     rolls.into_iter().filter_map(|(_, roll)| Some((number(&roll)?, roll))).collect()
 }
 
-fn place_of(node: &NodePlan, asn: &Decided<Asn>) -> Place {
+fn place_of(node: &NodePlan, asn: &Decided<Asn>) -> Location {
     asn.place().unwrap_or(node.place)
 }
 
-fn node_path(context: &Context<'_>, node: &NodePlan, place: Place) -> String {
+fn node_path(context: &RuleContext<'_>, node: &NodePlan, place: Location) -> String {
     if node.asn.as_ref().and_then(Decided::place).is_none() {
         return format!("nodes.{}", node.name);
     }
-    rung::path(context.cluster, node.nth, "routing.asn", place, |rung| rung.routing.get()?.asn.place())
+    layer::setting_path(context.cluster, node.nth, "routing.asn", place, |settings| {
+        settings.routing.get()?.asn.place()
+    })
 }
 
-type Part = fn(&WorkloadAsn) -> &Key<Asn>;
+type AsnKey = fn(&WorkloadAsn) -> &Key<Asn>;
 
 /// The path of a number of the speaker's session: where it is written, else the speaker itself.
-fn workload_path(context: &Context<'_>, node: &NodePlan, key: &str, part: Part, place: Place) -> String {
+fn workload_path(
+    context: &RuleContext<'_>,
+    node: &NodePlan,
+    key: &str,
+    part: AsnKey,
+    place: Location,
+) -> String {
     let written = |workload: &Workload| part(workload.asn.get()?).place();
-    let found = rung::find(context.cluster, node.nth, |rung| {
-        written(rung.routing.get()?.workload.get()?).filter(|found| *found == place)
+    let found = layer::find_setting(context.cluster, node.nth, |settings| {
+        written(settings.routing.get()?.workload.get()?).filter(|found| *found == place)
     });
     match found {
-        Some((step, _)) => step.path(&format!("routing.workload.asn.{key}")),
+        Some((layer, _)) => layer.path(&format!("routing.workload.asn.{key}")),
         None => speaker::path(context, node),
     }
 }
 
-fn behind_reflector(context: &Context<'_>, found: &mut Found) {
+fn check_behind_reflector(context: &RuleContext<'_>, found: &mut Findings) {
     let mut numbers: Vec<(Asn, usize)> =
         routed(context).filter_map(|(node, _)| Some((node.asn.as_ref()?.value, node.nth))).collect();
     numbers.sort_unstable();
@@ -189,8 +197,8 @@ fn behind_reflector(context: &Context<'_>, found: &mut Found) {
 }
 
 /// A router that ichor configures reflects nothing; of others it is not known.
-fn of_router(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_of_router(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for session in sessions(context) {
         let filled = session.router.filter(|at| at.value.software.value() != Some(Software::Other));
         let Some(asn) = filled.and_then(|router| router.value.asn.value()) else { continue };
@@ -202,21 +210,23 @@ fn of_router(context: &Context<'_>, found: &mut Found) {
         }
     }
     for ((asn, far), roll) in rolls {
-        let message =
-            format!("AS {asn} of {roll} is that of {far} too, so the session is not an external one");
+        let message = format!("AS {asn} of {roll} is also the AS number of {far}, so the session is iBGP");
         found.at(node_path(context, roll.first(), roll.place()), roll.place(), message);
     }
 }
 
 /// The eBGP neighbour that most of these nodes share, with those nodes.
-fn shared_router<'c>(context: &Context<'c>, same: &[(Asn, usize)]) -> Option<(Far<'c>, Roll<'c>)> {
-    let mut rolls = Rolls::new(context.plan);
+fn shared_router<'c>(
+    context: &RuleContext<'c>,
+    same: &[(Asn, usize)],
+) -> Option<(RemoteEnd<'c>, AffectedNodes<'c>)> {
+    let mut rolls = NodesByProblem::new(context.plan);
     for &(asn, nth) in same {
         let node = &context.plan.nodes[nth];
         let place = node.asn.as_ref().map_or(node.place, |asn| place_of(node, asn));
         for neighbor in node.routing.iter().flat_map(|routing| &routing.neighbors) {
-            let far = Far::of(neighbor);
-            if neighbor.asn() != Some(asn) && !matches!(far, Far::Link(_)) {
+            let far = RemoteEnd::of(neighbor);
+            if neighbor.asn() != Some(asn) && !matches!(far, RemoteEnd::Link(_)) {
                 rolls.add(far, &[node.nth], place);
             }
         }

@@ -1,15 +1,15 @@
 //! What the backend, its carrier or the Talos release cannot do.
 
 use super::session::{self, alike};
-use crate::cluster::section::{Routing, Rung};
-use crate::model::rung;
-use crate::plan::backend::{Ask, Lack, LackKind, lacks};
-use crate::plan::{NeighborPlan, NodePlan, Peer};
-use crate::rules::roll::{Roll, Rolls};
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::cluster::section::{NodeSettings, Routing};
+use crate::model::layer;
+use crate::plan::backend::{Limitation, LimitationKind, RequestedFeatures, lacks};
+use crate::plan::{NeighborAddress, NeighborPlan, NodePlan};
+use crate::rules::roll::{AffectedNodes, NodesByProblem};
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::Carrier;
 use ichor_values::Backend;
-use ichor_values::Place;
+use ichor_values::Location;
 
 pub(super) const RULES: &[Rule] = &[CANNOT, TOO_OLD, PASSWORD, HEALTH, TRANSIT];
 
@@ -20,7 +20,9 @@ const CANNOT: Rule = Rule {
     failure: "The daemon's configuration has no field for the setting. Without communities, for example, which Talos' \
               own BGP lacks, other routers do not know which routes to keep inside.",
     fix: "choose a backend that supports it, or remove the setting",
-    look: |context, found| report(context, found, &[LackKind::NextHop, LackKind::Timers, LackKind::Other]),
+    check: |context, found| {
+        report(context, found, &[LimitationKind::NextHop, LimitationKind::Timers, LimitationKind::Other])
+    },
 };
 
 const TOO_OLD: Rule = Rule {
@@ -30,7 +32,7 @@ const TOO_OLD: Rule = Rule {
     failure: "A node with an older release, such as Talos 1.13 with `backend: native`, rejects the unknown document \
               and with it the whole configuration.",
     fix: "upgrade the node's Talos first, or choose another backend for it",
-    look: |context, found| report(context, found, &[LackKind::Release]),
+    check: |context, found| report(context, found, &[LimitationKind::Release]),
 };
 
 const PASSWORD: Rule = Rule {
@@ -40,7 +42,7 @@ const PASSWORD: Rule = Rule {
     failure: "The router's kernel silently drops unsigned segments. The session stays in Connect, and neither end logs \
               an error.",
     fix: "use `backend: frr`, `bird` or `gobgp`, or remove the password on both ends",
-    look: |context, found| report(context, found, &[LackKind::Password]),
+    check: |context, found| report(context, found, &[LimitationKind::Password]),
 };
 
 const HEALTH: Rule = Rule {
@@ -50,7 +52,7 @@ const HEALTH: Rule = Rule {
     failure: "A node whose API server hangs continues to announce the anycast address, and a part of all requests to \
               the API fails.",
     fix: "use ichor's extension (`carrier: ichor` with frr, bird or gobgp), or remove `health`",
-    look: |context, found| report(context, found, &[LackKind::Health]),
+    check: |context, found| report(context, found, &[LimitationKind::Health]),
 };
 
 const TRANSIT: Rule = Rule {
@@ -61,59 +63,69 @@ const TRANSIT: Rule = Rule {
               traffic between routers goes through the nodes' ports.",
     fix: "use `backend: frr`, give these routers one AS number, or have them accept only the node's own prefixes and \
           silence the finding",
-    look: |context, found| report(context, found, &[LackKind::Transit]),
+    check: |context, found| report(context, found, &[LimitationKind::Transit]),
 };
 
 /// Reports what of these kinds is lacking, each once for all nodes.
-pub(super) fn report(context: &Context<'_>, found: &mut Found, kinds: &[LackKind]) {
-    let mut rolls = Rolls::new(context.plan);
+pub(super) fn report(context: &RuleContext<'_>, found: &mut Findings, kinds: &[LimitationKind]) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (nodes, _, routing) in alike(context) {
         for lack in routing.lacks.iter().filter(|lack| kinds.contains(&lack.kind)) {
-            rolls.add((routing.backend.value, lack), nodes, Place::default());
+            rolls.add((routing.backend.value, lack), nodes, Location::default());
         }
     }
     for ((backend, lack), roll) in rolls {
         let (path, place) = path(context, &roll, lack);
-        let Lack { what, why, .. } = lack;
+        let Limitation { what, why, .. } = lack;
         let others = others(context, &roll);
         let message = match lack.kind {
-            LackKind::Release => format!("{roll} cannot have {what}: {why}{others}"),
-            _ => format!("{backend} on {roll} cannot do {what}: {why}{others}"),
+            LimitationKind::Release => format!("{roll} cannot use {what}: {why}{others}"),
+            _ => format!("{backend} on {roll} does not support {what}: {why}{others}"),
         };
         found.at(path, place, message);
     }
 }
 
 /// The key that asks for it, on the rung it is asked on.
-fn path(context: &Context<'_>, roll: &Roll<'_>, lack: &Lack) -> (String, Place) {
+fn path(context: &RuleContext<'_>, roll: &AffectedNodes<'_>, lack: &Limitation) -> (String, Location) {
     let node = roll.first();
     let whole = node.written().routing.place().unwrap_or(node.place);
-    if lack.kind == LackKind::Health {
+    if lack.kind == LimitationKind::Health {
         let place = node.written().network.get().and_then(|network| network.api.get()?.health.place());
         let place = place.unwrap_or(whole);
-        let at = |rung: &Rung| rung.network.get()?.api.get()?.health.place();
-        return (rung::path(context.cluster, node.nth, lack.key, place, at), place);
+        let at = |settings: &NodeSettings| settings.network.get()?.api.get()?.health.place();
+        return (layer::setting_path(context.cluster, node.nth, lack.key, place, at), place);
     }
     if let Some(place) = (lack.key == "neighbors").then(|| session_with(node, lack.kind)).flatten() {
         return (session::path(context, node, place), place);
     }
     match node.written().routing.get().and_then(|routing| place_of(routing, lack.key)) {
         Some(place) => {
-            let (key, at) =
-                (format!("routing.{}", lack.key), |rung: &Rung| place_of(rung.routing.get()?, lack.key));
-            (rung::path(context.cluster, node.nth, &key, place, at), place)
+            let (key, at) = (format!("routing.{}", lack.key), |settings: &NodeSettings| {
+                place_of(settings.routing.get()?, lack.key)
+            });
+            (layer::setting_path(context.cluster, node.nth, &key, place, at), place)
         }
-        None => (rung::path(context.cluster, node.nth, "routing", whole, |rung| rung.routing.place()), whole),
+        None => (
+            layer::setting_path(context.cluster, node.nth, "routing", whole, |settings| {
+                settings.routing.place()
+            }),
+            whole,
+        ),
     }
 }
 
 /// Where the first session stands that asks for it.
-fn session_with(node: &NodePlan, kind: LackKind) -> Option<Place> {
+fn session_with(node: &NodePlan, kind: LimitationKind) -> Option<Location> {
     let asks = |neighbor: &&NeighborPlan| match kind {
-        LackKind::Password => neighbor.password.is_some(),
-        LackKind::BfdRange => neighbor.bfd.is_some() && matches!(neighbor.peer, Peer::Address(_)),
-        LackKind::NextHop => matches!(neighbor.peer, Peer::Address(address) if address.is_ipv6()),
-        LackKind::Timers => {
+        LimitationKind::Password => neighbor.password.is_some(),
+        LimitationKind::BfdRange => {
+            neighbor.bfd.is_some() && matches!(neighbor.peer, NeighborAddress::Address(_))
+        }
+        LimitationKind::NextHop => {
+            matches!(neighbor.peer, NeighborAddress::Address(address) if address.is_ipv6())
+        }
+        LimitationKind::Timers => {
             matches!(neighbor.timers.value, (keepalive, hold) if keepalive == 0 || keepalive != hold / 3)
         }
         _ => true,
@@ -122,7 +134,7 @@ fn session_with(node: &NodePlan, kind: LackKind) -> Option<Place> {
 }
 
 /// Where a key that a [`Lack`] names is written.
-fn place_of(routing: &Routing, key: &str) -> Option<Place> {
+fn place_of(routing: &Routing, key: &str) -> Option<Location> {
     let policy_in = || routing.policy.get()?.r#in.get();
     let policy_out = || routing.policy.get()?.out.get();
     match key {
@@ -149,9 +161,9 @@ fn place_of(routing: &Routing, key: &str) -> Option<Place> {
 }
 
 /// The backends that can do all that the first of these nodes asks, in words.
-fn others(context: &Context<'_>, roll: &Roll<'_>) -> String {
+fn others(context: &RuleContext<'_>, roll: &AffectedNodes<'_>) -> String {
     let node = roll.first();
-    let Some(ask) = Ask::of(context.cluster, node) else { return String::new() };
+    let Some(ask) = RequestedFeatures::of(context.cluster, node) else { return String::new() };
     let chosen = node.routing.as_ref().map(|routing| routing.backend.value);
     let able = Backend::ALL.iter().filter_map(|&backend| {
         let carrier = (backend != Backend::Native).then_some(Carrier::Ichor);

@@ -1,13 +1,13 @@
 //! BFD: both ends, and releases it breaks on.
 
 use super::backend;
-use super::session::{self, Session, sessions};
+use super::session::{self, FabricSession, sessions};
 use crate::cluster::section::Bfd;
-use crate::model::rung;
-use crate::plan::backend::LackKind;
+use crate::model::layer;
+use crate::plan::backend::LimitationKind;
 use crate::routing::fault;
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::Software;
 use ichor_values::Backend;
 use ichor_values::Toggle;
@@ -23,7 +23,7 @@ const RANGE: Rule = Rule {
     failure: "The interval is in milliseconds. With `interval: 1` FRR rejects the line, keeps its default of 300 ms \
               and does not read the lines after it.",
     fix: "write an `interval` of 10 to 60000 milliseconds and a `multiplier` of at least 2",
-    look: range,
+    check: check_range,
 };
 
 const ONE_SIDED: Rule = Rule {
@@ -33,7 +33,7 @@ const ONE_SIDED: Rule = Rule {
     failure: "BFD never starts, and neither end reports it. If a switch between them fails, the routes stay for the \
               whole hold time.",
     fix: "enable `bfd` for both the neighbour and the router, or for neither",
-    look: |context, found| one_sided(context, found, false),
+    check: |context, found| one_sided(context, found, false),
 };
 
 const ONE_SIDED_AFFECTED: Rule = Rule {
@@ -43,7 +43,7 @@ const ONE_SIDED_AFFECTED: Rule = Rule {
     failure: "FRR 10.2.0 to 10.2.2 and 10.3.0 do not start BGP while the BFD session is down. The sessions of all \
               nodes without BFD stay Idle.",
     fix: "enable or disable `bfd` on both ends, or upgrade that FRR to 10.2.3, 10.3.1 or later",
-    look: |context, found| one_sided(context, found, true),
+    check: |context, found| one_sided(context, found, true),
 };
 
 const LISTEN_RANGE: Rule = Rule {
@@ -53,7 +53,7 @@ const LISTEN_RANGE: Rule = Rule {
     failure: "FRR 10.3.0 starts BFD only for a known neighbour, and BGP only once BFD is up, so the session stays \
               Idle. With GoBGP 4 on the node, the session flaps.",
     fix: "set `bfd: false` for this neighbour, list the nodes one by one on the router, or upgrade it",
-    look: listen_range,
+    check: check_listen_range,
 };
 
 const VRF_NATIVE: Rule = Rule {
@@ -62,7 +62,7 @@ const VRF_NATIVE: Rule = Rule {
     summary: "Talos' own BGP has BFD with the speaker, which it supports in the default VRF only",
     failure: "Talos rejects a BGP instance that has both a VRF and BFD, and with it the whole configuration.",
     fix: "set `bfd: false` for the speaker, which runs on the same machine",
-    look: |context, found| backend::report(context, found, &[LackKind::BfdDomain]),
+    check: |context, found| backend::report(context, found, &[LimitationKind::BfdDomain]),
 };
 
 const LEAF_AFFECTED: Rule = Rule {
@@ -72,29 +72,29 @@ const LEAF_AFFECTED: Rule = Rule {
     failure: "After a network card is replaced, the router keeps BFD bound to the old link-local address and does not \
               start BGP with the new one. Only removing the neighbour on the router helps.",
     fix: "upgrade the router to FRR 10.2.3, 10.3.1 or later, or keep the ports' MAC addresses",
-    look: leaf_affected,
+    check: check_leaf_affected,
 };
 
 /// Whether only the node, or only the router, has BFD.
-fn lone_end(session: &Session<'_>) -> Option<End> {
+fn lone_end(session: &FabricSession<'_>) -> Option<BfdSide> {
     let router = session.router?.value.bfd.get()?;
     match (session.neighbor.bfd.is_some(), router) {
-        (true, Toggle::Off) => Some(End::Node),
-        (false, Toggle::On(_)) => Some(End::Router),
+        (true, Toggle::Off) => Some(BfdSide::Node),
+        (false, Toggle::On(_)) => Some(BfdSide::Router),
         _ => None,
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum End {
+enum BfdSide {
     Node,
     Router,
 }
 
 /// Whether BFD on `end` alone keeps BGP from starting, for as long as nobody mends it.
-fn is_stuck(session: &Session<'_>, end: End) -> bool {
+fn is_stuck(session: &FabricSession<'_>, end: BfdSide) -> bool {
     match end {
-        End::Node => {
+        BfdSide::Node => {
             let routing = session.node.written().routing.get();
             let version = routing.and_then(|routing| routing.version.get());
             session.routing.backend.value == Backend::Frr
@@ -102,15 +102,15 @@ fn is_stuck(session: &Session<'_>, end: End) -> bool {
                 && session.address().is_some()
         }
         // Over a link the leaf starts BGP after some seconds, unless the node's BIRD waits for it to do so.
-        End::Router => {
+        BfdSide::Router => {
             let waits = session.routing.backend.value == Backend::Bird;
             session.is_affected() && (session.address().is_some() || waits)
         }
     }
 }
 
-fn one_sided(context: &Context<'_>, found: &mut Found, stuck: bool) {
-    let mut rolls = Rolls::new(context.plan);
+fn one_sided(context: &RuleContext<'_>, found: &mut Findings, stuck: bool) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for session in sessions(context) {
         if let Some(end) = lone_end(&session)
             && is_stuck(&session, end) == stuck
@@ -120,17 +120,17 @@ fn one_sided(context: &Context<'_>, found: &mut Found, stuck: bool) {
     }
     for ((far, end), roll) in rolls {
         let alone = match end {
-            End::Node => format!("BFD is on for {roll} and off for {far}"),
-            End::Router => format!("BFD is on for {far} and off for {roll}"),
+            BfdSide::Node => format!("BFD is on for {roll} and off for {far}"),
+            BfdSide::Router => format!("BFD is on for {far} and off for {roll}"),
         };
         let message = if stuck { format!("{alone}: BGP never starts") } else { alone };
         found.at(session::path(context, roll.first(), roll.place()), roll.place(), message);
     }
 }
 
-fn listen_range(context: &Context<'_>, found: &mut Found) {
-    backend::report(context, found, &[LackKind::BfdRange]);
-    let mut rolls = Rolls::new(context.plan);
+fn check_listen_range(context: &RuleContext<'_>, found: &mut Findings) {
+    backend::report(context, found, &[LimitationKind::BfdRange]);
+    let mut rolls = NodesByProblem::new(context.plan);
     for session in sessions(context) {
         let by_range = session.router.is_some_and(|router| router.value.listen.is_set());
         if by_range && session.neighbor.bfd.is_some() && session.address().is_some() && session.is_affected()
@@ -142,21 +142,23 @@ fn listen_range(context: &Context<'_>, found: &mut Found) {
         found.at(
             session::path(context, roll.first(), roll.place()),
             roll.place(),
-            format!("BFD with {far}, which accepts {roll} by a range: BGP never starts on its release"),
+            format!(
+                "BFD with {far}, which accepts {roll} by a listen range: its FRR release never starts BGP"
+            ),
         );
     }
 }
 
-fn range(context: &Context<'_>, found: &mut Found) {
+fn check_range(context: &RuleContext<'_>, found: &mut Findings) {
     let frr = context.plan.routed.iter().any(|alike| alike.routing.backend.value == Backend::Frr);
-    for step in rung::all(context.cluster).filter(|_| frr) {
-        let Some(routing) = step.rung.routing.get() else { continue };
+    for layer in layer::all_layers(context.cluster).filter(|_| frr) {
+        let Some(routing) = layer.settings.routing.get() else { continue };
         for (nth, neighbor) in routing.neighbors.items().enumerate() {
-            let path = || step.path(&format!("routing.neighbors[{nth}].bfd"));
+            let path = || layer.path(&format!("routing.neighbors[{nth}].bfd"));
             out_of_range(&neighbor.value.bfd, path, found);
         }
         if let Some(workload) = routing.workload.get() {
-            out_of_range(&workload.bfd, || step.path("routing.workload.bfd"), found);
+            out_of_range(&workload.bfd, || layer.path("routing.workload.bfd"), found);
         }
     }
     for router in context.cluster.routers() {
@@ -168,20 +170,20 @@ fn range(context: &Context<'_>, found: &mut Found) {
 }
 
 /// Reports the numbers of `bfd` that FRR refuses.
-fn out_of_range(bfd: &Key<Toggle<Bfd>>, path: impl Fn() -> String, found: &mut Found) {
+fn out_of_range(bfd: &Key<Toggle<Bfd>>, path: impl Fn() -> String, found: &mut Findings) {
     let Some(bfd) = bfd.get().and_then(Toggle::on) else { return };
     if let Some(at) = bfd.interval.at().filter(|at| !(10..=60_000).contains(at.value)) {
-        let message = format!("{} ms: FRR takes 10 to 60000", at.value);
+        let message = format!("FRR accepts 10 to 60000 ms, not {}", at.value);
         found.at(format!("{}.interval", path()), at.place, message);
     }
     if let Some(at) = bfd.multiplier.at().filter(|at| *at.value < 2) {
-        let message = format!("{}: FRR takes 2 to 255", at.value);
+        let message = format!("FRR accepts 2 to 255, not {}", at.value);
         found.at(format!("{}.multiplier", path()), at.place, message);
     }
 }
 
-fn leaf_affected(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_leaf_affected(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for session in sessions(context).filter(|session| session.address().is_none() && session.is_affected()) {
         let off = session.router.is_some_and(|router| router.value.bfd.get() == Some(&Toggle::Off));
         if session.neighbor.bfd.is_some() && !off {
@@ -197,7 +199,7 @@ fn leaf_affected(context: &Context<'_>, found: &mut Found) {
                 format!("fabric.routers.{name}.version"),
                 version.place,
                 format!(
-                    "with BFD on, FRR {} never takes back a port that returns with another MAC",
+                    "with BFD, FRR {} does not accept a port that returns with another MAC address",
                     version.value
                 ),
             );

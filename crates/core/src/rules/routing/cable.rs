@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::plan::{NodePlan, Peer};
+use crate::plan::{NeighborAddress, NodePlan};
 use crate::rules::machine::link;
-use crate::rules::{Context, Found, Rule, Severity};
-use ichor_values::Place;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
+use ichor_values::Location;
 
 pub(super) const RULES: &[Rule] = &[PORT_UNKNOWN, PORT_TWICE, CONTRADICTS, NAMED_LIKE_NODE];
 
@@ -16,7 +16,7 @@ const PORT_UNKNOWN: Rule = Rule {
     failure: "The cable list describes a connection that does not exist. Drawing, lab and cabling follow the list and \
               differ from the node's configuration.",
     fix: "name one of the node's ports, or add it to the node's `ports` and `macs`",
-    look: port_unknown,
+    check: check_port_unknown,
 };
 
 const PORT_TWICE: Rule = Rule {
@@ -26,7 +26,7 @@ const PORT_TWICE: Rule = Rule {
     failure: "Only one of the two cables can be connected. The other node has no connection to this port, although the \
               drawing shows one.",
     fix: "connect each cable to ports of its own",
-    look: port_twice,
+    check: check_port_twice,
 };
 
 const CONTRADICTS: Rule = Rule {
@@ -36,7 +36,7 @@ const CONTRADICTS: Rule = Rule {
     failure: "The node opens the session to the router that the cable leads to. Its AS number differs, and it rejects \
               the session with `Bad Peer AS`.",
     fix: "correct the cable, or the neighbour's `router` or `link`",
-    look: contradicts,
+    check: check_contradicts,
 };
 
 const NAMED_LIKE_NODE: Rule = Rule {
@@ -46,59 +46,60 @@ const NAMED_LIKE_NODE: Rule = Rule {
     failure: "Cables, files and sessions refer to routers and nodes by name. A router with a node's name gets the \
               node's cables, and its configuration overwrites the node's.",
     fix: "give the router a unique name",
-    look: named_like_node,
+    check: check_named_like_node,
 };
 
 /// One end of a cable, and the host at the other one.
-struct End<'c> {
+struct CableEndpoint<'c> {
     path: String,
-    place: Place,
+    place: Location,
     host: &'c str,
     port: &'c str,
     far: &'c str,
 }
 
 /// The ends of every cable.
-fn ends<'c>(context: &Context<'c>) -> impl Iterator<Item = End<'c>> {
+fn ends<'c>(context: &RuleContext<'c>) -> impl Iterator<Item = CableEndpoint<'c>> {
     let cables = context.cluster.file.fabric.get().map(|fabric| &fabric.cables);
     let cables = cables.into_iter().flat_map(|cables| cables.items()).enumerate();
     cables.flat_map(|(nth, cable)| {
         let (one, other) = (&cable.value.0, &cable.value.1);
         [(one, other), (other, one)].map(|(near, far)| {
             let ((host, port), (far, _)) = (near.value.parts(), far.value.parts());
-            End { path: format!("fabric.cables[{nth}]"), place: near.place, host, port, far }
+            CableEndpoint { path: format!("fabric.cables[{nth}]"), place: near.place, host, port, far }
         })
     })
 }
 
-fn node<'c>(context: &Context<'c>, name: &str) -> Option<&'c NodePlan> {
+fn node<'c>(context: &RuleContext<'c>, name: &str) -> Option<&'c NodePlan> {
     context.cluster.node(name).map(|nth| &context.plan.nodes[nth])
 }
 
-fn port_unknown(context: &Context<'_>, found: &mut Found) {
+fn check_port_unknown(context: &RuleContext<'_>, found: &mut Findings) {
     for end in ends(context) {
         let Some(node) = node(context, end.host) else { continue };
         if !has_port(context, node, end.port) {
             let names: Vec<_> = node.ports.iter().map(|port| port.name.as_str()).collect();
-            let message = format!("{} has no port {}, only {}", end.host, end.port, names.join(", "));
+            let message =
+                format!("{} has no port {}; its ports are {}", end.host, end.port, names.join(", "));
             found.at(end.path, end.place, message);
         }
     }
 }
 
 /// Whether a node has a port or link of this name, or a bond or bridge that takes it in.
-fn has_port(context: &Context<'_>, node: &NodePlan, name: &str) -> bool {
+fn has_port(context: &RuleContext<'_>, node: &NodePlan, name: &str) -> bool {
     let taken = || node.written().links.values().flat_map(link::members);
     node.ports.iter().any(|port| port.name.as_str() == name)
         || taken().any(|(_, member)| member.value.as_str() == name)
         || link::known(context, node).contains(name)
 }
 
-fn port_twice(context: &Context<'_>, found: &mut Found) {
+fn check_port_twice(context: &RuleContext<'_>, found: &mut Findings) {
     let mut known: HashMap<(&str, &str), String> = HashMap::new();
     for end in ends(context) {
         if let Some(first) = known.get(&(end.host, end.port)) {
-            let message = format!("{}:{} is an end of {first} already", end.host, end.port);
+            let message = format!("{}:{} is already connected by {first}", end.host, end.port);
             found.at(end.path, end.place, message);
         } else {
             known.insert((end.host, end.port), end.path);
@@ -106,30 +107,30 @@ fn port_twice(context: &Context<'_>, found: &mut Found) {
     }
 }
 
-fn contradicts(context: &Context<'_>, found: &mut Found) {
+fn check_contradicts(context: &RuleContext<'_>, found: &mut Findings) {
     for end in ends(context).filter(|end| context.cluster.router(end.far).is_some()) {
         let Some(node) = node(context, end.host) else { continue };
         let neighbors = node.routing.iter().flat_map(|routing| &routing.neighbors);
         let mut on_port = neighbors.filter(|neighbor| match &neighbor.peer {
-            Peer::Link(link) => link.as_str() == end.port,
-            Peer::Address(_) => false,
+            NeighborAddress::Link(link) => link.as_str() == end.port,
+            NeighborAddress::Address(_) => false,
         });
         let other =
             on_port.find_map(|neighbor| neighbor.router.as_ref().filter(|name| name.as_str() != end.far));
         if let Some(router) = other {
             let (host, port, far) = (end.host, end.port, end.far);
-            let message = format!("{host}:{port} leads to {far}, and the neighbour on {port} is {router}");
+            let message = format!("{host}:{port} leads to {far}, but the neighbour on {port} is {router}");
             found.at(end.path, end.place, message);
         }
     }
 }
 
-fn named_like_node(context: &Context<'_>, found: &mut Found) {
+fn check_named_like_node(context: &RuleContext<'_>, found: &mut Findings) {
     for router in context.cluster.routers() {
         if let Some(name) = router.value.name.at()
             && context.cluster.node(name.value.as_str()).is_some()
         {
-            let message = format!("there is a node {} too", name.value);
+            let message = format!("a node is also named {}", name.value);
             found.at(format!("fabric.routers.{}", name.value), name.place, message);
         }
     }

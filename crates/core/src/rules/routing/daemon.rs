@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 
 use super::session::alike;
-use crate::cluster::section::Rung;
-use crate::model::rung;
+use crate::cluster::section::NodeSettings;
+use crate::model::layer;
 use crate::plan::RoutingPlan;
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::Isolation;
 use ichor_values::Backend;
 use ichor_values::Text;
@@ -22,7 +22,7 @@ const NETNS_VRF: Rule = Rule {
     failure: "With `-n`, FRR looks for VRFs among the network namespaces and ignores VRF devices. The instance toward \
               the speaker stays inactive, and no service address is announced.",
     fix: "remove `-n` and `-w`, or set `isolation: netns`",
-    look: netns_vrf,
+    check: check_netns_vrf,
 };
 
 const VTY_OPEN: Rule = Rule {
@@ -32,10 +32,10 @@ const VTY_OPEN: Rule = Rule {
     failure: "With `-P` the console listens on every address of the node. Anyone who has the password can withdraw \
               every route.",
     fix: "remove `-P` and `-A`, because vtysh and the agent use local sockets, or add `-A 127.0.0.1`",
-    look: vty_open,
+    check: check_vty_open,
 };
 
-fn netns_vrf(context: &Context<'_>, found: &mut Found) {
+fn check_netns_vrf(context: &RuleContext<'_>, found: &mut Findings) {
     report(
         context,
         found,
@@ -47,12 +47,12 @@ fn netns_vrf(context: &Context<'_>, found: &mut Found) {
             flag.filter(|_| vrf)
         },
         |name, flag| {
-            format!("with `{flag}` {name} takes VRFs for network namespaces, and the speaker is in a VRF")
+            format!("with `{flag}` {name} uses network namespaces as VRFs, but the speaker is in a VRF")
         },
     );
 }
 
-fn vty_open(context: &Context<'_>, found: &mut Found) {
+fn check_vty_open(context: &RuleContext<'_>, found: &mut Findings) {
     report(
         context,
         found,
@@ -70,12 +70,12 @@ fn vty_open(context: &Context<'_>, found: &mut Found) {
 
 /// Reports daemons of which `wrong` finds an option, each option once for all nodes.
 fn report<'c>(
-    context: &Context<'c>,
-    found: &mut Found,
+    context: &RuleContext<'c>,
+    found: &mut Findings,
     wrong: impl Fn(&RoutingPlan, &str, &'c List<Text>) -> Option<&'c str>,
     message: impl Fn(&str, &str) -> String,
 ) {
-    let mut rolls = Rolls::new(context.plan);
+    let mut rolls = NodesByProblem::new(context.plan);
     for (nodes, node, routing) in
         alike(context).filter(|(_, _, routing)| routing.backend.value == Backend::Frr)
     {
@@ -90,9 +90,9 @@ fn report<'c>(
     }
     for ((place, name, option), roll) in rolls {
         let key = format!("routing.daemons.{name}");
-        let at = |rung: &Rung| Some(rung.routing.get()?.daemons.get()?.get(name)?.place);
+        let at = |settings: &NodeSettings| Some(settings.routing.get()?.daemons.get()?.get(name)?.place);
         found.at(
-            rung::path(context.cluster, roll.first().nth, &key, place, at),
+            layer::setting_path(context.cluster, roll.first().nth, &key, place, at),
             place,
             message(name, option),
         );
@@ -121,13 +121,14 @@ fn value_of<'o>(options: &'o List<Text>, short: &str, long: &str) -> Option<&'o 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ichor_values::Place;
-    use ichor_values::key::At;
+    use ichor_values::Location;
+    use ichor_values::key::Spanned;
 
     #[test]
     fn options_are_found_in_every_spelling() {
         for text in ["-P 2605", "-P2605", "--vty_port=2605", "--vty_port 2605", "-s 90000 -P 2605"] {
-            let options = List(vec![At { value: Text::parse(text).unwrap(), place: Place::default() }]);
+            let options =
+                List(vec![Spanned { value: Text::parse(text).unwrap(), place: Location::default() }]);
 
             assert_eq!(value_of(&options, "-P", "--vty_port"), Some("2605"), "{text}");
         }

@@ -5,12 +5,12 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::session::{self, Session, sessions, those};
+use super::session::{self, FabricSession, sessions, those};
 use crate::cluster::section::{Addressing, Router};
 use crate::plan::NodePlan;
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
-use ichor_values::key::At;
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
+use ichor_values::key::Spanned;
 
 pub(super) const RULES: &[Rule] = &[WIDE, MISSES_NODES];
 
@@ -20,7 +20,7 @@ const WIDE: Rule = Rule {
     summary: "a router accepts sessions from more than the nodes, without a password",
     failure: "Any machine in the range can open a session and announce a default route.",
     fix: "set `listen` to the node prefix, or set a `password` for the sessions",
-    look: wide,
+    check: check_wide,
 };
 
 const MISSES_NODES: Rule = Rule {
@@ -29,7 +29,7 @@ const MISSES_NODES: Rule = Rule {
     summary: "a router's listen range excludes nodes that peer with it",
     failure: "The router rejects the connections of these nodes, so they have no routes.",
     fix: "widen `listen` to include the node prefix, or list these nodes on the router",
-    look: misses_nodes,
+    check: check_misses_nodes,
 };
 
 /// The network of the address a node opens a session with `peer` from.
@@ -38,7 +38,7 @@ fn source(node: &NodePlan, peer: IpAddr) -> Option<IpNet> {
     nets.find(|net| net.addr().is_ipv4() == peer.is_ipv4()).map(|net| net.trunc())
 }
 
-fn wide(context: &Context<'_>, found: &mut Found) {
+fn check_wide(context: &RuleContext<'_>, found: &mut Findings) {
     let routers: Vec<_> = context.cluster.routers().collect();
     let mut networks: Vec<BTreeSet<IpNet>> = vec![BTreeSet::new(); routers.len()];
     for session in
@@ -58,26 +58,26 @@ fn wide(context: &Context<'_>, found: &mut Found) {
             found.at(
                 path,
                 place,
-                format!("{listen} is more than {needed}, where the nodes are, and there is no password"),
+                format!("{listen} is wider than the nodes' {needed}, and the sessions have no password"),
             );
         }
     }
 }
 
 /// The range, and the one network of nodes within it, when they differ. Several networks need one range around them.
-fn wider(router: &At<Router>, networks: &BTreeSet<IpNet>) -> Option<(IpNet, IpNet)> {
+fn wider(router: &Spanned<Router>, networks: &BTreeSet<IpNet>) -> Option<(IpNet, IpNet)> {
     let listen = router.value.listen.get()?.0;
     let needed = networks.first().filter(|_| networks.len() == 1 || listen.prefix_len() == 0)?;
     (!router.value.password.is_set() && listen != *needed && listen.contains(needed))
         .then_some((listen, *needed))
 }
 
-fn range(session: &Session<'_>) -> Option<IpNet> {
+fn range(session: &FabricSession<'_>) -> Option<IpNet> {
     session.router?.value.listen.get().map(|listen| listen.0)
 }
 
-fn misses_nodes(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_misses_nodes(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for session in sessions(context) {
         let Some(listen) = range(&session) else { continue };
         let Some(peer) = session.address().filter(|peer| peer.is_ipv4() == listen.addr().is_ipv4()) else {

@@ -1,16 +1,16 @@
 //! Who else wants port 179, and kernel settings that keep the daemon from being heard.
 
 use super::session::{routed, those};
-use crate::cluster::section::Rung;
-use crate::model::rung;
+use crate::cluster::section::NodeSettings;
+use crate::model::layer;
 use crate::plan::backend::is_bird2;
 use crate::plan::{NodePlan, RoutingPlan};
 use crate::rules::patch::{nodes_of, used};
-use crate::rules::roll::{Roll, Rolls};
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::{AffectedNodes, NodesByProblem};
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::Isolation;
 use ichor_values::Backend;
-use ichor_values::Place;
+use ichor_values::Location;
 
 pub(super) const RULES: &[Rule] = &[CLASH, SYSCTL];
 
@@ -21,7 +21,7 @@ const CLASH: Rule = Rule {
     failure: "The program that starts first takes the port. The other one runs without a listener, and the speaker's \
               connections reach the wrong daemon.",
     fix: "remove the other program, or give it another port",
-    look: clash,
+    check: check_clash,
 };
 
 const SYSCTL: Rule = Rule {
@@ -31,29 +31,29 @@ const SYSCTL: Rule = Rule {
     failure: "With `rp_filter=1`, for example, the kernel drops packets that leave through one router and return \
               through another: about half of all connections fail.",
     fix: "remove the sysctl: ichor sets what routing needs",
-    look: sysctl,
+    check: check_sysctl,
 };
 
 /// Settings that must not have this value on a node that routes.
 const BREAKING: [(&str, &str, &str); 6] = [
-    ("net.ipv4.ip_forward", "0", "nothing is forwarded"),
-    ("net.ipv6.conf.all.forwarding", "0", "nothing is forwarded"),
-    ("net.ipv4.conf.all.rp_filter", "1", "what comes back through another leaf is dropped"),
-    ("net.ipv4.conf.default.rp_filter", "1", "what comes back through another leaf is dropped"),
+    ("net.ipv4.ip_forward", "0", "the kernel forwards nothing"),
+    ("net.ipv6.conf.all.forwarding", "0", "the kernel forwards nothing"),
+    ("net.ipv4.conf.all.rp_filter", "1", "replies through another leaf are dropped"),
+    ("net.ipv4.conf.default.rp_filter", "1", "replies through another leaf are dropped"),
     ("net.ipv6.fib_multipath_hash_policy", "0", "all flows between two addresses take one path"),
-    (ACCEPT, "1", "the daemon's default instance takes the connection of the speaker in the VRF"),
+    (ACCEPT, "1", "the daemon's default instance accepts the speaker's connection in the VRF"),
 ];
 
 const ACCEPT: &str = "net.ipv4.tcp_l3mdev_accept";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Other {
+enum PortUser {
     Status,
     Kubeprism,
     Bird2,
 }
 
-impl Other {
+impl PortUser {
     fn words(self) -> &'static str {
         match self {
             Self::Status => "the agent's status",
@@ -63,18 +63,18 @@ impl Other {
     }
 }
 
-fn clash(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_clash(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     let kubeprism = context.cluster.section().kubeprism.at().filter(|port| *port.value == 179);
     for (node, routing) in routed(context) {
         if let Some(place) = status_port(node) {
-            rolls.add((Other::Status, place), &[node.nth], place);
+            rolls.add((PortUser::Status, place), &[node.nth], place);
         }
         if let Some(port) = kubeprism {
-            rolls.add((Other::Kubeprism, port.place), &[node.nth], port.place);
+            rolls.add((PortUser::Kubeprism, port.place), &[node.nth], port.place);
         }
         if let Some(place) = other_bird(node, routing) {
-            rolls.add((Other::Bird2, place), &[node.nth], place);
+            rolls.add((PortUser::Bird2, place), &[node.nth], place);
         }
     }
     for ((other, place), roll) in rolls {
@@ -85,7 +85,7 @@ fn clash(context: &Context<'_>, found: &mut Found) {
 }
 
 /// BGP instances in patches, beside a daemon that is not Talos itself.
-fn patched(context: &Context<'_>, found: &mut Found) {
+fn patched(context: &RuleContext<'_>, found: &mut Findings) {
     for (patch, kinds) in
         used(context).into_iter().filter(|(patch, _)| patch.of_kind(INSTANCE).next().is_some())
     {
@@ -94,7 +94,8 @@ fn patched(context: &Context<'_>, found: &mut Found) {
         };
         let nodes = those(context, &nodes_of(&kinds), other);
         if !nodes.is_empty() {
-            let message = message(&format!("a {INSTANCE} in a patch"), &Roll::of(context.plan, &nodes));
+            let message =
+                message(&format!("a {INSTANCE} in a patch"), &AffectedNodes::of(context.plan, &nodes));
             found.at(&patch.key, patch.place, patch.says(message));
         }
     }
@@ -102,16 +103,16 @@ fn patched(context: &Context<'_>, found: &mut Found) {
 
 const INSTANCE: &str = "BGPInstanceConfig";
 
-fn message(other: &str, roll: &Roll<'_>) -> String {
-    format!("{other} and the routing daemon of {roll} both want port 179")
+fn message(other: &str, roll: &AffectedNodes<'_>) -> String {
+    format!("{other} and the routing daemon of {roll} both use port 179")
 }
 
-fn status_port(node: &NodePlan) -> Option<Place> {
+fn status_port(node: &NodePlan) -> Option<Location> {
     let listen = node.written().routing.get()?.agent.get()?.status.get()?.listen.at()?;
     (listen.value.as_str().rsplit_once(':')?.1 == "179").then_some(listen.place)
 }
 
-fn other_bird(node: &NodePlan, routing: &RoutingPlan) -> Option<Place> {
+fn other_bird(node: &NodePlan, routing: &RoutingPlan) -> Option<Location> {
     if routing.is_bird2() {
         return None;
     }
@@ -122,23 +123,25 @@ fn other_bird(node: &NodePlan, routing: &RoutingPlan) -> Option<Place> {
         .map(|found| found.place)
 }
 
-fn path(context: &Context<'_>, node: &NodePlan, other: Other, place: Place) -> String {
+fn path(context: &RuleContext<'_>, node: &NodePlan, other: PortUser, place: Location) -> String {
     match other {
-        Other::Status => {
-            let at = |rung: &Rung| rung.routing.get()?.agent.get()?.status.get()?.listen.place();
-            rung::path(context.cluster, node.nth, "routing.agent.status.listen", place, at)
-        }
-        Other::Kubeprism => "cluster.kubeprism".to_owned(),
-        Other::Bird2 => {
+        PortUser::Status => {
             let at =
-                |rung: &Rung| rung.extensions.items().map(|item| item.place).find(|found| *found == place);
-            rung::path(context.cluster, node.nth, "extensions", place, at)
+                |settings: &NodeSettings| settings.routing.get()?.agent.get()?.status.get()?.listen.place();
+            layer::setting_path(context.cluster, node.nth, "routing.agent.status.listen", place, at)
+        }
+        PortUser::Kubeprism => "cluster.kubeprism".to_owned(),
+        PortUser::Bird2 => {
+            let at = |settings: &NodeSettings| {
+                settings.extensions.items().map(|item| item.place).find(|found| *found == place)
+            };
+            layer::setting_path(context.cluster, node.nth, "extensions", place, at)
         }
     }
 }
 
-fn sysctl(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_sysctl(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, routing) in routed(context) {
         let Some(sysctls) = node.written().kernel.get().and_then(|kernel| kernel.sysctls.get()) else {
             continue;
@@ -152,8 +155,14 @@ fn sysctl(context: &Context<'_>, found: &mut Found) {
         }
     }
     for ((place, key, value, why), roll) in rolls {
-        let at = |rung: &Rung| Some(rung.kernel.get()?.sysctls.get()?.get(key)?.place);
-        let path = rung::path(context.cluster, roll.first().nth, &format!("kernel.sysctls.{key}"), place, at);
+        let at = |settings: &NodeSettings| Some(settings.kernel.get()?.sysctls.get()?.get(key)?.place);
+        let path = layer::setting_path(
+            context.cluster,
+            roll.first().nth,
+            &format!("kernel.sysctls.{key}"),
+            place,
+            at,
+        );
         found.at(path, place, format!("with {value} {why}"));
     }
 }

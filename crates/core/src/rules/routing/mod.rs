@@ -22,10 +22,10 @@ mod speaker;
 mod template;
 mod vrf;
 
-use super::Group;
+use super::RuleGroup;
 
 /// The rules by subject.
-pub(super) const GROUPS: &[Group] = &[
+pub(super) const GROUPS: &[RuleGroup] = &[
     ("AS numbers", asn::RULES),
     ("Neighbours", neighbor::RULES),
     ("Port names", alias::RULES),

@@ -1,11 +1,11 @@
 //! Links too small for IPv6.
 
 use super::speaker;
-use crate::cluster::section::{Link, Rung};
-use crate::model::rung;
-use crate::plan::{NodePlan, Peer};
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::cluster::section::{Link, NodeSettings};
+use crate::model::layer;
+use crate::plan::{NeighborAddress, NodePlan};
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::{LinkName, Mtu};
 
 pub(super) const RULES: &[Rule] = &[BELOW_1280];
@@ -17,30 +17,36 @@ const BELOW_1280: Rule = Rule {
     failure: "The kernel removes IPv6 from a link with an MTU below 1280, including its link-local address, and the \
               unnumbered session ends.",
     fix: "use at least 1280, or lower the MTU of the routes instead",
-    look: below_1280,
+    check: check_below_1280,
 };
 
-fn below_1280(context: &Context<'_>, found: &mut Found) {
+fn check_below_1280(context: &RuleContext<'_>, found: &mut Findings) {
     network(context, found);
     links(context, found);
     for speaking in speaker::speakers(context) {
         let mtu = speaking.written.link.get().and_then(|link| link.mtu.at());
         let v6 = speaking.workload.link.as_ref().is_some_and(|(ours, _)| ours.value.is_ipv6());
         if let Some(mtu) = mtu.filter(|mtu| v6 && *mtu.value < Mtu::LEAST_FOR_IPV6) {
-            let at = |rung: &Rung| rung.routing.get()?.workload.get()?.link.get()?.mtu.place();
-            let path =
-                rung::path(context.cluster, speaking.nodes[0], "routing.workload.link.mtu", mtu.place, at);
+            let at =
+                |settings: &NodeSettings| settings.routing.get()?.workload.get()?.link.get()?.mtu.place();
+            let path = layer::setting_path(
+                context.cluster,
+                speaking.nodes[0],
+                "routing.workload.link.mtu",
+                mtu.place,
+                at,
+            );
             found.at(path, mtu.place, message(*mtu.value));
         }
     }
 }
 
 fn message(mtu: Mtu) -> String {
-    format!("{mtu} takes IPv6 off the link, which needs 1280")
+    format!("an MTU of {mtu} removes IPv6 from the link, which needs 1280")
 }
 
-fn network(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn network(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for node in &context.plan.nodes {
         let mtu = node.written().network.get().and_then(|network| network.mtu.at());
         if let Some(mtu) = mtu.filter(|mtu| *mtu.value < Mtu::LEAST_FOR_IPV6)
@@ -50,17 +56,17 @@ fn network(context: &Context<'_>, found: &mut Found) {
         }
     }
     for ((place, mtu), roll) in rolls {
-        let at = |rung: &Rung| rung.network.get()?.mtu.place();
+        let at = |settings: &NodeSettings| settings.network.get()?.mtu.place();
         found.at(
-            rung::path(context.cluster, roll.first().nth, "network.mtu", place, at),
+            layer::setting_path(context.cluster, roll.first().nth, "network.mtu", place, at),
             place,
             message(mtu),
         );
     }
 }
 
-fn links(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn links(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for node in &context.plan.nodes {
         for link in node.written().links.values() {
             if let Some(mtu) = link.mtu.at().filter(|mtu| *mtu.value < Mtu::LEAST_FOR_IPV6)
@@ -73,22 +79,26 @@ fn links(context: &Context<'_>, found: &mut Found) {
     }
     for ((place, mtu, name), roll) in rolls {
         let key = format!("links.{name}.mtu");
-        let at = |rung: &Rung| {
-            let mut links = rung.links.values();
+        let at = |settings: &NodeSettings| {
+            let mut links = settings.links.values();
             links.find(|link| link.name.get() == Some(name) && link.mtu.place() == Some(place))?.mtu.place()
         };
-        found.at(rung::path(context.cluster, roll.first().nth, &key, place, at), place, message(mtu));
+        found.at(
+            layer::setting_path(context.cluster, roll.first().nth, &key, place, at),
+            place,
+            message(mtu),
+        );
     }
 }
 
 fn is_unnumbered(node: &NodePlan) -> bool {
     let mut neighbors = node.routing.iter().flat_map(|routing| &routing.neighbors);
-    neighbors.any(|neighbor| matches!(neighbor.peer, Peer::Link(_)))
+    neighbors.any(|neighbor| matches!(neighbor.peer, NeighborAddress::Link(_)))
 }
 
 fn carries_v6(node: &NodePlan, link: &Link, name: &LinkName) -> bool {
     let mut neighbors = node.routing.iter().flat_map(|routing| &routing.neighbors);
     (node.address.v6.is_some() && node.link.value == *name)
         || link.addresses.values().any(|address| address.0.addr().is_ipv6())
-        || neighbors.any(|neighbor| matches!(&neighbor.peer, Peer::Link(on) if on == name))
+        || neighbors.any(|neighbor| matches!(&neighbor.peer, NeighborAddress::Link(on) if on == name))
 }

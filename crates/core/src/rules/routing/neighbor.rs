@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
-use super::session::{self, Session, alike, sessions, those};
-use crate::model::rung;
-use crate::plan::{NodePlan, Peer, Prefixes};
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use super::session::{self, FabricSession, alike, sessions, those};
+use crate::model::layer;
+use crate::plan::{NeighborAddress, NodePlan, Prefixes};
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::LinkName;
 
 pub(super) const RULES: &[Rule] =
@@ -19,7 +19,7 @@ const LINK_UNKNOWN: Rule = Rule {
     failure: "The session with this neighbour never comes up. The node lacks a part of its paths, which becomes \
               visible only when the other router fails.",
     fix: "name a port or link of the node, or add the port's MAC address",
-    look: link_unknown,
+    check: check_link_unknown,
 };
 
 const WITHOUT_ADDRESS: Rule = Rule {
@@ -28,7 +28,7 @@ const WITHOUT_ADDRESS: Rule = Rule {
     summary: "a neighbour is a router without an address, and has no link",
     failure: "There is no address to open a session to, so the node boots without this neighbour.",
     fix: "give the neighbour a `link` or an `address`, or the router `addresses`",
-    look: without_address,
+    check: check_without_address,
 };
 
 const IS_SELF: Rule = Rule {
@@ -38,7 +38,7 @@ const IS_SELF: Rule = Rule {
     failure: "FRR rejects the neighbour and every line about it, and applies the rest of the file. The node is left \
               partly configured.",
     fix: "correct the address, or give this node neighbours of its own",
-    look: is_self,
+    check: check_is_self,
 };
 
 const TWICE: Rule = Rule {
@@ -48,7 +48,7 @@ const TWICE: Rule = Rule {
     failure: "The daemon takes both entries for one neighbour, and the last one wins. If their passwords differ, the \
               session does not come up after the next restart.",
     fix: "keep one of the entries",
-    look: twice,
+    check: check_twice,
 };
 
 const TIMERS: Rule = Rule {
@@ -58,7 +58,7 @@ const TIMERS: Rule = Rule {
     failure: "FRR silently rewrites a keepalive that is longer than the hold time allows: `9 3` becomes 1 and 3, and \
               an interruption of three seconds ends every session.",
     fix: "write `[keepalive, hold]` with a hold time of at least 3 seconds and three keepalives, such as [3, 9]",
-    look: timers,
+    check: check_timers,
 };
 
 const RESTART_TIME: Rule = Rule {
@@ -68,7 +68,7 @@ const RESTART_TIME: Rule = Rule {
     failure: "The restart time has twelve bits in BGP. FRR rejects a longer one, and neighbours drop the node's routes \
               at the next planned restart.",
     fix: "write at most 4095 seconds",
-    look: restart_time,
+    check: check_restart_time,
 };
 
 const MAX_PREFIXES: Rule = Rule {
@@ -78,7 +78,7 @@ const MAX_PREFIXES: Rule = Rule {
     failure: "0 is the lowest limit and does not mean unlimited. Daemons reject the line or close the session at the \
               first route, and the node learns no routes.",
     fix: "leave `max_prefixes` out for no limit, or write the number of routes to accept",
-    look: max_prefixes,
+    check: check_max_prefixes,
 };
 
 const UNREACHABLE: Rule = Rule {
@@ -88,7 +88,7 @@ const UNREACHABLE: Rule = Rule {
     failure: "The node has neither an address in the neighbour's network nor a default route, so the session stays in \
               Active.",
     fix: "correct the address, or give the node an address or a gateway of that family",
-    look: unreachable,
+    check: check_unreachable,
 };
 
 const NONE: Rule = Rule {
@@ -97,13 +97,13 @@ const NONE: Rule = Rule {
     summary: "a node has routing but no neighbours",
     failure: "The routing daemon and the speaker run, but the node announces its service addresses to no router.",
     fix: "add `routing.neighbors` or `fabric.routers`, or remove `routing`",
-    look: no_neighbors,
+    check: check_no_neighbors,
 };
 
-fn link_unknown(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_link_unknown(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for session in sessions(context) {
-        let Peer::Link(link) = &session.neighbor.peer else { continue };
+        let NeighborAddress::Link(link) = &session.neighbor.peer else { continue };
         // Who routes alike has the same ports.
         if !session.node.ports.iter().any(|port| port.name == *link) {
             let without = those(context, session.nodes, |node| !has_link(node, link));
@@ -121,8 +121,8 @@ fn has_link(node: &NodePlan, name: &LinkName) -> bool {
     node.written().links.values().any(|link| link.name.get() == Some(name))
 }
 
-fn without_address(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_without_address(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (nodes, node, routing) in alike(context) {
         let Some(written) = node.written().routing.get().and_then(|routing| routing.neighbors.get()) else {
             continue;
@@ -140,16 +140,12 @@ fn without_address(context: &Context<'_>, found: &mut Found) {
     for (router, roll) in rolls {
         let router = router.map_or("the neighbour", |router| router.as_str());
         let path = session::path(context, roll.first(), roll.place());
-        found.at(
-            path,
-            roll.place(),
-            format!("{router} has no address, and there is no `link` to find it on"),
-        );
+        found.at(path, roll.place(), format!("{router} has no address, and no `link` is set"));
     }
 }
 
-fn is_self(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_is_self(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for session in sessions(context) {
         if let Some(address) = session.address() {
             let own = those(context, session.nodes, |node| is_own(node, address));
@@ -174,8 +170,8 @@ fn is_own(node: &NodePlan, address: IpAddr) -> bool {
             .any(|link| link.addresses.values().any(|own| own.0.addr() == address))
 }
 
-fn twice(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_twice(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (nodes, _, routing) in alike(context) {
         for (position, neighbor) in routing.neighbors.iter().enumerate() {
             if routing.neighbors[..position].iter().any(|other| other.peer == neighbor.peer) {
@@ -185,15 +181,15 @@ fn twice(context: &Context<'_>, found: &mut Found) {
     }
     for (peer, roll) in rolls {
         let what = match peer {
-            Peer::Address(address) => format!("{address} is a neighbour already"),
-            Peer::Link(link) => format!("there is a neighbour on {link} already"),
+            NeighborAddress::Address(address) => format!("{address} is already a neighbour"),
+            NeighborAddress::Link(link) => format!("{link} already has a neighbour"),
         };
         found.at(session::path(context, roll.first(), roll.place()), roll.place(), what);
     }
 }
 
-fn timers(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_timers(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for session in sessions(context) {
         let (keepalive, hold) = session.neighbor.timers.value;
         if matches!(hold, 1 | 2) || (hold > 0 && keepalive > hold / 3) {
@@ -202,7 +198,7 @@ fn timers(context: &Context<'_>, found: &mut Found) {
     }
     for (((keepalive, hold), _), roll) in rolls {
         let message = if hold < 3 {
-            format!("a hold time of {hold} is refused: BGP wants 0 or at least 3 seconds")
+            format!("a hold time of {hold} is invalid: BGP requires 0 or at least 3 seconds")
         } else {
             format!("a keepalive of {keepalive} with a hold time of {hold} becomes {}", hold / 3)
         };
@@ -212,27 +208,31 @@ fn timers(context: &Context<'_>, found: &mut Found) {
 }
 
 /// RFC 4724, section 3.
-fn restart_time(context: &Context<'_>, found: &mut Found) {
-    for step in rung::all(context.cluster) {
-        let graceful = step.rung.routing.get().and_then(|routing| routing.graceful_restart.get()?.on());
+fn check_restart_time(context: &RuleContext<'_>, found: &mut Findings) {
+    for layer in layer::all_layers(context.cluster) {
+        let graceful = layer.settings.routing.get().and_then(|routing| routing.graceful_restart.get()?.on());
         if let Some(at) = graceful.and_then(|graceful| graceful.time.at()).filter(|at| *at.value > 4095) {
-            let message = format!("{} s is more than BGP can say", at.value);
-            found.at(step.path("routing.graceful_restart.time"), at.place, message);
+            let message = format!("{} s exceeds BGP's limit of 4095 s", at.value);
+            found.at(layer.path("routing.graceful_restart.time"), at.place, message);
         }
     }
 }
 
-fn max_prefixes(context: &Context<'_>, found: &mut Found) {
-    for step in rung::all(context.cluster) {
-        let policy = step.rung.routing.get().and_then(|routing| routing.policy.get()?.r#in.get());
+fn check_max_prefixes(context: &RuleContext<'_>, found: &mut Findings) {
+    for layer in layer::all_layers(context.cluster) {
+        let policy = layer.settings.routing.get().and_then(|routing| routing.policy.get()?.r#in.get());
         if let Some(at) = policy.and_then(|policy| policy.max_prefixes.at()).filter(|at| *at.value == 0) {
-            found.at(step.path("routing.policy.in.max_prefixes"), at.place, "0 is no route at all");
+            found.at(
+                layer.path("routing.policy.in.max_prefixes"),
+                at.place,
+                "a limit of 0 allows no route at all",
+            );
         }
     }
 }
 
-fn unreachable(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_unreachable(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for session in sessions(context) {
         if let Some(address) = session.address().filter(|address| !is_beside(&session, *address)) {
             let lost = those(context, session.nodes, |node| !node.leads_to(address));
@@ -245,21 +245,21 @@ fn unreachable(context: &Context<'_>, found: &mut Found) {
         found.at(
             path,
             roll.place(),
-            format!("{roll} {verb} neither an address beside {address} nor a gateway to it"),
+            format!("{roll} {verb} neither an address in the network of {address} nor a gateway"),
         );
     }
 }
 
 /// Whether it is a link-local address with its link.
-fn is_beside(session: &Session<'_>, address: IpAddr) -> bool {
+fn is_beside(session: &FabricSession<'_>, address: IpAddr) -> bool {
     let mut written =
         session.node.written().routing.get().into_iter().flat_map(|routing| routing.neighbors.items());
     matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local())
         && written.any(|neighbor| neighbor.place == session.neighbor.place && neighbor.value.link.is_set())
 }
 
-fn no_neighbors(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_no_neighbors(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (nodes, node, _) in alike(context).filter(|(_, _, routing)| routing.neighbors.is_empty()) {
         // Those that cannot be found are told of as such.
         let written = node.written().routing.get().and_then(|routing| routing.neighbors.get());
@@ -269,8 +269,9 @@ fn no_neighbors(context: &Context<'_>, found: &mut Found) {
         }
     }
     for (place, roll) in rolls {
-        let path =
-            rung::path(context.cluster, roll.first().nth, "routing", place, |rung| rung.routing.place());
-        found.at(path, place, format!("there is no neighbour for {roll}: nothing is announced"));
+        let path = layer::setting_path(context.cluster, roll.first().nth, "routing", place, |settings| {
+            settings.routing.place()
+        });
+        found.at(path, place, format!("no neighbours for {roll}: nothing is announced"));
     }
 }

@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use super::session::{self, Session, sessions, those};
-use crate::plan::{ClusterPlan, NodePlan, Peer, RoutingPlan};
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use super::session::{self, FabricSession, sessions, those};
+use crate::plan::{ClusterPlan, NeighborAddress, NodePlan, RoutingPlan};
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::{Advertise, Speaker};
 
 pub(super) const RULES: &[Rule] = &[MISSING, UNKNOWN];
@@ -17,7 +17,7 @@ const MISSING: Rule = Rule {
     failure: "All sessions are established and IPv6 works, but the router has no route to an IPv4 service address. BGP \
               reports no error.",
     fix: "enable extended next hop on the router and set `extended_nexthop: true`, or peer over IPv4 as well",
-    look: |context, found| look(context, found, Some(false)),
+    check: |context, found| check_next_hops(context, found, Some(false)),
 };
 
 const UNKNOWN: Rule = Rule {
@@ -28,12 +28,12 @@ const UNKNOWN: Rule = Rule {
     failure: "If one end lacks extended next hop, the session comes up and stays up without the IPv4 prefixes. The \
               node shows them as announced.",
     fix: "list the router under `fabric.routers` and set `extended_nexthop: true` or `false`",
-    look: |context, found| look(context, found, None),
+    check: |context, found| check_next_hops(context, found, None),
 };
 
-fn look(context: &Context<'_>, found: &mut Found, knowledge: Option<bool>) {
+fn check_next_hops(context: &RuleContext<'_>, found: &mut Findings, knowledge: Option<bool>) {
     let speaks = speaker_announces_v4(&context.plan.cluster);
-    let mut rolls = Rolls::new(context.plan);
+    let mut rolls = NodesByProblem::new(context.plan);
     for session in sessions(context) {
         if matches!(session.address(), Some(IpAddr::V6(_)))
             && takes_v4(&session) == knowledge
@@ -49,7 +49,7 @@ fn look(context: &Context<'_>, found: &mut Found, knowledge: Option<bool>) {
                 format!("the IPv4 prefixes of {roll} never reach {far}, which has no extended next hop")
             }
             None => format!(
-                "the IPv4 prefixes of {roll} reach {far} only if it has extended next hop, which the file does not say"
+                "the IPv4 prefixes of {roll} reach {far} only if it has extended next hop, which the file does not state"
             ),
         };
         found.at(session::path(context, roll.first(), roll.place()), roll.place(), message);
@@ -57,12 +57,12 @@ fn look(context: &Context<'_>, found: &mut Found, knowledge: Option<bool>) {
 }
 
 /// Whether the router takes IPv4 routes with IPv6 next hops.
-fn takes_v4(session: &Session<'_>) -> Option<bool> {
-    session.router?.value.takes_v4_over_v6()
+fn takes_v4(session: &FabricSession<'_>) -> Option<bool> {
+    session.router?.value.supports_extended_nexthop()
 }
 
 fn has_v4_session(routing: &RoutingPlan) -> bool {
-    routing.neighbors.iter().any(|neighbor| matches!(neighbor.peer, Peer::Address(IpAddr::V4(_))))
+    routing.neighbors.iter().any(|neighbor| matches!(neighbor.peer, NeighborAddress::Address(IpAddr::V4(_))))
 }
 
 fn announces_v4(node: &NodePlan, routing: &RoutingPlan, speaks: bool) -> bool {

@@ -1,10 +1,10 @@
 //! What the policies toward the fabric ask of a daemon.
 
 use super::session::alike;
-use crate::cluster::section::Rung;
-use crate::model::rung;
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::cluster::section::NodeSettings;
+use crate::model::layer;
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::Backend;
 
 pub(super) const RULES: &[Rule] = &[PREPEND_TOO_OFTEN];
@@ -15,14 +15,14 @@ const PREPEND_TOO_OFTEN: Rule = Rule {
     summary: "the AS number is prepended more often than FRR supports",
     failure: "FRR rejects the line, and the node announces its routes with the shortest path instead of the longest.",
     fix: "prepend at most 252 times; five are enough in any fabric",
-    look: prepend_too_often,
+    check: check_prepend_too_often,
 };
 
 /// A line of FRR 8.4 and 10.3 has 255 words at most, and three of them are `set as-path prepend`.
 const MOST: u8 = 252;
 
-fn prepend_too_often(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_prepend_too_often(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (nodes, node, _) in alike(context).filter(|(_, _, plan)| plan.backend.value == Backend::Frr) {
         let written = node.written().routing.get().and_then(|routing| routing.policy.get()?.out.get());
         if let Some(prepend) =
@@ -32,8 +32,9 @@ fn prepend_too_often(context: &Context<'_>, found: &mut Found) {
         }
     }
     for ((place, times), roll) in rolls {
-        let at = |rung: &Rung| rung.routing.get()?.policy.get()?.out.get()?.prepend.place();
-        let path = rung::path(context.cluster, roll.first().nth, "routing.policy.out.prepend", place, at);
-        found.at(path, place, format!("{times} is more than the {MOST} that fit on a line of FRR"));
+        let at = |settings: &NodeSettings| settings.routing.get()?.policy.get()?.out.get()?.prepend.place();
+        let path =
+            layer::setting_path(context.cluster, roll.first().nth, "routing.policy.out.prepend", place, at);
+        found.at(path, place, format!("{times} exceeds FRR's limit of {MOST}"));
     }
 }

@@ -1,9 +1,9 @@
 //! What the software of a router cannot do.
 
-use super::session::{self, Session, sessions};
-use crate::plan::Peer;
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use super::session::{self, FabricSession, sessions};
+use crate::plan::NeighborAddress;
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::Software;
 
 pub(super) const RULES: &[Rule] = &[UNNUMBERED];
@@ -15,12 +15,12 @@ const UNNUMBERED: Rule = Rule {
     failure: "FRR on the node waits for a neighbour on the port, RouterOS waits for an address, and neither opens the \
               session.",
     fix: "give the router and the nodes addresses on that link, and write the router's in `addresses`",
-    look: unnumbered,
+    check: check_unnumbered,
 };
 
-fn unnumbered(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
-    let by_port = |session: &Session<'_>| matches!(session.neighbor.peer, Peer::Link(_));
+fn check_unnumbered(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
+    let by_port = |session: &FabricSession<'_>| matches!(session.neighbor.peer, NeighborAddress::Link(_));
     for session in sessions(context).filter(by_port) {
         let software = session.router.and_then(|router| router.value.software.value());
         if software == Some(Software::Routeros) {
@@ -28,7 +28,7 @@ fn unnumbered(context: &Context<'_>, found: &mut Found) {
         }
     }
     for (far, roll) in rolls {
-        let message = format!("{far} runs RouterOS, which cannot find {roll} by a port alone");
+        let message = format!("{far} runs RouterOS, which does not support unnumbered sessions with {roll}");
         found.at(session::path(context, roll.first(), roll.place()), roll.place(), message);
     }
 }

@@ -4,15 +4,15 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::session::{Far, alike};
+use super::session::{RemoteEnd, alike};
 use crate::cluster::section::Workload;
-use crate::model::rung;
+use crate::model::layer;
 use crate::plan::{CniPlan, NodePlan, RoutingPlan, WorkloadPlan};
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::{Isolation, MetallbMode, Speaker};
 use ichor_values::Backend;
-use ichor_values::Place;
+use ichor_values::Location;
 
 pub(super) const RULES: &[Rule] =
     &[NATIVE_IPV6, SECOND_ZEBRA, LINK_BROKEN, ASN_OF_NODE, ASN_OF_ROUTER, ISOLATION_NONE, WITHOUT_CILIUM];
@@ -24,7 +24,7 @@ const NATIVE_IPV6: Rule = Rule {
     failure: "MetalLB's own BGP code writes an IPv6 next hop with the length of an IPv4 one. FRR 10 takes the update \
               for a withdrawal, so the session is up without a route; FRR 8 resets the session repeatedly.",
     fix: "use `metallb: {mode: frr-k8s}`, or give the link IPv4 addresses such as 192.168.250.254 and 192.168.250.255",
-    look: native_ipv6,
+    check: check_native_ipv6,
 };
 
 const SECOND_ZEBRA: Rule = Rule {
@@ -35,7 +35,7 @@ const SECOND_ZEBRA: Rule = Rule {
               in an upgrade of MetalLB, it removes all BGP routes from the kernel; with FRR 8 on the node they do not \
               return.",
     fix: "use `metallb: {mode: frr-k8s}`, or start MetalLB's zebra with `-K 60`",
-    look: second_zebra,
+    check: check_second_zebra,
 };
 
 const LINK_BROKEN: Rule = Rule {
@@ -45,7 +45,7 @@ const LINK_BROKEN: Rule = Rule {
     failure: "::1 and ::2 with /127 are in different networks. Each end reports `no route to host`, and the speaker's \
               session stays in Active.",
     fix: "use two different addresses of one prefix, such as `::` and `::1` in a /127",
-    look: link_broken,
+    check: check_link_broken,
 };
 
 const ASN_OF_NODE: Rule = Rule {
@@ -54,7 +54,7 @@ const ASN_OF_NODE: Rule = Rule {
     summary: "the speaker has the AS number of a node",
     failure: "FRR 8 rejects the session's local AS number as not external, and no service address is reachable.",
     fix: "use a number that no node has, or leave `routing.workload.asn` out",
-    look: asn_of_node,
+    check: check_asn_of_node,
 };
 
 const ASN_OF_ROUTER: Rule = Rule {
@@ -64,7 +64,7 @@ const ASN_OF_ROUTER: Rule = Rule {
     failure: "The router finds its own AS number in the path of every service address, takes it for a loop and drops \
               the route. Sessions and loopbacks work, services do not.",
     fix: "use a number that no router has, or leave `routing.workload.asn` out",
-    look: asn_of_router,
+    check: check_asn_of_router,
 };
 
 const ISOLATION_NONE: Rule = Rule {
@@ -74,7 +74,7 @@ const ISOLATION_NONE: Rule = Rule {
     failure: "With both ends of the link in one routing table, FRR 8 accepts the speaker by a range and must rewrite \
               its next hops. Some later releases of FRR lose equal-cost paths in this setup.",
     fix: "leave `isolation` out, or set `isolation: vrf`",
-    look: isolation_none,
+    check: check_isolation_none,
 };
 
 const WITHOUT_CILIUM: Rule = Rule {
@@ -84,12 +84,12 @@ const WITHOUT_CILIUM: Rule = Rule {
     failure: "The node waits for Cilium, which is not installed. The session stays in Active, and no service address \
               is reachable.",
     fix: "set `cluster.cni: cilium`, `none` if Cilium is installed separately, or `speaker: metallb`",
-    look: without_cilium,
+    check: check_without_cilium,
 };
 
 /// The speaker of nodes that route alike.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Speaking<'c> {
+pub(super) struct GroupSpeaker<'c> {
     /// Their numbers.
     pub nodes: &'c [usize],
     pub routing: &'c RoutingPlan,
@@ -98,36 +98,37 @@ pub(super) struct Speaking<'c> {
 }
 
 /// The speakers, each once for all nodes that route alike.
-pub(super) fn speakers<'c>(context: &Context<'c>) -> impl Iterator<Item = Speaking<'c>> {
+pub(super) fn speakers<'c>(context: &RuleContext<'c>) -> impl Iterator<Item = GroupSpeaker<'c>> {
     alike(context).filter_map(|(nodes, node, routing)| {
         let workload = routing.workload.as_ref()?;
         let written = node.written().routing.get()?.workload.get()?;
-        Some(Speaking { nodes, routing, workload, written })
+        Some(GroupSpeaker { nodes, routing, workload, written })
     })
 }
 
 /// The path of the speaker of `node`.
-pub(super) fn path(context: &Context<'_>, node: &NodePlan) -> String {
-    let found = rung::find(context.cluster, node.nth, |rung| rung.routing.get()?.workload.place());
-    found.map_or_else(|| "routing.workload".to_owned(), |(step, _)| step.path("routing.workload"))
+pub(super) fn path(context: &RuleContext<'_>, node: &NodePlan) -> String {
+    let found =
+        layer::find_setting(context.cluster, node.nth, |settings| settings.routing.get()?.workload.place());
+    found.map_or_else(|| "routing.workload".to_owned(), |(layer, _)| layer.path("routing.workload"))
 }
 
 /// Reports each place once, with its message.
 fn report(
-    context: &Context<'_>,
-    found: &mut Found,
+    context: &RuleContext<'_>,
+    found: &mut Findings,
     below: &str,
-    key: impl Fn(&Workload) -> Option<Place>,
-    wrong: impl Fn(&Speaking<'_>) -> Option<String>,
+    key: impl Fn(&Workload) -> Option<Location>,
+    wrong: impl Fn(&GroupSpeaker<'_>) -> Option<String>,
 ) {
-    let mut rolls = Rolls::new(context.plan);
+    let mut rolls = NodesByProblem::new(context.plan);
     for speaking in speakers(context) {
         if let Some(message) = wrong(&speaking) {
             let place = key(speaking.written);
             rolls.add(
                 (place.unwrap_or(speaking.workload.place), place.is_some(), message),
                 speaking.nodes,
-                Place::default(),
+                Location::default(),
             );
         }
     }
@@ -135,8 +136,8 @@ fn report(
         let node = roll.first();
         let at = if is_written {
             let below = format!("routing.workload.{below}");
-            rung::path(context.cluster, node.nth, &below, place, |rung| {
-                key(rung.routing.get()?.workload.get()?)
+            layer::setting_path(context.cluster, node.nth, &below, place, |settings| {
+                key(settings.routing.get()?.workload.get()?)
             })
         } else {
             path(context, node)
@@ -145,7 +146,7 @@ fn report(
     }
 }
 
-fn without_cilium(context: &Context<'_>, found: &mut Found) {
+fn check_without_cilium(context: &RuleContext<'_>, found: &mut Findings) {
     let cni = &context.plan.cluster.cni;
     if !matches!(cni.value, CniPlan::Flannel(_)) {
         return;
@@ -161,27 +162,27 @@ fn without_cilium(context: &Context<'_>, found: &mut Found) {
         "speaker",
         |workload| workload.speaker.place(),
         |speaking| {
-            (speaking.workload.speaker == Speaker::Cilium).then(|| format!("there is no Cilium: {why}"))
+            (speaking.workload.speaker == Speaker::Cilium).then(|| format!("Cilium is not installed: {why}"))
         },
     );
 }
 
-fn native_ipv6(context: &Context<'_>, found: &mut Found) {
+fn check_native_ipv6(context: &RuleContext<'_>, found: &mut Findings) {
     let mode = |workload: &Workload| workload.metallb.get()?.mode.place();
     report(context, found, "metallb.mode", mode, |speaking| {
         let (ours, _) = speaking.workload.link.as_ref()?;
         (is_metallb(speaking, MetallbMode::Native) && ours.value.is_ipv6()).then(|| {
-            format!("MetalLB's native mode breaks on an IPv6 session, and its link has {}", ours.value)
+            format!("MetalLB's native mode does not work over IPv6, and its link has {}", ours.value)
         })
     });
 }
 
-fn is_metallb(speaking: &Speaking<'_>, mode: MetallbMode) -> bool {
+fn is_metallb(speaking: &GroupSpeaker<'_>, mode: MetallbMode) -> bool {
     speaking.workload.speaker == Speaker::Metallb && speaking.workload.mode.value == mode
 }
 
 /// BIRD's routes have a protocol number of their own, which zebra leaves alone.
-fn second_zebra(context: &Context<'_>, found: &mut Found) {
+fn check_second_zebra(context: &RuleContext<'_>, found: &mut Findings) {
     let mode = |workload: &Workload| workload.metallb.get()?.mode.place();
     report(context, found, "metallb.mode", mode, |speaking| {
         let swept = speaking.routing.backend.value != Backend::Bird;
@@ -192,7 +193,7 @@ fn second_zebra(context: &Context<'_>, found: &mut Found) {
     });
 }
 
-fn link_broken(context: &Context<'_>, found: &mut Found) {
+fn check_link_broken(context: &RuleContext<'_>, found: &mut Findings) {
     report(
         context,
         found,
@@ -208,13 +209,13 @@ fn link_broken(context: &Context<'_>, found: &mut Found) {
 /// Why two ends with this prefix length are no link.
 fn mismatch(ours: IpAddr, theirs: IpAddr, length: u8) -> Option<String> {
     if ours.is_ipv4() != theirs.is_ipv4() {
-        return Some(format!("{ours} and {theirs} are not of one family"));
+        return Some(format!("{ours} and {theirs} are of different IP families"));
     }
     if ours == theirs {
-        return Some(format!("both ends are {ours}"));
+        return Some(format!("both ends have {ours}"));
     }
     match IpNet::new(ours, length) {
-        Err(_) => Some(format!("{ours} has no prefix of length {length}")),
+        Err(_) => Some(format!("{length} is not a prefix length for {ours}")),
         Ok(net) if !net.contains(&theirs) => {
             Some(format!("{theirs} is not in {}, the prefix of {ours}", net.trunc()))
         }
@@ -222,34 +223,35 @@ fn mismatch(ours: IpAddr, theirs: IpAddr, length: u8) -> Option<String> {
     }
 }
 
-fn asn_of_node(context: &Context<'_>, found: &mut Found) {
+fn check_asn_of_node(context: &RuleContext<'_>, found: &mut Findings) {
     let key = |workload: &Workload| workload.asn.get()?.theirs.place();
     report(context, found, "asn.theirs", key, |speaking| {
         let theirs = speaking.workload.asn.1.value;
         let nodes = speaking.nodes.iter().map(|nth| &context.plan.nodes[*nth]);
         let mut same = nodes.filter(|node| node.asn.as_ref().is_some_and(|asn| asn.value == theirs));
-        same.next().map(|node| format!("{theirs} is the AS number of {} too", node.name))
+        same.next().map(|node| format!("{theirs} is also the AS number of {}", node.name))
     });
 }
 
-fn asn_of_router(context: &Context<'_>, found: &mut Found) {
+fn check_asn_of_router(context: &RuleContext<'_>, found: &mut Findings) {
     let key = |workload: &Workload| workload.asn.get()?.theirs.place();
     report(context, found, "asn.theirs", key, |speaking| {
         let theirs = speaking.workload.asn.1.value;
         let mut listed = context.cluster.routers().filter(|router| router.value.asn.value() == Some(theirs));
         let named = listed.next().and_then(|router| router.value.name.get()).map(ToString::to_string);
         let mut neighbors = speaking.routing.neighbors.iter();
-        let beside =
-            || neighbors.find(|it| it.asn() == Some(theirs)).map(|neighbor| Far::of(neighbor).to_string());
+        let beside = || {
+            neighbors.find(|it| it.asn() == Some(theirs)).map(|neighbor| RemoteEnd::of(neighbor).to_string())
+        };
         let router = named.or_else(beside)?;
         Some(format!(
-            "{theirs} is the AS number of {router} too, which drops every service address as a loop"
+            "{theirs} is also the AS number of {router}, which drops every service address as a loop"
         ))
     });
 }
 
 /// What other releases make of it, the backend's limits say.
-fn isolation_none(context: &Context<'_>, found: &mut Found) {
+fn check_isolation_none(context: &RuleContext<'_>, found: &mut Findings) {
     report(
         context,
         found,
@@ -258,8 +260,10 @@ fn isolation_none(context: &Context<'_>, found: &mut Found) {
         |speaking| {
             let works = speaking.routing.backend.value == Backend::Frr
                 && !speaking.routing.lacks.iter().any(|lack| lack.key == "workload.isolation");
-            (works && speaking.workload.isolation.value == Isolation::None)
-            .then(|| "without isolation the speaker's routes are told apart by filters alone, and on FRR 8 only".to_owned())
+            (works && speaking.workload.isolation.value == Isolation::None).then(|| {
+                "without isolation only filters separate the speaker's routes, which only FRR 8 supports"
+                    .to_owned()
+            })
         },
     );
 }

@@ -1,11 +1,11 @@
 //! Templates of one's own.
 
 use super::session::alike;
-use crate::cluster::section::Rung;
-use crate::model::rung;
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
-use ichor_bgp::render::{Order, Routers, TEMPLATE, Template, render};
+use crate::cluster::section::NodeSettings;
+use crate::model::layer;
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
+use ichor_bgp::render::{RenderRequest, RouterAddresses, TEMPLATE, Template, render};
 use ichor_bgp::setting::Carrier;
 
 pub(super) const RULES: &[Rule] = &[BROKEN];
@@ -16,14 +16,14 @@ const BROKEN: Rule = Rule {
     summary: "a custom template cannot be rendered",
     failure: "A misspelt variable, such as `neighbours` instead of `neighbors`, stops the rendering. Otherwise the \
               file would lack every session, and the node would be unreachable.",
-    fix: "correct the line; docs/templates.md lists the variables",
-    look: broken,
+    fix: "correct the line; docs/reference/template-variables.md lists the variables",
+    check: check_broken,
 };
 
 /// Tries each template on the first of the nodes that route alike, with another password than theirs.
-fn broken(context: &Context<'_>, found: &mut Found) {
+fn check_broken(context: &RuleContext<'_>, found: &mut Findings) {
     let mut protected = None;
-    let mut rolls = Rolls::new(context.plan);
+    let mut rolls = NodesByProblem::new(context.plan);
     for (nodes, node, plan) in alike(context) {
         let backend = plan.backend.value;
         let Some(routing) = node.written().routing.get() else { continue };
@@ -31,14 +31,14 @@ fn broken(context: &Context<'_>, found: &mut Found) {
         let Some(Ok(text)) = context.attachments.texts.get(path.value.as_str()) else { continue };
         let protected = protected.get_or_insert_with(|| crate::routing::protected(context.plan));
         let Ok(Some(model)) = crate::routing::model(node, protected) else { continue };
-        let order = Order {
+        let order = RenderRequest {
             backend,
             carrier: plan.carrier.as_ref().map_or(Carrier::Ichor, |carrier| carrier.value),
             model: &model,
             version: routing.version.get(),
             options: &plan.options(),
             template: Some(Template { path: path.value.as_str(), text }),
-            routers: &Routers::new(),
+            routers: &RouterAddresses::new(),
         };
         let issues = render(order, &|_| Ok("password".to_owned())).err().unwrap_or_default();
         for issue in issues.into_iter().filter(|issue| issue.subject == TEMPLATE) {
@@ -46,12 +46,12 @@ fn broken(context: &Context<'_>, found: &mut Found) {
         }
     }
     for ((backend, reason), roll) in rolls {
-        let at = |rung: &Rung| {
-            let (_, path) = rung.routing.get()?.template.entries().find(|(of, _)| **of == backend)?;
+        let at = |settings: &NodeSettings| {
+            let (_, path) = settings.routing.get()?.template.entries().find(|(of, _)| **of == backend)?;
             Some(path.place)
         };
         let key = format!("{TEMPLATE}.{backend}");
-        let path = rung::path(context.cluster, roll.first().nth, &key, roll.place(), at);
+        let path = layer::setting_path(context.cluster, roll.first().nth, &key, roll.place(), at);
         found.at(path, roll.place(), reason);
     }
 }

@@ -4,15 +4,15 @@ use serde_json::Value;
 
 use super::session::routed;
 use super::speaker;
-use crate::cluster::section::Rung;
-use crate::model::rung;
+use crate::cluster::section::NodeSettings;
+use crate::model::layer;
 use crate::plan::{NodePlan, RoutingPlan};
 use crate::rules::patch::{nodes_of, used};
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::document;
 use ichor_values::Backend;
-use ichor_values::Place;
+use ichor_values::Location;
 
 pub(super) const RULES: &[Rule] = &[TABLE_CLASH];
 
@@ -23,12 +23,12 @@ const TABLE_CLASH: Rule = Rule {
     failure: "zebra exits if two VRF devices share a table, so the node has no routing. Its log reports a \
               misconfiguration without naming it.",
     fix: "give each VRF a unique table between 1 and 252",
-    look: table_clash,
+    check: check_table_clash,
 };
 
 /// Who else has a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Owner<'c> {
+enum TableOwner<'c> {
     Kernel,
     Kubespan,
     Tailscale,
@@ -38,8 +38,8 @@ enum Owner<'c> {
     TooLarge,
 }
 
-fn table_clash(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_table_clash(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, routing) in routed(context) {
         if let Some((table, place)) = own_table(routing)
             && let Some(owner) = reserved(context, node, routing, table)
@@ -51,19 +51,21 @@ fn table_clash(context: &Context<'_>, found: &mut Found) {
         for (name, table) in patch.of_kind("VRFConfig").filter_map(vrf) {
             for node in nodes_of(&kinds).into_iter().map(|nth| &context.plan.nodes[nth]) {
                 if let Some(place) = meets(context, node, name, table) {
-                    let owner = Owner::Patch(name, patch.file.as_deref());
+                    let owner = TableOwner::Patch(name, patch.file.as_deref());
                     rolls.add((table, owner, place), &[node.nth], place);
                 }
             }
         }
     }
     for ((table, owner, place), roll) in rolls {
-        let at = |rung: &Rung| rung.routing.get()?.workload.get()?.vrf.get()?.table.place();
+        let at = |settings: &NodeSettings| settings.routing.get()?.workload.get()?.vrf.get()?.table.place();
         let node = roll.first();
-        let is_written =
-            rung::find(context.cluster, node.nth, |rung| at(rung).filter(|found| *found == place)).is_some();
+        let is_written = layer::find_setting(context.cluster, node.nth, |settings| {
+            at(settings).filter(|found| *found == place)
+        })
+        .is_some();
         let path = if is_written {
-            rung::path(context.cluster, node.nth, "routing.workload.vrf.table", place, at)
+            layer::setting_path(context.cluster, node.nth, "routing.workload.vrf.table", place, at)
         } else {
             speaker::path(context, node)
         };
@@ -71,19 +73,19 @@ fn table_clash(context: &Context<'_>, found: &mut Found) {
     }
 }
 
-fn message(table: u32, owner: Owner<'_>) -> String {
+fn message(table: u32, owner: TableOwner<'_>) -> String {
     match owner {
-        Owner::Kernel => format!("table {table} is the kernel's own"),
-        Owner::Kubespan => format!("table {table} is KubeSpan's"),
-        Owner::Tailscale => format!("table {table} is Tailscale's"),
-        Owner::Patch(name, file) => {
-            format!("table {table} is that of VRF {name} in {}", file.unwrap_or("a patch"))
+        TableOwner::Kernel => format!("table {table} is reserved by the kernel"),
+        TableOwner::Kubespan => format!("table {table} is used by KubeSpan"),
+        TableOwner::Tailscale => format!("table {table} is used by Tailscale"),
+        TableOwner::Patch(name, file) => {
+            format!("table {table} is used by VRF {name} in {}", file.unwrap_or("a patch"))
         }
-        Owner::TooLarge => format!("Talos takes no table above 252 for a VRF, and this is {table}"),
+        TableOwner::TooLarge => format!("Talos accepts VRF tables up to 252, not {table}"),
     }
 }
 
-fn own_table(routing: &RoutingPlan) -> Option<(u32, Place)> {
+fn own_table(routing: &RoutingPlan) -> Option<(u32, Location)> {
     let workload = routing.workload.as_ref()?;
     let table = workload.table.as_ref()?;
     Some((table.value, table.place().unwrap_or(workload.place)))
@@ -91,18 +93,18 @@ fn own_table(routing: &RoutingPlan) -> Option<(u32, Place)> {
 
 /// Who has the table on any node, whatever patches say.
 fn reserved(
-    context: &Context<'_>,
+    context: &RuleContext<'_>,
     node: &NodePlan,
     routing: &RoutingPlan,
     table: u32,
-) -> Option<Owner<'static>> {
+) -> Option<TableOwner<'static>> {
     let discovery = context.cluster.section().discovery.get();
     let kubespan = || discovery.and_then(|discovery| discovery.kubespan.value()) == Some(true);
     match table {
-        0 | 253..=255 => Some(Owner::Kernel),
-        180 if kubespan() => Some(Owner::Kubespan),
-        52 if node.joins_overlay() => Some(Owner::Tailscale),
-        256.. if routing.backend.value == Backend::Native => Some(Owner::TooLarge),
+        0 | 253..=255 => Some(TableOwner::Kernel),
+        180 if kubespan() => Some(TableOwner::Kubespan),
+        52 if node.joins_overlay() => Some(TableOwner::Tailscale),
+        256.. if routing.backend.value == Backend::Native => Some(TableOwner::TooLarge),
         _ => None,
     }
 }
@@ -118,7 +120,7 @@ fn vrf(document: &Value) -> Option<(&str, u32)> {
 }
 
 /// Where the node's own VRF has this table, unless it is the VRF of this name or the table is reserved.
-fn meets(context: &Context<'_>, node: &NodePlan, name: &str, table: u32) -> Option<Place> {
+fn meets(context: &RuleContext<'_>, node: &NodePlan, name: &str, table: u32) -> Option<Location> {
     let routing = node.routing.as_deref()?;
     let (own, place) = own_table(routing)?;
     let domain = routing.workload.as_ref()?.domain.as_ref();

@@ -3,9 +3,9 @@
 use crate::cluster::section::Cilium;
 use crate::plan::CniPlan;
 use crate::render::chart::values;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::document;
-use ichor_values::Place;
+use ichor_values::Location;
 use ichor_values::go_yaml::reader::SyntaxError;
 
 pub(super) const RULES: &[Rule] = &[VALUES, UNREADABLE, UNUSED];
@@ -17,7 +17,7 @@ const VALUES: Rule = Rule {
     failure: "Cilium's agent waits on every node if it requests the right to load kernel modules, which Talos gives to \
               no container. It also waits if its API address is one that only Cilium itself makes reachable.",
     fix: "remove the value from the file: ichor adds what Talos needs; `ichor show cilium` prints it",
-    look: |context, found| {
+    check: |context, found| {
         let Some((place, path, own)) = own(context) else { return };
         let Ok(own) = own else { return };
         for conflict in values::conflicts(context.plan, &own) {
@@ -33,7 +33,7 @@ const UNREADABLE: Rule = Rule {
     failure: "helm rejects the file, for example one with `--set` options. The error appears only on a machine where \
               helm is installed.",
     fix: "write the values as a map: `hubble: {relay: {enabled: true}}` instead of `--set hubble.relay.enabled=true`",
-    look: |context, found| {
+    check: |context, found| {
         if let Some((place, path, Err(reason))) = own(context) {
             found.at("cluster.cilium.values", place, format!("{path}: {reason}"));
         }
@@ -46,7 +46,7 @@ const UNUSED: Rule = Rule {
     summary: "settings of a pod network that is not in use",
     failure: "ichor does not read these settings, so changes to them have no effect.",
     fix: "remove the settings, or set `cluster.cni` to their pod network",
-    look: unused,
+    check: check_unused,
 };
 
 /// Why helm does not take a file with values.
@@ -54,14 +54,16 @@ const UNUSED: Rule = Rule {
 enum ValuesFileError {
     #[error(transparent)]
     Syntax(SyntaxError),
-    #[error("it is not a map")]
+    #[error("not a map")]
     NoMap,
-    #[error("it has several documents, and helm reads one")]
+    #[error("several documents, but helm reads only one")]
     Documents,
 }
 
 /// The values of the file's own, where helm gets them.
-fn own<'c>(context: &Context<'c>) -> Option<(Place, &'c str, Result<serde_json::Value, ValuesFileError>)> {
+fn own<'c>(
+    context: &RuleContext<'c>,
+) -> Option<(Location, &'c str, Result<serde_json::Value, ValuesFileError>)> {
     let cilium = context.cluster.section().cilium.get()?;
     if context.plan.cluster.cni.value != CniPlan::Cilium || cilium.manifest.is_set() {
         return None;
@@ -81,7 +83,7 @@ fn own<'c>(context: &Context<'c>) -> Option<(Place, &'c str, Result<serde_json::
     Some((path.place, path.value.as_str(), own))
 }
 
-fn unused(context: &Context<'_>, found: &mut Found) {
+fn check_unused(context: &RuleContext<'_>, found: &mut Findings) {
     let section = context.cluster.section();
     let cni = &context.plan.cluster.cni.value;
     if let Some(flannel) = section.flannel.at()
@@ -94,14 +96,14 @@ fn unused(context: &Context<'_>, found: &mut Found) {
         found.at("cluster.cilium", cilium.place, format!("the pod network is {cni}"));
     } else if cilium.value.manifest.is_set() {
         for (key, place) in for_helm(cilium.value) {
-            let message = "helm is not asked, for `cluster.cilium.manifest` is given";
+            let message = "not used: `cluster.cilium.manifest` replaces the chart";
             found.at(format!("cluster.cilium.{key}"), place, message);
         }
     }
 }
 
 /// The settings that only helm reads.
-fn for_helm(cilium: &Cilium) -> impl Iterator<Item = (&'static str, Place)> {
+fn for_helm(cilium: &Cilium) -> impl Iterator<Item = (&'static str, Location)> {
     [
         ("version", cilium.version.place()),
         ("values", cilium.values.place()),

@@ -3,9 +3,9 @@
 use super::overlay::admits_overlay;
 use crate::plan::{CniPlan, NodePlan};
 use crate::rules::machine::link;
-use crate::rules::roll::Roll;
-use crate::rules::{Context, Found, Rule, Severity};
-use ichor_values::Place;
+use crate::rules::roll::AffectedNodes;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
+use ichor_values::Location;
 
 pub(super) const RULES: &[Rule] = &[CNI_INTERFACE, KUBE_PROXY_MISSING];
 
@@ -16,7 +16,7 @@ const CNI_INTERFACE: Rule = Rule {
     failure: "If the kubelet registers the overlay's address and flannel uses eth0, pods reach each other within a \
               site but not between sites. Health checks within a site do not detect it.",
     fix: "leave `cluster.flannel.interface` out, or set the link of the node's address: tailscale0 with an overlay",
-    look: cni_interface,
+    check: check_cni_interface,
 };
 
 const KUBE_PROXY_MISSING: Rule = Rule {
@@ -26,11 +26,11 @@ const KUBE_PROXY_MISSING: Rule = Rule {
     failure: "flannel does not replace kube-proxy. The service address of CoreDNS does not answer, and every pod fails \
               to resolve names.",
     fix: "remove `kube_proxy: false`, or use Cilium",
-    look: kube_proxy_missing,
+    check: check_kube_proxy_missing,
 };
 
 /// The link flannel is bound to, by its setting or its arguments.
-fn flannel_link<'c>(context: &Context<'c>) -> Option<(&'static str, &'c str, Place)> {
+fn flannel_link<'c>(context: &RuleContext<'c>) -> Option<(&'static str, &'c str, Location)> {
     let flannel = context.cluster.section().flannel.get()?;
     if let Some(interface) = flannel.interface.at() {
         return Some(("cluster.flannel.interface", interface.value.as_str(), interface.place));
@@ -40,7 +40,7 @@ fn flannel_link<'c>(context: &Context<'c>) -> Option<(&'static str, &'c str, Pla
     Some(("cluster.flannel.args", name, arg.place))
 }
 
-fn cni_interface(context: &Context<'_>, found: &mut Found) {
+fn check_cni_interface(context: &RuleContext<'_>, found: &mut Findings) {
     if !matches!(context.plan.cluster.cni.value, CniPlan::Flannel(_)) {
         return;
     }
@@ -55,22 +55,22 @@ fn cni_interface(context: &Context<'_>, found: &mut Found) {
     }
     if !wrong.is_empty() {
         wrong.sort_unstable();
-        let message = format!("{name} {reason} ({})", Roll::of(context.plan, &wrong).names());
+        let message = format!("{name} {reason} ({})", AffectedNodes::of(context.plan, &wrong).names());
         found.at(key, place, message);
     }
 }
 
 /// Whether a node's kubelet takes its address from the overlay.
-pub(super) fn kubelet_on_overlay(context: &Context<'_>, node: &NodePlan) -> bool {
+pub(super) fn kubelet_on_overlay(context: &RuleContext<'_>, node: &NodePlan) -> bool {
     admits_overlay(&context.plan.kubelet_subnets(node).value)
 }
 
-fn interface_fault(context: &Context<'_>, node: &NodePlan, name: &str) -> Option<&'static str> {
+fn interface_fault(context: &RuleContext<'_>, node: &NodePlan, name: &str) -> Option<&'static str> {
     let on_overlay = kubelet_on_overlay(context, node);
     match (name == "tailscale0", node.joins_overlay()) {
-        (true, false) => Some("is not there: these nodes join no overlay"),
-        (true, true) if !on_overlay => Some("is not the link of the address the kubelet takes"),
-        (false, true) if on_overlay => Some("is not the link of the overlay, where the kubelet's address is"),
+        (true, false) => Some("does not exist: these nodes join no overlay"),
+        (true, true) if !on_overlay => Some("is not the link with the kubelet's address"),
+        (false, true) if on_overlay => Some("is not the overlay's link, which has the kubelet's address"),
         (false, _) if node.link.value.as_str() != name && !link::known(context, node).contains(name) => {
             Some("is not a link of these nodes")
         }
@@ -78,7 +78,7 @@ fn interface_fault(context: &Context<'_>, node: &NodePlan, name: &str) -> Option
     }
 }
 
-fn kube_proxy_missing(context: &Context<'_>, found: &mut Found) {
+fn check_kube_proxy_missing(context: &RuleContext<'_>, found: &mut Findings) {
     let flannel = matches!(context.plan.cluster.cni.value, CniPlan::Flannel(_));
     if let Some(kube_proxy) = context.cluster.section().kube_proxy.at()
         && !kube_proxy.value

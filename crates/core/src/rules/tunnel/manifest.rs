@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::plan::CniPlan;
 use crate::plan::attachment;
-use crate::plan::attachment::NamedFile;
-use crate::render::chart::Order;
+use crate::plan::attachment::FileRef;
+use crate::render::chart::ChartRequest;
 use crate::render::manifests::{CILIUM, CILIUM_BGP, KUBE_VIP};
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::Speaker;
 use ichor_talos::manifest;
 
@@ -19,7 +19,7 @@ const UNREADABLE: Rule = Rule {
     summary: "a manifest does not consist of Kubernetes objects",
     failure: "Talos reads a manifest as a whole: it logs an error every minute and applies none of its objects.",
     fix: "correct the file, or restrict the pattern to manifests",
-    look: |context, found| {
+    check: |context, found| {
         for file in files(context) {
             let Some(Ok(text)) = context.attachments.texts.get(&file.path) else { continue };
             if let Err(reason) = manifest::read(text) {
@@ -36,20 +36,20 @@ const TWICE: Rule = Rule {
     failure: "A configuration identifies manifests by file name, so it can hold only one of `storage/install.yaml` and \
               `ingress/install.yaml`.",
     fix: "give the files different names",
-    look: twice,
+    check: check_twice,
 };
 
-fn files(context: &Context<'_>) -> Vec<NamedFile> {
+fn files(context: &RuleContext<'_>) -> Vec<FileRef> {
     attachment::manifests(context.cluster, context.plan, context.attachments)
 }
 
-fn twice(context: &Context<'_>, found: &mut Found) {
+fn check_twice(context: &RuleContext<'_>, found: &mut Findings) {
     let mut taken: BTreeMap<String, String> = BTreeMap::new();
-    if Order::of(context.plan, context.attachments).is_some() {
-        taken.insert(CILIUM.to_owned(), "Cilium, as helm renders it,".to_owned());
+    if ChartRequest::of(context.plan, context.attachments).is_some() {
+        taken.insert(CILIUM.to_owned(), "the rendered Cilium chart".to_owned());
     }
     if context.plan.cluster.cni.value == CniPlan::Cilium && context.plan.has_speaker(Speaker::Cilium) {
-        taken.insert(CILIUM_BGP.to_owned(), "what Cilium is told of BGP".to_owned());
+        taken.insert(CILIUM_BGP.to_owned(), "Cilium's BGP configuration".to_owned());
     }
     if context.cluster.section().kube_vip.is_set() {
         taken.insert(KUBE_VIP.to_owned(), "kube-vip".to_owned());

@@ -6,10 +6,10 @@ mod manifest;
 mod mtu;
 pub(super) mod overlay;
 
-use super::Group;
+use super::RuleGroup;
 
 /// The rules by subject.
-pub(super) const GROUPS: &[Group] = &[
+pub(super) const GROUPS: &[RuleGroup] = &[
     ("Overlay", overlay::RULES),
     ("Pod network", cni::RULES),
     ("Cilium", cilium::RULES),

@@ -6,10 +6,10 @@ use super::cni::kubelet_on_overlay;
 use crate::cluster::section::Link;
 use crate::plan::{CniPlan, NodePlan};
 use crate::rules::machine::link::{members, parent};
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::document;
-use ichor_values::Place;
+use ichor_values::Location;
 
 pub(super) const RULES: &[Rule] = &[MTU_CHAIN, MTU_VLAN_PARENT];
 
@@ -21,7 +21,7 @@ const MTU_CHAIN: Rule = Rule {
               large ones are lost: `curl` hangs after the TLS handshake, while health checks succeed.",
     fix: "raise the MTU of the lower link, reduce that of the upper one, or remove one of the tunnels (or IPv6 inside \
           it)",
-    look: mtu_chain,
+    check: check_mtu_chain,
 };
 
 const MTU_VLAN_PARENT: Rule = Rule {
@@ -31,7 +31,7 @@ const MTU_VLAN_PARENT: Rule = Rule {
     failure: "The kernel rejects the MTU with \"numerical result out of range\", or the port silently drops every \
               large frame.",
     fix: "set the same MTU, or a larger one, on the port or bond below",
-    look: mtu_vlan_parent,
+    check: check_mtu_vlan_parent,
 };
 
 /// Bytes that VXLAN adds over IPv4 and over IPv6.
@@ -58,8 +58,8 @@ fn mtu_of(node: &NodePlan, name: &str) -> u32 {
     find(node, name).and_then(|link| link.mtu.value()).map_or_else(|| network_mtu(node), |mtu| mtu.0)
 }
 
-fn mtu_chain(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_mtu_chain(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
         let underlay = underlay(node);
         let tunnels = [kubespan(context, node, &underlay), overlay(node, &underlay)];
@@ -77,7 +77,7 @@ fn mtu_chain(context: &Context<'_>, found: &mut Found) {
 struct Underlay {
     mtu: u32,
     key: String,
-    place: Option<Place>,
+    place: Option<Location>,
     vxlan: u32,
     wireguard: u32,
 }
@@ -96,21 +96,22 @@ fn underlay(node: &NodePlan) -> Underlay {
     }
 }
 
-fn kubespan(context: &Context<'_>, node: &NodePlan, underlay: &Underlay) -> Option<String> {
+fn kubespan(context: &RuleContext<'_>, node: &NodePlan, underlay: &Underlay) -> Option<String> {
     let discovery = context.cluster.section().discovery.get();
     let mut on = discovery.and_then(|discovery| discovery.kubespan.value()).unwrap_or(false);
     let mut mtu = KUBESPAN;
     for document in context.attachments.patches.of(node.written()).flat_map(|patch| patch.documents()) {
         let of_kind = (document::kind(document) == Some("KubeSpanConfig")).then_some(document);
-        let settings = of_kind.or_else(|| document::at(document, "/machine/network/kubespan"));
+        let settings = of_kind.or_else(|| document::value_at(document, "/machine/network/kubespan"));
         let Some(settings) = settings else { continue };
         on = settings.get("enabled").and_then(Value::as_bool).unwrap_or(on);
         let written = settings.get("mtu").and_then(Value::as_u64).and_then(|mtu| u32::try_from(mtu).ok());
         mtu = written.unwrap_or(mtu);
     }
     let needs = mtu.saturating_add(WIREGUARD.1);
-    (on && underlay.mtu < needs)
-        .then(|| format!("KubeSpan's {mtu} needs {needs} below it, and there are {}", underlay.mtu))
+    (on && underlay.mtu < needs).then(|| {
+        format!("KubeSpan's MTU of {mtu} needs {needs} on the link below, which has {}", underlay.mtu)
+    })
 }
 
 fn tailscale_mtu(node: &NodePlan) -> u32 {
@@ -121,12 +122,13 @@ fn tailscale_mtu(node: &NodePlan) -> u32 {
 fn overlay(node: &NodePlan, underlay: &Underlay) -> Option<String> {
     let (mtu, cost) = (tailscale_mtu(node), underlay.wireguard);
     let needs = mtu + cost;
-    (node.joins_overlay() && underlay.mtu < needs)
-        .then(|| format!("Tailscale's {mtu} needs {needs} below it, and there are {}", underlay.mtu))
+    (node.joins_overlay() && underlay.mtu < needs).then(|| {
+        format!("Tailscale's MTU of {mtu} needs {needs} on the link below, which has {}", underlay.mtu)
+    })
 }
 
 /// What flannel's VXLAN leaves for IPv6 pods.
-fn pods(context: &Context<'_>, node: &NodePlan, underlay: &Underlay) -> Option<String> {
+fn pods(context: &RuleContext<'_>, node: &NodePlan, underlay: &Underlay) -> Option<String> {
     let plan = &context.plan.cluster;
     let v6 = plan.pods.value.iter().any(|pods| matches!(pods, ipnet::IpNet::V6(_)));
     if !v6 || !matches!(plan.cni.value, CniPlan::Flannel(_)) {
@@ -139,11 +141,11 @@ fn pods(context: &Context<'_>, node: &NodePlan, underlay: &Underlay) -> Option<S
     };
     let left = below.saturating_sub(underlay.vxlan);
     (left < IPV6_LEAST)
-        .then(|| format!("VXLAN on {name} leaves {left} for pods, and IPv6 needs {IPV6_LEAST}"))
+        .then(|| format!("VXLAN on {name} leaves pods an MTU of {left}, and IPv6 needs {IPV6_LEAST}"))
 }
 
-fn mtu_vlan_parent(context: &Context<'_>, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn check_mtu_vlan_parent(context: &RuleContext<'_>, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.written().links.is_set()) {
         for link in node.written().links.values() {
             let (Some(name), Some(mtu)) = (link.name.get(), link.mtu.at()) else { continue };
@@ -153,7 +155,7 @@ fn mtu_vlan_parent(context: &Context<'_>, found: &mut Found) {
                 Some((&member.value, find(node, member.value.as_str())?.mtu.value()?.0))
             });
             for (below, less) in stands_on.into_iter().chain(ports).filter(|(_, less)| *less < mtu.value.0) {
-                let message = format!("{name} has {}, and {below} below it {less}", mtu.value);
+                let message = format!("{name} has an MTU of {}, but {below} below it has {less}", mtu.value);
                 rolls.say(format!("links.{name}.mtu"), Some(mtu.place), message, &kind.nodes);
             }
         }

@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::cluster::section::{Addressing, Network, Role};
-use crate::plan::{Kind, NodePlan};
-use crate::rules::roll::Rolls;
-use crate::rules::{Context, Found, Rule, Severity};
-use ichor_values::Place;
+use crate::plan::{NodeClass, NodePlan};
+use crate::rules::roll::NodesByProblem;
+use crate::rules::{Findings, Rule, RuleContext, Severity};
+use ichor_values::Location;
 use ichor_values::key::{Key, List};
 use ichor_values::{Duration, Prefix};
 
@@ -27,7 +27,7 @@ const KUBELET_SUBNETS_OVERLAY: Rule = Rule {
     failure: "Nodes of different sites are Ready, but cannot fetch each other's logs or reach each other's pods, \
               because only their overlay addresses are reachable from every site.",
     fix: "add 100.64.0.0/10 to `network.kubelet_subnets`, or leave it out",
-    look: |context, found| miss_overlay(context, &KUBELET, found),
+    check: |context, found| miss_overlay(context, &KUBELET, found),
 };
 
 const ETCD_SUBNETS_OVERLAY: Rule = Rule {
@@ -37,7 +37,7 @@ const ETCD_SUBNETS_OVERLAY: Rule = Rule {
     failure: "A control plane at another site joins etcd with its local address, which the first member cannot reach. \
               etcd loses its quorum, and the cluster stops.",
     fix: "add 100.64.0.0/10 to `network.etcd_subnets`, or leave it out",
-    look: |context, found| miss_overlay(context, &ETCD, found),
+    check: |context, found| miss_overlay(context, &ETCD, found),
 };
 
 const KUBELET_SUBNETS_MISS_NODE: Rule = Rule {
@@ -46,7 +46,7 @@ const KUBELET_SUBNETS_MISS_NODE: Rule = Rule {
     summary: "no address of a node is in the subnets of its kubelet",
     failure: "Talos finds no address for the kubelet and waits indefinitely. The node never appears in Kubernetes.",
     fix: "correct `network.kubelet_subnets`, or leave it out: it is derived from the node prefixes",
-    look: |context, found| miss_node(context, &KUBELET, found),
+    check: |context, found| miss_node(context, &KUBELET, found),
 };
 
 const ETCD_SUBNETS_MISS_NODE: Rule = Rule {
@@ -56,7 +56,7 @@ const ETCD_SUBNETS_MISS_NODE: Rule = Rule {
     failure: "Talos finds no address for etcd to advertise and does not start it. Bootstrap times out, and the log \
               says only that Talos waits.",
     fix: "correct `network.etcd_subnets`, or leave it out: it is derived from the node prefixes",
-    look: |context, found| miss_node(context, &ETCD, found),
+    check: |context, found| miss_node(context, &ETCD, found),
 };
 
 const OVERLAY_KEY_LIFE: Rule = Rule {
@@ -66,20 +66,23 @@ const OVERLAY_KEY_LIFE: Rule = Rule {
     failure: "ichor creates the key during the build. A machine that boots after its expiry presents an expired key to \
               the control server and cannot be reached.",
     fix: "set `overlay.tailscale.key_life` to at least `boot.within`",
-    look: overlay_key_life,
+    check: check_overlay_key_life,
 };
 
 /// Whose address it is about.
-struct Subnets {
+struct SubnetKey {
     key: &'static str,
     pick: fn(&Network) -> &Key<List<Prefix>>,
     concerns: fn(&NodePlan) -> bool,
 }
 
-const KUBELET: Subnets =
-    Subnets { key: "network.kubelet_subnets", pick: |network| &network.kubelet_subnets, concerns: |_| true };
+const KUBELET: SubnetKey = SubnetKey {
+    key: "network.kubelet_subnets",
+    pick: |network| &network.kubelet_subnets,
+    concerns: |_| true,
+};
 
-const ETCD: Subnets = Subnets {
+const ETCD: SubnetKey = SubnetKey {
     key: "network.etcd_subnets",
     pick: |network| &network.etcd_subnets,
     concerns: |node| node.role == Role::Controlplane,
@@ -95,13 +98,13 @@ pub(super) fn admits_overlay(subnets: &[IpNet]) -> bool {
 }
 
 /// The subnets that are written for a kind of nodes, and where.
-fn written(node: &NodePlan, subnets: &Subnets) -> Option<(Vec<IpNet>, Place)> {
+fn written(node: &NodePlan, subnets: &SubnetKey) -> Option<(Vec<IpNet>, Location)> {
     let key = (subnets.pick)(node.written().network.get()?);
     Some((key.values().map(|prefix| prefix.0).collect(), key.at()?.place))
 }
 
 /// Whether nodes can only meet over the overlay: the API is there, or they stand at several sites.
-fn meet_over_overlay(context: &Context<'_>) -> bool {
+fn meet_over_overlay(context: &RuleContext<'_>) -> bool {
     let endpoint = context.cluster.section().endpoint.get();
     let overlay = endpoint.is_some_and(|endpoint| {
         endpoint.overlay_node().is_some()
@@ -112,8 +115,8 @@ fn meet_over_overlay(context: &Context<'_>) -> bool {
     overlay || sites.any(|site| Some(site) != first)
 }
 
-fn miss_overlay(context: &Context<'_>, subnets: &Subnets, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn miss_overlay(context: &RuleContext<'_>, subnets: &SubnetKey, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     let concerned: Vec<_> = context
         .plan
         .by_kind()
@@ -134,7 +137,7 @@ fn miss_overlay(context: &Context<'_>, subnets: &Subnets, found: &mut Found) {
             })
             .collect();
         if !outside.is_empty() {
-            rolls.say(subnets.key, Some(place), "the overlay's addresses are outside", &outside);
+            rolls.say(subnets.key, Some(place), "the overlay's addresses are not in these subnets", &outside);
         }
     }
     rolls.report(context, found);
@@ -144,8 +147,8 @@ fn overlay_address(node: &NodePlan) -> Option<IpAddr> {
     node.written().address.get()?.overlay.value()
 }
 
-fn miss_node(context: &Context<'_>, subnets: &Subnets, found: &mut Found) {
-    let mut rolls = Rolls::new(context.plan);
+fn miss_node(context: &RuleContext<'_>, subnets: &SubnetKey, found: &mut Findings) {
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind().filter(|(node, _)| (subnets.concerns)(node)) {
         let Some((prefixes, place)) = written(node, subnets) else { continue };
         if node.joins_overlay() && admits_overlay(&prefixes) {
@@ -153,14 +156,14 @@ fn miss_node(context: &Context<'_>, subnets: &Subnets, found: &mut Found) {
         }
         let outside = outside(context, kind, &prefixes);
         if !outside.is_empty() {
-            rolls.say(subnets.key, Some(place), "no address of these nodes is inside", &outside);
+            rolls.say(subnets.key, Some(place), "no address of these nodes is in these subnets", &outside);
         }
     }
     rolls.report(context, found);
 }
 
 /// The nodes of a kind that have addresses, and none of them in `prefixes`.
-fn outside(context: &Context<'_>, kind: &Kind, prefixes: &[IpNet]) -> Vec<usize> {
+fn outside(context: &RuleContext<'_>, kind: &NodeClass, prefixes: &[IpNet]) -> Vec<usize> {
     let inside = |address: IpAddr| prefixes.iter().any(|prefix| prefix.contains(&address));
     let is_outside = |&nth: &usize| {
         let node = &context.plan.nodes[nth];
@@ -186,15 +189,16 @@ fn addresses(node: &NodePlan) -> Vec<IpAddr> {
         .collect()
 }
 
-fn overlay_key_life(context: &Context<'_>, found: &mut Found) {
+fn check_overlay_key_life(context: &RuleContext<'_>, found: &mut Findings) {
     const HOUR: Duration = Duration(3_600);
-    let mut rolls = Rolls::new(context.plan);
+    let mut rolls = NodesByProblem::new(context.plan);
     for (node, kind) in context.plan.by_kind() {
         let tailscale = node.written().overlay.get().and_then(|overlay| overlay.tailscale.get());
         let Some(life) = tailscale.and_then(|tailscale| tailscale.key_life.at()) else { continue };
         let within = node.written().boot.get().and_then(|boot| boot.within.value()).unwrap_or(HOUR);
         if *life.value < within {
-            let message = format!("keys live for {}, and a machine may boot for {within}", life.value);
+            let message =
+                format!("keys are valid for {}, but a machine may take {within} to boot", life.value);
             rolls.say("overlay.tailscale.key_life", Some(life.place), message, &kind.nodes);
         }
     }

@@ -3,44 +3,44 @@
 use super::*;
 
 /// What is changed, which check that breaks, by which evidence and remedy, and what is then not looked at.
-struct Break {
+struct BreakCase {
     check: &'static str,
     node: Option<&'static str>,
-    change: fn(&mut Seen),
+    change: fn(&mut Observations),
     evidence: &'static str,
     remedy: &'static str,
     consequence: Option<(Option<&'static str>, &'static str)>,
 }
 
-const BREAKS: &[Break] = &[
-    Break {
+const BREAKS: &[BreakCase] = &[
+    BreakCase {
         check: "machine",
         node: CP1,
-        change: |seen| node(seen, "cp1").machine = Some(Ok(MachineTold::Off)),
-        evidence: "it is switched off",
+        change: |seen| node(seen, "cp1").machine = Some(Ok(MachinePower::Off)),
+        evidence: "the machine is powered off",
         remedy: "ichor machine start --only cp1",
         consequence: Some((CP1, "talos-api")),
     },
-    Break {
+    BreakCase {
         check: "drives",
         node: CP1,
         change: |seen| {
             let full = drives(&[Kind::Boots], &[Kind::Carries]);
             node(seen, "cp1").drives = Some(Ok(Drives { boots_cd: true, ..full }));
         },
-        evidence: "ide0 has talos.iso with Talos; it boots that before its disk",
+        evidence: "ide0 has talos.iso (boots Talos); the machine boots it before its disk",
         remedy: "ichor machine eject --only cp1",
         consequence: None,
     },
-    Break {
+    BreakCase {
         check: "talos-api",
         node: CP1,
         change: |seen| silence(seen, "cp1"),
-        evidence: "10.101.0.11 (static): nothing listens there",
-        remedy: "look at its console",
+        evidence: "10.101.0.11 (static): connection refused",
+        remedy: "check on its console",
         consequence: Some((CP1, "identity")),
     },
-    Break {
+    BreakCase {
         check: "identity",
         node: CP1,
         change: |seen| node(seen, "cp1").answer = Answer::Other { reason: "another machine is there".into() },
@@ -48,43 +48,43 @@ const BREAKS: &[Break] = &[
         remedy: "correct its `macs`",
         consequence: Some((CP1, "release")),
     },
-    Break {
+    BreakCase {
         check: "release",
         node: CP1,
         change: |seen| of(seen, "cp1").talos = Some("v1.12.1".into()),
-        evidence: "it runs Talos v1.12.1, and should run v1.13.9",
+        evidence: "the node runs Talos v1.12.1, expected v1.13.9",
         remedy: "upgrade it to v1.13.9",
         consequence: None,
     },
-    Break {
+    BreakCase {
         check: "configuration",
         node: CP1,
         change: |seen| of(seen, "cp1").drift = Some(vec!["machine.token".into()]),
-        evidence: "it is another in machine.token",
-        remedy: "`ichor up` brings the one of the file",
+        evidence: "the configuration differs in machine.token",
+        remedy: "`ichor up` applies the one of the cluster file",
         consequence: None,
     },
-    Break {
+    BreakCase {
         check: "extensions",
         node: CP1,
         change: |seen| of(seen, "cp1").extensions = Some(Vec::new()),
-        evidence: "its image lacks ",
-        remedy: "`ichor upgrade` installs the image of the file",
+        evidence: "the image lacks ",
+        remedy: "`ichor upgrade` installs the image of the cluster file",
         consequence: Some((CP1, "service")),
     },
-    Break {
+    BreakCase {
         check: "service",
         node: CP1,
         change: |seen| {
-            let stopped = ServiceSeen { running: false, healthy: None };
+            let stopped = ServiceState { running: false, healthy: None };
             more(seen, "cp1").services = Ok([("ext-frr".to_owned(), stopped)].into());
             of(seen, "cp1").down = vec!["ext-frr (Waiting)".into()];
         },
-        evidence: "ext-frr (Waiting) does not run; it last wrote:\npeer eth0 is up",
+        evidence: "ext-frr (Waiting) is not running; last log lines:\npeer eth0 is up",
         remedy: "`ichor logs cp1 ext-frr`",
         consequence: Some((CP1, "sessions")),
     },
-    Break {
+    BreakCase {
         check: "links",
         node: CP1,
         change: |seen| {
@@ -95,31 +95,31 @@ const BREAKS: &[Break] = &[
         remedy: "cable",
         consequence: Some((CP1, "addresses")),
     },
-    Break {
+    BreakCase {
         check: "links",
         node: CP1,
         change: |seen| more(seen, "cp1").links.as_mut().unwrap()[0].1.mtu = 1500,
-        evidence: "eth0 (02:00:00:00:00:01) has an MTU of 1500, and should have 9000",
+        evidence: "eth0 (02:00:00:00:00:01) has MTU 1500, expected 9000",
         remedy: "raise the MTU there",
         consequence: Some((CP1, "sessions")),
     },
-    Break {
+    BreakCase {
         check: "links",
         node: CP1,
         change: |seen| drop(more(seen, "cp1").links.as_mut().unwrap().remove(1)),
-        evidence: "eth1 (02:00:00:00:00:02) is not there; it has eth0 (02:00:00:00:00:01)",
+        evidence: "eth1 (02:00:00:00:00:02) not found; the machine has eth0 (02:00:00:00:00:01)",
         remedy: "correct `macs`",
         consequence: Some((CP1, "addresses")),
     },
-    Break {
+    BreakCase {
         check: "addresses",
         node: CP1,
         change: |seen| more(seen, "cp1").addresses.as_mut().unwrap().retain(|it| it.link_name != "lo"),
-        evidence: "of lo; it has ",
+        evidence: "on lo; present ",
         remedy: "`ichor logs cp1 --dmesg`",
         consequence: Some((CP1, "etcd-member")),
     },
-    Break {
+    BreakCase {
         check: "sessions",
         node: CP1,
         change: |seen| {
@@ -127,34 +127,36 @@ const BREAKS: &[Break] = &[
             (down.established, down.state) = (false, "Active".into());
         },
         evidence: "eth1 is Active",
-        remedy: "see that the router has a session with AS",
+        remedy: "check that the router has a session with AS",
         consequence: Some((CP1, "loopback")),
     },
-    Break {
+    BreakCase {
         check: "sessions",
         node: CP1,
         change: |seen| drop(of(seen, "cp1").sessions.as_mut().unwrap().remove(0)),
-        evidence: "it tells of 1 sessions with the fabric, and should have 2",
+        evidence: "the node reports 1 sessions with the fabric, expected 2",
         remedy: "another configuration",
         consequence: Some((CP1, "loopback")),
     },
-    Break {
+    BreakCase {
         check: "routers",
         node: CP1,
-        change: |seen| seen.routers.get_mut("leaf1").unwrap().as_mut().unwrap()[0].state = State::Active,
-        evidence: "leaf1 sees swp1 as Active",
-        remedy: "compare leaf1 with what `ichor build` writes",
+        change: |seen| {
+            seen.routers.get_mut("leaf1").unwrap().as_mut().unwrap()[0].state = SessionState::Active
+        },
+        evidence: "leaf1 reports swp1 as Active",
+        remedy: "compare the configuration of leaf1 with fabric/leaf1",
         consequence: Some((CP1, "loopback")),
     },
-    Break {
+    BreakCase {
         check: "routers",
         node: CP1,
         change: |seen| seen.routers.get_mut("leaf1").unwrap().as_mut().unwrap()[0].received = 0,
-        evidence: "takes no prefix",
-        remedy: "a filter of leaf1",
+        evidence: "accepts no prefixes",
+        remedy: "an import filter of leaf1",
         consequence: Some((CP1, "loopback")),
     },
-    Break {
+    BreakCase {
         check: "routers",
         node: CP1,
         change: |seen| drop(seen.routers.get_mut("leaf1").unwrap().as_mut().unwrap().remove(0)),
@@ -162,23 +164,23 @@ const BREAKS: &[Break] = &[
         remedy: "fabric/leaf1",
         consequence: Some((CP1, "loopback")),
     },
-    Break {
+    BreakCase {
         check: "loopback",
         node: CP1,
-        change: |seen| node(seen, "cp1").loopbacks[0].1 = Err(ProbeError::new("no answer within 5 s")),
-        evidence: "does not answer: no answer within 5 s",
+        change: |seen| node(seen, "cp1").loopbacks[0].1 = Err(ProbeError::new("no response within 5 s")),
+        evidence: "does not answer: no response within 5 s",
         remedy: "`ichor prove`",
         consequence: None,
     },
-    Break {
+    BreakCase {
         check: "configured",
         node: CP1,
         change: |seen| of(seen, "cp1").stage = "installing".into(),
-        evidence: "it is installing",
+        evidence: "the node is installing",
         remedy: "wait",
         consequence: Some((CP1, "etcd-member")),
     },
-    Break {
+    BreakCase {
         check: "overlay",
         node: WK1,
         change: |seen| {
@@ -188,7 +190,7 @@ const BREAKS: &[Break] = &[
         remedy: "ichor logs wk1 ext-tailscale",
         consequence: Some((WK1, "kubernetes-node")),
     },
-    Break {
+    BreakCase {
         check: "etcd-member",
         node: CP1,
         change: |seen| more(seen, "cp1").etcd = Some(Err(ProbeError::new("etcd is not running"))),
@@ -196,15 +198,15 @@ const BREAKS: &[Break] = &[
         remedy: "`ichor up` bootstraps etcd",
         consequence: Some((CP1, "ready")),
     },
-    Break {
+    BreakCase {
         check: "etcd",
         node: None,
         change: |seen| seen.etcd.as_mut().unwrap().as_mut().unwrap().names.push("old".into()),
-        evidence: "cp1 counts old, which the file does not have",
+        evidence: "cp1 lists members that are not in the cluster file and count towards the quorum: old",
         remedy: "remove its member",
         consequence: Some((None, "api-address")),
     },
-    Break {
+    BreakCase {
         check: "etcd",
         node: None,
         change: |seen| {
@@ -214,15 +216,15 @@ const BREAKS: &[Break] = &[
         remedy: "defragment",
         consequence: Some((None, "kubernetes-api")),
     },
-    Break {
+    BreakCase {
         check: "api-address",
         node: None,
         change: |seen| seen.doors[0].answers = Err(ProbeError::new("connection refused")),
         evidence: "VIP 10.101.0.10 does not answer: connection refused",
-        remedy: "a control plane holds it while etcd has a leader",
+        remedy: "one control plane holds it while etcd has a leader",
         consequence: Some((None, "kubernetes-api")),
     },
-    Break {
+    BreakCase {
         check: "kubernetes-api",
         node: None,
         change: |seen| seen.kubernetes_api = Some(Err(ProbeError::new("it answers with status 500"))),
@@ -230,7 +232,7 @@ const BREAKS: &[Break] = &[
         remedy: "kubelet",
         consequence: Some((WK1, "kubernetes-node")),
     },
-    Break {
+    BreakCase {
         check: "cni",
         node: WK1,
         change: |seen| {
@@ -242,18 +244,18 @@ const BREAKS: &[Break] = &[
         remedy: "kube-flannel",
         consequence: Some((WK1, "kubernetes-node")),
     },
-    Break {
+    BreakCase {
         check: "kubernetes-node",
         node: WK1,
         change: |seen| {
             let all = seen.kubernetes.as_mut().unwrap().as_mut().unwrap();
             all.get_mut("wk1").unwrap().unschedulable = true;
         },
-        evidence: "it is cordoned",
+        evidence: "the Kubernetes node is cordoned",
         remedy: "kubectl uncordon wk1",
         consequence: Some((WK1, "speaker")),
     },
-    Break {
+    BreakCase {
         check: "speaker",
         node: WK1,
         change: |seen| {
@@ -264,7 +266,7 @@ const BREAKS: &[Break] = &[
         remedy: "manifests",
         consequence: None,
     },
-    Break {
+    BreakCase {
         check: "ready",
         node: WK1,
         change: |seen| of(seen, "wk1").diagnostics = vec!["address overlap".into()],
@@ -280,7 +282,7 @@ fn what_is_broken_is_told_with_its_remedy_and_without_its_consequences() {
         let report = judged(FILE, case.change);
 
         match verdict(&report, case.node, case.check) {
-            Verdict::Broken { evidence, remedy } => {
+            CheckResult::Broken { evidence, remedy } => {
                 assert!(evidence.contains(case.evidence), "{}: {evidence}", case.check);
                 assert!(remedy.contains(case.remedy), "{}: {remedy}", case.check);
             }
@@ -288,10 +290,10 @@ fn what_is_broken_is_told_with_its_remedy_and_without_its_consequences() {
         }
         assert!(!report.is_right());
         if let Some((node, check)) = case.consequence {
-            let because = Cause { check: case.check, node: case.node.map(str::to_owned) };
+            let because = RootCause { check: case.check, node: case.node.map(str::to_owned) };
             assert_eq!(
                 *verdict(&report, node, check),
-                Verdict::NotLookedAt { because },
+                CheckResult::NotLookedAt { because },
                 "{} by {}",
                 check,
                 case.check

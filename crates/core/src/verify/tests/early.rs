@@ -3,7 +3,7 @@
 use super::*;
 
 /// Makes a node one that waits for its configuration, as its medium has brought it so far.
-fn early(seen: &mut Seen, release: Option<&str>) {
+fn early(seen: &mut Observations, release: Option<&str>) {
     let mut own = std::mem::take(of(seen, "cp1"));
     (own.stage, own.talos, own.drift) = ("maintenance".into(), release.map(str::to_owned), None);
     let pin = ichor_talos::peer::Pin::of_key(b"key");
@@ -25,26 +25,26 @@ fn a_machine_with_its_medium_is_judged_before_it_is_installed() {
         ["release", "medium", "first-configuration", "service", "links", "addresses", "sessions", "loopback"]
     {
         let verdict = verdict(&report, CP1, check);
-        assert!(matches!(verdict, Verdict::Holds { .. }), "{check}: {verdict:?}");
+        assert!(matches!(verdict, CheckResult::Holds { .. }), "{check}: {verdict:?}");
     }
-    let Verdict::Broken { evidence, remedy } = verdict(&report, CP1, "configured") else {
+    let CheckResult::Broken { evidence, remedy } = verdict(&report, CP1, "configured") else {
         panic!("{report:?}")
     };
-    assert_eq!(evidence, "it waits for its configuration");
+    assert_eq!(evidence, "the node is in maintenance mode and waits for its configuration");
     assert!(remedy.contains("ichor up"));
-    let because = Cause { check: "configured", node: Some("cp1".into()) };
-    assert_eq!(*verdict(&report, CP1, "etcd-member"), Verdict::NotLookedAt { because });
+    let because = RootCause { check: "configured", node: Some("cp1".into()) };
+    assert_eq!(*verdict(&report, CP1, "etcd-member"), CheckResult::NotLookedAt { because });
 }
 
 #[test]
 fn a_medium_that_was_not_read_is_the_cause_of_all_that_follows() {
     /// What is done to what was seen.
-    type Blow = fn(&mut Detail);
-    let cases: [(Blow, &str); 3] = [
-        (|it| it.platform = Ok(None), "its platform tells nothing of a medium"),
+    type Mutation = fn(&mut NodeDetail);
+    let cases: [(Mutation, &str); 3] = [
+        (|it| it.platform = Ok(None), "the platform metadata name no boot media"),
         (
             |it| it.platform.as_mut().unwrap().as_mut().unwrap().instance_id = "cp2".into(),
-            "it read the medium of another node, cp2",
+            "the node read the boot media of another node, cp2",
         ),
         (|it| it.command_line = Ok(Some("talos.platform=metal".into())), "an image for the platform metal"),
     ];
@@ -54,14 +54,16 @@ fn a_medium_that_was_not_read_is_the_cause_of_all_that_follows() {
             change(more(seen, "cp1"));
         });
 
-        let Verdict::Broken { evidence, remedy } = verdict(&report, CP1, "medium") else { panic!("{words}") };
+        let CheckResult::Broken { evidence, remedy } = verdict(&report, CP1, "medium") else {
+            panic!("{words}")
+        };
         assert!(evidence.contains(words), "{evidence}");
         assert!(remedy.contains("ichor media inspect"));
-        let because = Cause { check: "medium", node: Some("cp1".into()) };
+        let because = RootCause { check: "medium", node: Some("cp1".into()) };
         for check in ["first-configuration", "service", "links", "sessions", "configured"] {
             assert_eq!(
                 *verdict(&report, CP1, check),
-                Verdict::NotLookedAt { because: because.clone() },
+                CheckResult::NotLookedAt { because: because.clone() },
                 "{check}"
             );
         }
@@ -75,11 +77,11 @@ fn a_document_that_is_not_in_force_is_told_before_the_service_that_waits_for_it(
         more(seen, "cp1").documents = Ok(std::collections::BTreeSet::new());
     });
 
-    let Verdict::Broken { evidence, .. } = verdict(&report, CP1, "first-configuration") else {
+    let CheckResult::Broken { evidence, .. } = verdict(&report, CP1, "first-configuration") else {
         panic!("{report:?}")
     };
-    assert_eq!(evidence, "no document for a service is in force");
-    assert!(matches!(verdict(&report, CP1, "service"), Verdict::NotLookedAt { .. }));
+    assert_eq!(evidence, "no document for an extension service is active");
+    assert!(matches!(verdict(&report, CP1, "service"), CheckResult::NotLookedAt { .. }));
 }
 
 #[test]
@@ -91,7 +93,7 @@ routing: {backend: frr}
 boot: {from: cidata}
 nodes: [{name: cp1, role: controlplane, index: 11, macs: [\"02:00:00:00:00:01\"]}]
 ";
-    let hidden = |seen: &mut Seen| {
+    let hidden = |seen: &mut Observations| {
         early(seen, None);
         of(seen, "cp1").sessions = None;
     };
@@ -102,12 +104,12 @@ nodes: [{name: cp1, role: controlplane, index: 11, macs: [\"02:00:00:00:00:01\"]
         more(seen, "cp1").routes = Ok(vec![route]);
     });
 
-    let Verdict::Unknown { why } = verdict(&nothing, CP1, "sessions") else { panic!("{nothing:?}") };
-    assert!(why.contains("its log is closed before it is configured on Talos before 1.13"), "{why}");
-    assert!(matches!(verdict(&nothing, CP1, "release"), Verdict::Unknown { .. }));
+    let CheckResult::Unknown { why } = verdict(&nothing, CP1, "sessions") else { panic!("{nothing:?}") };
+    assert!(why.contains("Talos before 1.13 gives no access to its log in maintenance mode"), "{why}");
+    assert!(matches!(verdict(&nothing, CP1, "release"), CheckResult::Unknown { .. }));
     assert_eq!(
         *verdict(&routes, CP1, "sessions"),
-        Verdict::Holds { evidence: "routes came by BGP: default".into() }
+        CheckResult::Holds { evidence: "BGP routes: default".into() }
     );
 }
 
@@ -117,8 +119,8 @@ fn media_that_are_left_in_an_installed_machine_are_named_and_not_held_against_it
         node(seen, "cp1").drives = Some(Ok(drives(&[Kind::Boots, Kind::Carries], &[])));
     });
 
-    let Verdict::Holds { evidence } = verdict(&report, CP1, "drives") else { panic!("{report:?}") };
-    assert!(evidence.contains("which `ichor machine eject --only cp1` takes out"), "{evidence}");
+    let CheckResult::Holds { evidence } = verdict(&report, CP1, "drives") else { panic!("{report:?}") };
+    assert!(evidence.contains("`ichor machine eject --only cp1` ejects it"), "{evidence}");
 }
 
 #[test]
@@ -137,8 +139,10 @@ fn media_that_are_not_in_are_held_against_a_machine_only_where_it_needs_them() {
     let full = silent(drives(&[Kind::Boots, Kind::Carries], &[]));
 
     assert!(
-        matches!(foreign, Verdict::Broken { evidence, .. } if evidence.contains("windows.iso of somebody else"))
+        matches!(foreign, CheckResult::Broken { evidence, .. } if evidence.contains("windows.iso (not inserted by ichor)"))
     );
-    assert!(matches!(empty, Verdict::Unknown { why } if why.contains("if not, it lacks talos.iso")));
-    assert!(matches!(full, Verdict::Holds { .. }));
+    assert!(
+        matches!(empty, CheckResult::Unknown { why } if why.contains("until then talos.iso (boots Talos) is missing"))
+    );
+    assert!(matches!(full, CheckResult::Holds { .. }));
 }

@@ -6,15 +6,15 @@ mod early;
 use std::net::IpAddr;
 
 use super::*;
-use crate::bringup::{Source, Stage};
+use crate::bringup::{AddressOrigin, AddressStage};
 use crate::machines::Drives;
-use crate::machines::drives::{Inside, Kind};
-use crate::observe::{Answer, ExtensionTold, KubernetesTold, SessionTold, Told};
+use crate::machines::drives::{DriveMedium, MediumKind};
+use crate::observe::{InstalledExtension, KubernetesStatus, NodeSnapshot, QueryOutcome, SessionStatus};
 use crate::plan::tests::planned_with;
 use crate::plan::{self, NodePlan};
 use crate::probe::ProbeError;
 use ichor_bgp::agent::Session;
-use ichor_bgp::agent::session::State;
+use ichor_bgp::agent::session::SessionState;
 use ichor_talos::kubernetes::KubeNode;
 use ichor_talos::resource::{AddressStatus, LinkStatus, PlatformMetadata, RouteStatus};
 
@@ -43,9 +43,9 @@ boot: {from: cidata}
 nodes: [{name: cp1, role: controlplane, index: 11, macs: [\"02:00:00:00:00:01\"]}]
 ";
 
-fn session(peer: &str) -> SessionTold {
+fn session(peer: &str) -> SessionStatus {
     let state = "Established".to_owned();
-    SessionTold {
+    SessionStatus {
         peer: peer.into(),
         state,
         established: true,
@@ -56,23 +56,23 @@ fn session(peer: &str) -> SessionTold {
     }
 }
 
-fn told(node: &NodePlan) -> Told {
+fn told(node: &NodePlan) -> NodeSnapshot {
     let neighbors = node.routing.as_ref().map_or(0, |routing| routing.neighbors.len());
     let fabric = (0..neighbors).map(|nth| session(&format!("eth{nth}")));
-    let speaker = SessionTold { speaker: true, ..session("the speaker") };
+    let speaker = SessionStatus { speaker: true, ..session("the speaker") };
     let has_speaker = node.routing.as_ref().is_some_and(|routing| routing.workload.is_some());
     let names = node.boot.extensions.iter().map(|it| it.value.rsplit('/').next().unwrap_or_default());
-    Told {
+    NodeSnapshot {
         stage: "running".into(),
         ready: true,
         talos: Some(node.talos.value.to_string()),
-        kubernetes: Some(KubernetesTold { ready: true, schedulable: true }),
+        kubernetes: Some(KubernetesStatus { ready: true, schedulable: true }),
         extensions: Some(
-            names.map(|name| ExtensionTold { name: name.into(), version: "1".into() }).collect(),
+            names.map(|name| InstalledExtension { name: name.into(), version: "1".into() }).collect(),
         ),
         sessions: Some(fabric.chain(has_speaker.then_some(speaker)).collect()),
         drift: Some(Vec::new()),
-        ..Told::default()
+        ..NodeSnapshot::default()
     }
 }
 
@@ -95,68 +95,68 @@ fn address(address: &(impl ToString + ?Sized), link: &str) -> AddressStatus {
     AddressStatus { address, link_name, scope: "global".into() }
 }
 
-fn detail(node: &NodePlan) -> Detail {
-    let links = node.links(plan::Stage::Final);
+fn detail(node: &NodePlan) -> NodeDetail {
+    let links = node.links(plan::ConfigStage::Final);
     let on = |link: &plan::LinkPlan| {
         let name = link.name.to_string();
         link.addresses.iter().map(move |net| address(net, &name)).collect::<Vec<_>>()
     };
-    let service = ServiceSeen { running: true, healthy: None };
-    Detail {
+    let service = ServiceState { running: true, healthy: None };
+    NodeDetail {
         services: Ok([("ext-frr".to_owned(), service)].into()),
         log: Ok(vec!["peer eth0 is up".into()]),
         links: Ok((0..node.ports.len()).map(|nth| link(node, nth)).collect()),
         addresses: Ok(links.iter().flat_map(on).chain([address("100.64.0.7/32", "tailscale0")]).collect()),
-        etcd: Some(Ok(EtcdSeen { leader: true, learner: false, errors: Vec::new() })),
-        ..Detail::default()
+        etcd: Some(Ok(EtcdMemberState { leader: true, learner: false, errors: Vec::new() })),
+        ..NodeDetail::default()
     }
 }
 
 /// Drives with some of a machine's media in them, and others missing.
-fn drives(inside: &[Kind], missing: &[Kind]) -> Drives {
-    let one = |kind: &Kind| {
+fn drives(inside: &[MediumKind], missing: &[MediumKind]) -> Drives {
+    let one = |kind: &MediumKind| {
         let what = match kind {
-            Kind::Boots => "talos.iso",
-            Kind::Carries => "sol_cp1-cidata.iso",
-            Kind::Foreign => "windows.iso",
+            MediumKind::Boots => "talos.iso",
+            MediumKind::Carries => "sol_cp1-cidata.iso",
+            MediumKind::Foreign => "windows.iso",
         };
-        Inside { drive: "ide0".into(), what: what.into(), kind: *kind }
+        DriveMedium { drive: "ide0".into(), what: what.into(), kind: *kind }
     };
     let [inside, missing] = [inside, missing].map(|all| all.iter().map(one).collect());
     Drives { inside, missing, boots_cd: false }
 }
 
-fn seen(node: &NodePlan) -> NodeSeen {
-    NodeSeen {
-        machine: Some(Ok(MachineTold::On)),
-        drives: Some(Ok(drives(&[], &[Kind::Boots, Kind::Carries]))),
+fn seen(node: &NodePlan) -> NodeObservations {
+    NodeObservations {
+        machine: Some(Ok(MachinePower::On)),
+        drives: Some(Ok(drives(&[], &[MediumKind::Boots, MediumKind::Carries]))),
         at: Some(Contact {
             address: IpAddr::from([10, 101, 0, 11]),
-            stage: Stage::Static,
-            source: Source::File,
+            stage: AddressStage::Static,
+            source: AddressOrigin::File,
         }),
-        answer: Answer::Configured(Box::new(told(node))),
+        answer: QueryOutcome::Configured(Box::new(told(node))),
         detail: Some(Box::new(detail(node))),
         loopbacks: node.loopback.iter().map(|(net, _)| (net.addr(), Ok(()))).collect(),
     }
 }
 
 /// A cluster with which all is well.
-fn well(plan: &Plan) -> Seen {
+fn well(plan: &Plan) -> Observations {
     let names = || plan.nodes.iter().map(|node| node.name.to_string());
     let planes = plan.control_planes().map(|node| node.name.to_string());
     let at_leaf = |peer: &str| Session {
         peer: peer.into(),
-        state: State::Established,
+        state: SessionState::Established,
         received: 2,
         ..Session::default()
     };
-    Seen {
+    Observations {
         nodes: plan.nodes.iter().map(|node| (node.name.to_string(), seen(node))).collect(),
         routers: [("leaf1".to_owned(), Ok((1..=9).map(|port| at_leaf(&format!("swp{port}"))).collect()))]
             .into(),
-        etcd: Some(Ok(EtcdMembers { told_by: "cp1".into(), names: planes.collect(), alarms: Vec::new() })),
-        doors: vec![Door { address: IpAddr::from([10, 101, 0, 10]), anycast: false, answers: Ok(()) }],
+        etcd: Some(Ok(EtcdMembership { told_by: "cp1".into(), names: planes.collect(), alarms: Vec::new() })),
+        doors: vec![ApiAddress { address: IpAddr::from([10, 101, 0, 10]), anycast: false, answers: Ok(()) }],
         kubernetes_api: Some(Ok(())),
         kubernetes: Some(Ok(names()
             .map(|name| (name, KubeNode { ready: true, ..KubeNode::default() }))
@@ -164,14 +164,14 @@ fn well(plan: &Plan) -> Seen {
     }
 }
 
-fn judged(text: &'static str, change: impl FnOnce(&mut Seen)) -> Report {
+fn judged(text: &'static str, change: impl FnOnce(&mut Observations)) -> VerifyReport {
     let (cluster, plan) = planned_with(text);
     let mut seen = well(&plan);
     change(&mut seen);
     judge(&cluster, &plan, &seen)
 }
 
-fn verdict<'r>(report: &'r Report, node: Option<&str>, check: &str) -> &'r Verdict {
+fn verdict<'r>(report: &'r VerifyReport, node: Option<&str>, check: &str) -> &'r CheckResult {
     let checks = match node {
         Some(name) => &report.nodes.iter().find(|node| node.name == name).unwrap().checks,
         None => &report.checks,
@@ -180,24 +180,24 @@ fn verdict<'r>(report: &'r Report, node: Option<&str>, check: &str) -> &'r Verdi
     &found.unwrap_or_else(|| panic!("{check} does not concern {node:?}: {checks:?}")).verdict
 }
 
-fn node<'s>(seen: &'s mut Seen, name: &str) -> &'s mut NodeSeen {
+fn node<'s>(seen: &'s mut Observations, name: &str) -> &'s mut NodeObservations {
     seen.nodes.get_mut(name).unwrap()
 }
 
-fn of<'s>(seen: &'s mut Seen, name: &str) -> &'s mut Told {
+fn of<'s>(seen: &'s mut Observations, name: &str) -> &'s mut NodeSnapshot {
     match &mut node(seen, name).answer {
-        Answer::Configured(told) | Answer::Maintenance { told, .. } => told,
+        QueryOutcome::Configured(told) | QueryOutcome::Maintenance { told, .. } => told,
         other => panic!("{other:?}"),
     }
 }
 
-fn more<'s>(seen: &'s mut Seen, name: &str) -> &'s mut Detail {
+fn more<'s>(seen: &'s mut Observations, name: &str) -> &'s mut NodeDetail {
     node(seen, name).detail.as_mut().unwrap()
 }
 
-fn silence(seen: &mut Seen, name: &str) {
+fn silence(seen: &mut Observations, name: &str) {
     let node = node(seen, name);
-    node.answer = Answer::Silent { reasons: vec!["10.101.0.11 (static): nothing listens there".into()] };
+    node.answer = QueryOutcome::Silent { reasons: vec!["10.101.0.11 (static): connection refused".into()] };
     node.detail = None;
 }
 
@@ -213,8 +213,8 @@ fn a_cluster_that_is_as_its_file_means_it_holds_in_every_check() {
 
     let all: Vec<_> = report.nodes.iter().flat_map(|node| &node.checks).chain(&report.checks).collect();
     let other: Vec<_> =
-        all.iter().filter(|outcome| !matches!(outcome.verdict, Verdict::Holds { .. })).collect();
-    assert_eq!(other, Vec::<&&Outcome>::new());
+        all.iter().filter(|outcome| !matches!(outcome.verdict, CheckResult::Holds { .. })).collect();
+    assert_eq!(other, Vec::<&&CheckOutcome>::new());
     assert!(report.is_right());
     for check in CHECKS.iter().filter(|check| !EARLY_ALONE.contains(&check.id)) {
         assert!(all.iter().any(|outcome| outcome.check == check.id), "{} concerns nobody", check.id);
@@ -230,11 +230,11 @@ fn one_silent_control_plane_does_not_hide_what_two_others_tell_and_two_do() {
         seen.kubernetes_api = Some(Err(ProbeError::new("nobody")));
     });
 
-    assert!(matches!(verdict(&one, None, "etcd"), Verdict::Holds { .. }));
-    let because = Cause { check: "talos-api", node: Some("cp2".into()) };
-    assert_eq!(*verdict(&two, None, "etcd"), Verdict::NotLookedAt { because: because.clone() });
-    assert_eq!(*verdict(&two, None, "kubernetes-api"), Verdict::NotLookedAt { because: because.clone() });
-    assert_eq!(*verdict(&two, WK1, "kubernetes-node"), Verdict::NotLookedAt { because });
+    assert!(matches!(verdict(&one, None, "etcd"), CheckResult::Holds { .. }));
+    let because = RootCause { check: "talos-api", node: Some("cp2".into()) };
+    assert_eq!(*verdict(&two, None, "etcd"), CheckResult::NotLookedAt { because: because.clone() });
+    assert_eq!(*verdict(&two, None, "kubernetes-api"), CheckResult::NotLookedAt { because: because.clone() });
+    assert_eq!(*verdict(&two, WK1, "kubernetes-node"), CheckResult::NotLookedAt { because });
 }
 
 #[test]
@@ -245,11 +245,11 @@ fn routers_that_cannot_be_asked_and_networks_without_a_way_are_not_broken() {
     });
 
     let why = |check| match verdict(&report, CP1, check) {
-        Verdict::Unknown { why } => why.clone(),
+        CheckResult::Unknown { why } => why.clone(),
         other => panic!("{other:?}"),
     };
-    assert_eq!(why("routers"), "leaf1 cannot be asked: no answer");
-    assert!(why("loopback").starts_with("this machine has no route to "));
+    assert_eq!(why("routers"), "cannot query leaf1: no answer");
+    assert!(why("loopback").starts_with("this host has no route to "));
     assert!(report.is_right());
 }
 
@@ -260,21 +260,18 @@ fn people_are_told_the_first_cause_in_full_and_what_hides_behind_it() {
         of(seen, "wk1").talos = None;
     });
     let installed =
-        "cp2: drives is not known: its drives are empty: right if it is installed; if not, it lacks ";
+        "cp2: drives unknown: no media are inserted, which is correct once Talos is installed; until then ";
 
     let text = report.text();
 
     let row = text.lines().find(|line| line.starts_with("cp2")).unwrap();
     assert!(row.trim_end().ends_with("talos-api"), "{row}");
     assert!(text.contains(
-        "\n\ncp2: talos-api\n  seen: 10.101.0.11 (static): nothing listens there\n  remedy: look at its console"
+        "\n\ncp2: talos-api\n  evidence: 10.101.0.11 (static): connection refused\n  remedy: check on its console"
     ));
-    assert!(
-        text.contains("\n  not looked at for it: identity, release, configuration, extensions, service, "),
-        "{text}"
-    );
+    assert!(text.contains("\n  skipped: identity, release, configuration, extensions, service, "), "{text}");
     assert!(text.contains(&format!("\n\n{installed}")), "{text}");
-    assert!(text.ends_with("\nwk1: release is not known: it does not tell its release"), "{text}");
+    assert!(text.ends_with("\nwk1: release unknown: the node does not report its release"), "{text}");
 }
 
 #[test]
@@ -284,8 +281,8 @@ fn json_has_every_check_with_its_verdict() {
     let json = serde_json::to_value(&report).unwrap();
 
     let checks = json["nodes"][1]["checks"].as_array().unwrap();
-    assert_eq!(checks[0]["verdict"], "holds");
-    assert_eq!((&checks[2]["check"], &checks[2]["verdict"]), (&"talos-api".into(), &"broken".into()));
+    assert_eq!(checks[0]["result"], "passed");
+    assert_eq!((&checks[2]["check"], &checks[2]["result"]), (&"talos-api".into(), &"failed".into()));
     assert_eq!(checks[3]["because"], serde_json::json!({"check": "talos-api", "node": "cp2"}));
     assert_eq!(json["checks"][0]["check"], "etcd");
     assert_eq!(json["nodes"][1]["role"], "controlplane");

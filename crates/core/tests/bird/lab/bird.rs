@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ichor_bgp::model::Model;
+use ichor_bgp::model::BgpModel;
 use ichor_values::Backend;
 
-use ichor_testbed::lab::{Machine, Root, wait_for};
+use ichor_testbed::lab::{LabMachine, RootFileSystem, wait_for};
 use ichor_testbed::planned_case;
 use ichor_testbed::routing::{cases, model, services};
 
@@ -38,27 +38,27 @@ impl Bird {
     }
 
     /// A machine with this BIRD, which does not run yet.
-    pub fn machine(self) -> Machine {
-        let machine = Machine::new(self.root());
+    pub fn machine(self) -> LabMachine {
+        let machine = LabMachine::new(self.root());
         self.prepare(&machine);
         machine
     }
 
     /// A machine on the network of another.
-    pub fn beside(self, other: &Machine) -> Machine {
-        let machine = Machine::beside(other, self.root());
+    pub fn beside(self, other: &LabMachine) -> LabMachine {
+        let machine = LabMachine::beside(other, self.root());
         self.prepare(&machine);
         machine
     }
 
-    fn root(self) -> Root {
+    fn root(self) -> RootFileSystem {
         match self {
-            Self::V2_0 => Root::Own,
-            Self::V2_17 => Root::Trixie,
+            Self::V2_0 => RootFileSystem::Own,
+            Self::V2_17 => RootFileSystem::Trixie,
         }
     }
 
-    fn prepare(self, machine: &Machine) {
+    fn prepare(self, machine: &LabMachine) {
         let found = machine.run("bird --version 2>&1");
         let found = String::from_utf8_lossy(&found.stdout).into_owned();
         assert!(
@@ -74,7 +74,7 @@ impl Bird {
 pub struct Told {
     pub name: String,
     pub conf: String,
-    pub model: Model,
+    pub model: BgpModel,
 }
 
 /// Every file of every case that is meant for a release.
@@ -98,25 +98,25 @@ pub fn told(bird: Bird) -> Vec<Told> {
 }
 
 /// Starts BIRD with a file.
-pub fn start(machine: &Machine, conf: &str) {
+pub fn start(machine: &LabMachine, conf: &str) {
     machine.write("/tmp/bird.conf", conf);
     start_again(machine, "");
 }
 
 /// Starts BIRD with the file it had, and more options.
-pub fn start_again(machine: &Machine, options: &str) {
+pub fn start_again(machine: &LabMachine, options: &str) {
     let command = format!("bird -f {options} -c /tmp/bird.conf -s /run/bird/bird.ctl");
     machine.start(&command, "/run/bird/bird.ctl");
     wait_for("bird", || machine.run("birdc show status").status.success(), || log(machine));
 }
 
 /// What it said so far.
-pub fn log(machine: &Machine) -> String {
+pub fn log(machine: &LabMachine) -> String {
     machine.ask("cat /tmp/log-of-start")
 }
 
 /// What it says of each of its protocols, by name: the state, and the lines below it without their indentation.
-pub fn protocols(machine: &Machine) -> BTreeMap<String, Vec<String>> {
+pub fn protocols(machine: &LabMachine) -> BTreeMap<String, Vec<String>> {
     let said = machine.ask("birdc show protocols all");
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut current = "";

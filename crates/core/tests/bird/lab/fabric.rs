@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use super::bird::{Bird, log, protocols, start};
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{Machine, said, wait_for};
+use ichor_testbed::lab::{LabMachine, output_text, wait_for};
 use ichor_testbed::routing::service_of;
 
 /// Which of FRR's programs a leaf runs.
 const DAEMONS: &str = "zebra_options=\"-P 0\"\nbgpd_options=\"-P 0\"\nbfdd_options=\"-P 0\"\n";
 
 /// A leaf before it knows anybody: its loopbacks, one that all leafs have, and what a node must not take.
-pub fn leaf(nth: u8) -> Machine {
+pub fn leaf(nth: u8) -> LabMachine {
     let machine = Frr::V8.machine();
     Frr::V8.start(&machine, Some(DAEMONS));
     for address in ["10.255.0.99/32", "192.0.2.1/32", "fd00:255::99/128", "2001:db8::1/128"] {
@@ -26,7 +26,7 @@ pub fn leaf(nth: u8) -> Machine {
 }
 
 /// Tells a leaf whom it peers with: `neighbors` are lines that put nodes into the group NODES.
-pub fn peer(leaf: &Machine, nth: u8, asn: &str, neighbors: &str) {
+pub fn peer(leaf: &LabMachine, nth: u8, asn: &str, neighbors: &str) {
     // By address nobody needs advertisements, which would give the others addresses.
     let port = if neighbors.contains(" interface ") {
         "interface to-node\n no ipv6 nd suppress-ra\n ipv6 nd ra-interval 10\nexit\n"
@@ -45,12 +45,12 @@ pub fn peer(leaf: &Machine, nth: u8, asn: &str, neighbors: &str) {
          neighbor NODES default-originate\n exit-address-family\nexit\n"
     );
     let loaded = Frr::load(leaf, &conf);
-    assert!(loaded.status.success(), "{}\n{conf}", said(&loaded));
+    assert!(loaded.status.success(), "{}\n{conf}", output_text(&loaded));
 }
 
 /// A node with what it is told by a cluster file: BIRD runs once its links are there.
 pub struct Node {
-    pub machine: Machine,
+    pub machine: LabMachine,
     conf: String,
 }
 
@@ -94,7 +94,7 @@ impl Node {
 }
 
 /// What a leaf has of a family, with the path of the best: all its prefixes.
-pub fn rib(leaf: &Machine, family: &str) -> BTreeMap<String, String> {
+pub fn rib(leaf: &LabMachine, family: &str) -> BTreeMap<String, String> {
     let said = leaf.ask(&format!("vtysh -c 'show bgp {family} unicast json'"));
     let json: Value = serde_json::from_str(&said).unwrap();
     let path = |routes: &Value| routes[0]["path"].as_str().unwrap_or_default().to_owned();
@@ -112,7 +112,7 @@ pub fn own(nth: u8, family: &str) -> BTreeMap<String, String> {
 }
 
 /// Waits until a leaf has exactly its own and these, with their paths.
-pub fn wait_for_rib(leaf: &Machine, nth: u8, family: &str, more: &[(&str, String)]) {
+pub fn wait_for_rib(leaf: &LabMachine, nth: u8, family: &str, more: &[(&str, String)]) {
     let mut meant = own(nth, family);
     meant.extend(more.iter().map(|(net, path)| ((*net).to_owned(), path.clone())));
     wait_for(
@@ -123,7 +123,7 @@ pub fn wait_for_rib(leaf: &Machine, nth: u8, family: &str, more: &[(&str, String
 }
 
 /// What a leaf knows of the node's BFD, once it is up.
-pub fn bfd(leaf: &Machine) -> Value {
+pub fn bfd(leaf: &LabMachine) -> Value {
     let peers = || -> Value { serde_json::from_str(&leaf.ask("vtysh -c 'show bfd peers json'")).unwrap() };
     wait_for("BFD", || peers()[0]["status"] == "up", || peers().to_string());
     // The pace is agreed upon after that.

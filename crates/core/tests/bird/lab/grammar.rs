@@ -1,13 +1,17 @@
 //! Whether BIRD can read what it is told, without running.
 
 use super::bird::{Bird, told};
-use ichor_testbed::lab::{Machine, said};
+use ichor_testbed::lab::{LabMachine, output_text};
 
 /// What BIRD says against a file.
-pub fn against(machine: &Machine, conf: &str) -> String {
+pub fn against(machine: &LabMachine, conf: &str) -> String {
     machine.write("/tmp/bird.conf", conf);
     let output = machine.run("bird -p -c /tmp/bird.conf");
-    if output.status.success() { said(&output) } else { format!("{}: {}", output.status, said(&output)) }
+    if output.status.success() {
+        output_text(&output)
+    } else {
+        format!("{}: {}", output.status, output_text(&output))
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::bird::{Bird, log, protocols};
 use super::fabric::{Node, bfd, leaf, peer, wait_for_rib};
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{Machine, wait_for};
+use ichor_testbed::lab::{LabMachine, wait_for};
 
 fn text(bird: Bird) -> String {
     format!(
@@ -21,10 +21,10 @@ fn text(bird: Bird) -> String {
 }
 
 /// The node, its gateways and the switch between them.
-fn lab(bird: Bird) -> (Node, [Machine; 2], Machine) {
+fn lab(bird: Bird) -> (Node, [LabMachine; 2], LabMachine) {
     let switch = Frr::V8.machine();
     switch.ask("ip link add bridge type bridge && ip link set bridge up");
-    let join = |machine: &Machine, name: &str| {
+    let join = |machine: &LabMachine, name: &str| {
         machine.cable("to-node", &switch, name);
         switch.ask(&format!("ip link set {name} master bridge"));
     };

@@ -11,7 +11,7 @@ use ichor_testbed::random::{self, holds_for};
 fn of_any(bird: Bird, count: u32, ask: impl Fn(&Told) -> Result<(), TestCaseError>) {
     let met = std::cell::Cell::new(0);
     holds_for(count, Backend::Bird, |random| {
-        for random::Told { name, model, service } in random.told()? {
+        for random::NodeRouting { name, model, service } in random.told()? {
             if bird.reads(service.version) {
                 met.set(met.get() + 1);
                 ask(&Told { name, conf: service.files[0].text.clone(), model })?;

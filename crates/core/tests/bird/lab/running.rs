@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ichor_bgp::model::fabric::{Found, Neighbor};
-use ichor_bgp::model::{Domain, Family, Model, Workload};
+use ichor_bgp::model::fabric::{Neighbor, PeerAddress};
+use ichor_bgp::model::{BgpModel, Family, RoutingDomain, Workload};
 
 use super::bird::{Bird, Told, protocols, start, told};
-use ichor_testbed::lab::Machine;
+use ichor_testbed::lab::LabMachine;
 
 /// What of a node BIRD looks at: its ports and links, by name.
-fn surroundings(machine: &Machine, told: &Told) {
+fn surroundings(machine: &LabMachine, told: &Told) {
     let quoted = |line: &str| line.split('"').nth(1).map(str::to_owned);
     let named = told.conf.lines().filter(|line| {
         let line = line.trim_start();
@@ -33,11 +33,11 @@ fn channel(family: Family, filters: [&str; 2], limit: Option<u32>) -> Vec<String
     lines
 }
 
-fn session(model: &Model, neighbor: &Neighbor) -> (String, Vec<String>) {
+fn session(model: &BgpModel, neighbor: &Neighbor) -> (String, Vec<String>) {
     let asn = neighbor.asn.map_or(0, |asn| asn.0);
     let (name, far) = match &neighbor.found {
-        Found::Port { name, .. } => (name.to_string(), "Neighbor range: fe80::/10".to_owned()),
-        Found::Address { address, .. } => (address.to_string(), format!("Neighbor address: {address}")),
+        PeerAddress::Port { name, .. } => (name.to_string(), "Neighbor range: fe80::/10".to_owned()),
+        PeerAddress::Address { address, .. } => (address.to_string(), format!("Neighbor address: {address}")),
     };
     let mut lines = vec![far, format!("Neighbor AS: {asn}"), format!("Local AS: {}", model.asn)];
     for &family in &neighbor.families {
@@ -49,14 +49,14 @@ fn session(model: &Model, neighbor: &Neighbor) -> (String, Vec<String>) {
 
 fn speaker(workload: &Workload) -> (String, Vec<String>) {
     let far = match workload.domain {
-        Domain::Shared => format!("Neighbor range: {}", link(workload)),
+        RoutingDomain::Shared => format!("Neighbor range: {}", link(workload)),
         _ => format!("Neighbor address: {}", workload.theirs.address),
     };
     let mut lines = vec![far];
     lines.push(format!("Neighbor AS: {}", workload.theirs.asn));
     lines.push(format!("Local AS: {}", workload.ours.asn));
     for &family in &workload.families {
-        let filter = if family == Family::V4 { "speaker_in_v4" } else { "speaker_in_v6" };
+        let filter = if family == Family::V4 { "load_balancer_in_v4" } else { "load_balancer_in_v6" };
         lines.extend(channel(family, [filter, "REJECT"], None));
     }
     ("speaker".to_owned(), lines)
@@ -67,7 +67,7 @@ fn link(workload: &Workload) -> ipnet::IpNet {
 }
 
 /// What is meant, by protocol.
-fn meant(model: &Model) -> BTreeMap<String, Vec<String>> {
+fn meant(model: &BgpModel) -> BTreeMap<String, Vec<String>> {
     let fabric = model.fabric.neighbors.iter().map(|neighbor| session(model, neighbor));
     fabric.chain(model.workload.as_ref().map(speaker)).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::bird::{Bird, start, start_again};
 use super::fabric::{Node, bfd, leaf, peer, wait_for_rib};
-use ichor_testbed::lab::{Machine, wait_for};
+use ichor_testbed::lab::{LabMachine, wait_for};
 use ichor_testbed::routing::PASSWORD;
 
 const NODE: u32 = 4_210_012_001;
@@ -35,7 +35,7 @@ const SPEAKS: &str = "log stderr all;\nrouter id 10.99.0.1;\nprotocol device { }
     ipv6 { import all; export all; next hop self on; };\n}\n";
 
 /// The node and its leafs, of which each signs with a password of its own.
-fn fabric(bird: Bird, passwords: [&str; 2]) -> (Node, [Machine; 2]) {
+fn fabric(bird: Bird, passwords: [&str; 2]) -> (Node, [LabMachine; 2]) {
     let node = Node::new(bird, &text(bird));
     let leafs = [1, 2].map(|nth| {
         let leaf = leaf(nth);
@@ -102,7 +102,7 @@ fn goes_well_with(bird: Bird) {
 }
 
 /// The communities, on both the node's and the speaker's.
-fn marks_are_on(leaf: &Machine) {
+fn marks_are_on(leaf: &LabMachine) {
     for net in ["10.12.10.1/32", "10.101.250.7/32"] {
         let said = leaf.ask(&format!("vtysh -c 'show bgp ipv4 unicast {net}'"));
         assert!(said.contains("Community: 65000:1 no-peer\n"), "{said}");

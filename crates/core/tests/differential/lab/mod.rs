@@ -11,14 +11,14 @@ use ichor_core::prove::failure::Failure;
 
 use dice::Dice;
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{let_pass, wait_for};
+use ichor_testbed::lab::{wait_for, wait_seconds};
 use reality::Reality;
 
 impl Reality {
     /// Waits until everyone does what is computed, and looks again a second later.
     fn agree(&self, what: &str, failures: &[Failure]) {
         wait_for(what, || self.differences(failures).is_empty(), || self.differences(failures).join("\n"));
-        let_pass(1);
+        wait_seconds(1);
         assert_eq!(self.differences(failures).join("\n"), "", "{what}");
     }
 

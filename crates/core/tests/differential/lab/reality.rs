@@ -3,24 +3,24 @@
 use std::collections::BTreeMap;
 
 use ichor_bgp::model::Family;
-use ichor_bgp::model::fabric::Found;
+use ichor_bgp::model::fabric::PeerAddress;
 use ichor_bgp::render::SecretError;
 use ichor_bgp::setting::Software;
 use ichor_core::model::Cluster;
 use ichor_core::plan::Plan;
 use ichor_core::plan::cable::Cables;
-use ichor_core::prove::Subject;
-use ichor_core::prove::destination::{Destination, Kind};
+use ichor_core::prove::ProofModel;
+use ichor_core::prove::destination::{Destination, DestinationKind};
 use ichor_core::prove::failure::Failure;
 use ichor_core::render::fabric;
-use ichor_core::routing::Network;
-use ichor_core::routing::network::{End, Session};
+use ichor_core::routing::BgpTopology;
+use ichor_core::routing::network::{BgpSession, TopologyEnd};
 use ichor_values::Secret;
 use ipnet::IpNet;
 use serde_json::Value;
 
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{Machine, Root, said};
+use ichor_testbed::lab::{LabMachine, RootFileSystem, output_text};
 use ichor_testbed::routing::service_with;
 use ichor_testbed::{load_text, planned};
 
@@ -29,23 +29,23 @@ const BESIDE: &str = "beside";
 
 /// Everyone with running daemons.
 pub struct Reality {
-    pub subject: Subject,
-    pub machines: BTreeMap<String, Machine>,
+    pub subject: ProofModel,
+    pub machines: BTreeMap<String, LabMachine>,
     /// Who is behind a session, by who has it and what that calls it.
     pub behind: BTreeMap<(String, String), String>,
     confs: BTreeMap<String, String>,
     /// What everyone with an address is plugged into: it ends with this.
-    switch: Option<Machine>,
+    switch: Option<LabMachine>,
 }
 
 impl Reality {
     /// Everyone with daemons that run and know nothing yet; `release` says which FRR someone has.
     pub fn new(text: &str, mut release: impl FnMut() -> Frr) -> Self {
         let (cluster, plan) = planned(load_text(text));
-        let subject = Subject::of(&cluster, &plan).unwrap();
+        let subject = ProofModel::of(&cluster, &plan).unwrap();
         let confs = confs(text, &cluster, &plan, &subject);
         let releases: Vec<(String, Frr)> = confs.keys().map(|name| (name.clone(), release())).collect();
-        let machines: BTreeMap<String, Machine> =
+        let machines: BTreeMap<String, LabMachine> =
             releases.iter().map(|(name, frr)| (name.clone(), frr.machine())).collect();
         // Nodes of Kubernetes forward, and who forwards takes no default route from router advertisements.
         for machine in machines.values() {
@@ -70,7 +70,12 @@ impl Reality {
             for (name, machine) in &self.machines {
                 threads.spawn(move || {
                     let loaded = Frr::load(machine, &self.confs[name]);
-                    assert!(loaded.status.success(), "{name}: {}\n{}", said(&loaded), self.confs[name]);
+                    assert!(
+                        loaded.status.success(),
+                        "{name}: {}\n{}",
+                        output_text(&loaded),
+                        self.confs[name]
+                    );
                 });
             }
         });
@@ -85,15 +90,17 @@ impl Reality {
     fn connect(&self, cluster: &Cluster) {
         let network = &self.subject.network;
         let cables = Cables::of(cluster);
-        for Session(one, other) in &network.sessions {
-            let (Found::Port { name: near, .. }, Found::Port { name: far, .. }) =
+        for BgpSession(one, other) in &network.sessions {
+            let (PeerAddress::Port { name: near, .. }, PeerAddress::Port { name: far, .. }) =
                 (&network.at(*one).found, &network.at(*other).found)
             else {
                 continue;
             };
             let cable = match one {
-                End::Node(node, _) => cables.nodes.get(&(network.nodes[*node].nth, near.as_str())).copied(),
-                End::Router(..) => None,
+                TopologyEnd::Node(node, _) => {
+                    cables.nodes.get(&(network.nodes[*node].nth, near.as_str())).copied()
+                }
+                TopologyEnd::Router(..) => None,
             };
             let (machine, port) = cable.unwrap_or((network.name(*other), far.as_str()));
             self.machines[network.name(*one)].cable(near.as_str(), &self.machines[machine], port);
@@ -103,9 +110,9 @@ impl Reality {
     /// Who is behind a port is known by the address of its port as well: not every release of FRR names ours.
     fn learn_link_locals(&mut self) {
         let network = &self.subject.network;
-        for Session(one, other) in &network.sessions {
+        for BgpSession(one, other) in &network.sessions {
             for (near, far) in [(*one, *other), (*other, *one)] {
-                let Found::Port { name: port, .. } = &network.at(far).found else { continue };
+                let PeerAddress::Port { name: port, .. } = &network.at(far).found else { continue };
                 let machine = &self.machines[network.name(far)];
                 let said = machine.run(&format!("ip -j -6 address show dev {port} scope link"));
                 let links: Value = serde_json::from_slice(&said.stdout).unwrap_or_default();
@@ -130,7 +137,7 @@ impl Reality {
         if gateways.is_empty() {
             return;
         }
-        let switch = Machine::new(Root::Own);
+        let switch = LabMachine::new(RootFileSystem::Own);
         switch.ask("ip link add br0 type bridge && ip link set br0 up");
         let names = network.nodes.iter().map(|model| model.name.as_str());
         for (nth, name) in names.chain(gateways.iter().map(|router| router.name.as_str())).enumerate() {
@@ -152,7 +159,8 @@ impl Reality {
     /// The kernel here has no VRF to run a speaker in, so a node is told itself what its own would have said: as something
     /// that it has from elsewhere, and does not prefer.
     fn speak(&self, target: &Destination, node: u32, on: bool) {
-        let (Kind::Service(_), Some(model)) = (&target.kind, self.subject.network.nodes.get(node as usize))
+        let (DestinationKind::Service(_), Some(model)) =
+            (&target.kind, self.subject.network.nodes.get(node as usize))
         else {
             return;
         };
@@ -198,14 +206,14 @@ impl Reality {
     /// A link of its own is cut; a session across the network beside is closed.
     fn set_session(&self, edge: u32, works: bool) {
         let network = &self.subject.network;
-        let Session(one, _) = network.sessions[self.subject.graph.edges[edge as usize].session];
+        let BgpSession(one, _) = network.sessions[self.subject.graph.edges[edge as usize].session];
         let machine = &self.machines[network.name(one)];
         match &network.at(one).found {
-            Found::Port { name, .. } => {
+            PeerAddress::Port { name, .. } => {
                 machine.ask(&format!("ip link set {name} {}", if works { "up" } else { "down" }));
             }
-            Found::Address { address, .. } => {
-                let End::Node(node, _) = one else { unreachable!("routers have ports") };
+            PeerAddress::Address { address, .. } => {
+                let TopologyEnd::Node(node, _) = one else { unreachable!("routers have ports") };
                 let (no, asn) = (if works { "no " } else { "" }, network.nodes[node].asn);
                 machine.ask(&format!(
                     "vtysh -c 'configure terminal' -c 'router bgp {asn}' -c '{no}neighbor {address} shutdown'"
@@ -228,7 +236,7 @@ fn fetch(secret: &Secret) -> Result<String, SecretError> {
 }
 
 /// What everyone reads.
-fn confs(text: &str, cluster: &Cluster, plan: &Plan, subject: &Subject) -> BTreeMap<String, String> {
+fn confs(text: &str, cluster: &Cluster, plan: &Plan, subject: &ProofModel) -> BTreeMap<String, String> {
     let mut confs = BTreeMap::new();
     for model in &subject.network.nodes {
         let node = &plan.nodes[model.nth];
@@ -237,7 +245,7 @@ fn confs(text: &str, cluster: &Cluster, plan: &Plan, subject: &Subject) -> BTree
     }
     // Routers of others are told by somebody else: here by us, to take everything and give no default route.
     let (cluster, plan) = planned(load_text(text.replace(", software: other", "").as_str()));
-    let network = Network::of(&cluster, &plan).unwrap();
+    let network = BgpTopology::of(&cluster, &plan).unwrap();
     for file in fabric::render(&plan, &network, &fetch).unwrap() {
         let name = file.path.strip_prefix("fabric/").and_then(|path| path.strip_suffix("/frr.conf"));
         if let Some(router) = name.and_then(|name| subject.network.routers.iter().find(|it| it.name == name))
@@ -257,7 +265,7 @@ fn as_others_would(conf: &str, password: Option<&str>) -> String {
     for line in conf.lines().filter(|line| !line.ends_with("default-originate")) {
         let line = match (line.split_once(" password "), password) {
             (Some((start, _)), Some(password)) => format!("{start} password {password}"),
-            _ => line.replace("NODES-IN-v4 in", "EVERYTHING in").replace("NODES-IN-v6 in", "EVERYTHING in"),
+            _ => line.replace("NODES-IN-v4 in", "PERMIT-ALL in").replace("NODES-IN-v6 in", "PERMIT-ALL in"),
         };
         text += &line;
         text.push('\n');
@@ -265,13 +273,13 @@ fn as_others_would(conf: &str, password: Option<&str>) -> String {
     text
 }
 
-fn behind(network: &Network) -> BTreeMap<(String, String), String> {
+fn behind(network: &BgpTopology) -> BTreeMap<(String, String), String> {
     let mut behind = BTreeMap::new();
-    for Session(one, other) in &network.sessions {
+    for BgpSession(one, other) in &network.sessions {
         for (near, far) in [(*one, *other), (*other, *one)] {
             let found = match &network.at(near).found {
-                Found::Port { name, .. } => name.to_string(),
-                Found::Address { address, .. } => address.to_string(),
+                PeerAddress::Port { name, .. } => name.to_string(),
+                PeerAddress::Address { address, .. } => address.to_string(),
             };
             behind.insert((network.name(near).to_owned(), found), network.name(far).to_owned());
         }

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use ichor_bgp::model::Family;
-use ichor_bgp::model::fabric::Found;
-use ichor_core::prove::destination::Source;
+use ichor_bgp::model::fabric::PeerAddress;
+use ichor_core::prove::destination::RouteSource;
 use ichor_core::prove::failure::Failure;
 use ichor_core::prove::graph::PREFERENCE;
-use ichor_core::prove::spread::Spread;
-use ichor_core::routing::network::Session;
+use ichor_core::prove::spread::Propagation;
+use ichor_core::routing::network::BgpSession;
 use ipnet::IpNet;
 use serde_json::Value;
 
 use super::reality::Reality;
-use ichor_testbed::lab::Machine;
+use ichor_testbed::lab::LabMachine;
 
 /// Next hops by name, and the length of the path.
 pub type Way = (BTreeSet<String>, usize);
@@ -74,7 +74,7 @@ impl Reality {
     pub fn computed(&self, failures: &[Failure]) -> Ways {
         let graph = &self.subject.graph;
         let mut ways = Ways::new();
-        let mut spread = Spread::new(graph);
+        let mut spread = Propagation::new(graph);
         for target in &self.subject.destinations {
             assert!(spread.settle(target), "{:?} never comes to rest", target.nets);
             spread.without(failures, |spread| {
@@ -91,7 +91,7 @@ impl Reality {
         ways
     }
 
-    fn next(&self, spread: &Spread<'_>, vertex: u32) -> BTreeSet<String> {
+    fn next(&self, spread: &Propagation<'_>, vertex: u32) -> BTreeSet<String> {
         let graph = &self.subject.graph;
         if spread.is_own(vertex) {
             return BTreeSet::from([ITSELF.to_owned()]);
@@ -101,7 +101,7 @@ impl Reality {
     }
 
     /// The default routes that routers give nodes.
-    fn add_defaults(&self, spread: &mut Spread<'_>, failures: &[Failure], ways: &mut Ways) {
+    fn add_defaults(&self, spread: &mut Propagation<'_>, failures: &[Failure], ways: &mut Ways) {
         let graph = &self.subject.graph;
         spread.without(failures, |spread| {
             for node in (0..).take(graph.nodes) {
@@ -152,7 +152,7 @@ impl Reality {
         let closed = sessions
             .filter(|(_, fault)| fault.as_ref().is_some_and(|why| why.ends_with("close the session")));
         let nodes: BTreeSet<u32> =
-            closed.map(|(Session(one, _), _)| self.subject.graph.vertex(*one)).collect();
+            closed.map(|(BgpSession(one, _), _)| self.subject.graph.vertex(*one)).collect();
         let mut targets = self.subject.destinations.iter().filter(|target| target.nets.contains(&net));
         targets.any(|target| target.origins.iter().any(|origin| nodes.contains(&origin.vertex)))
     }
@@ -177,7 +177,7 @@ impl Reality {
     /// Whether it is an aggregate of others' parts: what becomes of it when these are lost is not computed.
     fn is_borrowed(&self, net: IpNet) -> bool {
         let mut targets = self.subject.destinations.iter().filter(|target| target.nets.contains(&net));
-        targets.any(|target| target.origins.iter().any(|origin| origin.source == Source::OthersParts))
+        targets.any(|target| target.origins.iter().any(|origin| origin.source == RouteSource::OthersParts))
     }
 
     /// The speakers of nodes that prefer the fabric.
@@ -213,11 +213,11 @@ impl Reality {
     fn ports(&self, name: &str) -> impl Iterator<Item = (String, String)> {
         let network = &self.subject.network;
         let ends = self.subject.graph.edges.iter().flat_map(|edge| {
-            let Session(one, other) = network.sessions[edge.session];
+            let BgpSession(one, other) = network.sessions[edge.session];
             [(one, other), (other, one)]
         });
         ends.filter(move |(near, _)| network.name(*near) == name).filter_map(|(near, far)| {
-            let Found::Port { name, .. } = &network.at(near).found else { return None };
+            let PeerAddress::Port { name, .. } = &network.at(near).found else { return None };
             Some((name.to_string(), network.name(far).to_owned()))
         })
     }
@@ -230,7 +230,7 @@ impl Reality {
 }
 
 /// What BGP put into the kernel: by prefix, the devices of its next hops.
-fn routes(machine: &Machine) -> BTreeMap<IpNet, BTreeSet<String>> {
+fn routes(machine: &LabMachine) -> BTreeMap<IpNet, BTreeSet<String>> {
     let mut routes = BTreeMap::new();
     for (flag, family) in [("-4", Family::V4), ("-6", Family::V6)] {
         let said = machine.ask(&format!("ip {flag} -j route show proto bgp"));

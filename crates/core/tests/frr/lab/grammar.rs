@@ -3,14 +3,14 @@
 use ichor_values::Backend;
 
 use ichor_testbed::frr::{Frr, of_bgpd};
-use ichor_testbed::lab::{Machine, said};
+use ichor_testbed::lab::{LabMachine, output_text};
 use ichor_testbed::routing::confs;
 
 /// What vtysh says against a file.
-pub fn vtysh(machine: &Machine, conf: &str) -> Vec<String> {
+pub fn vtysh(machine: &LabMachine, conf: &str) -> Vec<String> {
     machine.write("/tmp/frr.conf", conf);
     let output = machine.run("vtysh -C -f /tmp/frr.conf");
-    let mut against: Vec<_> = said(&output).lines().map(str::to_owned).collect();
+    let mut against: Vec<_> = output_text(&output).lines().map(str::to_owned).collect();
     if !output.status.success() {
         against.push(output.status.to_string());
     }
@@ -19,9 +19,9 @@ pub fn vtysh(machine: &Machine, conf: &str) -> Vec<String> {
 
 /// What bgpd says against a file. It sees neighbours without AS number, unknown groups and a second AS number, which the
 /// grammar does not, and always exits with 0.
-pub fn bgpd(machine: &Machine, conf: &str) -> Vec<String> {
+pub fn bgpd(machine: &LabMachine, conf: &str) -> Vec<String> {
     machine.write("/tmp/bgpd.conf", &of_bgpd(conf));
-    let said = said(&machine.run("/usr/lib/frr/bgpd -C -f /tmp/bgpd.conf"));
+    let said = output_text(&machine.run("/usr/lib/frr/bgpd -C -f /tmp/bgpd.conf"));
     let harmless = |line: &str| line.starts_with("Graceful restart configuration changed");
     said.lines().filter(|line| !harmless(line)).map(str::to_owned).collect()
 }

@@ -1,11 +1,11 @@
 //! What running daemons make of what they are told. Grammar is not enough: a daemon can refuse a line or take it for another.
 
-use ichor_bgp::render::{File, Service};
+use ichor_bgp::render::{ConfigFile, Service};
 use ichor_values::Backend;
 
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{Machine, said};
-use ichor_testbed::routing::told;
+use ichor_testbed::lab::{LabMachine, output_text};
+use ichor_testbed::routing::services_of_backend;
 use ichor_testbed::vty::compared;
 
 /// The lines of a service that running daemons do not have, those they have besides, and what they said when they were told.
@@ -15,12 +15,12 @@ pub fn lost(frr: Frr, service: &Service) -> (Vec<String>, String) {
     surroundings(&machine, conf);
     frr.start(&machine, Some(daemons));
     let loaded = Frr::load(&machine, conf);
-    assert!(loaded.status.success(), "{frr:?}: {}\n{conf}", said(&loaded));
-    (compared(&machine, frr, conf), said(&loaded))
+    assert!(loaded.status.success(), "{frr:?}: {}\n{conf}", output_text(&loaded));
+    (compared(&machine, frr, conf), output_text(&loaded))
 }
 
 /// What of a node the daemons look at: its ports, and the addresses that zebra shall take as a source.
-fn surroundings(machine: &Machine, conf: &str) {
+fn surroundings(machine: &LabMachine, conf: &str) {
     for line in conf.lines() {
         if let Some(port) = line.strip_prefix("interface ") {
             machine.ask(&format!("ip link add {port} type veth && ip link set {port} up"));
@@ -32,7 +32,7 @@ fn surroundings(machine: &Machine, conf: &str) {
 }
 
 fn every_line_is_run_by(frr: Frr) {
-    for (name, service) in told(Backend::Frr) {
+    for (name, service) in services_of_backend(Backend::Frr) {
         let (lost, said) = lost(frr, &service);
         assert!(lost.is_empty(), "{frr:?} {name}: {lost:#?}\n{said}");
     }
@@ -51,7 +51,7 @@ fn frr_10_runs_every_line() {
 #[test]
 fn a_line_that_is_taken_for_another_is_noticed() {
     let text = "router bgp 65001\n neighbor 10.0.0.1 remote-as 65002\n neighbor 10.0.0.1 timers 9 3\nexit\n";
-    let file = |name, text: &str| File { name, text: text.to_owned(), private: false };
+    let file = |name, text: &str| ConfigFile { name, text: text.to_owned(), private: false };
     let files = vec![file("frr.conf", text), file("daemons", "")];
     let service = Service { name: "frr", version: (10, 3), folder: "/etc/frr", files };
 

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use ichor_bgp::model::Model;
+use ichor_bgp::model::BgpModel;
 use ichor_bgp::render::{SecretError, Service};
 use serde_json::Value;
 
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{Machine, Root, let_pass, wait_for};
+use ichor_testbed::lab::{LabMachine, RootFileSystem, wait_for, wait_seconds};
 use ichor_testbed::routing::{model, service_with};
 use ichor_testbed::{folder, planned_case};
 
@@ -31,10 +31,10 @@ const REFUSED: [&str; 8] = [
 ];
 
 struct Lab {
-    node: Machine,
-    leafs: [Machine; 2],
-    speaker: Machine,
-    model: Model,
+    node: LabMachine,
+    leafs: [LabMachine; 2],
+    speaker: LabMachine,
+    model: BgpModel,
 }
 
 impl Lab {
@@ -52,7 +52,7 @@ impl Lab {
     }
 
     /// The prefixes of both families that a leaf has, each with its AS path.
-    fn seen_by(leaf: &Machine) -> BTreeMap<String, String> {
+    fn seen_by(leaf: &LabMachine) -> BTreeMap<String, String> {
         let mut seen = BTreeMap::new();
         for family in ["ipv4", "ipv6"] {
             let table = leaf.ask(&format!("vtysh -c 'show bgp {family} unicast json'"));
@@ -95,13 +95,13 @@ fn loopbacks(nth: usize) -> [String; 2] {
 }
 
 /// A machine that forwards, and thus takes no default route from router advertisements.
-fn router(frr: Frr) -> Machine {
+fn router(frr: Frr) -> LabMachine {
     let router = frr.machine();
     router.ask("echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv6/conf/all/forwarding");
     router
 }
 
-fn leaf(frr: Frr, nth: usize, node: &Machine, model: &Model) -> Machine {
+fn leaf(frr: Frr, nth: usize, node: &LabMachine, model: &BgpModel) -> LabMachine {
     let leaf = router(frr);
     node.cable(&format!("eth{}", nth - 1), &leaf, "to-node");
     for address in loopbacks(nth) {
@@ -129,7 +129,7 @@ fn leaf(frr: Frr, nth: usize, node: &Machine, model: &Model) -> Machine {
 }
 
 /// The node as the agent would make it, and its daemons.
-fn start(frr: Frr, node: &Machine, model: &Model, service: &Service) {
+fn start(frr: Frr, node: &LabMachine, model: &BgpModel, service: &Service) {
     for announced in &model.fabric.announced {
         node.ask(&format!("ip address add {} dev lo", announced.net));
     }
@@ -151,14 +151,14 @@ fn start(frr: Frr, node: &Machine, model: &Model, service: &Service) {
 }
 
 /// A speaker that dials the node, as all of them do, and would take whatever it is given.
-fn speaker(node: &Machine, model: &Model) -> Machine {
+fn speaker(node: &LabMachine, model: &BgpModel) -> LabMachine {
     let workload = model.workload.as_ref().unwrap();
     let (ours, theirs) = (&workload.ours, &workload.theirs);
     let routes = |v4: bool| {
         let all = TAKEN.iter().chain(&REFUSED).filter(|net| net.contains(':') != v4);
         all.map(|net| format!("route {net} unreachable;")).collect::<Vec<_>>().join(" ")
     };
-    let speaker = Machine::beside(node, Root::Trixie);
+    let speaker = LabMachine::beside(node, RootFileSystem::Trixie);
     speaker.write(
         "/tmp/bird.conf",
         &format!(
@@ -190,7 +190,7 @@ fn a_node_announces_what_it_shall(frr: Frr, name: &str) {
             .all(|(nth, seen)| lab.expected_at(nth + 1).keys().all(|net| seen.contains_key(net)))
     };
     wait_for("everything at both leafs", arrived, || lab.state());
-    let_pass(2);
+    wait_seconds(2);
 
     for (nth, leaf) in lab.leafs.iter().enumerate() {
         assert_eq!(Lab::seen_by(leaf), lab.expected_at(nth + 1), "leaf {}", nth + 1);

@@ -9,7 +9,7 @@ mod session;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use ichor_bgp::model::Model;
+use ichor_bgp::model::BgpModel;
 use ichor_values::Backend;
 
 use ichor_testbed::routing::{PASSWORD, cases, model, routed, service_with};
@@ -17,7 +17,7 @@ use ichor_testbed::routing::{PASSWORD, cases, model, routed, service_with};
 /// What one kind of node is told, and what is meant.
 pub struct Told {
     pub name: String,
-    pub model: Model,
+    pub model: BgpModel,
     pub conf: String,
     /// What all its references to secrets lead to.
     pub password: String,

@@ -1,6 +1,6 @@
 //! The policies a running gobgpd has, followed as gobgpd follows them.
 
-use ichor_bgp::model::{Filter, Term};
+use ichor_bgp::model::{PrefixFilter, PrefixRule};
 use ipnet::IpNet;
 use serde_json::Value;
 
@@ -61,8 +61,8 @@ impl Policies<'_> {
 }
 
 /// Prefixes at the edges of what a filter tells apart.
-pub fn probes(filter: &Filter) -> Vec<IpNet> {
-    let around = |term: &Term| {
+pub fn probes(filter: &PrefixFilter) -> Vec<IpNet> {
+    let around = |term: &PrefixRule| {
         let (net, most) = (term.net, term.net.max_prefix_len());
         let lengths = [0, net.prefix_len().saturating_sub(1), net.prefix_len(), term.least, term.most, most];
         let of_length = move |length: u8| IpNet::new(net.addr(), length).unwrap().trunc();

@@ -12,7 +12,7 @@ use ichor_testbed::random::{self, holds_for};
 fn of_any(count: u32, ask: impl Fn(&Told, &Folder) -> Result<(), TestCaseError>) {
     let old = std::cell::Cell::new(0);
     holds_for(count, Backend::Gobgp, |random| {
-        for random::Told { name, model, service } in random.told()? {
+        for random::NodeRouting { name, model, service } in random.told()? {
             let programs = readers(service.version);
             old.set(old.get() + programs.len() - 1);
             let conf = service.files[0].text.clone();

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use ichor_bgp::model::fabric::{Found, Neighbor};
-use ichor_bgp::model::{Bfd, Family, Model};
+use ichor_bgp::model::fabric::{Neighbor, PeerAddress};
+use ichor_bgp::model::{Bfd, BgpModel, Family};
 use serde_json::{Value, json};
 
 use super::folder::Folder;
@@ -90,7 +90,7 @@ pub fn has_everything_of(told: &Told, folder: &Folder) {
     }
 }
 
-fn instance(run: &Run, model: &Model, name: &str) {
+fn instance(run: &Run, model: &BgpModel, name: &str) {
     let global = run.is("global");
     assert_eq!(global["asn"], model.asn.0, "{name}");
     assert_eq!(global["router_id"], model.router_id.to_string(), "{name}");
@@ -104,11 +104,11 @@ fn sessions(run: &Run, told: &Told, name: &str) {
     let running = run.is("neighbor").as_array().unwrap();
     let speakers = usize::from(model.workload.is_some());
     assert_eq!(running.len(), model.fabric.neighbors.len() + speakers, "{name}");
-    let find = |found: &Found| match found {
-        Found::Port { name, .. } => {
+    let find = |found: &PeerAddress| match found {
+        PeerAddress::Port { name, .. } => {
             running.iter().find(|one| one["conf"]["neighbor_interface"] == name.as_str())
         }
-        Found::Address { address, .. } => by_address(running, *address),
+        PeerAddress::Address { address, .. } => by_address(running, *address),
     };
     for neighbor in &model.fabric.neighbors {
         let is = find(&neighbor.found).unwrap_or_else(|| panic!("{name}: {:?}", neighbor.found));
@@ -137,7 +137,7 @@ fn session(is: &Value, told: &Told, neighbor: &Neighbor, name: &str) {
     let password = neighbor.password.as_ref().map(|_| json!(told.password));
     assert_eq!(conf["auth_password"], or_null(password), "{name}");
     assert_eq!(is["transport"]["passive_mode"], or_null(neighbor.passive.then(|| json!(true))), "{name}");
-    if let Found::Address { source: Some(source), .. } = neighbor.found {
+    if let PeerAddress::Address { source: Some(source), .. } = neighbor.found {
         assert_eq!(is["transport"]["local_address"], source.to_string(), "{name}");
     }
     let timers = &is["timers"]["config"];
@@ -180,7 +180,7 @@ fn families(is: &Value) -> Vec<Family> {
 }
 
 /// Each prefix at an edge of a filter passes as the model says, by the policy that runs.
-fn let_in(run: &Run, model: &Model, name: &str) {
+fn let_in(run: &Run, model: &BgpModel, name: &str) {
     let policies = run.policies();
     let inward = &model.fabric.inward;
     let mut tried = 0;
@@ -207,9 +207,9 @@ fn let_in(run: &Run, model: &Model, name: &str) {
 }
 
 /// Everything that leaves is marked as the model says, and nothing leaves for the speaker.
-fn let_out(run: &Run, model: &Model, name: &str) {
+fn let_out(run: &Run, model: &BgpModel, name: &str) {
     let policies = run.is("policy").as_array().unwrap();
-    let out = policies.iter().find(|policy| policy["name"] == "out").unwrap();
+    let out = policies.iter().find(|policy| policy["name"] == "export").unwrap();
     // Where nothing is announced, nothing leaves.
     let statements = out["statements"].as_array().map_or(&[][..], Vec::as_slice);
     assert_eq!(

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use ichor_bgp::model::fabric::Found;
-use ichor_bgp::model::{Family, Model};
+use ichor_bgp::model::fabric::PeerAddress;
+use ichor_bgp::model::{BgpModel, Family};
 use serde_json::Value;
 
 use super::folder::Folder;
@@ -74,7 +74,7 @@ impl Scene {
         answers(&folder.run("gobgp-session", programs, "", &[]))
     }
 
-    fn links(&self, model: &Model) -> String {
+    fn links(&self, model: &BgpModel) -> String {
         let mut text = String::new();
         for (nth, address) in self.node.iter().enumerate().filter(|(_, address)| !address.is_empty()) {
             let nodad = if address.contains(':') { " nodad" } else { "" };
@@ -95,12 +95,12 @@ impl Scene {
     }
 
     /// The other end of the n-th session.
-    fn leaf(&self, model: &Model, nth: usize) -> String {
+    fn leaf(&self, model: &BgpModel, nth: usize) -> String {
         let (asn, networks) = self.leafs[nth];
         let neighbor = &model.fabric.neighbors[nth];
         let (peer, find) = match &neighbor.found {
-            Found::Port { .. } => ("swp1".to_owned(), " interface v6only"),
-            Found::Address { .. } => (self.node[nth].split_once('/').unwrap().0.to_owned(), ""),
+            PeerAddress::Port { .. } => ("swp1".to_owned(), " interface v6only"),
+            PeerAddress::Address { .. } => (self.node[nth].split_once('/').unwrap().0.to_owned(), ""),
         };
         let kind = if asn == model.asn.0 { "internal" } else { "external" };
         let mut text = format!(
@@ -130,14 +130,14 @@ impl Scene {
     }
 }
 
-fn far(model: &Model, nth: usize) -> String {
+fn far(model: &BgpModel, nth: usize) -> String {
     match &model.fabric.neighbors[nth].found {
-        Found::Address { address, .. } => address.to_string(),
-        Found::Port { .. } => panic!("found by its port"),
+        PeerAddress::Address { address, .. } => address.to_string(),
+        PeerAddress::Port { .. } => panic!("found by its port"),
     }
 }
 
-fn speaker(model: &Model) -> String {
+fn speaker(model: &BgpModel) -> String {
     let workload = model.workload.as_ref().unwrap();
     let (ours, theirs) = (&workload.ours, &workload.theirs);
     let mut text = format!(
@@ -172,7 +172,7 @@ fn table<'a>(answers: &'a [(String, Value)], who: &str) -> Vec<&'a str> {
 }
 
 /// What a leaf should learn: the node's own by its number, the speaker's by both numbers.
-fn expected(model: &Model, services: &[&str], carried: &[Family]) -> Known {
+fn expected(model: &BgpModel, services: &[&str], carried: &[Family]) -> Known {
     let workload = model.workload.as_ref().unwrap();
     let own = model.fabric.announced.iter().map(|one| (one.net.to_string(), model.asn.to_string()));
     let path = format!("{} {}", model.asn, workload.theirs.asn);

@@ -1,6 +1,6 @@
 //! Configurations on the kernel command line.
 
-use ichor_image::inspect::{Machine, Media, Outcome, Verdict, inspect};
+use ichor_image::inspect::{BootMedia, BootOutcome, ConfigSourceResult, TargetMachine, inspect};
 use ichor_talos::command_line::{CommandLine, LONGEST};
 
 use super::rendered::of_text;
@@ -20,12 +20,12 @@ fn talos_finds_the_configuration_on_the_line() {
 
         let line = carried.text("cmdline");
 
-        let machine = Machine { talos: carried.node.talos.value.clone(), links: Vec::new() };
-        let inspection = inspect(&Media::of_command_line(line), &machine).unwrap();
+        let machine = TargetMachine { talos: carried.node.talos.value.clone(), links: Vec::new() };
+        let inspection = inspect(&BootMedia::of_command_line(line), &machine).unwrap();
         assert!(inspection.mistakes.is_empty(), "{:?}", inspection.mistakes);
-        assert_eq!((inspection.platform.as_str(), inspection.outcome()), ("metal", Outcome::Maintenance));
+        assert_eq!((inspection.platform.as_str(), inspection.outcome()), ("metal", BootOutcome::Maintenance));
         let source = inspection.sources.iter().find(|source| source.name == key).unwrap();
-        assert!(matches!(source.verdict, Verdict::Partial(_)), "{:?}", source.verdict);
+        assert!(matches!(source.verdict, ConfigSourceResult::Partial(_)), "{:?}", source.verdict);
         let carried_text = CommandLine::parse(line).inline(key).unwrap().unwrap();
         assert_eq!(carried_text, carried.boot.as_bytes());
         assert!(line.starts_with("talos.platform=metal console=ttyS0 init_on_alloc=1 "), "{line}");

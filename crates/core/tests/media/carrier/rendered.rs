@@ -49,12 +49,12 @@ impl Carried {
 
 /// The nodes of a folder, for a release.
 pub fn of_case(case: &Path, release: &str) -> Vec<Carried> {
-    all(&mut ichor_testbed::At(ichor_testbed::Below(case.to_owned()), release))
+    all(&mut ichor_testbed::ReleaseFiles(ichor_testbed::FolderFiles(case.to_owned()), release))
 }
 
 /// The only node of a text.
 pub fn of_text(text: &str) -> Carried {
-    all(&mut ichor_testbed::Alone(text.as_bytes().to_vec())).remove(0)
+    all(&mut ichor_testbed::SingleFile(text.as_bytes().to_vec())).remove(0)
 }
 
 fn all(files: &mut dyn Files) -> Vec<Carried> {

@@ -1,8 +1,8 @@
 //! Volumes, and the files of nocloud.
 
 use ichor_core::render::carrier;
-use ichor_image::inspect::{Carrier, Inspection, Machine, Media, Outcome, inspect};
-use ichor_image::oci::Memory;
+use ichor_image::inspect::{BootMedia, BootOutcome, ConfigVolume, Inspection, TargetMachine, inspect};
+use ichor_image::oci::MemoryStore;
 use ichor_talos::nocloud::Link;
 
 use super::rendered::{Carried, of_case, of_text};
@@ -10,13 +10,13 @@ use super::rendered::{Carried, of_case, of_text};
 const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
 
 /// An image as it is found, and what a release makes of it.
-fn inspected(carried: &Carried, name: &str) -> (Carrier, Inspection) {
-    let media = Media::of_image(&carried.bytes(name), &mut Memory::default()).unwrap();
+fn inspected(carried: &Carried, name: &str) -> (ConfigVolume, Inspection) {
+    let media = BootMedia::of_image(&carried.bytes(name), &mut MemoryStore::default()).unwrap();
     let links =
         carried.node.ports.iter().enumerate().filter_map(|(nth, port)| {
             Some(Link { name: format!("eth{nth}"), mac: port.mac.as_ref()?.value })
         });
-    let machine = Machine { talos: carried.node.talos.value.clone(), links: links.collect() };
+    let machine = TargetMachine { talos: carried.node.talos.value.clone(), links: links.collect() };
     let inspection = inspect(&media, &machine).unwrap();
     (media.carriers.into_iter().next().unwrap(), inspection)
 }
@@ -31,7 +31,7 @@ fn every_release_finds_name_network_and_configuration_on_a_cidata_volume() {
             assert_eq!(volume.label.as_deref(), Some("cidata"), "{at}");
             assert_eq!(volume.files["user-data"], carried.boot.as_bytes(), "{at}");
             assert!(inspection.mistakes.is_empty(), "{at}: {:?}", inspection.mistakes);
-            assert_eq!(inspection.outcome(), Outcome::Maintenance, "{at}");
+            assert_eq!(inspection.outcome(), BootOutcome::Maintenance, "{at}");
             assert_eq!(inspection.hostname().as_deref(), Some(carried.node.name.as_str()), "{at}");
             let length = carried.bytes("cidata.iso").len();
             assert!(carried.file("cidata.iso").private && length <= 200 << 10, "{at}: {length} bytes");
@@ -55,7 +55,7 @@ fn a_machine_that_is_none_of_a_hypervisor_has_an_image_for_a_stick_too() {
         assert_eq!(volume.label.as_deref(), Some("metal-iso"));
         assert_eq!(volume.files["config.yaml"], real.boot.as_bytes());
         assert!(inspection.mistakes.is_empty(), "{:?}", inspection.mistakes);
-        assert_eq!(inspection.outcome(), Outcome::Maintenance);
+        assert_eq!(inspection.outcome(), BootOutcome::Maintenance);
     }
     assert_eq!(real.names(), ["metal-iso.iso", "metal-iso.img", "schematic.yaml"]);
     assert_eq!(virtual_one.names(), ["metal-iso.iso", "schematic.yaml"]);

@@ -92,7 +92,7 @@ fn lay_out(folder: &Path) {
 
 #[test]
 fn a_linux_kernel_shows_what_was_meant() {
-    vm::inside_with(lay_out, |folder| {
+    vm::run_in_vm_with(lay_out, |folder| {
         for volume in fs::read_dir(folder).unwrap().map(|volume| volume.unwrap().path()) {
             let at = |name: &str| volume.join(name).to_str().unwrap().to_owned();
             let way = fs::read_to_string(at("way")).unwrap();

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ichor_image::oci::{Kind, Root};
+use ichor_image::oci::{EntryKind, FileTree};
 
 use super::tools::{bench, run, told};
 use crate::media::discs::{GRUB, disc, efi, record, tree};
 
 /// Files with what they hold, but for the one that is written anew.
-fn files(root: &Root) -> BTreeMap<String, Vec<u8>> {
+fn files(root: &FileTree) -> BTreeMap<String, Vec<u8>> {
     let files = root.iter().filter(|(path, _)| *path != GRUB).filter_map(|(path, entry)| match &entry.kind {
-        Kind::File(content) => Some((path.to_owned(), content.read().unwrap())),
+        EntryKind::File(content) => Some((path.to_owned(), content.read().unwrap())),
         _ => None,
     });
     files.collect()

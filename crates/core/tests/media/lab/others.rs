@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use ichor_image::media::{FileSystem, Kind};
+use ichor_image::media::{FileSystem, FileSystemType};
 
 use super::tools::{Bench, bench, run};
 use crate::media::volumes::{Case, all};
@@ -19,7 +19,7 @@ fn laid_out(bench: &Bench, case: &Case) -> String {
     folder.to_str().unwrap().to_owned()
 }
 
-fn assert_read(case: &Case, image: &Path, kind: Kind, who: &str) {
+fn assert_read(case: &Case, image: &Path, kind: FileSystemType, who: &str) {
     let image = fs::read(image).unwrap();
     let found = FileSystem::open(&image).unwrap();
     let read: BTreeMap<String, Vec<u8>> =
@@ -44,7 +44,7 @@ fn cds_of_genisoimage_and_xorriso_are_read() {
 
             run(program, &[flags, &["-volid", case.label, "-output", bench.image(), &folder]].concat());
 
-            assert_read(&case, &bench.image, Kind::Iso9660, &format!("{program} {flags:?}"));
+            assert_read(&case, &bench.image, FileSystemType::Iso9660, &format!("{program} {flags:?}"));
         }
     }
 }
@@ -52,9 +52,11 @@ fn cds_of_genisoimage_and_xorriso_are_read() {
 #[test]
 fn sticks_of_mkfs_and_mtools_are_read() {
     for case in all().iter().filter(|case| case.files.len() > 1) {
-        for (bits, kibibytes, kind) in
-            [("12", "8000", Kind::Fat12), ("16", "20000", Kind::Fat16), ("32", "40000", Kind::Fat32)]
-        {
+        for (bits, kibibytes, kind) in [
+            ("12", "8000", FileSystemType::Fat12),
+            ("16", "20000", FileSystemType::Fat16),
+            ("32", "40000", FileSystemType::Fat32),
+        ] {
             let bench = bench(b"");
             let folder = laid_out(&bench, case);
             fs::remove_file(&bench.image).unwrap();

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use ichor_image::media::fat::{SMALLEST_TREE, tree};
-use ichor_image::oci::Root;
+use ichor_image::oci::FileTree;
 
 use super::tools::{Bench, bench, run, told};
 use crate::media::trees::{efi, expected};
@@ -15,7 +15,7 @@ use ichor_testbed::vm;
 /// Clusters of one sector, and of eight.
 const SIZES: [u64; 2] = [SMALLEST_TREE, 300 << 20];
 
-fn written(root: &Root, size: u64) -> Bench {
+fn written(root: &FileTree, size: u64) -> Bench {
     bench(&tree("EFI", root, size).unwrap().read().unwrap())
 }
 
@@ -74,7 +74,7 @@ fn a_kernel_mounts_it() {
         }
     };
 
-    vm::inside_with(fill, |folder| {
+    vm::run_in_vm_with(fill, |folder| {
         for size in SIZES {
             let image = folder.join(size.to_string());
 

@@ -1,27 +1,29 @@
 //! Beside FRR's own way, `frr-reload.py`: the same files end in the same state.
 
-use ichor_bgp::reload::{Configuration, compare};
+use ichor_bgp::reload::{FrrConfig, compare};
 use ichor_values::Backend;
 
 use super::pairs::idle;
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::said;
-use ichor_testbed::routing::told;
+use ichor_testbed::lab::output_text;
+use ichor_testbed::routing::services_of_backend;
 use ichor_testbed::vty::reload;
 
 #[test]
 fn frr_8_ends_where_frr_reload_would_take_it() {
     let frr = Frr::V8;
-    let confs: Vec<_> =
-        told(Backend::Frr).into_iter().map(|(_, service)| service.files[0].text.clone()).collect();
+    let confs: Vec<_> = services_of_backend(Backend::Frr)
+        .into_iter()
+        .map(|(_, service)| service.files[0].text.clone())
+        .collect();
     let texts: Vec<_> = confs.iter().map(String::as_str).collect();
     let machines = [idle(frr, &texts), idle(frr, &texts)];
     for machine in &machines {
         assert!(Frr::load(machine, texts[0]).status.success());
     }
     let [ours, theirs] = &machines;
-    let runs = |machine: &ichor_testbed::lab::Machine| {
-        Configuration::parse(&machine.ask("vtysh -c 'show running-config'"))
+    let runs = |machine: &ichor_testbed::lab::LabMachine| {
+        FrrConfig::parse(&machine.ask("vtysh -c 'show running-config'"))
     };
 
     for conf in &texts[1..] {
@@ -31,6 +33,6 @@ fn frr_8_ends_where_frr_reload_would_take_it() {
 
         assert_eq!(against, Vec::<String>::new());
         let found = compare(&runs(ours), &runs(theirs));
-        assert!(found.is_same(), "{found:#?}\n{}\n{conf}", said(&done));
+        assert!(found.is_same(), "{found:#?}\n{}\n{conf}", output_text(&done));
     }
 }

@@ -1,6 +1,6 @@
 //! Which daemon knows what: the table, held against the daemons.
 
-use ichor_bgp::reload::{Change, Configuration, Daemon, Phase};
+use ichor_bgp::reload::{ConfigChange, FrrConfig, FrrDaemon, Phase};
 
 use ichor_testbed::frr::Frr;
 use ichor_testbed::vty::{Vty, daemons};
@@ -27,7 +27,7 @@ const SAMPLE: &str = "frr defaults datacenter\nlog syslog informational\n\
     address-family ipv4 unicast\n  neighbor 192.0.2.1 activate\n";
 
 /// bgpd and staticd open contexts of ports and VRFs for other ends, and take a part of what is said there.
-fn may_be_taken(line: &Change) -> bool {
+fn may_be_taken(line: &ConfigChange) -> bool {
     let first = line.line.above.first().unwrap_or(&line.line.text);
     first.starts_with("interface ") || first.starts_with("vrf ")
 }
@@ -36,12 +36,12 @@ fn are_told_what_they_know(frr: Frr) {
     let machine = frr.machine();
     machine.ask("ip address add 10.0.0.1/32 dev lo");
     frr.start(&machine, None);
-    let sample = Configuration::parse(SAMPLE);
+    let sample = FrrConfig::parse(SAMPLE);
     assert!(sample.lines().len() > 70, "{}", sample.lines().len());
     for daemon in daemons(&machine, frr) {
         let mut vty = Vty::open(&machine, daemon);
         for line in sample.lines() {
-            let change = Change { phase: Phase::Define, line: line.clone() };
+            let change = ConfigChange { phase: Phase::Define, line: line.clone() };
             let unknown = vty.apply(&change).is_err_and(|refused| refused.status == 2);
 
             let takes = daemon.takes(frr.version(), line);
@@ -52,7 +52,7 @@ fn are_told_what_they_know(frr: Frr) {
         }
     }
     assert_eq!(sample.of_nobody(frr.version()), Vec::<&ichor_bgp::reload::Line>::new());
-    assert_eq!(Daemon::of(frr.version()), daemons(&machine, frr));
+    assert_eq!(FrrDaemon::of(frr.version()), daemons(&machine, frr));
 }
 
 #[test]

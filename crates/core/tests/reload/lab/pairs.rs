@@ -7,14 +7,14 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{Machine, said};
-use ichor_testbed::random::{Random, holds_for_pairs};
-use ichor_testbed::routing::told;
+use ichor_testbed::lab::{LabMachine, output_text};
+use ichor_testbed::random::{RandomCluster, holds_for_pairs};
+use ichor_testbed::routing::services_of_backend;
 use ichor_testbed::vty::{compared, reload};
 
 /// A machine whose daemons run nothing yet, with all that these files look for: ports, and addresses that zebra shall take as a
 /// source.
-pub fn idle(frr: Frr, confs: &[&str]) -> Machine {
+pub fn idle(frr: Frr, confs: &[&str]) -> LabMachine {
     let machine = frr.machine();
     let all = |start: &str| -> BTreeSet<&str> {
         confs.iter().flat_map(|conf| conf.lines()).filter_map(|line| line.strip_prefix(start)).collect()
@@ -34,7 +34,7 @@ pub fn wrong(frr: Frr, confs: &[(String, String)]) -> Vec<String> {
     let texts: Vec<_> = confs.iter().map(|(_, conf)| conf.as_str()).collect();
     let machine = idle(frr, &texts);
     let loaded = Frr::load(&machine, texts[0]);
-    assert!(loaded.status.success(), "{}", said(&loaded));
+    assert!(loaded.status.success(), "{}", output_text(&loaded));
     let mut wrong = compared(&machine, frr, texts[0]);
     for pair in confs.windows(2) {
         let (changes, against) = reload(&machine, frr, &pair[1].1);
@@ -52,8 +52,10 @@ pub fn wrong(frr: Frr, confs: &[(String, String)]) -> Vec<String> {
 
 /// The files of all cases, there and back again.
 fn there_and_back(frr: Frr) {
-    let confs: Vec<_> =
-        told(Backend::Frr).into_iter().map(|(name, service)| (name, service.files[0].text.clone())).collect();
+    let confs: Vec<_> = services_of_backend(Backend::Frr)
+        .into_iter()
+        .map(|(name, service)| (name, service.files[0].text.clone()))
+        .collect();
     let back = confs.iter().rev().skip(1).cloned();
     let wrong = wrong(frr, &confs.iter().cloned().chain(back).collect::<Vec<_>>());
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -61,7 +63,7 @@ fn there_and_back(frr: Frr) {
 
 /// Two clusters that nobody thought of, there and back again.
 fn any_pair(frr: Frr) {
-    let confs = |random: &Random| {
+    let confs = |random: &RandomCluster| {
         let told = random.told()?.into_iter().map(|told| (told.name, told.service.files[0].text.clone()));
         Ok::<Vec<_>, TestCaseError>(told.collect())
     };

@@ -1,10 +1,10 @@
 //! A session with a real leaf, which must live through a reload and carry nothing that neither file lets through.
 
-use ichor_bgp::reload::Daemon;
+use ichor_bgp::reload::FrrDaemon;
 use serde_json::Value;
 
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{Machine, let_pass, wait_for};
+use ichor_testbed::lab::{LabMachine, wait_for, wait_seconds};
 use ichor_testbed::vty::{Vty, compared, reload};
 
 /// An address of the node that neither file announces.
@@ -38,7 +38,7 @@ const OTHER: &str = "frr defaults datacenter\nbgp route-map delay-timer 1\n\
     neighbor eth0 route-map FROM in\n  neighbor eth0 route-map OUT out\n  neighbor eth0 maximum-prefix 50\n  \
     neighbor 192.0.2.8 activate\n exit-address-family\nexit\n";
 
-fn leaf(node: &Machine) -> Machine {
+fn leaf(node: &LabMachine) -> LabMachine {
     let leaf = Frr::V8.machine();
     node.cable("eth0", &leaf, "to-node");
     Frr::V8.start(&leaf, None);
@@ -52,15 +52,15 @@ fn leaf(node: &Machine) -> Machine {
 }
 
 /// How often the session came up, and for how long it has been.
-fn session(node: &Machine) -> (u64, u64) {
-    let (said, _) = Vty::open(node, Daemon::Bgpd).ask("show bgp neighbors eth0 json");
+fn session(node: &LabMachine) -> (u64, u64) {
+    let (said, _) = Vty::open(node, FrrDaemon::Bgpd).ask("show bgp neighbors eth0 json");
     let said: Value = serde_json::from_str(&said).unwrap();
     let number = |name: &str| said["eth0"][name].as_u64().unwrap_or_default();
     (number("connectionsEstablished"), number("bgpTimerUpMsec"))
 }
 
-fn has(leaf: &Machine, address: &str) -> bool {
-    let (said, _) = Vty::open(leaf, Daemon::Bgpd).ask("show bgp ipv4 unicast json");
+fn has(leaf: &LabMachine, address: &str) -> bool {
+    let (said, _) = Vty::open(leaf, FrrDaemon::Bgpd).ask("show bgp ipv4 unicast json");
     let said: Value = serde_json::from_str(&said).unwrap();
     said["routes"].get(format!("{address}/32")).is_some()
 }
@@ -87,7 +87,7 @@ fn keeps_its_session(frr: Frr) {
         assert!(longer > up, "{longer} after {up}");
         up = longer;
     }
-    let_pass(1);
+    wait_seconds(1);
     let updates = leaf.ask("cat /tmp/updates");
     assert!(updates.contains("10.0.1.2/32"), "nothing is seen: {updates}");
     assert!(!updates.contains(SECRET), "{updates}");

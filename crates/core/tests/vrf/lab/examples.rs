@@ -1,7 +1,7 @@
 //! The examples with a speaker in a VRF.
 
 use super::scene::{Scene, Spoken};
-use ichor_testbed::lab::Root;
+use ichor_testbed::lab::RootFileSystem;
 use ichor_testbed::vm;
 
 const METALLB: &str = include_str!("../../../../../examples/metallb/ichor.yaml");
@@ -48,23 +48,29 @@ fn metallb(backend: &str, versions: [&str; 2]) {
         shared: &["198.51.100.7/32", "2001:db8:99::7/128"],
         own: [&["198.51.100.1/32", "2001:db8:99::1/128"], &["198.51.100.11/32", "2001:db8:99::11/128"]],
     };
-    Scene::new(&text, [("cp1", Root::Trixie), ("wk1", Root::Own)], &["leaf1", "leaf2"], spoken).holds();
+    Scene::new(
+        &text,
+        [("cp1", RootFileSystem::Trixie), ("wk1", RootFileSystem::Own)],
+        &["leaf1", "leaf2"],
+        spoken,
+    )
+    .holds();
 }
 
 #[test]
 fn service_addresses_of_metallb_leave_a_vrf_on_frr_10_and_8() {
-    vm::inside(|| metallb("frr", ["10.3", "8.4"]));
+    vm::run_in_vm(|| metallb("frr", ["10.3", "8.4"]));
 }
 
 #[test]
 fn service_addresses_of_metallb_leave_a_vrf_on_bird_2_17_and_2_0() {
-    vm::inside(|| metallb("bird", ["2.17", "2.0.12"]));
+    vm::run_in_vm(|| metallb("bird", ["2.17", "2.0.12"]));
 }
 
 /// Behind a gateway that accepts nodes from a range, itself in a VRF. What is allowed may be more than an address here.
 #[test]
 fn service_addresses_of_cilium_leave_a_vrf_for_that_of_a_gateway() {
-    vm::inside(|| {
+    vm::run_in_vm(|| {
         let text = changed(CILIUM, &[("name: solwk01,", "name: solwk01, routing: {version: 8.4},")]);
         let spoken = Spoken {
             refused: &[
@@ -84,6 +90,12 @@ fn service_addresses_of_cilium_leave_a_vrf_for_that_of_a_gateway() {
                 &["10.101.250.21/32", "fd00:101:250::21/128"],
             ],
         };
-        Scene::new(&text, [("solcp01", Root::Trixie), ("solwk01", Root::Own)], &["pve"], spoken).holds();
+        Scene::new(
+            &text,
+            [("solcp01", RootFileSystem::Trixie), ("solwk01", RootFileSystem::Own)],
+            &["pve"],
+            spoken,
+        )
+        .holds();
     });
 }

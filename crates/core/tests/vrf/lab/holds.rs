@@ -7,7 +7,7 @@ use super::node::{Node, Way};
 use super::router::{Router, View};
 use super::scene::{Scene, each};
 use ichor_testbed::lab::wait_for;
-use ichor_testbed::speaker::Speaker;
+use ichor_testbed::speaker::BgpSpeaker;
 
 impl Scene {
     /// Everything that must hold.
@@ -21,7 +21,7 @@ impl Scene {
         self.nodes_reach_each_other();
         assert_eq!(each(&self.nodes, Node::ways_out_of_the_vrf), vec![""; self.nodes.len()]);
         let nothing = vec!["{}\n{}".to_owned(); self.speakers.len()];
-        self.comes("speakers that are given nothing", &nothing, || each(&self.speakers, Speaker::given));
+        self.comes("speakers that are given nothing", &nothing, || each(&self.speakers, BgpSpeaker::given));
     }
 
     /// Waits until it is so.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ichor_testbed::lab::Machine;
+use ichor_testbed::lab::LabMachine;
 
 /// Each prefix that came by BGP, and the ways to it; in a VRF, where one is named.
-pub fn learnt(machine: &Machine, vrf: Option<&str>) -> BTreeMap<String, String> {
+pub fn learnt(machine: &LabMachine, vrf: Option<&str>) -> BTreeMap<String, String> {
     let vrf = vrf.map(|vrf| format!("vrf {vrf}")).unwrap_or_default();
     let of = |family: u8, default: &'static str, length: u8| {
         let said = machine.ask(&format!("ip -o -{family} route show {vrf}"));

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use ichor_bgp::model::{Domain, Model};
+use ichor_bgp::model::{BgpModel, RoutingDomain};
 use ichor_bgp::render::Service;
 
 use super::kernel::{learnt, next_hops};
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{Machine, Root, said};
+use ichor_testbed::lab::{LabMachine, RootFileSystem, output_text};
 
 /// The metric of the route that ends every search in a VRF's table: the lowest priority there is.
 const LAST: u32 = 4_278_198_272;
@@ -19,16 +19,16 @@ const PROXY: &str = "kube-ipvs0";
 pub type Way = (String, usize);
 
 pub struct Node {
-    pub machine: Machine,
-    pub model: Model,
+    pub machine: LabMachine,
+    pub model: BgpModel,
     service: Service,
-    root: Root,
+    root: RootFileSystem,
 }
 
 impl Node {
     /// A node with its links, all but the ports.
-    pub fn new(model: Model, service: Service, root: Root) -> Self {
-        let machine = Machine::new(root);
+    pub fn new(model: BgpModel, service: Service, root: RootFileSystem) -> Self {
+        let machine = LabMachine::new(root);
         machine.ask(
             "install -d -o frr -g frr /run/frr && install -d /run/bird && touch /etc/frr/vtysh.conf\n\
              echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv6/conf/all/forwarding",
@@ -53,7 +53,7 @@ impl Node {
 
     fn workload(&self) -> String {
         let workload = self.model.workload.as_ref().unwrap();
-        let Domain::Vrf { name, table } = &workload.domain else { panic!("{:?}", workload.domain) };
+        let RoutingDomain::Vrf { name, table } = &workload.domain else { panic!("{:?}", workload.domain) };
         let (ours, theirs, prefix) = (&workload.ours, &workload.theirs, workload.prefix);
         format!(
             "set -e\n\
@@ -83,10 +83,10 @@ impl Node {
             self.machine.start("bird -f -c /tmp/bird.conf -s /run/bird/bird.ctl", "/run/bird/bird.ctl");
             return;
         }
-        let frr = if self.root == Root::Own { Frr::V8 } else { Frr::V10 };
+        let frr = if self.root == RootFileSystem::Own { Frr::V8 } else { Frr::V10 };
         frr.start(&self.machine, Some(&self.service.files[1].text));
         let loaded = Frr::load(&self.machine, conf);
-        assert!(loaded.status.success(), "{}\n{conf}", said(&loaded));
+        assert!(loaded.status.success(), "{}\n{conf}", output_text(&loaded));
     }
 
     /// Gives the node service addresses, as kube-proxy would.
@@ -101,7 +101,7 @@ impl Node {
             let address = net.split('/').next().unwrap();
             format!("(busybox ping -c 3 -W 5 {address} >/dev/null || echo {address}) &\n")
         };
-        let beside = Machine::beside(&self.machine, Root::Own);
+        let beside = LabMachine::beside(&self.machine, RootFileSystem::Own);
         beside.ask(&format!("{}wait", addresses.iter().map(ping).collect::<String>()))
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Deserializer, Value};
 
 use super::kernel::{learnt, next_hops};
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{Machine, said};
+use ichor_testbed::lab::{LabMachine, output_text};
 
 /// What a router knows.
 #[derive(Debug, Default, PartialEq)]
@@ -24,15 +24,15 @@ pub struct View {
 const BRIDGE: &str = "nodes";
 
 pub struct Router {
-    pub machine: Machine,
-    pub told: routing::Router,
+    pub machine: LabMachine,
+    pub told: routing::FabricRouter,
     frr: Frr,
     conf: String,
     daemons: String,
 }
 
 impl Router {
-    pub fn new(told: routing::Router, conf: String, daemons: String) -> Self {
+    pub fn new(told: routing::FabricRouter, conf: String, daemons: String) -> Self {
         let old = told.version.as_ref().is_some_and(|version| version.minor().0 < 9);
         let frr = if old { Frr::V8 } else { Frr::V10 };
         let machine = frr.machine();
@@ -66,7 +66,7 @@ impl Router {
         self.frr.start(&self.machine, Some(&self.daemons));
         let conf = format!("{}{kept}", self.conf);
         let loaded = Frr::load(&self.machine, &conf);
-        assert!(loaded.status.success(), "{}\n{conf}", said(&loaded));
+        assert!(loaded.status.success(), "{}\n{conf}", output_text(&loaded));
     }
 
     /// What it knows by now from these neighbours.

@@ -3,16 +3,16 @@
 
 use std::thread;
 
-use ichor_bgp::model::fabric::Found;
+use ichor_bgp::model::fabric::PeerAddress;
 use ichor_core::plan::Plan;
-use ichor_core::routing::Network;
-use ichor_core::routing::network::{End, Session};
+use ichor_core::routing::BgpTopology;
+use ichor_core::routing::network::{BgpSession, TopologyEnd};
 
 use super::node::Node;
 use super::router::Router;
-use ichor_testbed::lab::{Root, wait_for};
+use ichor_testbed::lab::{RootFileSystem, wait_for};
 use ichor_testbed::routing::{PASSWORD, service_with};
-use ichor_testbed::speaker::Speaker;
+use ichor_testbed::speaker::BgpSpeaker;
 use ichor_testbed::{fabric, load_text, planned};
 
 /// What speakers say.
@@ -28,7 +28,7 @@ pub struct Spoken {
 pub struct Scene {
     pub nodes: Vec<Node>,
     pub routers: Vec<Router>,
-    pub speakers: Vec<Speaker>,
+    pub speakers: Vec<BgpSpeaker>,
     /// Which router knows which node, and by what name.
     pub sessions: Vec<(usize, usize, String)>,
     pub spoken: Spoken,
@@ -45,12 +45,12 @@ pub fn each<T: Sync, R: Send>(all: &[T], act: impl Fn(&T) -> R + Sync) -> Vec<R>
 
 impl Scene {
     /// Builds what a file says of these nodes, of the file systems their daemons are on, and of these routers.
-    pub fn new(text: &str, nodes: [(&str, Root); 2], routers: &[&str], spoken: Spoken) -> Self {
+    pub fn new(text: &str, nodes: [(&str, RootFileSystem); 2], routers: &[&str], spoken: Spoken) -> Self {
         let told = planned(load_text(text));
         let (cluster, plan) = &told;
-        let network = Network::of(cluster, plan).unwrap();
-        let files = fabric::made(&told, &|_| Ok(PASSWORD.to_owned())).unwrap();
-        let node = |(name, root): &(&str, Root)| {
+        let network = BgpTopology::of(cluster, plan).unwrap();
+        let files = fabric::render_files(&told, &|_| Ok(PASSWORD.to_owned())).unwrap();
+        let node = |(name, root): &(&str, RootFileSystem)| {
             let node = plan.node(name).unwrap();
             let service = service_with(cluster, plan, node, &|_| Ok(PASSWORD.to_owned()));
             let model = network.nodes.iter().find(|model| model.name.as_str() == *name).unwrap();
@@ -71,19 +71,19 @@ impl Scene {
         scene
     }
 
-    fn cable(&mut self, plan: &Plan, network: &Network) {
-        for Session(near, far) in &network.sessions {
-            let (End::Node(..), End::Router(..)) = (near, far) else { continue };
+    fn cable(&mut self, plan: &Plan, network: &BgpTopology) {
+        for BgpSession(near, far) in &network.sessions {
+            let (TopologyEnd::Node(..), TopologyEnd::Router(..)) = (near, far) else { continue };
             let node = self.nodes.iter().position(|it| it.model.name.as_str() == network.name(*near));
             let router = self.routers.iter().position(|it| it.told.name == network.name(*far));
             let (Some(node), Some(router)) = (node, router) else { continue };
             let (ours, theirs) = (&self.nodes[node], &self.routers[router]);
             let seen_as = match (&network.at(*near).found, &network.at(*far).found) {
-                (Found::Port { name, .. }, Found::Port { name: port, .. }) => {
+                (PeerAddress::Port { name, .. }, PeerAddress::Port { name: port, .. }) => {
                     ours.machine.cable(name.as_str(), &theirs.machine, port.as_str());
                     port.to_string()
                 }
-                (Found::Address { .. }, Found::Address { address, .. }) => {
+                (PeerAddress::Address { .. }, PeerAddress::Address { address, .. }) => {
                     let plan = plan.node(ours.model.name.as_str()).unwrap();
                     let (link, port) = (&plan.link.value, format!("to-{}", plan.name));
                     ours.machine.cable(link.as_str(), &theirs.machine, &port);
@@ -108,7 +108,7 @@ impl Scene {
         });
         let nodes: Vec<_> = self.nodes.iter().zip(self.spoken.own).collect();
         self.speakers = each(&nodes, |(node, own)| {
-            let speaker = Speaker::new(&node.machine, &node.model);
+            let speaker = BgpSpeaker::new(&node.machine, &node.model);
             speaker.announce(&[self.spoken.refused, own].concat());
             speaker
         });

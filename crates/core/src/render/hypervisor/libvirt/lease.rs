@@ -5,23 +5,23 @@ use std::net::{IpAddr, Ipv4Addr};
 use ipnet::Ipv4Net;
 
 use crate::plan::{NodePlan, Plan};
-use crate::render::hypervisor::guest::Guest;
+use crate::render::hypervisor::guest::VmDefinition;
 use ichor_values::Mac;
 
 /// The addresses of a network with DHCP.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Leases {
+pub struct AddressAssignments {
     /// The host's own, which is the way out.
     pub host: Ipv4Addr,
     /// What anybody may get: a run of addresses that nobody has.
     pub(crate) range: Option<(Ipv4Addr, Ipv4Addr)>,
     /// What a machine always gets.
-    pub(crate) fixed: Vec<Lease>,
+    pub(crate) fixed: Vec<DhcpReservation>,
 }
 
 /// An address that belongs to a machine.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Lease {
+pub(crate) struct DhcpReservation {
     /// The port it is for.
     pub mac: Mac,
     /// Name of the machine.
@@ -30,11 +30,11 @@ pub(crate) struct Lease {
     pub address: Ipv4Addr,
 }
 
-impl Leases {
+impl AddressAssignments {
     /// Those of `prefix`, in which these machines are.
-    pub fn of(prefix: Ipv4Net, plan: &Plan, guests: &[&Guest<'_>]) -> Self {
+    pub fn of(prefix: Ipv4Net, plan: &Plan, guests: &[&VmDefinition<'_>]) -> Self {
         let inside = |address: &Ipv4Addr| prefix.contains(address);
-        let gateway = |guest: &&Guest<'_>| guest.node.gateway.v4.as_ref().map(|v4| v4.value);
+        let gateway = |guest: &&VmDefinition<'_>| guest.node.gateway.v4.as_ref().map(|v4| v4.value);
         let first = Ipv4Addr::from(u32::from(prefix.network()).saturating_add(1));
         let host = guests.iter().find_map(gateway).filter(inside).unwrap_or(first);
         let fixed: Vec<_> =
@@ -45,9 +45,9 @@ impl Leases {
     }
 }
 
-fn lease(guest: &Guest<'_>) -> Option<Lease> {
+fn lease(guest: &VmDefinition<'_>) -> Option<DhcpReservation> {
     let mac = (*guest.macs.first()?)?;
-    Some(Lease { mac, name: guest.name().to_owned(), address: addresses(guest.node).next()? })
+    Some(DhcpReservation { mac, name: guest.name().to_owned(), address: addresses(guest.node).next()? })
 }
 
 /// The address that DHCP gives a node, and the one that it gives itself.

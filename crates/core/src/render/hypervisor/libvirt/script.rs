@@ -1,15 +1,15 @@
 //! `create.sh`: the calls that bring a host's machines in. What is there already stays, so it may be called again.
 
 use super::domain;
-use super::network::Network;
-use super::storage::{self, Storage};
+use super::network::LibvirtNetwork;
+use super::storage::{self, StorageTarget};
 use crate::plan::LibvirtPlan;
-use crate::render::hypervisor::guest::Guest;
+use crate::render::hypervisor::guest::VmDefinition;
 use crate::render::hypervisor::medium;
 use crate::render::hypervisor::shell::quote;
 
 /// The script, to be run in its folder.
-pub fn text(host: &LibvirtPlan, networks: &[Network<'_>], guests: &[&Guest<'_>]) -> String {
+pub fn text(host: &LibvirtPlan, networks: &[LibvirtNetwork<'_>], guests: &[&VmDefinition<'_>]) -> String {
     let uri = &host.uri.value;
     let mut script = format!(
         "#!/bin/sh\n# Written by ichor: networks, disks and machines of one host. Nothing is started but the networks.\n\
@@ -36,21 +36,21 @@ pub fn text(host: &LibvirtPlan, networks: &[Network<'_>], guests: &[&Guest<'_>])
 }
 
 /// A disk is made where it is not there. What is no pool of libvirt's is on the host itself.
-fn disk(guest: &Guest<'_>) -> String {
+fn disk(guest: &VmDefinition<'_>) -> String {
     let name = storage::name(guest);
-    match Storage::of(&guest.vm.storage.value) {
-        Storage::Pool(pool) => {
+    match StorageTarget::of(&guest.vm.storage.value) {
+        StorageTarget::Pool(pool) => {
             let (pool, name) = (quote(pool), quote(&name));
             format!(
                 "virsh vol-info --pool {pool} {name} >/dev/null 2>&1 || virsh vol-create {pool} {}\n",
                 storage::path(guest)
             )
         }
-        Storage::Folder(folder) => {
+        StorageTarget::Folder(folder) => {
             let path = quote(&format!("{folder}/{name}"));
             format!("# On the host: qemu-img create -f raw {path} {}G\n", guest.disk)
         }
-        Storage::Group(group) => {
+        StorageTarget::Group(group) => {
             let group = quote(group.trim_start_matches("/dev/"));
             format!("# On the host: lvcreate --size {}G --name {name} {group}\n", guest.disk)
         }

@@ -1,12 +1,12 @@
 //! Where disks and CDs are on a libvirt host.
 
-use crate::render::hypervisor::guest::Guest;
-use crate::render::hypervisor::medium::{Medium, Source};
-use crate::render::xml::Element;
+use crate::render::hypervisor::guest::VmDefinition;
+use crate::render::hypervisor::medium::{Medium, MediumSource};
+use crate::render::xml::XmlElement;
 
 /// A place for disks or ISO images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Storage<'s> {
+pub enum StorageTarget<'s> {
     /// A pool of libvirt.
     Pool(&'s str),
     /// A folder.
@@ -15,7 +15,7 @@ pub enum Storage<'s> {
     Group(&'s str),
 }
 
-impl<'s> Storage<'s> {
+impl<'s> StorageTarget<'s> {
     /// What is meant by a text of the file.
     pub fn of(text: &'s str) -> Self {
         let path = text.trim_end_matches('/');
@@ -29,11 +29,11 @@ impl<'s> Storage<'s> {
     }
 
     /// The element of a disk, or of a CD, for the file `name` in it.
-    fn disk(self, device: &str, name: &str) -> Element {
-        let disk = |kind: &str| Element::new("disk").with("type", kind).with("device", device);
+    fn disk(self, device: &str, name: &str) -> XmlElement {
+        let disk = |kind: &str| XmlElement::new("disk").with("type", kind).with("device", device);
         // Raw is what volumes of LVM always are and files can be, so that nobody has to know which a pool has.
-        let driver = Element::new("driver").with("name", "qemu").with("type", "raw");
-        let source = Element::new("source");
+        let driver = XmlElement::new("driver").with("name", "qemu").with("type", "raw");
+        let source = XmlElement::new("source");
         match self {
             Self::Pool(pool) => {
                 disk("volume").hold(driver).hold(source.with("pool", pool).with("volume", name))
@@ -49,54 +49,54 @@ impl<'s> Storage<'s> {
 }
 
 /// The element of a machine's disk.
-pub fn disk(guest: &Guest<'_>) -> Element {
-    let storage = Storage::of(&guest.vm.storage.value);
+pub fn disk(guest: &VmDefinition<'_>) -> XmlElement {
+    let storage = StorageTarget::of(&guest.vm.storage.value);
     storage.disk("disk", &name(guest))
 }
 
 /// The name of a machine's disk: a volume of LVM has no ending.
-pub fn name(guest: &Guest<'_>) -> String {
-    match Storage::of(&guest.vm.storage.value) {
-        Storage::Group(_) => guest.name().to_owned(),
-        Storage::Pool(_) | Storage::Folder(_) => format!("{guest}.img"),
+pub fn name(guest: &VmDefinition<'_>) -> String {
+    match StorageTarget::of(&guest.vm.storage.value) {
+        StorageTarget::Group(_) => guest.name().to_owned(),
+        StorageTarget::Pool(_) | StorageTarget::Folder(_) => format!("{guest}.img"),
     }
 }
 
 /// Where a CD is, for people.
-pub(crate) fn cd(guest: &Guest<'_>, medium: &Medium) -> String {
+pub(crate) fn cd(guest: &VmDefinition<'_>, medium: &Medium) -> String {
     match &medium.source {
-        Source::There(path) => path.clone(),
-        _ => match Storage::of(&guest.vm.iso.value) {
-            Storage::Pool(place) => format!("{} in the pool {place}", medium.name),
-            Storage::Folder(place) | Storage::Group(place) => format!("{place}/{}", medium.name),
+        MediumSource::There(path) => path.clone(),
+        _ => match StorageTarget::of(&guest.vm.iso.value) {
+            StorageTarget::Pool(place) => format!("{} in the pool {place}", medium.name),
+            StorageTarget::Folder(place) | StorageTarget::Group(place) => format!("{place}/{}", medium.name),
         },
     }
 }
 
 /// The element of a CD.
-pub fn cdrom(guest: &Guest<'_>, medium: &Medium) -> Element {
+pub fn cdrom(guest: &VmDefinition<'_>, medium: &Medium) -> XmlElement {
     match &medium.source {
-        Source::There(path) if path.starts_with('/') => match path.rsplit_once('/') {
-            Some((folder, name)) => Storage::Folder(folder).disk("cdrom", name),
-            None => Storage::Folder("").disk("cdrom", path),
+        MediumSource::There(path) if path.starts_with('/') => match path.rsplit_once('/') {
+            Some((folder, name)) => StorageTarget::Folder(folder).disk("cdrom", name),
+            None => StorageTarget::Folder("").disk("cdrom", path),
         },
-        _ => Storage::of(&guest.vm.iso.value).disk("cdrom", &medium.name),
+        _ => StorageTarget::of(&guest.vm.iso.value).disk("cdrom", &medium.name),
     }
 }
 
 /// Where the document of a machine's disk goes.
-pub fn path(guest: &Guest<'_>) -> String {
+pub fn path(guest: &VmDefinition<'_>) -> String {
     format!("volumes/{guest}.xml")
 }
 
 /// The document of a machine's disk in a pool.
-pub fn volume(guest: &Guest<'_>) -> Element {
-    let size = Element::new("capacity").with("unit", "GiB").say(guest.disk);
-    let format = Element::new("format").with("type", "raw");
-    Element::new("volume")
-        .hold(Element::new("name").say(name(guest)))
+pub fn volume(guest: &VmDefinition<'_>) -> XmlElement {
+    let size = XmlElement::new("capacity").with("unit", "GiB").say(guest.disk);
+    let format = XmlElement::new("format").with("type", "raw");
+    XmlElement::new("volume")
+        .hold(XmlElement::new("name").say(name(guest)))
         .hold(size)
-        .hold(Element::new("target").hold(format))
+        .hold(XmlElement::new("target").hold(format))
 }
 
 #[cfg(test)]
@@ -105,8 +105,8 @@ mod tests {
 
     #[test]
     fn a_text_is_a_pool_a_folder_or_a_volume_group() {
-        assert_eq!(Storage::of("default"), Storage::Pool("default"));
-        assert_eq!(Storage::of("/srv/vm/"), Storage::Folder("/srv/vm"));
-        assert_eq!(Storage::of("/dev/vg-talos"), Storage::Group("/dev/vg-talos"));
+        assert_eq!(StorageTarget::of("default"), StorageTarget::Pool("default"));
+        assert_eq!(StorageTarget::of("/srv/vm/"), StorageTarget::Folder("/srv/vm"));
+        assert_eq!(StorageTarget::of("/dev/vg-talos"), StorageTarget::Group("/dev/vg-talos"));
     }
 }

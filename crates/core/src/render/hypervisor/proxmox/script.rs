@@ -1,12 +1,12 @@
 //! `create.sh`: the calls that make a cluster's machines, the same that its API takes.
 
 use super::settings;
-use crate::render::hypervisor::guest::Guest;
+use crate::render::hypervisor::guest::VmDefinition;
 use crate::render::hypervisor::medium;
 use crate::render::hypervisor::shell::quote;
 
 /// The script, to be run on a host of the cluster.
-pub fn text(guests: &[&Guest<'_>]) -> String {
+pub fn text(guests: &[&VmDefinition<'_>]) -> String {
     let mut script = "#!/bin/sh\n# Written by ichor: makes the machines of one Proxmox cluster; run it on one of its hosts. \
                       Nothing is started.\nset -eu\n"
         .to_owned();

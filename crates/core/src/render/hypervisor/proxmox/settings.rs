@@ -6,8 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::cluster::section::{BootDevice, Machine};
-use crate::render::hypervisor::guest::Guest;
-use crate::render::hypervisor::medium::{Medium, Source};
+use crate::render::hypervisor::guest::VmDefinition;
+use crate::render::hypervisor::medium::{Medium, MediumSource};
 use crate::render::hypervisor::shell::quote;
 use ichor_values::Arch;
 
@@ -15,7 +15,7 @@ use ichor_values::Arch;
 pub const DRIVES: [&str; 2] = ["ide2", "ide0"];
 
 /// Every setting but the number, sorted by key as Proxmox lists them.
-pub fn settings(guest: &Guest<'_>) -> Vec<(String, String)> {
+pub fn settings(guest: &VmDefinition<'_>) -> Vec<(String, String)> {
     let vm = guest.vm;
     let storage = &vm.storage.value;
     let mut all: Vec<(String, String)> = Vec::new();
@@ -72,17 +72,17 @@ pub fn settings(guest: &Guest<'_>) -> Vec<(String, String)> {
 }
 
 /// What Proxmox calls an image that a disk begins as.
-pub fn import(guest: &Guest<'_>, image: &Medium) -> String {
+pub fn import(guest: &VmDefinition<'_>, image: &Medium) -> String {
     match &image.source {
-        Source::There(volume) if volume.contains(":import/") => volume.clone(),
+        MediumSource::There(volume) if volume.contains(":import/") => volume.clone(),
         _ => format!("{}:import/{}", guest.vm.iso.value, image.name),
     }
 }
 
 /// What Proxmox calls a CD.
-pub fn volume(guest: &Guest<'_>, medium: &Medium) -> String {
+pub fn volume(guest: &VmDefinition<'_>, medium: &Medium) -> String {
     match &medium.source {
-        Source::There(volume) if volume.contains(":iso/") => volume.clone(),
+        MediumSource::There(volume) if volume.contains(":iso/") => volume.clone(),
         _ => format!("{}:iso/{}", guest.vm.iso.value, medium.name),
     }
 }
@@ -97,7 +97,7 @@ pub fn machine(machine: Machine) -> &'static str {
 }
 
 /// The devices that boot, in order.
-pub fn devices(guest: &Guest<'_>) -> Vec<&'static str> {
+pub fn devices(guest: &VmDefinition<'_>) -> Vec<&'static str> {
     let device = |device: &BootDevice| match device {
         BootDevice::Disk => "scsi0",
         BootDevice::Cdrom => DRIVES[0],
@@ -107,17 +107,17 @@ pub fn devices(guest: &Guest<'_>) -> Vec<&'static str> {
 }
 
 /// More arguments for QEMU: Proxmox takes them apart as a shell would.
-pub fn args(guest: &Guest<'_>) -> String {
+pub fn args(guest: &VmDefinition<'_>) -> String {
     let words: Vec<_> = guest.args.iter().map(|arg| quote(arg)).collect();
     words.join(" ")
 }
 
-fn boot(guest: &Guest<'_>) -> String {
+fn boot(guest: &VmDefinition<'_>) -> String {
     format!("order={}", devices(guest).join(";"))
 }
 
 /// A text is written in base64, because it may hold what separates settings.
-fn smbios(guest: &Guest<'_>) -> String {
+fn smbios(guest: &VmDefinition<'_>) -> String {
     match &guest.serial {
         Some(serial) => format!("base64=1,serial={},uuid={}", STANDARD.encode(serial), guest.uuid),
         None => format!("uuid={}", guest.uuid),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{built, label, literal, text};
 use crate::cluster::section::{Addressing, Platform, Role};
 use crate::plan::{NodePlan, Origin, Plan};
-use crate::render::base::Base;
+use crate::render::base::BaseImage;
 use crate::render::node_issue;
 use crate::render::schematic::NodeSchematicError;
 use crate::render::{image, schematic};
@@ -27,7 +27,7 @@ pub(crate) fn module(plan: &Plan) -> Result<Option<String>, Vec<Issue>> {
     if nodes.is_empty() {
         return Ok(None);
     }
-    let images = Images::of(&nodes)?;
+    let images = GcpImages::of(&nodes)?;
     let name = label(plan.cluster.name.as_str()).replace('_', "-");
     let mut module = json!({
         "//": "Written by ichor. The login is Google's own: gcloud auth application-default login.",
@@ -73,7 +73,7 @@ fn each(nodes: &[&NodePlan], make: impl Fn(&NodePlan) -> Value) -> Value {
     nodes.iter().map(|node| (label(node.name.as_str()), make(node))).collect::<Map<_, _>>().into()
 }
 
-fn variables(plan: &Plan, nodes: &[&NodePlan], images: &Images<'_>) -> Value {
+fn variables(plan: &Plan, nodes: &[&NodePlan], images: &GcpImages<'_>) -> Value {
     let text = |description: &str| json!({"type": "string", "description": description});
     let or = |description: &str, default: Value, kind: &str| json!({"type": kind, "description": description, "default": default});
     let subnet = plan.cluster.node.v4.as_ref().map_or_else(|| SUBNET.to_owned(), |v4| v4.value.to_string());
@@ -125,14 +125,14 @@ fn firewall(name: &str) -> Value {
 
 /// The images of the nodes: those of one schematic, release and architecture are the same.
 #[derive(Default)]
-struct Images<'n> {
+struct GcpImages<'n> {
     /// Name and origin, by label.
     all: BTreeMap<String, (String, String)>,
     /// Labels, by node.
     of_node: BTreeMap<&'n str, String>,
 }
 
-impl<'n> Images<'n> {
+impl<'n> GcpImages<'n> {
     fn of(nodes: &[&'n NodePlan]) -> Result<Self, Vec<Issue>> {
         let (mut images, mut errors) = (Self::default(), Vec::new());
         for node in nodes {
@@ -145,7 +145,7 @@ impl<'n> Images<'n> {
 
     fn add(&mut self, node: &'n NodePlan) -> Result<(), NodeSchematicError> {
         // Names in this cloud have no dots.
-        let (name, from) = match Base::of(node)? {
+        let (name, from) = match BaseImage::of(node)? {
             Some(base) => {
                 let files = Product::Gcp.files(&base.stem()).join(", ");
                 (base.stem().replace('.', "-"), format!("{files}, made by `ichor image build`"))
@@ -177,7 +177,7 @@ impl<'n> Images<'n> {
     }
 }
 
-fn instance(node: &NodePlan, plan: &Plan, cluster: &str, images: &Images<'_>) -> Value {
+fn instance(node: &NodePlan, plan: &Plan, cluster: &str, images: &GcpImages<'_>) -> Value {
     let machine = match (node.arch.value, node.role) {
         (Arch::Arm64, _) => "${var.arm64_machine_type}",
         (Arch::Amd64, Role::Controlplane) => "${var.controlplane_machine_type}",

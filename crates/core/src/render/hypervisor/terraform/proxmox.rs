@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::{built, label, literal, text};
 use crate::plan::ProxmoxPlan;
-use crate::render::hypervisor::guest::Guest;
-use crate::render::hypervisor::medium::{Medium, Source};
+use crate::render::hypervisor::guest::VmDefinition;
+use crate::render::hypervisor::medium::{Medium, MediumSource};
 use crate::render::hypervisor::proxmox::{DRIVES, args, devices, machine, volume};
 
 /// Proxmox' own storage, which every host has to itself. Others are taken for shared.
@@ -22,8 +22,8 @@ const DOWNLOAD: &str = "proxmox_virtual_environment_download_file";
 const HOST: &str = "${var.host}";
 
 /// The module of one cluster's machines.
-pub(crate) fn module(proxmox: &ProxmoxPlan, guests: &[&Guest<'_>]) -> String {
-    let mut resources = Resources::default();
+pub(crate) fn module(proxmox: &ProxmoxPlan, guests: &[&VmDefinition<'_>]) -> String {
+    let mut resources = TerraformResources::default();
     for guest in guests {
         resources.add(guest);
     }
@@ -47,14 +47,14 @@ pub(crate) fn module(proxmox: &ProxmoxPlan, guests: &[&Guest<'_>]) -> String {
 
 /// Resources, by type and label.
 #[derive(Default)]
-struct Resources(BTreeMap<&'static str, BTreeMap<String, Value>>);
+struct TerraformResources(BTreeMap<&'static str, BTreeMap<String, Value>>);
 
-impl Resources {
+impl TerraformResources {
     fn put(&mut self, kind: &'static str, label: String, resource: Value) {
         self.0.entry(kind).or_default().insert(label, resource);
     }
 
-    fn add(&mut self, guest: &Guest<'_>) {
+    fn add(&mut self, guest: &VmDefinition<'_>) {
         let host = guest.vm.host.as_ref().map_or(HOST, |host| host.value.as_str());
         let mut vm = machine_of(guest, host);
         let (bootable, carriers): (Vec<_>, Vec<_>) = guest.media.iter().partition(|medium| medium.boots);
@@ -79,8 +79,8 @@ impl Resources {
     }
 
     /// The CD that a machine boots; it is fetched once, or once for each host that has it to itself.
-    fn boot_cd(&mut self, guest: &Guest<'_>, medium: &Medium, host: &str) -> String {
-        let Source::Url(url) = &medium.source else { return literal(&volume(guest, medium)) };
+    fn boot_cd(&mut self, guest: &VmDefinition<'_>, medium: &Medium, host: &str) -> String {
+        let MediumSource::Url(url) = &medium.source else { return literal(&volume(guest, medium)) };
         let storage = &guest.vm.iso.value;
         let name = if storage == OWN && host != HOST {
             label(&format!("{host}-{}", medium.name))
@@ -103,8 +103,8 @@ impl Resources {
     }
 
     /// The CD that carries a configuration, as an image that a disk is made from.
-    fn carrier(&mut self, guest: &Guest<'_>, medium: &Medium, host: &str) -> String {
-        let Source::Built(path) = &medium.source else { return literal(&volume(guest, medium)) };
+    fn carrier(&mut self, guest: &VmDefinition<'_>, medium: &Medium, host: &str) -> String {
+        let MediumSource::Built(path) = &medium.source else { return literal(&volume(guest, medium)) };
         let image = medium.name.strip_suffix(".iso").unwrap_or(&medium.name);
         let file = json!({
             "content_type": "import",
@@ -119,7 +119,7 @@ impl Resources {
 }
 
 /// A machine without its CDs.
-fn machine_of(guest: &Guest<'_>, host: &str) -> Map<String, Value> {
+fn machine_of(guest: &VmDefinition<'_>, host: &str) -> Map<String, Value> {
     let vm = guest.vm;
     let storage = literal(&vm.storage.value);
     let port = |mac: &Option<_>| {

@@ -3,12 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use super::{name_servers, time_servers};
-use crate::plan::{LinkKind, LinkPlan, NodePlan, RoutePlan, Stage};
+use crate::plan::{ConfigStage, LinkKind, LinkPlan, NodePlan, RoutePlan};
 
 /// The documents, for a Talos that has them (1.12 and later).
 ///
 /// Any link among them ends the DHCP that Talos does by itself, so every link that shall ask has a document for that.
-pub fn documents(node: &NodePlan, stage: Stage) -> Vec<Value> {
+pub fn documents(node: &NodePlan, stage: ConfigStage) -> Vec<Value> {
     let links = node.links(stage);
     let mut documents: Vec<Value> = links.iter().filter_map(alias).collect();
     documents.extend(links.iter().filter_map(link));

@@ -3,14 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use super::{name_servers, time_servers};
-use crate::plan::{LinkKind, LinkPlan, Master, NodePlan, RoutePlan, Stage};
+use crate::plan::{ConfigStage, LinkKind, LinkPlan, Master, NodePlan, RoutePlan};
 use ichor_values::{LinkName, Mac};
 
 /// The network for Talos 1.11: what is merged into the document with `machine` and `cluster`.
 ///
 /// VLANs stand under the link below them, which names them: `bond0.20`.
 pub fn machine(node: &NodePlan) -> Value {
-    let links = Links(node.links(Stage::Final));
+    let links = LegacyLinks(node.links(ConfigStage::Final));
     let mut network = Map::new();
     network.insert("hostname".to_owned(), json!(node.name.as_str()));
     let interfaces: Vec<_> = links.0.iter().filter_map(|link| links.interface(link)).collect();
@@ -30,9 +30,9 @@ pub fn machine(node: &NodePlan) -> Value {
     json!({"machine": machine})
 }
 
-struct Links(Vec<LinkPlan>);
+struct LegacyLinks(Vec<LinkPlan>);
 
-impl Links {
+impl LegacyLinks {
     fn find(&self, name: &LinkName) -> Option<&LinkPlan> {
         self.0.iter().find(|link| link.name == *name)
     }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::name_servers;
 use crate::plan::link::vlan_name;
-use crate::plan::{LinkKind, LinkPlan, NodePlan, Stage};
+use crate::plan::{ConfigStage, LinkKind, LinkPlan, NodePlan};
 use ichor_values::LinkName;
 use ichor_values::go_yaml::emit;
 
@@ -13,7 +13,7 @@ use ichor_values::go_yaml::emit;
 /// Talos 1.11 has nothing else to know its network from before it is configured. It reads no bridges and no dummies there,
 /// and no routes without a next hop, so these come with the configuration. Clusters of later releases have documents; for them the
 /// file only has to be there, because without it Talos does not read the hostname beside it.
-pub fn network_config(node: &NodePlan, stage: Stage) -> String {
+pub fn network_config(node: &NodePlan, stage: ConfigStage) -> String {
     let mut file = json!({"version": 2, "ethernets": {}});
     if node.old_links {
         fill(&mut file, node, &node.links(stage));
@@ -22,7 +22,7 @@ pub fn network_config(node: &NodePlan, stage: Stage) -> String {
 }
 
 fn fill(file: &mut Value, node: &NodePlan, links: &[LinkPlan]) {
-    let names = Names(node);
+    let names = LinkNames(node);
     let mut dns = name_servers(node);
     let lone = links.iter().all(|link| link.kind == LinkKind::Loopback);
     for link in links {
@@ -48,9 +48,9 @@ fn section(kind: &LinkKind) -> Option<&'static str> {
 }
 
 /// What links are called in the file.
-struct Names<'n>(&'n NodePlan);
+struct LinkNames<'n>(&'n NodePlan);
 
-impl Names<'_> {
+impl LinkNames<'_> {
     /// A VLAN has the name that the configuration will give it, or there would be two of it.
     fn of(&self, link: &LinkPlan) -> LinkName {
         match &link.kind {
@@ -70,7 +70,7 @@ impl Names<'_> {
     }
 }
 
-fn own(entry: &mut Map<String, Value>, kind: &LinkKind, names: &Names<'_>) {
+fn own(entry: &mut Map<String, Value>, kind: &LinkKind, names: &LinkNames<'_>) {
     let mut put = |key: &str, value: Value| entry.insert(key.to_owned(), value);
     match kind {
         LinkKind::Port { .. } => {

@@ -5,11 +5,11 @@ use crate::render::topology::layout::Layout;
 use crate::render::topology::layout::measure::PORT;
 use crate::render::topology::layout::wiring::PortMark;
 use crate::render::topology::palette::{CABLE, PAPER};
-use crate::render::topology::scene::{Scene, WireKind};
-use crate::render::topology::svg::{Anchor, Area, Line, Svg};
+use crate::render::topology::scene::{Diagram, WireKind};
+use crate::render::topology::svg::{Rectangle, Svg, TextAnchor, TextLine};
 
 /// The cables between routers.
-pub fn cables(svg: &mut Svg, scene: &Scene, layout: &Layout) {
+pub fn cables(svg: &mut Svg, scene: &Diagram, layout: &Layout) {
     for cable in &scene.cables {
         let (upper, lower) = (layout.hubs[cable.ends.0], layout.hubs[cable.ends.1]);
         let path = format!(
@@ -37,7 +37,7 @@ pub(crate) fn style(kind: WireKind, colour: &str, weight: i32) -> String {
 }
 
 /// The wires, and dots where they join.
-pub(crate) fn strands(svg: &mut Svg, scene: &Scene, layout: &Layout) {
+pub(crate) fn strands(svg: &mut Svg, scene: &Diagram, layout: &Layout) {
     for strand in &layout.wiring.strands {
         svg.open("wire", &strand.detail);
         svg.path(
@@ -52,7 +52,7 @@ pub(crate) fn strands(svg: &mut Svg, scene: &Scene, layout: &Layout) {
 }
 
 /// The marks where wires meet boxes.
-pub fn ports(svg: &mut Svg, scene: &Scene, layout: &Layout) {
+pub fn ports(svg: &mut Svg, scene: &Diagram, layout: &Layout) {
     for port in &layout.wiring.ports {
         svg.open("port", &port.detail);
         mark(svg, port, colour(scene, port.hub));
@@ -63,12 +63,12 @@ pub fn ports(svg: &mut Svg, scene: &Scene, layout: &Layout) {
 fn mark(svg: &mut Svg, port: &PortMark, colour: &str) {
     let height = if port.name.is_empty() { 8 } else { PORT };
     let (x, y) = port.at;
-    let area = Area { x: x - port.width / 2, y: y - height / 2, width: port.width, height };
+    let area = Rectangle { x: x - port.width / 2, y: y - height / 2, width: port.width, height };
     let filled = port.bfd;
     let fill = if filled { colour } else { PAPER };
     svg.rectangle(area, height / 4, &format!(r#"fill="{fill}" stroke="{colour}" stroke-width="1.5""#));
     if !port.name.is_empty() {
-        let line = Line::label((x, y + 4), &port.name, port.width);
-        svg.text(&Line { fill: if filled { PAPER } else { colour }, anchor: Anchor::Middle, ..line });
+        let line = TextLine::label((x, y + 4), &port.name, port.width);
+        svg.text(&TextLine { fill: if filled { PAPER } else { colour }, anchor: TextAnchor::Middle, ..line });
     }
 }

@@ -6,12 +6,12 @@ mod lines;
 
 use super::layout::{Layout, MARGIN, flow};
 use super::palette::{INK, PAPER, RULE};
-use super::scene::{Scene, Title};
-use super::svg::{Line, Svg};
-use super::text::Face;
+use super::scene::{Diagram, Title};
+use super::svg::{Svg, TextLine};
+use super::text::FontFace;
 
 /// The whole picture.
-pub fn document(scene: &Scene, layout: &Layout) -> String {
+pub fn document(scene: &Diagram, layout: &Layout) -> String {
     let mut svg = Svg::default();
     let room = layout.size.0 - 2 * MARGIN;
     title(&mut svg, &scene.title, room);
@@ -35,19 +35,19 @@ pub fn document(scene: &Scene, layout: &Layout) -> String {
 
 fn title(svg: &mut Svg, title: &Title, room: i32) {
     svg.open("title", "");
-    let name = Line {
-        face: Face::Bold,
+    let name = TextLine {
+        face: FontFace::Bold,
         size: 24,
         fill: INK,
-        ..Line::label((MARGIN, MARGIN + 20), &title.name, room)
+        ..TextLine::label((MARGIN, MARGIN + 20), &title.name, room)
     };
     svg.text(&name);
     for (fact, (x, y)) in title.facts.iter().zip(flow::title(title, room)) {
         let (x, y) = (MARGIN + x, MARGIN + y);
         let room = flow::fact_width(fact);
-        svg.text(&Line::label((x, y + 8), &fact.label, room));
-        let value = Line::label((x, y + 25), &fact.value, room);
-        svg.text(&Line { face: Face::Mono, size: 13, fill: INK, ..value });
+        svg.text(&TextLine::label((x, y + 8), &fact.label, room));
+        let value = TextLine::label((x, y + 25), &fact.value, room);
+        svg.text(&TextLine { face: FontFace::Mono, size: 13, fill: INK, ..value });
     }
     let under = MARGIN + flow::title_height(title, room) - 22;
     svg.path(&format!("M{MARGIN} {under}h{room}"), &format!(r#"stroke="{RULE}""#));

@@ -1,34 +1,34 @@
 //! What the box of one node says.
 
-use super::crowd::Detail;
+use super::crowd::DetailLevel;
 use super::speaker::speaker;
 use super::wires::wires;
-use super::{Sources, title};
+use super::{DiagramSources, title};
 use crate::cluster::section::{Addressing, Role};
 use crate::plan::{NodePlan, Prefixes};
 use crate::render::topology::scene::{Card, Fact, Hub, spoken};
 use ichor_values::Arch;
 
 /// The box of node `nth`.
-pub(crate) fn card(sources: &Sources<'_>, nth: usize, hubs: &[Hub], detail: Detail) -> Card {
+pub(crate) fn card(sources: &DiagramSources<'_>, nth: usize, hubs: &[Hub], detail: DetailLevel) -> Card {
     let node = &sources.plan.nodes[nth];
     let all = facts(sources, node);
     let drain = node.drain.value;
     let caption = match (drain, detail, node.role) {
         (true, ..) => "drained",
-        (_, Detail::Full, role) => title::role(role),
-        (_, Detail::Compact, _) if bears_vip(sources, node) => "VIP",
-        (_, Detail::Compact, _) => "",
+        (_, DetailLevel::Full, role) => title::role(role),
+        (_, DetailLevel::Compact, _) if bears_vip(sources, node) => "VIP",
+        (_, DetailLevel::Compact, _) => "",
     };
     Card {
         name: node.name.to_string(),
         role: node.role,
         caption: caption.to_owned(),
         detail: format!("{}, {}\n{}", node.name, title::role(node.role), spoken(&all)),
-        facts: if detail == Detail::Full { all } else { short(node) },
+        facts: if detail == DetailLevel::Full { all } else { short(node) },
         speaker: node.routing.as_ref().and_then(|routing| routing.workload.as_ref()).map(|workload| {
             let mut speaker = speaker(workload);
-            speaker.lines.truncate(if detail == Detail::Full { 3 } else { 1 });
+            speaker.lines.truncate(if detail == DetailLevel::Full { 3 } else { 1 });
             speaker
         }),
         wires: wires(sources, nth, hubs),
@@ -36,11 +36,11 @@ pub(crate) fn card(sources: &Sources<'_>, nth: usize, hubs: &[Hub], detail: Deta
     }
 }
 
-fn bears_vip(sources: &Sources<'_>, node: &NodePlan) -> bool {
+fn bears_vip(sources: &DiagramSources<'_>, node: &NodePlan) -> bool {
     node.role == Role::Controlplane && sources.plan.cluster.vip.is_some()
 }
 
-fn facts(sources: &Sources<'_>, node: &NodePlan) -> Vec<Fact> {
+fn facts(sources: &DiagramSources<'_>, node: &NodePlan) -> Vec<Fact> {
     let mut facts = Vec::new();
     if let Some(routing) = &node.routing {
         facts.extend(node.asn.iter().map(|asn| Fact::new("AS", asn.value.to_string())));

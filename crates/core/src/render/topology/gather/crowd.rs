@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Sources;
+use super::DiagramSources;
 use crate::cluster::section::Role;
 use crate::render::topology::scene::WireKind;
 
@@ -18,70 +18,70 @@ const STACKS: usize = 24;
 
 /// How much the boxes say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Detail {
+pub enum DetailLevel {
     Full,
     Compact,
 }
 
 /// Nodes in one box, by their numbers.
 #[derive(Debug)]
-pub(crate) struct Group<'a> {
+pub(crate) struct NodeGroup<'a> {
     pub role: Role,
     pub site: Option<&'a str>,
     pub members: Vec<usize>,
 }
 
 /// The boxes, and how much each says.
-pub(crate) fn groups<'a>(sources: &Sources<'a>) -> (Vec<Group<'a>>, Detail) {
+pub(crate) fn groups<'a>(sources: &DiagramSources<'a>) -> (Vec<NodeGroup<'a>>, DetailLevel) {
     let count = sources.plan.nodes.len();
     if count <= COMPACT {
-        let each = (0..count).map(|nth| Group { members: vec![nth], ..alike(sources, nth) });
-        return (each.collect(), if count <= FULL { Detail::Full } else { Detail::Compact });
+        let each = (0..count).map(|nth| NodeGroup { members: vec![nth], ..alike(sources, nth) });
+        return (each.collect(), if count <= FULL { DetailLevel::Full } else { DetailLevel::Compact });
     }
-    let mut groups = (0..Trait::ALL.len()).map(|drop| by(sources, &Trait::ALL[drop..]));
+    let mut groups = (0..GroupingKey::ALL.len()).map(|drop| by(sources, &GroupingKey::ALL[drop..]));
     let found = groups.find(|groups| groups.len() <= STACKS);
-    (found.unwrap_or_else(|| by(sources, &[])), Detail::Full)
+    (found.unwrap_or_else(|| by(sources, &[])), DetailLevel::Full)
 }
 
 /// What nodes can have in common beside their role, the first to be given up first.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Trait {
+enum GroupingKey {
     Groups,
     Site,
     Links,
 }
 
-impl Trait {
+impl GroupingKey {
     const ALL: [Self; 3] = [Self::Groups, Self::Site, Self::Links];
 }
 
-type Common<'a> = (Role, Option<&'a str>, Vec<&'a str>, Vec<(usize, WireKind, &'a str)>);
+type GroupKey<'a> = (Role, Option<&'a str>, Vec<&'a str>, Vec<(usize, WireKind, &'a str)>);
 
-fn by<'a>(sources: &Sources<'a>, traits: &[Trait]) -> Vec<Group<'a>> {
-    let mut found: BTreeMap<Common<'a>, Vec<usize>> = BTreeMap::new();
+fn by<'a>(sources: &DiagramSources<'a>, traits: &[GroupingKey]) -> Vec<NodeGroup<'a>> {
+    let mut found: BTreeMap<GroupKey<'a>, Vec<usize>> = BTreeMap::new();
     for nth in 0..sources.plan.nodes.len() {
         found.entry(common(sources, traits, nth)).or_default().push(nth);
     }
     let mut groups: Vec<_> =
-        found.into_iter().map(|((role, site, ..), members)| Group { role, site, members }).collect();
+        found.into_iter().map(|((role, site, ..), members)| NodeGroup { role, site, members }).collect();
     groups.sort_by_key(|group| group.members[0]);
     groups
 }
 
-fn common<'a>(sources: &Sources<'a>, traits: &[Trait], nth: usize) -> Common<'a> {
+fn common<'a>(sources: &DiagramSources<'a>, traits: &[GroupingKey], nth: usize) -> GroupKey<'a> {
     let has = |one| traits.contains(&one);
-    let Group { role, site, .. } = alike(sources, nth);
+    let NodeGroup { role, site, .. } = alike(sources, nth);
     let groups = sources.plan.nodes[nth].groups.iter().map(|group| group.as_str());
     let links = sources.links[nth].iter().map(|link| (link.hub, link.kind, link.port));
     (
         role,
-        site.filter(|_| has(Trait::Site)),
-        groups.filter(|_| has(Trait::Groups)).collect(),
-        links.filter(|_| has(Trait::Links)).collect(),
+        site.filter(|_| has(GroupingKey::Site)),
+        groups.filter(|_| has(GroupingKey::Groups)).collect(),
+        links.filter(|_| has(GroupingKey::Links)).collect(),
     )
 }
 
-fn alike<'a>(sources: &Sources<'a>, nth: usize) -> Group<'a> {
+fn alike<'a>(sources: &DiagramSources<'a>, nth: usize) -> NodeGroup<'a> {
     let node = &sources.plan.nodes[nth];
-    Group { role: node.role, site: node.site.as_ref().map(|site| site.as_str()), members: Vec::new() }
+    NodeGroup { role: node.role, site: node.site.as_ref().map(|site| site.as_str()), members: Vec::new() }
 }

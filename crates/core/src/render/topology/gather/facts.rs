@@ -1,6 +1,6 @@
 //! What the boxes of hubs say.
 
-use super::hubs::{Network, kind};
+use super::hubs::{SharedNetwork, kind};
 use crate::plan::{RouterPlan, TailscalePlan};
 use crate::render::topology::scene::{Fact, Hub, HubKind};
 
@@ -29,7 +29,7 @@ pub(crate) fn router_hub(router: &RouterPlan) -> Hub {
 }
 
 /// A network that nodes share.
-pub(crate) fn network_hub(network: &Network) -> Hub {
+pub(crate) fn network_hub(network: &SharedNetwork) -> Hub {
     let prefixes: Vec<_> = network
         .v4
         .iter()

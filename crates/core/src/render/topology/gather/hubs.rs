@@ -4,24 +4,24 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::facts::{network_hub, overlay_hub, router_hub};
-use crate::plan::{NeighborPlan, Peer, Plan, TailscalePlan};
+use crate::plan::{NeighborAddress, NeighborPlan, Plan, TailscalePlan};
 use crate::render::topology::scene::{Fact, Hub, HubKind};
 use ichor_bgp::setting::RouterRole;
 use ichor_values::Asn;
 
 /// What makes two hubs the same.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Key<'a> {
+pub(crate) enum HubKey<'a> {
     Router(&'a str),
     Address(IpAddr, Option<u32>),
     Link(&'a str, Option<u32>),
-    Network(Network),
+    Network(SharedNetwork),
     Overlay(Option<&'a str>),
 }
 
 /// A network that nodes share.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Network {
+pub struct SharedNetwork {
     pub v4: Option<ipnet::Ipv4Net>,
     pub v6: Option<ipnet::Ipv6Net>,
     pub gateway: [Option<IpAddr>; 2],
@@ -30,7 +30,7 @@ pub struct Network {
 
 /// The hubs found so far.
 pub(crate) struct Hubs<'a> {
-    known: BTreeMap<Key<'a>, usize>,
+    known: BTreeMap<HubKey<'a>, usize>,
     /// Routers by their addresses, for neighbours that name only one.
     addresses: BTreeMap<IpAddr, usize>,
     /// With their AS numbers.
@@ -44,13 +44,13 @@ impl<'a> Hubs<'a> {
         for router in &plan.routers {
             let name = router.name.as_ref().map_or("", |name| name.as_str());
             let asn = router.asn.as_ref().map(|asn| asn.value.0);
-            let hub = hubs.insert(Key::Router(name), || (router_hub(router), asn));
+            let hub = hubs.insert(HubKey::Router(name), || (router_hub(router), asn));
             hubs.addresses.extend(router.addresses.iter().map(|address| (address.value, hub)));
         }
         hubs
     }
 
-    fn insert(&mut self, key: Key<'a>, make: impl FnOnce() -> (Hub, Option<u32>)) -> usize {
+    fn insert(&mut self, key: HubKey<'a>, make: impl FnOnce() -> (Hub, Option<u32>)) -> usize {
         *self.known.entry(key).or_insert_with(|| {
             self.found.push(make());
             self.found.len() - 1
@@ -59,7 +59,7 @@ impl<'a> Hubs<'a> {
 
     /// The router called `name`.
     pub fn router(&self, name: &str) -> Option<usize> {
-        self.known.get(&Key::Router(name)).copied()
+        self.known.get(&HubKey::Router(name)).copied()
     }
 
     /// The far end of a session.
@@ -72,23 +72,23 @@ impl<'a> Hubs<'a> {
             vec![Fact::new("AS", asn.map_or_else(|| "any external".to_owned(), |asn| asn.to_string()))];
         let make = |name: String| (Hub { kind: HubKind::Neighbor, name, facts, count: 1 }, asn);
         match &neighbor.peer {
-            Peer::Address(address) => match self.addresses.get(address) {
+            NeighborAddress::Address(address) => match self.addresses.get(address) {
                 Some(router) => *router,
-                None => self.insert(Key::Address(*address, asn), || make(address.to_string())),
+                None => self.insert(HubKey::Address(*address, asn), || make(address.to_string())),
             },
-            Peer::Link(link) => {
-                self.insert(Key::Link(link.as_str(), asn), || make(format!("on {}", link.as_str())))
+            NeighborAddress::Link(link) => {
+                self.insert(HubKey::Link(link.as_str(), asn), || make(format!("on {}", link.as_str())))
             }
         }
     }
 
-    pub fn network(&mut self, network: Network) -> usize {
-        self.insert(Key::Network(network), || (network_hub(&network), None))
+    pub fn network(&mut self, network: SharedNetwork) -> usize {
+        self.insert(HubKey::Network(network), || (network_hub(&network), None))
     }
 
     pub fn overlay(&mut self, tailscale: &'a TailscalePlan, prefix: Option<String>) -> usize {
         let server = tailscale.server.as_ref().map(|server| server.value.as_str());
-        self.insert(Key::Overlay(server), || (overlay_hub(tailscale, prefix), None))
+        self.insert(HubKey::Overlay(server), || (overlay_hub(tailscale, prefix), None))
     }
 }
 

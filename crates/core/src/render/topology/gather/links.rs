@@ -2,16 +2,16 @@
 
 use std::net::IpAddr;
 
-use super::hubs::{Hubs, Network};
+use super::hubs::{Hubs, SharedNetwork};
 use crate::cluster::section::Addressing;
 use crate::plan::cable::Cables;
-use crate::plan::derive::Rule;
-use crate::plan::{NeighborPlan, NodePlan, Origin, Peer, Plan};
+use crate::plan::derive::Derivation;
+use crate::plan::{NeighborAddress, NeighborPlan, NodePlan, Origin, Plan};
 use crate::render::topology::scene::WireKind;
 
 /// A node's way to a hub; becomes a wire when its node is drawn.
 #[derive(Clone, Debug)]
-pub struct Link<'a> {
+pub struct HubLink<'a> {
     pub(crate) hub: usize,
     pub kind: WireKind,
     pub port: &'a str,
@@ -26,23 +26,23 @@ impl<'a> Hubs<'a> {
         nth: usize,
         node: &'a NodePlan,
         cables: &Cables<'a>,
-    ) -> Vec<Link<'a>> {
+    ) -> Vec<HubLink<'a>> {
         let neighbors = node.routing.as_ref().map(|routing| routing.neighbors.as_slice()).unwrap_or_default();
         let mut links: Vec<_> = neighbors.iter().map(|neighbor| self.session(node, neighbor)).collect();
         for (port, far) in cables.of_node(nth) {
             if let Some(hub) = self.router(far.0)
                 && !links.iter().any(|link| link.hub == hub)
             {
-                links.push(Link { hub, kind: WireKind::Cable, port, neighbor: None });
+                links.push(HubLink { hub, kind: WireKind::Cable, port, neighbor: None });
             }
         }
         if let Some(tailscale) = &node.tailscale {
             let hub = self.overlay(tailscale, overlay_prefix(plan));
-            links.push(Link { hub, kind: WireKind::Tunnel, port: "tailscale0", neighbor: None });
+            links.push(HubLink { hub, kind: WireKind::Tunnel, port: "tailscale0", neighbor: None });
         }
         if links.is_empty() {
             let hub = self.network(network(plan, node));
-            links.push(Link {
+            links.push(HubLink {
                 hub,
                 kind: WireKind::Attached,
                 port: node.link.value.as_str(),
@@ -52,16 +52,16 @@ impl<'a> Hubs<'a> {
         links
     }
 
-    fn session(&mut self, node: &'a NodePlan, neighbor: &'a NeighborPlan) -> Link<'a> {
+    fn session(&mut self, node: &'a NodePlan, neighbor: &'a NeighborPlan) -> HubLink<'a> {
         let hub = self.neighbor(neighbor);
         let (kind, port) = match &neighbor.peer {
-            Peer::Link(link) => (WireKind::Unnumbered, link.as_str()),
-            Peer::Address(address) if is_near(node, *address) => {
+            NeighborAddress::Link(link) => (WireKind::Unnumbered, link.as_str()),
+            NeighborAddress::Address(address) if is_near(node, *address) => {
                 (WireKind::Numbered, node.link.value.as_str())
             }
-            Peer::Address(_) => (WireKind::Numbered, "routed"),
+            NeighborAddress::Address(_) => (WireKind::Numbered, "routed"),
         };
-        Link { hub, kind, port, neighbor: Some(neighbor) }
+        HubLink { hub, kind, port, neighbor: Some(neighbor) }
     }
 }
 
@@ -71,12 +71,12 @@ fn is_near(node: &NodePlan, address: IpAddr) -> bool {
 
 fn overlay_prefix(plan: &Plan) -> Option<String> {
     let subnets = &plan.cluster.kubelet_subnets;
-    let derived = matches!(subnets.origin, Origin::Derived(Rule::OverlayPrefix, _));
+    let derived = matches!(subnets.origin, Origin::Derived(Derivation::OverlayPrefix, _));
     derived.then(|| subnets.value.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
 }
 
 /// The network a node shares with others; with DHCP the one that was written for all.
-fn network(plan: &Plan, node: &NodePlan) -> Network {
+fn network(plan: &Plan, node: &NodePlan) -> SharedNetwork {
     let dhcp = node.addressing.value == Addressing::Dhcp;
     let prefixes = if dhcp { &plan.cluster.node } else { &node.address };
     let written = |origin: &Origin| !dhcp || matches!(origin, Origin::Written(_));
@@ -84,7 +84,7 @@ fn network(plan: &Plan, node: &NodePlan) -> Network {
     let v6 = prefixes.v6.as_ref().filter(|v6| v6.value.prefix_len() < 128 && written(&v6.origin));
     let gateway4 = node.gateway.v4.as_ref().map(|gateway| IpAddr::V4(gateway.value));
     let gateway6 = node.gateway.v6.as_ref().map(|gateway| IpAddr::V6(gateway.value));
-    Network {
+    SharedNetwork {
         v4: v4.map(|v4| v4.value.trunc()),
         v6: v6.map(|v6| v6.value.trunc()),
         gateway: [gateway4, gateway6],

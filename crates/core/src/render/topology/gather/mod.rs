@@ -16,23 +16,23 @@ mod stack;
 mod title;
 mod wires;
 
-use super::scene::Scene;
+use super::scene::Diagram;
 use crate::model::Cluster;
 use crate::plan::Plan;
 use crate::plan::cable::Cables;
 use hubs::Hubs;
-use links::Link;
+use links::HubLink;
 
 /// What the boxes are made from.
-struct Sources<'a> {
+struct DiagramSources<'a> {
     plan: &'a Plan,
     cables: &'a Cables<'a>,
     /// The links of every node.
-    links: Vec<Vec<Link<'a>>>,
+    links: Vec<Vec<HubLink<'a>>>,
 }
 
 /// Everything in the picture of `cluster`.
-pub(crate) fn scene(cluster: &Cluster, plan: &Plan) -> Scene {
+pub(crate) fn scene(cluster: &Cluster, plan: &Plan) -> Diagram {
     let cables = Cables::of(cluster);
     let mut hubs = Hubs::of(plan);
     let nodes = plan.nodes.iter().enumerate();
@@ -44,7 +44,7 @@ pub(crate) fn scene(cluster: &Cluster, plan: &Plan) -> Scene {
     for links in &mut links {
         links.sort_by_key(|link| (link.hub, link.kind));
     }
-    let sources = Sources { plan, cables: &cables, links };
+    let sources = DiagramSources { plan, cables: &cables, links };
     let frames = frames::frames(&sources, &hubs);
-    Scene { title: title::title(plan), hubs, cables: between, frames }
+    Diagram { title: title::title(plan), hubs, cables: between, frames }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::hubs::Hubs;
 use crate::plan::cable::Cables;
-use crate::render::topology::scene::{Cable, Fact, Hub, HubKind};
+use crate::render::topology::scene::{Fact, Hub, HubCable, HubKind};
 
 /// More hubs of one kind than this are drawn as one.
 const MOST: usize = 12;
@@ -13,7 +13,7 @@ const MOST_BANDS: usize = 4;
 
 impl Hubs<'_> {
     /// All hubs from top to bottom, where each one went, and the cables between routers.
-    pub(crate) fn settle(self, cables: &Cables<'_>) -> (Vec<Hub>, Vec<usize>, Vec<Cable>) {
+    pub(crate) fn settle(self, cables: &Cables<'_>) -> (Vec<Hub>, Vec<usize>, Vec<HubCable>) {
         let pairs = self.pairs(cables);
         let mut by_kind: BTreeMap<HubKind, Vec<usize>> = BTreeMap::new();
         for (nth, (hub, _)) in self.found.iter().enumerate() {
@@ -72,7 +72,7 @@ fn one_for_all(kind: HubKind, members: &[(Hub, Option<u32>)]) -> Hub {
 }
 
 /// One cable for all between the same two hubs.
-fn joined(pairs: Vec<(usize, usize, String)>, moved: &[usize]) -> Vec<Cable> {
+fn joined(pairs: Vec<(usize, usize, String)>, moved: &[usize]) -> Vec<HubCable> {
     let mut between: BTreeMap<(usize, usize), Vec<String>> = BTreeMap::new();
     for (one, other, detail) in pairs {
         let ends = (moved[one], moved[other]);
@@ -82,5 +82,5 @@ fn joined(pairs: Vec<(usize, usize, String)>, moved: &[usize]) -> Vec<Cable> {
     }
     let detail =
         |all: Vec<String>| if all.len() > MOST { format!("{} cables", all.len()) } else { all.join("\n") };
-    between.into_iter().map(|(ends, all)| Cable { ends, detail: detail(all) }).collect()
+    between.into_iter().map(|(ends, all)| HubCable { ends, detail: detail(all) }).collect()
 }

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::crowd::Group;
-use super::{Sources, speaker, title};
+use super::crowd::NodeGroup;
+use super::{DiagramSources, speaker, title};
 use crate::plan::NodePlan;
 use crate::render::topology::scene::{Card, Fact, Hub, SpeakerBox, Wire, WireKind, spoken};
 
 /// The box of all nodes of `group`.
-pub(crate) fn stack(sources: &Sources<'_>, group: &Group<'_>, hubs: &[Hub]) -> Card {
+pub(crate) fn stack(sources: &DiagramSources<'_>, group: &NodeGroup<'_>, hubs: &[Hub]) -> Card {
     let nodes = || group.members.iter().map(|nth| &sources.plan.nodes[*nth]);
     let count = group.members.len();
     let name = title::counted(count, group.role);
@@ -25,7 +25,7 @@ pub(crate) fn stack(sources: &Sources<'_>, group: &Group<'_>, hubs: &[Hub]) -> C
     }
 }
 
-fn facts(sources: &Sources<'_>, nodes: &[&NodePlan]) -> Vec<Fact> {
+fn facts(sources: &DiagramSources<'_>, nodes: &[&NodePlan]) -> Vec<Fact> {
     let mut facts = Vec::new();
     if let (Some(first), Some(last)) = (nodes.first(), nodes.last()) {
         facts.push(Fact::new("", format!("{} … {}", first.name, last.name)));
@@ -75,22 +75,22 @@ fn speakers<'n>(nodes: impl Iterator<Item = &'n NodePlan>) -> Option<SpeakerBox>
 }
 
 #[derive(Default)]
-struct Bundle<'a> {
+struct WireBundle<'a> {
     ports: BTreeSet<&'a str>,
     count: usize,
     bfd: usize,
 }
 
 /// One wire to each hub for all nodes of the group.
-fn wires(sources: &Sources<'_>, group: &Group<'_>, hubs: &[Hub]) -> Vec<Wire> {
-    let mut bundles: BTreeMap<(usize, WireKind), Bundle<'_>> = BTreeMap::new();
+fn wires(sources: &DiagramSources<'_>, group: &NodeGroup<'_>, hubs: &[Hub]) -> Vec<Wire> {
+    let mut bundles: BTreeMap<(usize, WireKind), WireBundle<'_>> = BTreeMap::new();
     for link in group.members.iter().flat_map(|nth| &sources.links[*nth]) {
         let bundle = bundles.entry((link.hub, link.kind)).or_default();
         bundle.ports.insert(link.port);
         bundle.count += 1;
         bundle.bfd += usize::from(link.neighbor.is_some_and(|neighbor| neighbor.bfd.is_some()));
     }
-    let wire = |((hub, kind), bundle): ((usize, WireKind), Bundle<'_>)| {
+    let wire = |((hub, kind), bundle): ((usize, WireKind), WireBundle<'_>)| {
         let port = ends(bundle.ports.first(), bundle.ports.last());
         let what =
             if matches!(kind, WireKind::Unnumbered | WireKind::Numbered) { "sessions" } else { "links" };

@@ -1,15 +1,15 @@
 //! One node's wires, and what is said about each.
 
-use super::Sources;
+use super::DiagramSources;
 use super::facts::list;
-use super::links::Link;
+use super::links::HubLink;
 use super::stack::ends;
 use crate::plan::NodePlan;
 use crate::render::topology::scene::{Hub, Wire, WireKind};
 
 /// The wires of node `nth`: one for all sessions over the same port with the same hub, and one to each hub that
 /// stands for several.
-pub(crate) fn wires(sources: &Sources<'_>, nth: usize, hubs: &[Hub]) -> Vec<Wire> {
+pub(crate) fn wires(sources: &DiagramSources<'_>, nth: usize, hubs: &[Hub]) -> Vec<Wire> {
     let mut kept: Vec<(Wire, String)> = Vec::new();
     for wire in sources.links[nth].iter().map(|link| wire(sources, nth, link, hubs)) {
         let port = |port: &str| hubs[wire.hub].count > 1 || port == wire.port;
@@ -25,7 +25,7 @@ pub(crate) fn wires(sources: &Sources<'_>, nth: usize, hubs: &[Hub]) -> Vec<Wire
     kept.into_iter().map(|(wire, last)| Wire { port: ends(Some(wire.port), Some(last)), ..wire }).collect()
 }
 
-fn wire(sources: &Sources<'_>, nth: usize, link: &Link<'_>, hubs: &[Hub]) -> Wire {
+fn wire(sources: &DiagramSources<'_>, nth: usize, link: &HubLink<'_>, hubs: &[Hub]) -> Wire {
     let node = &sources.plan.nodes[nth];
     let far = sources.cables.nodes.get(&(nth, link.port)).map(|(_, port)| (*port).to_owned());
     let hub = &hubs[link.hub].name;
@@ -42,7 +42,7 @@ fn wire(sources: &Sources<'_>, nth: usize, link: &Link<'_>, hubs: &[Hub]) -> Wir
     }
 }
 
-fn session(node: &NodePlan, link: &Link<'_>) -> String {
+fn session(node: &NodePlan, link: &HubLink<'_>) -> String {
     let Some(neighbor) = link.neighbor else { return String::new() };
     let kind = if link.kind == WireKind::Unnumbered { "unnumbered" } else { "numbered" };
     let asn = |asn: Option<String>| asn.unwrap_or_else(|| "any".to_owned());

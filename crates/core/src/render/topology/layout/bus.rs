@@ -6,15 +6,15 @@
 use std::collections::BTreeMap;
 
 use super::measure::Measures;
-use super::shelf::{Row, Shelves, card_of};
+use super::shelf::{CardGrid, CardRow, card_of};
 use super::tier::TURN;
-use super::wiring::{Dot, Strand, Style, Wiring};
+use super::wiring::{Dot, Strand, Wiring, WiringStyle};
 use super::{direct, int};
-use crate::render::topology::scene::{Scene, WireKind};
-use crate::render::topology::svg::Area;
+use crate::render::topology::scene::{Diagram, WireKind};
+use crate::render::topology::svg::Rectangle;
 
 /// The hubs whose lines run down the left side and the right side, the outermost first.
-fn sides(scene: &Scene) -> (Vec<usize>, Vec<usize>) {
+fn sides(scene: &Diagram) -> (Vec<usize>, Vec<usize>) {
     let used = |nth: &usize| scene.wires().any(|wire| wire.hub == *nth);
     let of = |band: bool| {
         (0..scene.hubs.len()).filter(used).filter(move |nth| scene.hubs[*nth].kind.is_band() == band)
@@ -27,8 +27,8 @@ fn sides(scene: &Scene) -> (Vec<usize>, Vec<usize>) {
 }
 
 /// Room at both sides.
-pub(crate) fn gutters(scene: &Scene, style: Style) -> (i32, i32) {
-    if style != Style::Gutters {
+pub(crate) fn gutters(scene: &Diagram, style: WiringStyle) -> (i32, i32) {
+    if style != WiringStyle::Gutters {
         return (0, 0);
     }
     let (left, right) = sides(scene);
@@ -38,31 +38,31 @@ pub(crate) fn gutters(scene: &Scene, style: Style) -> (i32, i32) {
 
 /// Runs every wire; `across` is the room between the sides.
 pub(crate) fn wires(
-    scene: &Scene,
+    scene: &Diagram,
     measures: &Measures,
-    hubs: &[Area],
-    shelves: &Shelves,
-    across: Area,
+    hubs: &[Rectangle],
+    shelves: &CardGrid,
+    across: Rectangle,
 ) -> Wiring {
-    let mut bus = Bus { scene, measures, shelves, wiring: Wiring::default() };
+    let mut bus = BusRouter { scene, measures, shelves, wiring: Wiring::default() };
     let rows: Vec<_> = shelves.rows().collect();
-    match (Style::of(scene, rows.len()), rows.as_slice()) {
-        (Style::Lanes, [row]) => bus.hang(row, hubs),
+    match (WiringStyle::of(scene, rows.len()), rows.as_slice()) {
+        (WiringStyle::Lanes, [row]) => bus.hang(row, hubs),
         (_, rows) => bus.branch(rows, hubs, across),
     }
     bus.wiring
 }
 
-struct Bus<'s> {
-    scene: &'s Scene,
+struct BusRouter<'s> {
+    scene: &'s Diagram,
     measures: &'s Measures,
-    shelves: &'s Shelves,
+    shelves: &'s CardGrid,
     wiring: Wiring,
 }
 
-impl Bus<'_> {
+impl BusRouter<'_> {
     /// The only row's lines right below their hubs.
-    fn hang(&mut self, row: &Row, hubs: &[Area]) {
+    fn hang(&mut self, row: &CardRow, hubs: &[Rectangle]) {
         let ports: Vec<_> = row.cards.iter().flat_map(|card| self.ports(*card)).collect();
         let starts = row.lanes.iter().map(|hub| (*hub, beside(hubs[*hub].middle(), &ports))).collect();
         self.row(row, &starts);
@@ -72,7 +72,7 @@ impl Bus<'_> {
     }
 
     /// Every row's lines from the sides.
-    fn branch(&mut self, rows: &[&Row], hubs: &[Area], across: Area) {
+    fn branch(&mut self, rows: &[&CardRow], hubs: &[Rectangle], across: Rectangle) {
         let trunks = self.trunks(hubs, across);
         let starts = trunks.iter().map(|(hub, (x, _))| (*hub, *x)).collect();
         for row in rows {
@@ -94,7 +94,7 @@ impl Bus<'_> {
     }
 
     /// Where each hub's line goes down, and the path that leads there.
-    fn trunks(&self, hubs: &[Area], across: Area) -> BTreeMap<usize, (i32, String)> {
+    fn trunks(&self, hubs: &[Rectangle], across: Rectangle) -> BTreeMap<usize, (i32, String)> {
         let (left, right) = sides(self.scene);
         let places = |side: Vec<usize>, edge: i32, step: i32| {
             let count = int(side.len());
@@ -116,7 +116,7 @@ impl Bus<'_> {
     }
 
     /// The lines down the sides, each to the last row that has its hub.
-    fn descend(&mut self, trunks: &BTreeMap<usize, (i32, String)>, rows: &[&Row]) {
+    fn descend(&mut self, trunks: &BTreeMap<usize, (i32, String)>, rows: &[&CardRow]) {
         for (hub, (x, path)) in trunks {
             let joins: Vec<_> = rows
                 .iter()
@@ -129,7 +129,7 @@ impl Bus<'_> {
     }
 
     /// The lines above one row, and from them down to its cards.
-    fn row(&mut self, row: &Row, starts: &BTreeMap<usize, i32>) {
+    fn row(&mut self, row: &CardRow, starts: &BTreeMap<usize, i32>) {
         let mut drops: BTreeMap<usize, Vec<i32>> = BTreeMap::new();
         for &(frame, nth) in &row.cards {
             let card = card_of(self.scene, (frame, nth));

@@ -2,13 +2,13 @@
 
 use super::int;
 use super::measure::{Measures, mark_width, port_width};
-use super::shelf::{Shelves, card_of};
+use super::shelf::{CardGrid, card_of};
 use super::wiring::{PortMark, Strand, Wiring};
-use crate::render::topology::scene::{Scene, Wire};
-use crate::render::topology::svg::Area;
+use crate::render::topology::scene::{Diagram, Wire};
+use crate::render::topology::svg::Rectangle;
 
 /// Runs every wire of the one row there is.
-pub(crate) fn wires(scene: &Scene, measures: &Measures, hubs: &[Area], shelves: &Shelves) -> Wiring {
+pub(crate) fn wires(scene: &Diagram, measures: &Measures, hubs: &[Rectangle], shelves: &CardGrid) -> Wiring {
     let mut wiring = Wiring::default();
     let mut drawn: Vec<_> = hubs.iter().map(|_| 0).collect();
     let total = |hub: usize| int(scene.wires().filter(|wire| wire.hub == hub).count());
@@ -60,7 +60,7 @@ pub fn port(wire: &Wire, at: (i32, i32), measures: &Measures) -> PortMark {
 }
 
 /// Where wires meet the upper edge of their card, from left to right.
-pub(crate) fn port_places(wires: &[Wire], card: Area, measures: &Measures) -> Vec<i32> {
+pub(crate) fn port_places(wires: &[Wire], card: Rectangle, measures: &Measures) -> Vec<i32> {
     let widths: Vec<_> =
         wires.iter().map(|wire| if measures.ports_named { port_width(wire) } else { 12 }).collect();
     let room = card.width - widths.iter().sum::<i32>();

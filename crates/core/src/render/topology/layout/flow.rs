@@ -1,7 +1,7 @@
 //! Things beside each other, and on the next line when there is no room left: the title's facts and the legend.
 
-use crate::render::topology::scene::{Fact, Scene, Title, WireKind};
-use crate::render::topology::text::{Face, width};
+use crate::render::topology::scene::{Diagram, Fact, Title, WireKind};
+use crate::render::topology::text::{FontFace, width};
 
 const NAME: i32 = 44;
 const FACT: i32 = 40;
@@ -32,7 +32,7 @@ pub fn title(title: &Title, room: i32) -> Vec<(i32, i32)> {
 
 /// Room for one fact of the title.
 pub(crate) fn fact_width(fact: &Fact) -> i32 {
-    width(&fact.label, Face::Plain, 11).max(width(&fact.value, Face::Mono, 13)).min(820)
+    width(&fact.label, FontFace::Plain, 11).max(width(&fact.value, FontFace::Mono, 13)).min(820)
 }
 
 /// How high the title is, and the space below it.
@@ -42,7 +42,7 @@ pub(crate) fn title_height(facts: &Title, room: i32) -> i32 {
 
 /// What the legend explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum LegendEntry {
     Wire(WireKind),
     Bfd(bool),
     RouterCable,
@@ -52,7 +52,7 @@ pub enum Entry {
     Anycast,
 }
 
-impl Entry {
+impl LegendEntry {
     pub fn words(self) -> &'static str {
         match self {
             Self::Wire(WireKind::Unnumbered) => "BGP session, unnumbered",
@@ -72,33 +72,39 @@ impl Entry {
 }
 
 /// What in `scene` needs to be explained.
-pub fn entries(scene: &Scene) -> Vec<Entry> {
+pub fn entries(scene: &Diagram) -> Vec<LegendEntry> {
     use WireKind::{Attached, Cable, Numbered, Tunnel, Unnumbered};
     let session = |kind| matches!(kind, Unnumbered | Numbered);
-    let kinds = [Unnumbered, Numbered, Cable, Attached, Tunnel].map(Entry::Wire);
-    let bfd = [true, false].map(Entry::Bfd);
+    let kinds = [Unnumbered, Numbered, Cable, Attached, Tunnel].map(LegendEntry::Wire);
+    let bfd = [true, false].map(LegendEntry::Bfd);
     let stacks = scene.cards().any(|card| card.count > 1) || scene.hubs.iter().any(|hub| hub.count > 1);
     let shared = |word: &str| scene.frames.iter().any(|frame| frame.shared.contains(word));
-    let needed = |entry: &Entry| match *entry {
-        Entry::Wire(kind) => scene.wires().any(|wire| wire.kind == kind),
-        Entry::Bfd(bfd) => scene.wires().any(|wire| session(wire.kind) && wire.bfd == bfd),
-        Entry::RouterCable => !scene.cables.is_empty(),
-        Entry::Stack => stacks,
-        Entry::Speaker => scene.cards().any(|card| card.speaker.is_some()),
-        Entry::Vip => shared("VIP"),
-        Entry::Anycast => shared("anycast"),
+    let needed = |entry: &LegendEntry| match *entry {
+        LegendEntry::Wire(kind) => scene.wires().any(|wire| wire.kind == kind),
+        LegendEntry::Bfd(bfd) => scene.wires().any(|wire| session(wire.kind) && wire.bfd == bfd),
+        LegendEntry::RouterCable => !scene.cables.is_empty(),
+        LegendEntry::Stack => stacks,
+        LegendEntry::Speaker => scene.cards().any(|card| card.speaker.is_some()),
+        LegendEntry::Vip => shared("VIP"),
+        LegendEntry::Anycast => shared("anycast"),
     };
-    let rest = [Entry::RouterCable, Entry::Speaker, Entry::Vip, Entry::Anycast, Entry::Stack];
+    let rest = [
+        LegendEntry::RouterCable,
+        LegendEntry::Speaker,
+        LegendEntry::Vip,
+        LegendEntry::Anycast,
+        LegendEntry::Stack,
+    ];
     kinds.into_iter().chain(bfd).chain(rest).filter(needed).collect()
 }
 
 /// Where the legend's entries go, from its upper left corner.
-pub(crate) fn legend(entries: &[Entry], room: i32) -> Vec<(i32, i32)> {
-    let at = flow(entries.iter().map(|entry| SIGN + width(entry.words(), Face::Plain, 12) + 24), room);
+pub(crate) fn legend(entries: &[LegendEntry], room: i32) -> Vec<(i32, i32)> {
+    let at = flow(entries.iter().map(|entry| SIGN + width(entry.words(), FontFace::Plain, 12) + 24), room);
     at.into_iter().map(|(x, line)| (x, line * ENTRY)).collect()
 }
 
 /// How high the legend is.
-pub(crate) fn legend_height(scene: &Scene, room: i32) -> i32 {
+pub(crate) fn legend_height(scene: &Diagram, room: i32) -> i32 {
     legend(&entries(scene), room).last().map_or(0, |(_, y)| y + ENTRY)
 }

@@ -1,8 +1,8 @@
 //! How large the boxes must be for what they say.
 
 use super::int;
-use crate::render::topology::scene::{Card, Fact, Hub, Scene, Wire};
-use crate::render::topology::text::{Face, width};
+use crate::render::topology::scene::{Card, Diagram, Fact, Hub, Wire};
+use crate::render::topology::text::{FontFace, width};
 
 /// Inside a box, at its sides.
 pub(crate) const PAD: i32 = 12;
@@ -30,7 +30,7 @@ pub(crate) struct Measures {
 }
 
 impl Measures {
-    pub fn of(scene: &Scene) -> Self {
+    pub fn of(scene: &Diagram) -> Self {
         let label = labels(scene.cards().flat_map(|card| &card.facts));
         let boxes = || scene.hubs.iter().filter(|hub| !hub.kind.is_band());
         let hub_label = labels(boxes().flat_map(|hub| &hub.facts));
@@ -49,29 +49,30 @@ impl Measures {
 }
 
 fn labels<'f>(facts: impl Iterator<Item = &'f Fact>) -> i32 {
-    let widest = facts.map(|fact| width(&fact.label, Face::Plain, 11)).max().unwrap_or(0);
+    let widest = facts.map(|fact| width(&fact.label, FontFace::Plain, 11)).max().unwrap_or(0);
     if widest == 0 { 0 } else { widest.min(90) + 10 }
 }
 
 fn facts_width(facts: &[Fact], label: i32) -> i32 {
-    facts.iter().map(|fact| label + width(&fact.value, Face::Mono, 12)).max().unwrap_or(0)
+    facts.iter().map(|fact| label + width(&fact.value, FontFace::Mono, 12)).max().unwrap_or(0)
 }
 
 fn card_width(card: &Card, label: i32) -> i32 {
-    let head = width(&card.name, Face::Bold, 14) + width(&card.caption, Face::Plain, 11) + 12;
+    let head = width(&card.name, FontFace::Bold, 14) + width(&card.caption, FontFace::Plain, 11) + 12;
     let ports = card.wires.iter().map(port_width).sum::<i32>();
     let speaker = card.speaker.as_ref().map_or(0, |speaker| {
-        let name = width(&speaker.name, Face::Bold, 11) + 8;
+        let name = width(&speaker.name, FontFace::Bold, 11) + 8;
         let lines = speaker.lines.iter().enumerate();
-        let line =
-            |(nth, line): (usize, &String)| width(line, Face::Plain, 11) + if nth == 0 { name } else { 0 };
+        let line = |(nth, line): (usize, &String)| {
+            width(line, FontFace::Plain, 11) + if nth == 0 { name } else { 0 }
+        };
         lines.map(line).max().unwrap_or(0) + 2 * 8
     });
     (head.max(facts_width(&card.facts, label)).max(speaker) + 2 * PAD).max(ports)
 }
 
 /// Room for the known ports of the router that has most, as long as they are few.
-fn far_width(scene: &Scene) -> i32 {
+fn far_width(scene: &Diagram) -> i32 {
     let ports = |hub: usize| {
         let wires = || scene.wires().filter(move |wire| wire.hub == hub);
         let widest = wires().filter_map(|wire| wire.far.as_deref()).map(mark_width).max();
@@ -82,7 +83,7 @@ fn far_width(scene: &Scene) -> i32 {
 
 /// A mark with a port's name in it.
 pub(crate) fn mark_width(name: &str) -> i32 {
-    width(name, Face::Plain, 11) + 12
+    width(name, FontFace::Plain, 11) + 12
 }
 
 /// Room for a port's name and what is around it.
@@ -101,12 +102,12 @@ pub(crate) fn speaker_height(lines: usize) -> i32 {
 }
 
 /// A router's height, with room for the marks of its ports where they are known.
-pub(crate) fn hub_height(scene: &Scene, hub: usize) -> i32 {
+pub(crate) fn hub_height(scene: &Diagram, hub: usize) -> i32 {
     let ports = scene.wires().any(|wire| wire.hub == hub && wire.far.is_some());
     HEAD + LINE * int(scene.hubs[hub].facts.len()) + if ports { 8 + PORT / 2 } else { 8 }
 }
 
 fn hub_width(hub: &Hub, label: i32) -> i32 {
-    let head = width(&hub.name, Face::Bold, 14) + width(hub.kind.word(), Face::Plain, 11) + 16;
+    let head = width(&hub.name, FontFace::Bold, 14) + width(hub.kind.word(), FontFace::Plain, 11) + 16;
     head.max(facts_width(&hub.facts, label)) + 2 * PAD
 }

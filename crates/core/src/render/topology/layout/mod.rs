@@ -11,11 +11,11 @@ mod shelf;
 mod tier;
 pub mod wiring;
 
-use super::scene::Scene;
-use super::svg::Area;
+use super::scene::Diagram;
+use super::svg::Rectangle;
 use measure::Measures;
-use shelf::Shelves;
-use wiring::{Style, Wiring};
+use shelf::CardGrid;
+use wiring::{Wiring, WiringStyle};
 
 /// Around the whole picture.
 pub(crate) const MARGIN: i32 = 32;
@@ -33,22 +33,22 @@ pub struct Layout {
     pub size: (i32, i32),
     pub(crate) measures: Measures,
     /// By hub.
-    pub(crate) hubs: Vec<Area>,
+    pub(crate) hubs: Vec<Rectangle>,
     /// By frame.
-    pub(crate) frames: Vec<Area>,
+    pub(crate) frames: Vec<Rectangle>,
     /// By frame and card.
-    pub(crate) cards: Vec<Vec<Area>>,
+    pub(crate) cards: Vec<Vec<Rectangle>>,
     pub wiring: Wiring,
     /// Where the legend starts.
     pub(crate) legend: i32,
 }
 
 /// Gives everything in `scene` its place.
-pub fn place(scene: &Scene) -> Layout {
+pub fn place(scene: &Diagram) -> Layout {
     let measures = Measures::of(scene);
     let tiers = tier::width(scene, &measures);
-    let mut shelves = Shelves::of(scene, &measures, tiers.max(LEAST));
-    let style = Style::of(scene, shelves.rows().count());
+    let mut shelves = CardGrid::of(scene, &measures, tiers.max(LEAST));
+    let style = WiringStyle::of(scene, shelves.rows().count());
     shelves.lanes(scene, style);
     let gutters = bus::gutters(scene, style);
     let content = shelves.width().max(tiers).max(LEAST - gutters.0 - gutters.1);
@@ -56,15 +56,15 @@ pub fn place(scene: &Scene) -> Layout {
     let width = left + content + gutters.1 + MARGIN;
 
     let title = MARGIN + flow::title_height(&scene.title, width - 2 * MARGIN);
-    let across = Area { x: left, y: title, width: content, height: 0 };
+    let across = Rectangle { x: left, y: title, width: content, height: 0 };
     let (hubs, under) = tier::place(scene, &measures, across, style);
-    let below = shelves.place(&measures, Area { y: under, ..across });
+    let below = shelves.place(&measures, Rectangle { y: under, ..across });
     let wiring = match style {
-        Style::Direct => direct::wires(scene, &measures, &hubs, &shelves),
-        Style::Lanes | Style::Gutters => bus::wires(scene, &measures, &hubs, &shelves, across),
+        WiringStyle::Direct => direct::wires(scene, &measures, &hubs, &shelves),
+        WiringStyle::Lanes | WiringStyle::Gutters => bus::wires(scene, &measures, &hubs, &shelves, across),
     };
     let legend = below + 20;
     let height = legend + flow::legend_height(scene, width - 2 * MARGIN) + MARGIN;
-    let Shelves { frames, cards, .. } = shelves;
+    let CardGrid { frames, cards, .. } = shelves;
     Layout { size: (width, height), measures, hubs, frames, cards, wiring, legend }
 }

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 
 use super::int;
 use super::measure::{Measures, PORT};
-use super::wiring::Style;
-use crate::render::topology::scene::{Card, Scene};
-use crate::render::topology::svg::Area;
+use super::wiring::WiringStyle;
+use crate::render::topology::scene::{Card, Diagram};
+use crate::render::topology::svg::Rectangle;
 
 const GAP: i32 = 16;
 const INSET: i32 = 14;
@@ -20,25 +20,25 @@ const BETWEEN: i32 = 24;
 /// Up to this many cards stand in one row.
 const ONE_ROW: usize = 8;
 
-/// All shelves, and after [`Shelves::place`] where everything on them is.
+/// All shelves, and after [`CardGrid::place`] where everything on them is.
 #[derive(Debug)]
-pub(crate) struct Shelves {
-    stack: Vec<Shelf>,
+pub(crate) struct CardGrid {
+    stack: Vec<FrameRow>,
     card: (i32, i32),
-    pub(crate) frames: Vec<Area>,
-    pub(crate) cards: Vec<Vec<Area>>,
+    pub(crate) frames: Vec<Rectangle>,
+    pub(crate) cards: Vec<Vec<Rectangle>>,
 }
 
 #[derive(Debug)]
-struct Shelf {
+struct FrameRow {
     /// Frames and how many columns each has.
     frames: Vec<(usize, usize)>,
-    rows: Vec<Row>,
+    rows: Vec<CardRow>,
 }
 
 /// Cards at one height.
 #[derive(Debug, Default)]
-pub struct Row {
+pub struct CardRow {
     /// Frame and card.
     pub(crate) cards: Vec<(usize, usize)>,
     /// The hubs whose lines run above it, from top to bottom.
@@ -47,12 +47,12 @@ pub struct Row {
     pub(crate) top: i32,
 }
 
-impl Shelves {
+impl CardGrid {
     /// Puts frames beside each other as long as they are not wider than `least` or than they are many.
-    pub fn of(scene: &Scene, measures: &Measures, least: i32) -> Self {
+    pub fn of(scene: &Diagram, measures: &Measures, least: i32) -> Self {
         let count = scene.cards().count();
         let columns = columns(count);
-        let mut shelves: Vec<Shelf> = Vec::new();
+        let mut shelves: Vec<FrameRow> = Vec::new();
         let room = match count {
             0..=ONE_ROW => i32::MAX,
             _ => (frame_width(columns + 2, measures.card.0) + 100).max(least),
@@ -61,7 +61,7 @@ impl Shelves {
             let rows = frame.cards.len().div_ceil(columns).max(1);
             let frame = (nth, frame.cards.len().div_ceil(rows));
             // Not beside a higher one: the lines to its lower rows would run through emptiness.
-            let fits = |shelf: &Shelf| {
+            let fits = |shelf: &FrameRow| {
                 let as_high = shelf
                     .frames
                     .iter()
@@ -71,26 +71,31 @@ impl Shelves {
             };
             match shelves.last_mut().filter(|shelf| fits(shelf)) {
                 Some(shelf) => shelf.frames.push(frame),
-                None => shelves.push(Shelf { frames: vec![frame], rows: Vec::new() }),
+                None => shelves.push(FrameRow { frames: vec![frame], rows: Vec::new() }),
             }
         }
         for shelf in &mut shelves {
             shelf.fill(scene);
         }
-        let cards = scene.frames.iter().map(|frame| vec![Area::default(); frame.cards.len()]).collect();
-        Self { stack: shelves, card: measures.card, frames: vec![Area::default(); scene.frames.len()], cards }
-    }
-
-    /// Gives each row the lines of the hubs its cards are connected to.
-    pub(crate) fn lanes(&mut self, scene: &Scene, style: Style) {
-        for row in self.stack.iter_mut().flat_map(|shelf| &mut shelf.rows) {
-            let hubs: BTreeSet<_> =
-                row.cards.iter().flat_map(|card| &card_of(scene, *card).wires).map(|wire| wire.hub).collect();
-            row.lanes = if style == Style::Direct { Vec::new() } else { hubs.into_iter().collect() };
+        let cards = scene.frames.iter().map(|frame| vec![Rectangle::default(); frame.cards.len()]).collect();
+        Self {
+            stack: shelves,
+            card: measures.card,
+            frames: vec![Rectangle::default(); scene.frames.len()],
+            cards,
         }
     }
 
-    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+    /// Gives each row the lines of the hubs its cards are connected to.
+    pub(crate) fn lanes(&mut self, scene: &Diagram, style: WiringStyle) {
+        for row in self.stack.iter_mut().flat_map(|shelf| &mut shelf.rows) {
+            let hubs: BTreeSet<_> =
+                row.cards.iter().flat_map(|card| &card_of(scene, *card).wires).map(|wire| wire.hub).collect();
+            row.lanes = if style == WiringStyle::Direct { Vec::new() } else { hubs.into_iter().collect() };
+        }
+    }
+
+    pub fn rows(&self) -> impl Iterator<Item = &CardRow> {
         self.stack.iter().flat_map(|shelf| &shelf.rows)
     }
 
@@ -99,7 +104,7 @@ impl Shelves {
     }
 
     /// Places everything below the top of `across`, each shelf in the middle; says where it ends.
-    pub fn place(&mut self, measures: &Measures, across: Area) -> i32 {
+    pub fn place(&mut self, measures: &Measures, across: Rectangle) -> i32 {
         let mut y = across.y;
         for shelf in &mut self.stack {
             let height = shelf.heights(y, measures.card.1);
@@ -107,11 +112,11 @@ impl Shelves {
             for &(frame, columns) in &shelf.frames {
                 let width = frame_width(columns, measures.card.0);
                 // All as high as the highest: a line to a lower row would cross the name of a shorter one.
-                self.frames[frame] = Area { x, y, width, height };
+                self.frames[frame] = Rectangle { x, y, width, height };
                 for (nth, card) in self.cards[frame].iter_mut().enumerate() {
                     let x = x + INSET + int(nth % columns) * (measures.card.0 + GAP);
                     let y = shelf.rows[nth / columns].card_top();
-                    *card = Area { x, y, width: measures.card.0, height: measures.card.1 };
+                    *card = Rectangle { x, y, width: measures.card.0, height: measures.card.1 };
                 }
                 x += width + BETWEEN;
             }
@@ -121,19 +126,19 @@ impl Shelves {
     }
 }
 
-impl Shelf {
+impl FrameRow {
     fn width(&self, card: i32) -> i32 {
         let frames: i32 = self.frames.iter().map(|(_, columns)| frame_width(*columns, card)).sum();
         frames + BETWEEN * int(self.frames.len().saturating_sub(1))
     }
 
     /// Puts the cards of its frames into rows.
-    fn fill(&mut self, scene: &Scene) {
+    fn fill(&mut self, scene: &Diagram) {
         for &(frame, columns) in &self.frames {
             for nth in 0..scene.frames[frame].cards.len() {
                 let row = nth / columns.max(1);
                 if self.rows.len() <= row {
-                    self.rows.resize_with(row + 1, Row::default);
+                    self.rows.resize_with(row + 1, CardRow::default);
                 }
                 self.rows[row].cards.push((frame, nth));
             }
@@ -151,7 +156,7 @@ impl Shelf {
     }
 }
 
-impl Row {
+impl CardRow {
     /// Where line `nth` runs.
     pub(crate) fn lane(&self, nth: usize) -> i32 {
         self.top + LANE * int(nth)
@@ -173,6 +178,6 @@ fn columns(cards: usize) -> usize {
 }
 
 /// A card by its frame and number.
-pub(crate) fn card_of(scene: &Scene, (frame, nth): (usize, usize)) -> &Card {
+pub(crate) fn card_of(scene: &Diagram, (frame, nth): (usize, usize)) -> &Card {
     &scene.frames[frame].cards[nth]
 }

@@ -1,10 +1,10 @@
 //! Wires with their places, and how they run.
 
-use crate::render::topology::scene::{Scene, WireKind};
+use crate::render::topology::scene::{Diagram, WireKind};
 
 /// How wires run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
+pub(crate) enum WiringStyle {
     /// Each wire by itself: few cards in one row.
     Direct,
     /// One row of cards below a line for each hub.
@@ -16,8 +16,8 @@ pub(crate) enum Style {
 /// More wires than this are too many to follow one by one.
 const FOLLOWED: usize = 24;
 
-impl Style {
-    pub fn of(scene: &Scene, rows: usize) -> Self {
+impl WiringStyle {
+    pub fn of(scene: &Diagram, rows: usize) -> Self {
         let to_band = scene.wires().filter(|wire| scene.hubs[wire.hub].kind.is_band()).count();
         let to_router = scene.wires().count() - to_band;
         match (rows, to_band, to_router) {

@@ -12,6 +12,6 @@
 /routing/filter/rule add chain=tik-nodes-in rule="if (dst in fd00:9::/64) {reject}" comment="ichor tik"
 /routing/filter/rule add chain=tik-nodes-in rule="if (dst in fd00:9:fe::/64) {reject}" comment="ichor tik"
 /routing/filter/rule add chain=tik-nodes-in rule="reject" comment="ichor tik"
-/routing/filter/rule add chain=tik-everything rule="accept" comment="ichor tik"
-/routing/bgp/template add name=tik-NODES address-families=ipv6 hold-time=9s keepalive-time=3s as=65002 router-id=10.255.255.2 use-bfd=no nexthop-choice=force-self input.filter=tik-nodes-in input.limit-process-routes-ipv4=10000 input.limit-process-routes-ipv6=10000 output.default-originate=always output.filter-chain=tik-everything comment="ichor tik"
+/routing/filter/rule add chain=tik-permit-all rule="accept" comment="ichor tik"
+/routing/bgp/template add name=tik-NODES address-families=ipv6 hold-time=9s keepalive-time=3s as=65002 router-id=10.255.255.2 use-bfd=no nexthop-choice=force-self input.filter=tik-nodes-in input.limit-process-routes-ipv4=10000 input.limit-process-routes-ipv6=10000 output.default-originate=always output.filter-chain=tik-permit-all comment="ichor tik"
 /routing/bgp/connection add name=tik-NODES remote.address=fd00:9::/64 connect=no listen=yes templates=tik-NODES local.role=ebgp vrf=nodes routing-table=nodes comment="ichor tik"
