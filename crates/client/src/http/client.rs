@@ -15,16 +15,16 @@ use hyper::{Method, StatusCode, Uri};
 use tokio::time;
 
 use super::connect::{AGENT, Connector};
-use super::pool::{Origin, Pool};
-use super::{Identity, Payload, Proxy, RequestError, Response, Trust, redirect};
+use super::pool::{ConnectionPool, Origin};
+use super::{ClientIdentity, Payload, Proxy, RequestError, Response, ServerTrust, redirect};
 
 /// Whom a client trusts, and how long it waits.
 #[derive(Debug)]
 pub struct ClientOptions {
     /// Which certificates servers must have.
-    pub trust: Trust,
+    pub trust: ServerTrust,
     /// The client's certificate, for servers that ask for one. With it, TLS is 1.3: older versions send it in the clear.
-    pub identity: Option<Identity>,
+    pub identity: Option<ClientIdentity>,
     /// The proxy, where there is one.
     pub proxy: Option<Proxy>,
     /// How long a connection may take, TLS and proxy included.
@@ -54,13 +54,13 @@ pub struct Request {
 /// Sends requests; a copy uses the same connections.
 #[derive(Clone, Debug)]
 pub struct Client {
-    inner: Arc<Inner>,
+    inner: Arc<ClientInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct ClientInner {
     connector: Connector,
-    pool: Pool,
+    pool: ConnectionPool,
     answer_within: Duration,
     stall: Duration,
     redirects: usize,
@@ -68,7 +68,7 @@ struct Inner {
 }
 
 /// A request to one server.
-struct Call {
+struct ServerRequest {
     method: Method,
     uri: Uri,
     headers: HeaderMap,
@@ -80,9 +80,9 @@ impl Client {
     pub fn new(options: ClientOptions) -> Self {
         let connector =
             Connector::new(&options.trust, options.identity, options.proxy, options.connect_within);
-        let inner = Inner {
+        let inner = ClientInner {
             connector,
-            pool: Pool::default(),
+            pool: ConnectionPool::default(),
             answer_within: options.answer_within,
             stall: options.stall,
             redirects: options.redirects,
@@ -93,7 +93,7 @@ impl Client {
 
     /// Sends a request, and gives the answer of the last server it is redirected to.
     pub async fn send(&self, request: Request) -> Result<Response, RequestError> {
-        let mut call = Call::read(request)?;
+        let mut call = ServerRequest::read(request)?;
         for left in (0..=self.inner.redirects).rev() {
             let (method, uri, mut headers) = (call.method.clone(), call.uri.clone(), call.headers.clone());
             let response = self.inner.exchange(call).await?;
@@ -107,15 +107,15 @@ impl Client {
             let method = redirect::method_after(response.status(), &method).ok_or_else(unfollowed)?;
             let uri = redirect::target(&uri, &location).ok_or_else(unfollowed)?;
             redirect::strip(&mut headers);
-            call = Call { method, uri, headers, payload: Payload::none() };
+            call = ServerRequest { method, uri, headers, payload: Payload::none() };
         }
         Err(RequestError::TooManyRedirects)
     }
 }
 
-impl Inner {
+impl ClientInner {
     /// One request and the head of its answer.
-    async fn exchange(&self, call: Call) -> Result<hyper::Response<Incoming>, RequestError> {
+    async fn exchange(&self, call: ServerRequest) -> Result<hyper::Response<Incoming>, RequestError> {
         let origin = Origin::of(&call.uri).ok_or_else(|| RequestError::Url(call.uri.to_string()))?;
         let progress = call.payload.progress();
         let mut request = call.into_http()?;
@@ -187,7 +187,7 @@ fn location(response: &hyper::Response<Incoming>) -> Option<String> {
     Some(String::from_utf8_lossy(location.as_bytes()).into_owned())
 }
 
-impl Call {
+impl ServerRequest {
     fn read(request: Request) -> Result<Self, RequestError> {
         let Request { method, url, headers, payload } = request;
         let uri: Uri = url.parse().map_err(|_| RequestError::Url(url))?;

@@ -9,7 +9,7 @@ use hyper::client::conn::http1;
 use hyper::header::{HOST, PROXY_AUTHORIZATION, USER_AGENT};
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
-use ichor_tls::{Rule, Verifier, client_config};
+use ichor_tls::{CertificateRule, CertificateVerifier, client_config};
 use rustls::SupportedProtocolVersion;
 use rustls::pki_types::ServerName;
 use rustls::version::{TLS12, TLS13};
@@ -18,44 +18,44 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{self, Instant};
 use tokio_rustls::TlsConnector;
 
-use super::pool::{Connection, Origin};
+use super::pool::{HttpConnection, Origin};
 use super::proxy::Proxy;
-use super::trust::{Identity, Pin, Trust};
+use super::trust::{CertificatePin, ClientIdentity, ServerTrust};
 use super::{Payload, RequestError};
 
 /// What servers see of the program.
 pub(super) const AGENT: &str = concat!("ichor/", env!("CARGO_PKG_VERSION"));
 
 /// A connection of any kind.
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 
-type BoxStream = Box<dyn Stream>;
+type BoxStream = Box<dyn ByteStream>;
 
 /// Makes connections.
 #[derive(Debug)]
 pub(super) struct Connector {
-    rule: Rule,
-    pin: Option<Pin>,
-    identity: Option<Identity>,
+    rule: CertificateRule,
+    pin: Option<CertificatePin>,
+    identity: Option<ClientIdentity>,
     proxy: Option<Proxy>,
     patience: Duration,
 }
 
 impl Connector {
     pub(super) fn new(
-        trust: &Trust,
-        identity: Option<Identity>,
+        trust: &ServerTrust,
+        identity: Option<ClientIdentity>,
         proxy: Option<Proxy>,
         patience: Duration,
     ) -> Self {
-        let pin = if let Trust::Pinned(pin) = trust { Some(*pin) } else { None };
+        let pin = if let ServerTrust::Pinned(pin) = trust { Some(*pin) } else { None };
         Self { rule: trust.rule(), pin, identity, proxy, patience }
     }
 
     /// Connects, all in all within the client's patience.
-    pub(super) async fn connect(&self, origin: &Origin) -> Result<Connection, RequestError> {
+    pub(super) async fn connect(&self, origin: &Origin) -> Result<HttpConnection, RequestError> {
         let stream = time::timeout(self.patience, self.open(origin)).await;
         let stream = stream.map_err(|_| RequestError::NoAnswer(self.patience))??;
         let (sender, connection) =
@@ -129,7 +129,7 @@ impl Connector {
         let versions: &[&SupportedProtocolVersion] =
             if client.is_some() { &[&TLS13] } else { &[&TLS13, &TLS12] };
         // One verifier for each handshake: it knows what this server showed.
-        let verifier = Verifier::new(self.rule.clone(), client);
+        let verifier = CertificateVerifier::new(self.rule.clone(), client);
         let config = client_config(&verifier, versions, &[]);
         match TlsConnector::from(Arc::new(config)).connect(name, stream).await {
             Ok(stream) => Ok(Box::new(stream)),
@@ -137,9 +137,9 @@ impl Connector {
         }
     }
 
-    fn refusal(&self, error: io::Error, verifier: &Verifier) -> RequestError {
+    fn refusal(&self, error: io::Error, verifier: &CertificateVerifier) -> RequestError {
         if let (Some(expected), Some(certificate)) = (self.pin, verifier.shown()) {
-            let shown = Pin::of(certificate);
+            let shown = CertificatePin::of(certificate);
             if shown != expected {
                 return RequestError::OtherCertificate { shown, expected };
             }

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::io;
 use std::time::Duration;
 
-use super::Pin;
+use super::CertificatePin;
 
 /// A request without a complete answer.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +22,7 @@ pub enum RequestError {
     #[error("host not found")]
     NoAddress,
     /// The proxy did not connect.
-    #[error("the proxy {proxy} answers {status}")]
+    #[error("the proxy {proxy} returned status {status}")]
     Proxy {
         /// The address of the proxy, without a password.
         proxy: String,
@@ -30,39 +30,39 @@ pub enum RequestError {
         status: u16,
     },
     /// A proxy of another kind.
-    #[error("the proxy {0} is not one of HTTP")]
+    #[error("the proxy {0} is not an HTTP proxy")]
     ProxyScheme(String),
     /// TLS failed: most often, the certificate is not trusted.
     #[error(transparent)]
     Tls(rustls::Error),
     /// The server has another certificate than the expected one.
-    #[error("its certificate has the fingerprint {shown}, and {expected} is expected")]
+    #[error("the certificate has the fingerprint {shown}, expected {expected}")]
     OtherCertificate {
         /// The fingerprint of its certificate.
-        shown: Pin,
+        shown: CertificatePin,
         /// The expected fingerprint.
-        expected: Pin,
+        expected: CertificatePin,
     },
     /// The server did not answer in time.
-    #[error("no answer within {} s", .0.as_secs())]
+    #[error("no response within {} s", .0.as_secs())]
     NoAnswer(Duration),
     /// The server stopped sending or receiving.
     #[error("no data for {} s", .0.as_secs())]
     Stalled(Duration),
     /// The server speaks something else.
-    #[error("it does not speak HTTP")]
+    #[error("the server does not speak HTTP")]
     NotHttp(#[source] hyper::Error),
     /// The connection ended early.
-    #[error("the connection broke")]
+    #[error("connection lost")]
     Broken(#[source] hyper::Error),
     /// The answer ended early.
-    #[error("the answer broke off")]
+    #[error("the response is truncated")]
     BrokenBody(#[source] hyper::Error),
     /// The payload cannot be read.
-    #[error("cannot read what is to be sent")]
+    #[error("cannot read the request body")]
     Payload(#[source] io::Error),
     /// The answer is longer than the caller reads.
-    #[error("the answer is longer than {0} bytes")]
+    #[error("the response is larger than {0} bytes")]
     TooLong(u64),
     /// Servers redirect to each other.
     #[error("too many redirects")]

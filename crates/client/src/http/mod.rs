@@ -1,6 +1,6 @@
 //! HTTP/1.1 over TCP and TLS, also through a proxy.
 //!
-//! A [`Client`] has [`ClientOptions`]: whom it trusts ([`Trust`]), through which [`Proxy`] it connects, how long it waits. It sends a
+//! A [`Client`] has [`ClientOptions`]: whom it trusts ([`ServerTrust`]), through which [`Proxy`] it connects, how long it waits. It sends a
 //! [`Request`] with a [`Payload`], follows redirects, and gives a [`Response`], whose body is read piece by piece. Connections are
 //! kept and used again.
 //!
@@ -25,4 +25,4 @@ pub use hyper::{Method, StatusCode};
 pub use payload::{ChunkSender, Payload};
 pub use proxy::Proxy;
 pub use response::Response;
-pub use trust::{Identity, Pin, Trust};
+pub use trust::{CertificatePin, ClientIdentity, ServerTrust};

@@ -12,9 +12,9 @@ use tokio::time;
 use super::RequestError;
 
 /// What is sent with a request.
-pub struct Payload(Content);
+pub struct Payload(PayloadBody);
 
-enum Content {
+enum PayloadBody {
     None,
     Bytes(Option<Bytes>),
     Chunks { length: u64, chunks: mpsc::Receiver<io::Result<Bytes>>, sent: watch::Sender<()> },
@@ -29,35 +29,35 @@ pub struct ChunkSender {
 impl Payload {
     /// Nothing, not even a length of 0.
     pub fn none() -> Self {
-        Self(Content::None)
+        Self(PayloadBody::None)
     }
 
     /// Bytes, possibly none of them.
     pub fn bytes(bytes: impl Into<Bytes>) -> Self {
-        Self(Content::Bytes(Some(bytes.into())))
+        Self(PayloadBody::Bytes(Some(bytes.into())))
     }
 
     /// `length` bytes that come in pieces, each of which the server has to receive within `patience`.
     pub fn chunks(length: u64, patience: Duration) -> (ChunkSender, Self) {
         let (sender, chunks) = mpsc::channel(1);
         let sent = watch::Sender::new(());
-        (ChunkSender { chunks: sender, patience }, Self(Content::Chunks { length, chunks, sent }))
+        (ChunkSender { chunks: sender, patience }, Self(PayloadBody::Chunks { length, chunks, sent }))
     }
 
     /// The value of `content-length`.
     pub(super) fn length(&self) -> Option<u64> {
         match &self.0 {
-            Content::None => None,
-            Content::Bytes(bytes) => Some(bytes.as_ref().map_or(0, Bytes::len) as u64),
-            Content::Chunks { length, .. } => Some(*length),
+            PayloadBody::None => None,
+            PayloadBody::Bytes(bytes) => Some(bytes.as_ref().map_or(0, Bytes::len) as u64),
+            PayloadBody::Chunks { length, .. } => Some(*length),
         }
     }
 
     /// Changes whenever a piece was sent, and ends with the last.
     pub(super) fn progress(&self) -> Option<watch::Receiver<()>> {
         match &self.0 {
-            Content::Chunks { sent, .. } => Some(sent.subscribe()),
-            Content::None | Content::Bytes(_) => None,
+            PayloadBody::Chunks { sent, .. } => Some(sent.subscribe()),
+            PayloadBody::None | PayloadBody::Bytes(_) => None,
         }
     }
 }
@@ -81,9 +81,9 @@ impl Body for Payload {
         context: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         match &mut self.0 {
-            Content::None => Poll::Ready(None),
-            Content::Bytes(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Content::Chunks { chunks, sent, .. } => chunks.poll_recv(context).map(|chunk| {
+            PayloadBody::None => Poll::Ready(None),
+            PayloadBody::Bytes(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            PayloadBody::Chunks { chunks, sent, .. } => chunks.poll_recv(context).map(|chunk| {
                 sent.send_replace(());
                 chunk.map(|chunk| chunk.map(Frame::data))
             }),
@@ -92,9 +92,9 @@ impl Body for Payload {
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Content::None => true,
-            Content::Bytes(bytes) => bytes.as_ref().is_none_or(Bytes::is_empty),
-            Content::Chunks { .. } => false,
+            PayloadBody::None => true,
+            PayloadBody::Bytes(bytes) => bytes.as_ref().is_none_or(Bytes::is_empty),
+            PayloadBody::Chunks { .. } => false,
         }
     }
 

@@ -14,7 +14,7 @@ const IDLE: Duration = Duration::from_secs(15);
 /// How many connections to one server may wait.
 const MOST: usize = 3;
 
-pub(super) type Connection = SendRequest<Payload>;
+pub(super) type HttpConnection = SendRequest<Payload>;
 
 /// Scheme, host and port: what connections are told apart by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -50,12 +50,12 @@ impl Origin {
 
 /// A connection, and since when it waits.
 #[derive(Debug)]
-struct Idle {
-    connection: Connection,
+struct IdleConnection {
+    connection: HttpConnection,
     since: Instant,
 }
 
-impl Idle {
+impl IdleConnection {
     fn is_usable(&self) -> bool {
         self.connection.is_ready() && self.since.elapsed() < IDLE
     }
@@ -63,29 +63,29 @@ impl Idle {
 
 /// The connections of one client; a copy is the same pool.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pool {
-    waiting: Arc<Mutex<HashMap<Origin, Vec<Idle>>>>,
+pub(super) struct ConnectionPool {
+    waiting: Arc<Mutex<HashMap<Origin, Vec<IdleConnection>>>>,
 }
 
-impl Pool {
+impl ConnectionPool {
     /// A connection that can be used now.
-    pub(super) fn take(&self, origin: &Origin) -> Option<Connection> {
+    pub(super) fn take(&self, origin: &Origin) -> Option<HttpConnection> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let connections = waiting.get_mut(origin)?;
-        connections.retain(Idle::is_usable);
+        connections.retain(IdleConnection::is_usable);
         connections.pop().map(|idle| idle.connection)
     }
 
     /// Keeps a connection once its answer has been read.
-    pub(super) fn keep(&self, origin: Origin, mut connection: Connection) {
+    pub(super) fn keep(&self, origin: Origin, mut connection: HttpConnection) {
         let waiting = Arc::clone(&self.waiting);
         tokio::spawn(async move {
             if connection.ready().await.is_ok() {
                 let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
                 let connections = waiting.entry(origin).or_default();
-                connections.retain(Idle::is_usable);
+                connections.retain(IdleConnection::is_usable);
                 if connections.len() < MOST {
-                    connections.push(Idle { connection, since: Instant::now() });
+                    connections.push(IdleConnection { connection, since: Instant::now() });
                 }
             }
         });

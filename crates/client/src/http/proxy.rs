@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn its_password_is_a_header_and_is_not_in_its_address() {
+    fn the_proxy_password_becomes_a_header() {
         let proxy = proxy(&[("ALL_PROXY", "http://Aladdin:open%20sesame@cave:80")]).unwrap();
 
         assert_eq!(proxy.authorization.clone().unwrap(), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_location_continues_the_url_before_it() {
+    fn a_relative_location_extends_the_previous_url() {
         let base: Uri = "https://me@factory.sol:8443/image/abc/metal.iso?x=1".parse().unwrap();
         let target = |location| target(&base, location).map(|uri| uri.to_string());
 
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_is_not_sent_to_another_server() {
+    fn a_payload_is_not_sent_to_a_redirect_target() {
         let after = |status, method| method_after(StatusCode::from_u16(status).unwrap(), &method);
 
         assert_eq!(after(302, Method::GET), Some(Method::GET));

@@ -54,7 +54,7 @@ async fn read(stream: &mut TcpStream) -> String {
 
 fn options() -> ClientOptions {
     ClientOptions {
-        trust: Trust::System,
+        trust: ServerTrust::System,
         identity: None,
         proxy: None,
         connect_within: Duration::from_secs(5),
@@ -77,7 +77,7 @@ const ONE: &str = "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\none";
 const TWO: &str = "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\ntwo";
 
 #[tokio::test]
-async fn a_connection_is_used_again_and_replaced_where_the_server_closed_it() {
+async fn a_connection_is_reused_until_the_server_closes_it() {
     for many in [2, 1] {
         let (address, _) = server(many, &[ONE, TWO]).await;
         let client = Client::new(options());
@@ -90,7 +90,7 @@ async fn a_connection_is_used_again_and_replaced_where_the_server_closed_it() {
 }
 
 #[tokio::test]
-async fn a_request_has_what_every_request_has_and_the_login_of_its_url() {
+async fn a_request_has_default_headers_and_the_credentials_of_its_url() {
     let (address, asked) = server(1, &[ONE, ONE]).await;
     let client = Client::new(options());
 
@@ -134,7 +134,7 @@ async fn a_redirect_is_followed_without_the_password() {
 }
 
 #[tokio::test]
-async fn servers_that_redirect_for_ever_are_given_up() {
+async fn endless_redirects_are_limited() {
     let found = "HTTP/1.1 302 Found\r\nlocation: ?again\r\ncontent-length: 0\r\n\r\n";
     let (address, asked) = server(1, Box::leak(Box::new([found; 9]))).await;
 
@@ -144,7 +144,7 @@ async fn servers_that_redirect_for_ever_are_given_up() {
 }
 
 #[tokio::test]
-async fn a_payload_is_sent_piece_by_piece() {
+async fn a_payload_is_sent_in_chunks() {
     let (address, asked) = server(1, &[ONE]).await;
     let (mut pieces, payload) = Payload::chunks(6, Duration::from_secs(5));
     let put = Request { method: Method::PUT, payload, ..get(format!("http://{address}/up")) };
@@ -166,7 +166,7 @@ async fn a_payload_is_sent_piece_by_piece() {
 }
 
 #[tokio::test]
-async fn a_payload_that_cannot_be_read_is_the_error() {
+async fn an_unreadable_payload_is_the_reported_error() {
     let (address, _) = server(1, &[ONE]).await;
     let (mut pieces, payload) = Payload::chunks(6, Duration::from_secs(5));
     let put = Request { method: Method::PUT, payload, ..get(format!("http://{address}/up")) };
@@ -181,7 +181,7 @@ async fn a_payload_that_cannot_be_read_is_the_error() {
 }
 
 #[tokio::test]
-async fn what_is_silent_or_breaks_off_is_an_error() {
+async fn silent_and_interrupted_servers_are_errors() {
     let patience = Duration::from_millis(50);
     let hasty = Client::new(ClientOptions { answer_within: patience, ..options() });
     let client = Client::new(ClientOptions { stall: patience, ..options() });
@@ -200,12 +200,12 @@ async fn what_is_silent_or_breaks_off_is_an_error() {
     assert!(matches!(no_answer, RequestError::NoAnswer(_)), "{no_answer}");
     assert!(matches!(stalled, RequestError::Stalled(_)), "{stalled}");
     assert!(matches!(broken, RequestError::BrokenBody(_)), "{broken}");
-    assert_eq!(not_http.to_string(), "it does not speak HTTP");
+    assert_eq!(not_http.to_string(), "the server does not speak HTTP");
     assert_eq!(refused.to_string(), "Connection refused (os error 111)");
 }
 
 #[tokio::test]
-async fn a_proxy_connects_to_hosts_that_no_proxy_does_not_name() {
+async fn a_proxy_is_used_for_hosts_outside_no_proxy() {
     let (address, _) = server(1, &[ONE, TWO]).await;
     let (proxy, asked) = proxy().await;
     let client = |direct: &'static str| {
@@ -247,7 +247,7 @@ async fn proxy() -> (String, Arc<Mutex<Vec<String>>>) {
 }
 
 #[tokio::test]
-async fn a_proxy_that_refuses_is_named_without_its_password() {
+async fn a_refusing_proxy_is_named_without_its_password() {
     let (proxy, _) =
         server(1, &["HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n"]).await;
     let url = format!("http://me:hunter2@{proxy}");
@@ -256,7 +256,7 @@ async fn a_proxy_that_refuses_is_named_without_its_password() {
 
     let error = client.send(get("https://factory.talos.dev/".to_owned())).await.unwrap_err();
 
-    assert_eq!(error.to_string(), format!("the proxy http://{proxy} answers 407"));
+    assert_eq!(error.to_string(), format!("the proxy http://{proxy} returned status 407"));
 }
 
 /// A server with a self-signed certificate.
@@ -291,15 +291,15 @@ async fn a_server_with_another_certificate_is_not_trusted() {
         let request = get(format!("https://{address}/"));
         async move { client.send(request).await }
     };
-    let (pin, other) = (Pin::of(&certificate), Pin::of(b"another"));
+    let (pin, other) = (CertificatePin::of(&certificate), CertificatePin::of(b"another"));
 
-    let pinned = text(ask(Trust::Pinned(pin)).await).await;
-    let mismatch = ask(Trust::Pinned(other)).await.unwrap_err();
-    let unsigned = ask(Trust::pem(b"no certificate")).await.unwrap_err();
-    let system = ask(Trust::System).await.unwrap_err();
+    let pinned = text(ask(ServerTrust::Pinned(pin)).await).await;
+    let mismatch = ask(ServerTrust::Pinned(other)).await.unwrap_err();
+    let unsigned = ask(ServerTrust::pem(b"no certificate")).await.unwrap_err();
+    let system = ask(ServerTrust::System).await.unwrap_err();
 
     assert_eq!(pinned, "one");
-    let words = format!("its certificate has the fingerprint {pin}, and {other} is expected");
+    let words = format!("the certificate has the fingerprint {pin}, expected {other}");
     assert_eq!(mismatch.to_string(), words);
     assert_eq!(unsigned.to_string(), "invalid peer certificate: UnknownIssuer");
     assert!(mismatch.is_distrust() && unsigned.is_distrust() && system.is_distrust());

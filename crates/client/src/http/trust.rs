@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ichor_tls::Rule;
+use ichor_tls::CertificateRule;
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -12,9 +12,9 @@ use sha2::{Digest as _, Sha256};
 
 /// The fingerprint of a certificate: its SHA-256.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pin([u8; 32]);
+pub struct CertificatePin([u8; 32]);
 
-impl Pin {
+impl CertificatePin {
     /// Reads octets with colons between them, as the cluster file has them.
     pub fn parse(text: &str) -> Option<Self> {
         let octets: Option<Vec<u8>> =
@@ -28,7 +28,7 @@ impl Pin {
     }
 }
 
-impl fmt::Display for Pin {
+impl fmt::Display for CertificatePin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (nth, octet) in self.0.iter().enumerate() {
             let colon = if nth == 0 { "" } else { ":" };
@@ -40,29 +40,29 @@ impl fmt::Display for Pin {
 
 /// Which certificate a server must have.
 #[derive(Clone, Debug)]
-pub enum Trust {
+pub enum ServerTrust {
     /// A certificate that the system trusts: a factory inside a company has one of the company's.
     System,
     /// A certificate of one of these authorities.
     Authority(RootCertStore),
     /// The certificate with this fingerprint, with any issuer.
-    Pinned(Pin),
+    Pinned(CertificatePin),
 }
 
-impl Trust {
+impl ServerTrust {
     /// The authorities of a file in PEM; other contents are skipped.
     pub fn pem(text: &[u8]) -> Self {
         Self::Authority(roots(CertificateDer::pem_slice_iter(text).filter_map(Result::ok)))
     }
 
     /// How certificates are judged.
-    pub(super) fn rule(&self) -> Rule {
+    pub(super) fn rule(&self) -> CertificateRule {
         match self {
-            Self::System => Rule::signed_by(roots(rustls_native_certs::load_native_certs().certs)),
-            Self::Authority(roots) => Rule::signed_by(roots.clone()),
+            Self::System => CertificateRule::signed_by(roots(rustls_native_certs::load_native_certs().certs)),
+            Self::Authority(roots) => CertificateRule::signed_by(roots.clone()),
             Self::Pinned(pin) => {
                 let pin = *pin;
-                Rule::Pinned(Arc::new(move |certificate| Pin::of(certificate) == pin))
+                CertificateRule::Pinned(Arc::new(move |certificate| CertificatePin::of(certificate) == pin))
             }
         }
     }
@@ -77,9 +77,9 @@ fn roots(certificates: impl IntoIterator<Item = CertificateDer<'static>>) -> Roo
 
 /// A client's certificate and key.
 #[derive(Clone)]
-pub struct Identity(pub Arc<CertifiedKey>);
+pub struct ClientIdentity(pub Arc<CertifiedKey>);
 
-impl fmt::Debug for Identity {
+impl fmt::Debug for ClientIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
     }
@@ -90,11 +90,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fingerprint_is_read_as_it_is_written() {
-        let pin = Pin::of(b"certificate");
+    fn a_fingerprint_round_trips_through_text() {
+        let pin = CertificatePin::of(b"certificate");
 
-        assert_eq!(Pin::parse(&pin.to_string()), Some(pin));
-        assert_eq!(Pin::parse(&pin.to_string().to_lowercase()), Some(pin));
-        assert_eq!(Pin::parse("AB:CD"), None);
+        assert_eq!(CertificatePin::parse(&pin.to_string()), Some(pin));
+        assert_eq!(CertificatePin::parse(&pin.to_string().to_lowercase()), Some(pin));
+        assert_eq!(CertificatePin::parse("AB:CD"), None);
     }
 }

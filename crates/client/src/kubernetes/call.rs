@@ -4,7 +4,7 @@ use ichor_talos::kubernetes::failure;
 use serde_json::Value;
 use tokio::time;
 
-use super::{ANSWER, Kubernetes, Place};
+use super::{ANSWER, ApiEndpoint, KubernetesClient};
 use crate::http::{Method, Payload, Request, RequestError, StatusCode};
 
 /// The longest answer: the pods of a full node are a few megabytes.
@@ -32,7 +32,7 @@ impl KubernetesError {
     }
 }
 
-impl Place {
+impl ApiEndpoint {
     pub(super) fn authority(&self) -> String {
         if self.host.contains(':') {
             format!("[{}]:{}", self.host, self.port)
@@ -42,7 +42,7 @@ impl Place {
     }
 }
 
-impl Kubernetes {
+impl KubernetesClient {
     /// Asks one after the other, until one answers that is not itself in trouble.
     ///
     /// Everything that is asked may be asked twice: a cordon, an eviction and a deletion are the same when they are repeated.
@@ -53,7 +53,7 @@ impl Kubernetes {
         path: &str,
         body: Option<&Value>,
     ) -> Result<(StatusCode, Value), KubernetesError> {
-        let nowhere = "the file says no address of a control plane".to_owned();
+        let nowhere = "the cluster file has no control plane address".to_owned();
         let mut last = KubernetesError { what, at: "no address".to_owned(), status: None, answer: nowhere };
         for place in &self.places {
             let failed = |status, answer| KubernetesError { what, at: place.authority(), status, answer };
@@ -61,8 +61,7 @@ impl Kubernetes {
             last = match answered {
                 Ok(Ok((status, value))) if status.is_success() => return Ok((status, value)),
                 Ok(Ok((status, value))) => {
-                    let said =
-                        failure(&value).map_or_else(|| format!("it answers with {status}"), str::to_owned);
+                    let said = failure(&value).map_or_else(|| format!("status {status}"), str::to_owned);
                     let error = failed(Some(status), said);
                     if !status.is_server_error() {
                         return Err(error);
@@ -70,7 +69,7 @@ impl Kubernetes {
                     error
                 }
                 Ok(Err(error)) => failed(None, reason(&error)),
-                Err(_) => failed(None, format!("no answer within {} s", ANSWER.as_secs())),
+                Err(_) => failed(None, format!("no response within {} s", ANSWER.as_secs())),
             };
         }
         Err(last)
@@ -78,7 +77,7 @@ impl Kubernetes {
 
     async fn ask_at(
         &self,
-        place: &Place,
+        place: &ApiEndpoint,
         method: &Method,
         path: &str,
         body: Option<&Value>,
@@ -104,7 +103,7 @@ impl Kubernetes {
 /// Why there is no answer, in one line.
 fn reason(error: &RequestError) -> String {
     match error {
-        RequestError::Url(_) => "not a name of a host".to_owned(),
+        RequestError::Url(_) => "not a hostname".to_owned(),
         RequestError::Broken(cause) | RequestError::BrokenBody(cause) | RequestError::NotHttp(cause) => {
             format!("{error}: {cause}")
         }

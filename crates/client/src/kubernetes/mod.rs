@@ -1,6 +1,6 @@
 //! Kubernetes' API of a cluster, as far as nodes come and go: a list of them, cordons, evictions, deletion.
 //!
-//! [`Kubernetes::new`] makes itself a certificate of an hour from the cluster's own authority, so nobody's kubeconfig is
+//! [`KubernetesClient::new`] makes itself a certificate of an hour from the cluster's own authority, so nobody's kubeconfig is
 //! needed. Every control plane may answer; they are asked in turn until one does. What answers mean is in
 //! [`ichor_talos::kubernetes`].
 
@@ -22,7 +22,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::sign::CertifiedKey;
 use serde_json::Value;
 
-use crate::http::{Client, ClientOptions, Identity, Method, StatusCode, Trust};
+use crate::http::{Client, ClientIdentity, ClientOptions, Method, ServerTrust, StatusCode};
 use crate::talos::key;
 
 pub use call::KubernetesError;
@@ -39,7 +39,7 @@ pub const PORT: u16 = 6443;
 
 /// Where the API may answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ApiEndpoint {
     /// A name or an address.
     pub host: String,
     /// Its TCP port.
@@ -47,19 +47,19 @@ pub struct Place {
 }
 
 /// The API of a cluster.
-pub struct Kubernetes {
-    places: Vec<Place>,
+pub struct KubernetesClient {
+    places: Vec<ApiEndpoint>,
     client: Client,
 }
 
 /// Why secrets do not open Kubernetes.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum KubernetesCredentialsError {
     /// The authority signs no certificate.
-    #[error("the authority certs.k8s of the bundle signs no certificate")]
+    #[error("the authority certs.k8s of the bundle cannot sign a certificate")]
     Issue(#[from] IssueError),
     /// TLS rejects the authority or the certificate.
-    #[error("the authority certs.k8s of the bundle is not a certificate that can judge others")]
+    #[error("the authority certs.k8s of the bundle is not a CA certificate")]
     Tls(#[from] rustls::Error),
     /// The authority is not PEM.
     #[error("the authority certs.k8s of the bundle is not PEM")]
@@ -68,7 +68,7 @@ pub enum OpenError {
 
 /// What came of moving a pod away.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Evicted {
+pub enum Eviction {
     /// It is on its way.
     Going,
     /// It is not there any more.
@@ -77,18 +77,22 @@ pub enum Evicted {
     Later(String),
 }
 
-impl Kubernetes {
+impl KubernetesClient {
     /// The API of the cluster with these secrets, which may answer at any of `places`.
-    pub fn new(bundle: &Bundle, places: Vec<Place>, now: Moment) -> Result<Self, OpenError> {
+    pub fn new(
+        bundle: &Bundle,
+        places: Vec<ApiEndpoint>,
+        now: Moment,
+    ) -> Result<Self, KubernetesCredentialsError> {
         let admin = kubernetes_admin_certificate(&bundle.k8s, &mut OsRng, now, LIFE)?;
-        let der = |pem: &Pem| pem.block().ok_or(OpenError::NotPem);
+        let der = |pem: &Pem| pem.block().ok_or(KubernetesCredentialsError::NotPem);
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from(der(&bundle.k8s.crt)?.1))?;
         let chain = vec![CertificateDer::from(der(&admin.crt)?.1)];
-        let key = key(&admin.key).ok_or(OpenError::NotPem)?;
-        let identity = Identity(Arc::new(CertifiedKey::from_der(chain, key, &provider())?));
+        let key = key(&admin.key).ok_or(KubernetesCredentialsError::NotPem)?;
+        let identity = ClientIdentity(Arc::new(CertifiedKey::from_der(chain, key, &provider())?));
         let client = Client::new(ClientOptions {
-            trust: Trust::Authority(roots),
+            trust: ServerTrust::Authority(roots),
             identity: Some(identity),
             proxy: None,
             connect_within: GREET,
@@ -108,7 +112,7 @@ impl Kubernetes {
 
     /// A node; none where Kubernetes does not know it.
     pub async fn node(&self, name: &str) -> Result<Option<KubeNode>, KubernetesError> {
-        match self.ask("look at a node", Method::GET, &format!("/api/v1/nodes/{name}"), None).await {
+        match self.ask("get a node", Method::GET, &format!("/api/v1/nodes/{name}"), None).await {
             Ok((_, node)) => Ok(KubeNode::read(&node)),
             Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => Ok(None),
             Err(error) => Err(error),
@@ -146,13 +150,13 @@ impl Kubernetes {
     }
 
     /// Has a pod moved away.
-    pub async fn evict(&self, pod: &Pod) -> Result<Evicted, KubernetesError> {
+    pub async fn evict(&self, pod: &Pod) -> Result<Eviction, KubernetesError> {
         let path = format!("/api/v1/namespaces/{}/pods/{}/eviction", pod.namespace, pod.name);
         match self.ask("evict a pod", Method::POST, &path, Some(&pod.eviction())).await {
-            Ok(_) => Ok(Evicted::Going),
-            Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => Ok(Evicted::Gone),
+            Ok(_) => Ok(Eviction::Going),
+            Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => Ok(Eviction::Gone),
             Err(error) if error.status() == Some(StatusCode::TOO_MANY_REQUESTS) => {
-                Ok(Evicted::Later(error.answer().to_owned()))
+                Ok(Eviction::Later(error.answer().to_owned()))
             }
             Err(error) => Err(error),
         }

@@ -13,12 +13,12 @@ use tokio_rustls::TlsAcceptor;
 use super::*;
 
 /// A server with the certificate of a cluster, which gives these answers, one to each connection.
-struct Stand {
-    place: Place,
+struct ApiServer {
+    place: ApiEndpoint,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
-async fn stand(bundle: &Bundle, answers: &'static [(u16, &'static str)]) -> Stand {
+async fn stand(bundle: &Bundle, answers: &'static [(u16, &'static str)]) -> ApiServer {
     let address = "127.0.0.1".parse().unwrap();
     let server = Server { name: "kube-apiserver", names: &[], addresses: &[address] };
     let pair = server_certificate(Some(&bundle.k8s), server, &mut OsRng, ichor_system::now(), LIFE).unwrap();
@@ -37,7 +37,7 @@ async fn stand(bundle: &Bundle, answers: &'static [(u16, &'static str)]) -> Stan
         .unwrap();
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let place = Place { host: "127.0.0.1".to_owned(), port: listener.local_addr().unwrap().port() };
+    let place = ApiEndpoint { host: "127.0.0.1".to_owned(), port: listener.local_addr().unwrap().port() };
     let asked = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&asked);
     tokio::spawn(async move {
@@ -51,22 +51,22 @@ async fn stand(bundle: &Bundle, answers: &'static [(u16, &'static str)]) -> Stan
             let _ = stream.write_all(answer.as_bytes()).await;
         }
     });
-    Stand { place, asked }
+    ApiServer { place, asked }
 }
 
 fn bundle() -> Bundle {
     Bundle::quick(&TalosVersion::parse("v1.13.9").unwrap(), &mut OsRng, ichor_system::now()).unwrap()
 }
 
-fn open(bundle: &Bundle, places: &[&Place]) -> Kubernetes {
-    Kubernetes::new(bundle, places.iter().map(|place| (*place).clone()).collect(), ichor_system::now())
+fn open(bundle: &Bundle, places: &[&ApiEndpoint]) -> KubernetesClient {
+    KubernetesClient::new(bundle, places.iter().map(|place| (*place).clone()).collect(), ichor_system::now())
         .unwrap()
 }
 
 #[tokio::test]
-async fn the_next_control_plane_is_asked_where_one_is_silent_or_in_trouble() {
+async fn the_next_control_plane_is_tried_after_a_failure() {
     let bundle = bundle();
-    let silent = Place { host: "127.0.0.1".to_owned(), port: 1 };
+    let silent = ApiEndpoint { host: "127.0.0.1".to_owned(), port: 1 };
     let ill = stand(&bundle, &[(503, "etcd failed")]).await;
     let well = stand(&bundle, &[(200, r#"{"items": [{"metadata": {"name": "cp1"}}]}"#)]).await;
 
@@ -93,7 +93,7 @@ async fn a_cordon_is_a_merge_patch_with_a_reason() {
 }
 
 #[tokio::test]
-async fn a_budget_that_is_used_up_means_later_and_a_pod_that_is_not_there_is_gone() {
+async fn an_eviction_is_deferred_by_a_budget_and_done_for_a_missing_pod() {
     let bundle = bundle();
     let later = r#"{"kind": "Status", "message": "Cannot evict pod as it would violate the pod's disruption budget."}"#;
     let api = stand(&bundle, Box::leak(Box::new([(429, later), (404, "{}"), (201, "{}")]))).await;
@@ -101,14 +101,14 @@ async fn a_budget_that_is_used_up_means_later_and_a_pod_that_is_not_there_is_gon
     let pod = Pod { namespace: "web".into(), name: "shop".into(), uid: String::new(), moves: true };
 
     assert!(
-        matches!(api.evict(&pod).await.unwrap(), Evicted::Later(why) if why.contains("disruption budget"))
+        matches!(api.evict(&pod).await.unwrap(), Eviction::Later(why) if why.contains("disruption budget"))
     );
-    assert_eq!(api.evict(&pod).await.unwrap(), Evicted::Gone);
-    assert_eq!(api.evict(&pod).await.unwrap(), Evicted::Going);
+    assert_eq!(api.evict(&pod).await.unwrap(), Eviction::Gone);
+    assert_eq!(api.evict(&pod).await.unwrap(), Eviction::Going);
 }
 
 #[tokio::test]
-async fn a_refusal_is_told_in_its_own_words_and_nobody_else_is_asked() {
+async fn a_rejection_is_reported_verbatim_and_not_retried() {
     let bundle = bundle();
     let refusal = r#"{"kind": "Status", "message": "nodes is forbidden", "code": 403}"#;
     let api = stand(&bundle, Box::leak(Box::new([(403, refusal)]))).await;
@@ -124,7 +124,7 @@ async fn a_refusal_is_told_in_its_own_words_and_nobody_else_is_asked() {
 }
 
 #[tokio::test]
-async fn a_server_with_another_authority_is_told_nothing() {
+async fn a_server_of_another_authority_receives_no_request() {
     let api = stand(&bundle(), &[(200, "{}")]).await;
 
     let error = open(&bundle(), &[&api.place]).nodes().await.unwrap_err();

@@ -12,16 +12,16 @@ use tonic::codec::Streaming;
 use tonic::{Request, Response, Status};
 use tonic_prost::ProstCodec;
 
-use super::Node;
-use super::error::{About, Kind, NodeError};
-use super::line::{End, Line};
+use super::NodeClient;
+use super::connection::{ConnectionEnd, NodeConnection};
+use super::error::{CallContext, NodeError, NodeErrorKind};
 
 /// As much as Talos' own client takes.
 const LARGEST_MESSAGE: usize = 32 << 20;
 
 /// A call of the API.
 #[derive(Clone, Copy)]
-pub(super) struct Call {
+pub(super) struct NodeCall {
     /// What it does, for messages.
     pub name: &'static str,
     /// Its path.
@@ -30,7 +30,7 @@ pub(super) struct Call {
     pub(crate) patience: Duration,
 }
 
-impl Call {
+impl NodeCall {
     /// One that is answered at once.
     pub(super) const fn quick(name: &'static str, path: &'static str) -> Self {
         Self { name, path, patience: Duration::from_secs(20) }
@@ -42,9 +42,9 @@ impl Call {
     }
 }
 
-impl Node {
+impl NodeClient {
     /// Makes a call with one answer.
-    pub(super) async fn ask<Q, A>(&self, call: Call, request: Q) -> Result<A, NodeError>
+    pub(super) async fn ask<Q, A>(&self, call: NodeCall, request: Q) -> Result<A, NodeError>
     where
         Q: Message + 'static,
         A: Message + Default + 'static,
@@ -61,10 +61,10 @@ impl Node {
         }
     }
 
-    /// Makes a call whose answer is a stream; what is wrong with the call itself is told by the first [`Stream::next`].
+    /// Makes a call whose answer is a stream; what is wrong with the call itself is told by the first [`ResponseStream::next`].
     ///
     /// With `follow` the stream may be silent for as long as it likes.
-    pub(super) fn stream<Q, A>(&self, call: Call, request: Q, follow: bool) -> Stream<A>
+    pub(super) fn stream<Q, A>(&self, call: NodeCall, request: Q, follow: bool) -> ResponseStream<A>
     where
         Q: Message + 'static,
         A: Message + Default + 'static,
@@ -76,10 +76,10 @@ impl Node {
             let answer = client.server_streaming(Request::new(request), path, ProstCodec::default()).await;
             answer.map(Response::into_inner)
         });
-        Stream { node: self.clone(), call, follow, state: State::Opening(opening) }
+        ResponseStream { node: self.clone(), call, follow, state: StreamState::Opening(opening) }
     }
 
-    async fn client(&self) -> Result<Grpc<Line>, Status> {
+    async fn client(&self) -> Result<Grpc<NodeConnection>, Status> {
         let origin: Uri = self.inner.origin.clone();
         let mut client = Grpc::with_origin(self.inner.line.clone(), origin);
         client = client.max_decoding_message_size(LARGEST_MESSAGE);
@@ -87,47 +87,49 @@ impl Node {
         Ok(client)
     }
 
-    pub(super) fn about(&self, call: &'static str) -> About<'_> {
-        About { node: &self.inner.name, address: self.inner.address, call }
+    pub(super) fn about(&self, call: &'static str) -> CallContext<'_> {
+        CallContext { node: &self.inner.name, address: self.inner.address, call }
     }
 
-    fn too_late(&self, call: Call) -> NodeError {
-        let answer = format!("no answer within {} s", call.patience.as_secs());
-        NodeError::new(self.about(call.name), Kind::TimedOut, answer)
+    fn too_late(&self, call: NodeCall) -> NodeError {
+        let answer = format!("no response within {} s", call.patience.as_secs());
+        NodeError::new(self.about(call.name), NodeErrorKind::TimedOut, answer)
     }
 
     /// What went wrong, by the connection's own word where that ended.
-    pub(super) async fn failed(&self, call: Call, status: &Status) -> NodeError {
+    pub(super) async fn failed(&self, call: NodeCall, status: &Status) -> NodeError {
         let error = NodeError::of_status(self.about(call.name), status);
-        if error.kind() != Kind::Lost {
+        if error.kind() != NodeErrorKind::Lost {
             return error;
         }
         match self.inner.line.end().await {
-            Some(End::NotLetIn(reason)) => NodeError::new(self.about(call.name), Kind::Unauthorised, reason),
-            Some(End::Broke(reason)) => {
-                let answer = format!("the connection broke: {reason}");
-                NodeError::new(self.about(call.name), Kind::Lost, answer)
+            Some(ConnectionEnd::NotLetIn(reason)) => {
+                NodeError::new(self.about(call.name), NodeErrorKind::Unauthorised, reason)
+            }
+            Some(ConnectionEnd::Broke(reason)) => {
+                let answer = format!("connection lost: {reason}");
+                NodeError::new(self.about(call.name), NodeErrorKind::Lost, answer)
             }
             None => error,
         }
     }
 }
 
-enum State<A> {
+enum StreamState<A> {
     Opening(BoxFuture<'static, Result<Streaming<A>, Status>>),
     Open(Box<Streaming<A>>),
     Over,
 }
 
 /// Answers that come one after another. Whoever drops it has the node stop.
-pub struct Stream<A> {
-    node: Node,
-    call: Call,
+pub struct ResponseStream<A> {
+    node: NodeClient,
+    call: NodeCall,
     follow: bool,
-    state: State<A>,
+    state: StreamState<A>,
 }
 
-impl<A> Stream<A> {
+impl<A> ResponseStream<A> {
     /// The next one; none when the node said that there are no more. May be dropped and called again.
     pub async fn next(&mut self) -> Result<Option<A>, NodeError> {
         let told = if self.follow {
@@ -138,28 +140,28 @@ impl<A> Stream<A> {
         match told {
             Ok(Ok(Some(message))) => Ok(Some(message)),
             Ok(Ok(None)) => {
-                self.state = State::Over;
+                self.state = StreamState::Over;
                 Ok(None)
             }
             Ok(Err(status)) => {
-                self.state = State::Over;
+                self.state = StreamState::Over;
                 Err(self.node.failed(self.call, &status).await)
             }
             Err(_) => {
-                self.state = State::Over;
+                self.state = StreamState::Over;
                 Err(self.node.too_late(self.call))
             }
         }
     }
 
     async fn advance(&mut self) -> Result<Option<A>, Status> {
-        if let State::Opening(opening) = &mut self.state {
+        if let StreamState::Opening(opening) = &mut self.state {
             let stream = opening.await?;
-            self.state = State::Open(Box::new(stream));
+            self.state = StreamState::Open(Box::new(stream));
         }
         match &mut self.state {
-            State::Open(stream) => stream.message().await,
-            State::Opening(_) | State::Over => Ok(None),
+            StreamState::Open(stream) => stream.message().await,
+            StreamState::Opening(_) | StreamState::Over => Ok(None),
         }
     }
 

@@ -7,7 +7,7 @@ use tonic::{Code, Status};
 
 /// What kind of failure it is: what a caller decides by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum NodeErrorKind {
     /// Nobody answers at the address.
     Unreachable,
     /// It wants a certificate: it is configured and not in maintenance mode.
@@ -39,40 +39,40 @@ pub struct NodeError {
     node: String,
     address: SocketAddr,
     call: &'static str,
-    kind: Kind,
+    kind: NodeErrorKind,
     answer: String,
     advice: Option<&'static str>,
 }
 
 /// Whom a failure is about, and with which call.
 #[derive(Clone, Copy)]
-pub(crate) struct About<'a> {
+pub(crate) struct CallContext<'a> {
     pub node: &'a str,
     pub address: SocketAddr,
     pub(crate) call: &'static str,
 }
 
 impl NodeError {
-    pub(super) fn new(about: About<'_>, kind: Kind, answer: impl Into<String>) -> Self {
-        let About { node, address, call } = about;
+    pub(super) fn new(about: CallContext<'_>, kind: NodeErrorKind, answer: impl Into<String>) -> Self {
+        let CallContext { node, address, call } = about;
         Self { node: node.to_owned(), address, call, kind, answer: answer.into(), advice: advice(kind) }
     }
 
     /// What a node answered to a call, or why nothing came.
-    pub(super) fn of_status(about: About<'_>, status: &Status) -> Self {
+    pub(super) fn of_status(about: CallContext<'_>, status: &Status) -> Self {
         let kind = kind(status);
         let said = match status.message() {
-            "" => words(status.code()).to_owned(),
-            message => format!("{}: {message}", words(status.code())),
+            "" => describe_code(status.code()).to_owned(),
+            message => format!("{}: {message}", describe_code(status.code())),
         };
         match kind {
-            Kind::Lost => Self::new(about, kind, format!("the connection broke: {}", root(status))),
+            NodeErrorKind::Lost => Self::new(about, kind, format!("connection lost: {}", root(status))),
             _ => Self::new(about, kind, said),
         }
     }
 
     /// The kind of failure.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> NodeErrorKind {
         self.kind
     }
 
@@ -96,68 +96,77 @@ pub(super) fn root(error: &(dyn StdError + 'static)) -> String {
     last.to_string()
 }
 
-fn kind(status: &Status) -> Kind {
+fn kind(status: &Status) -> NodeErrorKind {
     // What a node says has no source; what went wrong on the way has one. Or it said nothing at all where it had to.
     if status.source().is_some() || status.message().contains("missing grpc-status") {
-        return Kind::Lost;
+        return NodeErrorKind::Lost;
     }
     match status.code() {
         Code::FailedPrecondition | Code::Unavailable | Code::ResourceExhausted | Code::Aborted => {
-            Kind::NotYet
+            NodeErrorKind::NotYet
         }
         // What a release does not know of, it does not allow to look at.
-        Code::PermissionDenied if status.message().ends_with(" is not supported") => Kind::Unimplemented,
-        Code::PermissionDenied | Code::Unauthenticated => Kind::Unauthorised,
-        Code::Unimplemented => Kind::Unimplemented,
-        Code::NotFound => Kind::NotFound,
-        Code::AlreadyExists => Kind::AlreadyExists,
-        Code::DeadlineExceeded => Kind::TimedOut,
-        Code::Cancelled => Kind::Lost,
+        Code::PermissionDenied if status.message().ends_with(" is not supported") => {
+            NodeErrorKind::Unimplemented
+        }
+        Code::PermissionDenied | Code::Unauthenticated => NodeErrorKind::Unauthorised,
+        Code::Unimplemented => NodeErrorKind::Unimplemented,
+        Code::NotFound => NodeErrorKind::NotFound,
+        Code::AlreadyExists => NodeErrorKind::AlreadyExists,
+        Code::DeadlineExceeded => NodeErrorKind::TimedOut,
+        Code::Cancelled => NodeErrorKind::Lost,
         Code::Ok
         | Code::Unknown
         | Code::InvalidArgument
         | Code::OutOfRange
         | Code::Internal
-        | Code::DataLoss => Kind::Refused,
+        | Code::DataLoss => NodeErrorKind::Refused,
     }
 }
 
 /// The codes of gRPC, for people.
-fn words(code: Code) -> &'static str {
+fn describe_code(code: Code) -> &'static str {
     match code {
-        Code::Ok => "it answered with nothing",
-        Code::Cancelled => "it gave up",
-        Code::Unknown => "it failed",
-        Code::InvalidArgument => "it refuses what it was sent",
-        Code::DeadlineExceeded => "it took too long",
-        Code::NotFound => "it has no such thing",
-        Code::AlreadyExists => "that has been done already",
-        Code::PermissionDenied => "it does not allow that",
-        Code::ResourceExhausted => "it is busy",
-        Code::FailedPrecondition => "it cannot do that now",
-        Code::Aborted => "it stopped half-way",
-        Code::OutOfRange => "it refuses the range",
-        Code::Unimplemented => "this release has no such call",
-        Code::Internal => "it failed inside",
-        Code::Unavailable => "it is not available",
-        Code::DataLoss => "it lost data",
-        Code::Unauthenticated => "it does not know who asks",
+        Code::Ok => "empty response",
+        Code::Cancelled => "cancelled",
+        Code::Unknown => "failed",
+        Code::InvalidArgument => "invalid argument",
+        Code::DeadlineExceeded => "deadline exceeded",
+        Code::NotFound => "not found",
+        Code::AlreadyExists => "already done",
+        Code::PermissionDenied => "permission denied",
+        Code::ResourceExhausted => "resources exhausted",
+        Code::FailedPrecondition => "not possible in the current state",
+        Code::Aborted => "aborted",
+        Code::OutOfRange => "out of range",
+        Code::Unimplemented => "not supported by this release",
+        Code::Internal => "internal error",
+        Code::Unavailable => "unavailable",
+        Code::DataLoss => "data loss",
+        Code::Unauthenticated => "not authenticated",
     }
 }
 
-fn advice(kind: Kind) -> Option<&'static str> {
+fn advice(kind: NodeErrorKind) -> Option<&'static str> {
     match kind {
-        Kind::Unreachable => Some("see that the machine is on, runs Talos and can be reached from here"),
-        Kind::NotMaintenance => Some("it is configured already; ask with the secrets of its cluster"),
-        Kind::WrongCertificate => Some(
-            "it is another machine, or belongs to a cluster with other secrets than those beside the cluster file",
+        NodeErrorKind::Unreachable => {
+            Some("check that the machine is on, runs Talos and is reachable from here")
+        }
+        NodeErrorKind::NotMaintenance => {
+            Some("the node is already configured; use the secrets of its cluster")
+        }
+        NodeErrorKind::WrongCertificate => Some(
+            "check the address, and that the secrets beside the cluster file are those of the node's cluster",
         ),
-        Kind::Unauthorised => Some(
-            "`ichor secrets check` judges the administrator's certificate, `ichor secrets renew` makes a new one",
+        NodeErrorKind::Unauthorised => Some(
+            "check the administrator's certificate with `ichor secrets check`, or create one with `ichor secrets renew`",
         ),
-        Kind::NotYet | Kind::TimedOut => Some("wait a little and try again"),
-        Kind::Lost => Some("see whether it reboots, and try again"),
-        Kind::Refused | Kind::Unimplemented | Kind::NotFound | Kind::AlreadyExists => None,
+        NodeErrorKind::NotYet | NodeErrorKind::TimedOut => Some("try again later"),
+        NodeErrorKind::Lost => Some("check whether the node reboots, and try again"),
+        NodeErrorKind::Refused
+        | NodeErrorKind::Unimplemented
+        | NodeErrorKind::NotFound
+        | NodeErrorKind::AlreadyExists => None,
     }
 }
 
@@ -165,12 +174,12 @@ fn advice(kind: Kind) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn about() -> About<'static> {
-        About { node: "solcp01", address: "10.0.0.11:50000".parse().unwrap(), call: "bootstrap" }
+    fn about() -> CallContext<'static> {
+        CallContext { node: "solcp01", address: "10.0.0.11:50000".parse().unwrap(), call: "bootstrap" }
     }
 
     #[test]
-    fn an_error_says_which_node_which_call_what_it_answered_and_what_to_do() {
+    fn an_error_names_node_call_response_and_advice() {
         let error =
             NodeError::of_status(about(), &Status::failed_precondition("bootstrap is not available yet"));
 
@@ -179,46 +188,46 @@ mod tests {
             "solcp01 at 10.0.0.11:50000: bootstrap: it cannot do that now: bootstrap is not available yet; \
              wait a little and try again"
         );
-        assert_eq!(error.kind(), Kind::NotYet);
+        assert_eq!(error.kind(), NodeErrorKind::NotYet);
     }
 
     #[test]
-    fn a_code_is_of_one_kind() {
+    fn every_grpc_code_has_one_error_kind() {
         let kind = |code| NodeError::of_status(about(), &Status::new(code, "x")).kind();
 
         for (code, meant) in [
-            (Code::AlreadyExists, Kind::AlreadyExists),
-            (Code::Unavailable, Kind::NotYet),
-            (Code::Aborted, Kind::NotYet),
-            (Code::InvalidArgument, Kind::Refused),
-            (Code::PermissionDenied, Kind::Unauthorised),
-            (Code::Unimplemented, Kind::Unimplemented),
-            (Code::Unknown, Kind::Refused),
+            (Code::AlreadyExists, NodeErrorKind::AlreadyExists),
+            (Code::Unavailable, NodeErrorKind::NotYet),
+            (Code::Aborted, NodeErrorKind::NotYet),
+            (Code::InvalidArgument, NodeErrorKind::Refused),
+            (Code::PermissionDenied, NodeErrorKind::Unauthorised),
+            (Code::Unimplemented, NodeErrorKind::Unimplemented),
+            (Code::Unknown, NodeErrorKind::Refused),
         ] {
             assert_eq!(kind(code), meant, "{code:?}");
         }
     }
 
     #[test]
-    fn a_resource_that_a_release_does_not_have_is_not_forbidden() {
+    fn an_unsupported_resource_type_is_not_a_permission_error() {
         let words = "resource type \"BGPPeerStatuses.net.talos.dev\" is not supported";
 
         let error = NodeError::of_status(about(), &Status::permission_denied(words));
 
-        assert_eq!(error.kind(), Kind::Unimplemented);
+        assert_eq!(error.kind(), NodeErrorKind::Unimplemented);
         assert_eq!(
             NodeError::of_status(about(), &Status::permission_denied("no")).kind(),
-            Kind::Unauthorised
+            NodeErrorKind::Unauthorised
         );
     }
 
     #[test]
-    fn what_broke_on_the_way_is_no_answer() {
+    fn a_transport_error_means_a_lost_connection() {
         let broken = std::io::Error::new(std::io::ErrorKind::ConnectionReset, "reset by peer");
 
         let error = NodeError::of_status(about(), &Status::from_error(Box::new(broken)));
 
-        assert_eq!(error.kind(), Kind::Lost);
-        assert!(error.to_string().contains("the connection broke: reset by peer"), "{error}");
+        assert_eq!(error.kind(), NodeErrorKind::Lost);
+        assert!(error.to_string().contains("connection lost: reset by peer"), "{error}");
     }
 }

@@ -8,19 +8,19 @@ use ichor_talos::api::machine::{
 };
 use ichor_talos::api::{Empty, method};
 
-use super::Node;
-use super::call::Call;
-use super::error::{Kind, NodeError};
+use super::NodeClient;
+use super::call::NodeCall;
+use super::error::{NodeError, NodeErrorKind};
 
-const MEMBERS: Call = Call::quick("etcd members", method::ETCD_MEMBER_LIST);
-const STATUS: Call = Call::quick("etcd status", method::ETCD_STATUS);
-const REMOVE: Call =
-    Call::slow("remove etcd member", method::ETCD_REMOVE_MEMBER_BY_ID, Duration::from_mins(1));
-const FORFEIT: Call =
-    Call::slow("forfeit etcd leadership", method::ETCD_FORFEIT_LEADERSHIP, Duration::from_mins(1));
-const ALARMS: Call = Call::quick("etcd alarms", method::ETCD_ALARM_LIST);
+const MEMBERS: NodeCall = NodeCall::quick("etcd members", method::ETCD_MEMBER_LIST);
+const STATUS: NodeCall = NodeCall::quick("etcd status", method::ETCD_STATUS);
+const REMOVE: NodeCall =
+    NodeCall::slow("remove etcd member", method::ETCD_REMOVE_MEMBER_BY_ID, Duration::from_mins(1));
+const FORFEIT: NodeCall =
+    NodeCall::slow("forfeit etcd leadership", method::ETCD_FORFEIT_LEADERSHIP, Duration::from_mins(1));
+const ALARMS: NodeCall = NodeCall::quick("etcd alarms", method::ETCD_ALARM_LIST);
 
-impl Node {
+impl NodeClient {
     /// The members of etcd, as this node knows them.
     pub async fn etcd_members(&self) -> Result<Vec<EtcdMember>, NodeError> {
         let answer: EtcdMemberListResponse = self.ask(MEMBERS, Empty {}).await?;
@@ -30,7 +30,7 @@ impl Node {
     /// How it is with this node's own member.
     pub async fn etcd_status(&self) -> Result<EtcdMemberStatus, NodeError> {
         let answer: EtcdStatusResponse = self.ask(STATUS, Empty {}).await?;
-        let nothing = || NodeError::new(self.about(STATUS.name), Kind::Refused, "it answered with nothing");
+        let nothing = || NodeError::new(self.about(STATUS.name), NodeErrorKind::Refused, "empty response");
         self.only(STATUS, answer.messages)?.member_status.ok_or_else(nothing)
     }
 

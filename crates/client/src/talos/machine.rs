@@ -13,23 +13,24 @@ use ichor_talos::api::machine::{
 use ichor_talos::api::{Empty, method};
 use ichor_talos::kubeconfig;
 
-use super::Node;
-use super::call::{Call, Stream};
-use super::error::{Kind, NodeError};
+use super::NodeClient;
+use super::call::{NodeCall, ResponseStream};
+use super::error::{NodeError, NodeErrorKind};
 
 /// Where Talos keeps the logs of its own services.
 const SYSTEM: &str = "system";
 
-const VERSION: Call = Call::quick("version", method::VERSION);
-const APPLY: Call = Call::slow("apply configuration", method::APPLY_CONFIGURATION, Duration::from_mins(1));
-const BOOTSTRAP: Call = Call::slow("bootstrap", method::BOOTSTRAP, Duration::from_mins(1));
-const KUBECONFIG: Call = Call::quick("kubeconfig", method::KUBECONFIG);
-const SERVICES: Call = Call::quick("services", method::SERVICE_LIST);
-const LOGS: Call = Call::quick("logs", method::LOGS);
-const DMESG: Call = Call::quick("dmesg", method::DMESG);
-const READ: Call = Call::quick("read", method::READ);
-const REBOOT: Call = Call::quick("reboot", method::REBOOT);
-const RESET: Call = Call::quick("reset", method::RESET);
+const VERSION: NodeCall = NodeCall::quick("version", method::VERSION);
+const APPLY: NodeCall =
+    NodeCall::slow("apply configuration", method::APPLY_CONFIGURATION, Duration::from_mins(1));
+const BOOTSTRAP: NodeCall = NodeCall::slow("bootstrap", method::BOOTSTRAP, Duration::from_mins(1));
+const KUBECONFIG: NodeCall = NodeCall::quick("kubeconfig", method::KUBECONFIG);
+const SERVICES: NodeCall = NodeCall::quick("services", method::SERVICE_LIST);
+const LOGS: NodeCall = NodeCall::quick("logs", method::LOGS);
+const DMESG: NodeCall = NodeCall::quick("dmesg", method::DMESG);
+const READ: NodeCall = NodeCall::quick("read", method::READ);
+const REBOOT: NodeCall = NodeCall::quick("reboot", method::REBOOT);
+const RESET: NodeCall = NodeCall::quick("reset", method::RESET);
 
 /// What is to be read of a log.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +41,7 @@ pub struct LogTail {
     pub follow: bool,
 }
 
-impl Node {
+impl NodeClient {
     /// Which release runs. In maintenance mode Talos knows the call from 1.13 on.
     pub async fn version(&self) -> Result<Version, NodeError> {
         let answer: VersionResponse = self.ask(VERSION, Empty {}).await?;
@@ -68,8 +69,9 @@ impl Node {
     /// An administrator's kubeconfig; a secret.
     pub async fn kubeconfig(&self) -> Result<String, NodeError> {
         let archive = self.stream(KUBECONFIG, Empty {}, false).bytes().await?;
-        kubeconfig::unpack(&archive)
-            .map_err(|error| NodeError::new(self.about(KUBECONFIG.name), Kind::Refused, error.to_string()))
+        kubeconfig::unpack(&archive).map_err(|error| {
+            NodeError::new(self.about(KUBECONFIG.name), NodeErrorKind::Refused, error.to_string())
+        })
     }
 
     /// The services of Talos, with their state and health.
@@ -79,7 +81,7 @@ impl Node {
     }
 
     /// What a service of Talos writes.
-    pub fn logs(&self, service: &str, tail: LogTail) -> Stream<Data> {
+    pub fn logs(&self, service: &str, tail: LogTail) -> ResponseStream<Data> {
         let request = LogsRequest {
             namespace: SYSTEM.to_owned(),
             id: service.to_owned(),
@@ -91,7 +93,7 @@ impl Node {
     }
 
     /// What the kernel and Talos itself write; with `new` only what is written from now on.
-    pub fn dmesg(&self, follow: bool, new: bool) -> Stream<Data> {
+    pub fn dmesg(&self, follow: bool, new: bool) -> ResponseStream<Data> {
         self.stream(DMESG, DmesgRequest { follow, tail: new }, follow)
     }
 
@@ -114,25 +116,25 @@ impl Node {
 
     /// Has a control plane look at the whole cluster in Talos' own order; it tells what it waits for, and ends when all is well
     /// or `wait` is over.
-    pub fn health(&self, nodes: ClusterInfo, wait: Duration) -> Stream<HealthCheckProgress> {
+    pub fn health(&self, nodes: ClusterInfo, wait: Duration) -> ResponseStream<HealthCheckProgress> {
         let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX);
         let wait_timeout = common::Duration { seconds, nanos: wait.subsec_nanos().cast_signed() };
         let request = HealthCheckRequest { wait_timeout: Some(wait_timeout), cluster_info: Some(nodes) };
         // It says nothing while nothing changes.
         let patience = wait.saturating_add(Duration::from_secs(10));
-        self.stream(Call::slow("health", method::HEALTH_CHECK, patience), request, false)
+        self.stream(NodeCall::slow("health", method::HEALTH_CHECK, patience), request, false)
     }
 
     /// The answer of this node: there is one where nobody else was asked through it.
-    pub(super) fn only<M>(&self, call: Call, messages: Vec<M>) -> Result<M, NodeError> {
+    pub(super) fn only<M>(&self, call: NodeCall, messages: Vec<M>) -> Result<M, NodeError> {
         messages
             .into_iter()
             .next()
-            .ok_or_else(|| NodeError::new(self.about(call.name), Kind::Refused, "it answered with nothing"))
+            .ok_or_else(|| NodeError::new(self.about(call.name), NodeErrorKind::Refused, "empty response"))
     }
 }
 
-impl Stream<Data> {
+impl ResponseStream<Data> {
     /// All of it in one piece.
     pub async fn bytes(mut self) -> Result<Vec<u8>, NodeError> {
         let mut all = Vec::new();

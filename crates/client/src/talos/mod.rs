@@ -1,21 +1,21 @@
 //! Nodes that run, by Talos' API.
 //!
-//! [`Node::meet`] finds out who is at an address, [`Node::connect`] connects to whom a [`Trust`] believes, and the calls are
-//! methods of [`Node`], by subject: `machine`, `etcd`, `upgrade`, `state`. Answers that go on are a [`Stream`]. Every call has
+//! [`NodeClient::meet`] finds out who is at an address, [`NodeClient::connect`] connects to whom a [`NodeTrust`] believes, and the calls are
+//! methods of [`NodeClient`], by subject: `machine`, `etcd`, `upgrade`, `state`. Answers that go on are a [`ResponseStream`]. Every call has
 //! its time and fails with a [`NodeError`]. Whoever drops a call or a stream ends it.
 //!
-//! A `Node` is one connection. It does not connect again by itself: what comes back after a reboot may be another machine.
+//! A `NodeClient` is one connection. It does not connect again by itself: what comes back after a reboot may be another machine.
 //!
 //! Not here: what messages and resources mean ([`ichor_talos::api`], [`ichor_talos::resource`]).
 
+mod alert_stream;
 mod call;
-mod dial;
+mod connect;
+mod connection;
 mod error;
 mod etcd;
-mod line;
 pub mod machine;
 mod state;
-mod tap;
 mod trust;
 mod upgrade;
 mod watch;
@@ -29,28 +29,28 @@ use std::sync::Arc;
 use hyper::http::Uri;
 use ichor_talos::peer::Peer;
 
-pub use call::Stream;
-pub use error::{Kind, NodeError};
+pub use call::ResponseStream;
+pub use error::{NodeError, NodeErrorKind};
 pub(crate) use trust::key;
-pub use trust::{Credentials, CredentialsError, Trust};
-pub use watch::{Change, Watch};
+pub use trust::{Credentials, CredentialsError, NodeTrust};
+pub use watch::{ResourceEvent, ResourceWatch};
 
-use dial::{Dialled, Found};
-use error::About;
-use line::{End, Line};
+use connect::{HandshakeResult, NodeStream};
+use connection::{ConnectionEnd, NodeConnection};
+use error::CallContext;
 
 /// A connection to a node; a copy is the same one.
 #[derive(Clone)]
-pub struct Node {
-    inner: Arc<Inner>,
+pub struct NodeClient {
+    inner: Arc<NodeInner>,
 }
 
 /// Who is at an address.
-pub enum Met {
+pub enum ProbeResult {
     /// A machine in maintenance mode.
-    Maintenance(Node),
+    Maintenance(NodeClient),
     /// A machine of the cluster.
-    Configured(Node),
+    Configured(NodeClient),
     /// A server with a certificate that is not trusted.
     Other {
         /// The certificate.
@@ -62,20 +62,20 @@ pub enum Met {
     },
 }
 
-struct Inner {
+struct NodeInner {
     name: String,
     address: SocketAddr,
     origin: Uri,
     peer: Peer,
-    line: Line,
+    line: NodeConnection,
 }
 
-impl Node {
+impl NodeClient {
     /// Connects to a node, and to nobody `trust` does not believe to be it.
     ///
     /// Whether a node takes our certificate is seen by the first call: in TLS 1.3 it says so after the greeting.
-    pub async fn connect(name: &str, address: SocketAddr, trust: &Trust) -> Result<Self, NodeError> {
-        Self::open(name, address, dial::dial(name, address, trust).await?).await
+    pub async fn connect(name: &str, address: SocketAddr, trust: &NodeTrust) -> Result<Self, NodeError> {
+        Self::open(name, address, connect::connect(name, address, trust).await?).await
     }
 
     /// Connects to whoever is at an address. Only machines of the cluster are shown our certificate.
@@ -83,21 +83,27 @@ impl Node {
         name: &str,
         address: SocketAddr,
         credentials: Option<&Credentials>,
-    ) -> Result<Met, NodeError> {
-        Ok(match dial::find(name, address, credentials).await? {
-            Found::Maintenance(dialled) => Met::Maintenance(Self::open(name, address, dialled).await?),
-            Found::Configured(dialled) => Met::Configured(Self::open(name, address, dialled).await?),
-            Found::Other { peer, reason, may_pass } => Met::Other { peer, reason, may_pass },
+    ) -> Result<ProbeResult, NodeError> {
+        Ok(match connect::probe(name, address, credentials).await? {
+            HandshakeResult::Maintenance(dialled) => {
+                ProbeResult::Maintenance(Self::open(name, address, dialled).await?)
+            }
+            HandshakeResult::Configured(dialled) => {
+                ProbeResult::Configured(Self::open(name, address, dialled).await?)
+            }
+            HandshakeResult::Other { peer, reason, may_pass } => {
+                ProbeResult::Other { peer, reason, may_pass }
+            }
         })
     }
 
-    async fn open(name: &str, address: SocketAddr, dialled: Dialled) -> Result<Self, NodeError> {
+    async fn open(name: &str, address: SocketAddr, dialled: NodeStream) -> Result<Self, NodeError> {
         let peer = dialled.peer.clone();
-        let about = About { node: name, address, call: dial::CALL };
-        let line = Line::open(dialled).await.map_err(|end| match end {
-            End::NotLetIn(reason) => NodeError::new(about, Kind::Unauthorised, reason),
-            End::Broke(reason) => {
-                NodeError::new(about, Kind::Lost, format!("the connection broke: {reason}"))
+        let about = CallContext { node: name, address, call: connect::CALL };
+        let line = NodeConnection::open(dialled).await.map_err(|end| match end {
+            ConnectionEnd::NotLetIn(reason) => NodeError::new(about, NodeErrorKind::Unauthorised, reason),
+            ConnectionEnd::Broke(reason) => {
+                NodeError::new(about, NodeErrorKind::Lost, format!("connection lost: {reason}"))
             }
         })?;
         // Without the scope that a link-local address may have: it means nothing to the other end.
@@ -105,7 +111,7 @@ impl Node {
         let origin =
             Uri::builder().scheme("https").authority(authority.to_string()).path_and_query("/").build();
         let origin = origin.expect("an address and a port make an authority");
-        Ok(Self { inner: Arc::new(Inner { name: name.to_owned(), address, origin, peer, line }) })
+        Ok(Self { inner: Arc::new(NodeInner { name: name.to_owned(), address, origin, peer, line }) })
     }
 
     /// The certificate it showed.

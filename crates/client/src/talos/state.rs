@@ -2,16 +2,16 @@
 
 use ichor_talos::api::cosi::{GetRequest, GetResponse, ListRequest, ListResponse};
 use ichor_talos::api::method;
-use ichor_talos::resource::{Kind as Typed, ReadError, Resource, machine_config};
+use ichor_talos::resource::{ReadError, Resource, ResourceKind as Typed, machine_config};
 
-use super::Node;
-use super::call::Call;
-use super::error::{Kind, NodeError};
+use super::NodeClient;
+use super::call::NodeCall;
+use super::error::{NodeError, NodeErrorKind};
 
-const GET: Call = Call::quick("get resource", method::STATE_GET);
-const LIST: Call = Call::quick("list resources", method::STATE_LIST);
+const GET: NodeCall = NodeCall::quick("get resource", method::STATE_GET);
+const LIST: NodeCall = NodeCall::quick("list resources", method::STATE_LIST);
 
-impl Node {
+impl NodeClient {
     /// One resource; none where there is no such.
     pub async fn resource(
         &self,
@@ -22,10 +22,10 @@ impl Node {
         let request = GetRequest { namespace: namespace.into(), r#type: r#type.into(), id: id.into() };
         match self.ask::<_, GetResponse>(GET, request).await {
             Ok(answer) => {
-                let resource = answer.resource.map(Resource::of).transpose();
+                let resource = answer.resource.map(Resource::from_message).transpose();
                 resource.map_err(|error| self.unreadable(GET, &error))
             }
-            Err(error) if error.kind() == Kind::NotFound => Ok(None),
+            Err(error) if error.kind() == NodeErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -35,10 +35,12 @@ impl Node {
         let request = ListRequest { namespace: namespace.into(), r#type: r#type.into() };
         let listed = self.stream::<_, ListResponse>(LIST, request, false).all().await;
         let listed = match listed {
-            Err(error) if matches!(error.kind(), Kind::NotFound | Kind::Unimplemented) => Vec::new(),
+            Err(error) if matches!(error.kind(), NodeErrorKind::NotFound | NodeErrorKind::Unimplemented) => {
+                Vec::new()
+            }
             listed => listed?,
         };
-        let read = listed.into_iter().filter_map(|it| it.resource).map(Resource::of);
+        let read = listed.into_iter().filter_map(|it| it.resource).map(Resource::from_message);
         read.collect::<Result<_, _>>().map_err(|error| self.unreadable(LIST, &error))
     }
 
@@ -67,7 +69,7 @@ impl Node {
         Ok(found.and_then(|it| it.machine_config().map(str::to_owned)))
     }
 
-    pub(super) fn unreadable(&self, call: Call, error: &ReadError) -> NodeError {
-        NodeError::new(self.about(call.name), Kind::Refused, error.to_string())
+    pub(super) fn unreadable(&self, call: NodeCall, error: &ReadError) -> NodeError {
+        NodeError::new(self.about(call.name), NodeErrorKind::Refused, error.to_string())
     }
 }

@@ -13,7 +13,7 @@ use rustls::sign::CertifiedKey;
 
 /// Whom to believe.
 #[derive(Clone, Debug)]
-pub enum Trust {
+pub enum NodeTrust {
     /// A machine in maintenance mode: its certificate is self-signed, and it asks for none.
     Maintenance {
         /// The only key to accept; any key if absent.
@@ -33,10 +33,10 @@ pub struct Credentials {
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
     /// The authority judges nobody.
-    #[error("the authority certs.os of the bundle is not a certificate that can judge others")]
+    #[error("the authority certs.os of the bundle is not a CA certificate")]
     Authority(#[source] rustls::Error),
     /// The authority is empty.
-    #[error("the authority certs.os of the bundle holds no certificate")]
+    #[error("the authority certs.os of the bundle has no certificate")]
     NoAuthority,
     /// Certificate and key do not belong together, or are of a kind that is not known.
     #[error("the administrator's certificate and its key cannot be used")]

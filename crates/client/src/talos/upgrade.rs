@@ -7,19 +7,19 @@ use ichor_talos::api::image::{PullRequest, PullResponse};
 use ichor_talos::api::machine::{UpgradeRequest, UpgradeResponse};
 use ichor_talos::api::{lifecycle, method};
 
-use super::Node;
-use super::call::{Call, Stream};
+use super::NodeClient;
+use super::call::{NodeCall, ResponseStream};
 use super::error::NodeError;
 
 /// The image is fetched before there is an answer.
-const UPGRADE: Call = Call::slow("upgrade", method::UPGRADE, Duration::from_mins(15));
-const PULL: Call = Call::slow("pull image", method::IMAGE_PULL, Duration::from_mins(5));
-const INSTALL: Call = Call::slow("upgrade", method::LIFECYCLE_UPGRADE, Duration::from_mins(5));
+const UPGRADE: NodeCall = NodeCall::slow("upgrade", method::UPGRADE, Duration::from_mins(15));
+const PULL: NodeCall = NodeCall::slow("pull image", method::IMAGE_PULL, Duration::from_mins(5));
+const INSTALL: NodeCall = NodeCall::slow("upgrade", method::LIFECYCLE_UPGRADE, Duration::from_mins(5));
 
 /// Where installers are kept: what talosctl takes, and what outlives a restart.
 const STORE: Containerd = Containerd { driver: Driver::Cri as i32, namespace: Namespace::System as i32 };
 
-impl Node {
+impl NodeClient {
     /// The way before Talos 1.13: installs, drains and reboots by itself.
     pub async fn upgrade(&self, request: UpgradeRequest) -> Result<(), NodeError> {
         let answer: UpgradeResponse = self.ask(UPGRADE, request).await?;
@@ -27,15 +27,15 @@ impl Node {
     }
 
     /// Fetches an image; from Talos 1.13 on.
-    pub fn pull(&self, image: &str) -> Stream<PullResponse> {
+    pub fn pull(&self, image: &str) -> ResponseStream<PullResponse> {
         self.stream(PULL, PullRequest { containerd: Some(STORE), image_ref: image.to_owned() }, false)
     }
 
     /// Installs what an image that was fetched brings; from Talos 1.13 on. Neither drains nor reboots. A failed installer is told
     /// by its exit code, and is no error of the call.
-    pub fn install(&self, image: &str) -> Stream<lifecycle::UpgradeResponse> {
+    pub fn install(&self, image: &str) -> ResponseStream<lifecycle::LifecycleUpgradeResponse> {
         let source = lifecycle::Source { image_name: image.to_owned() };
-        let request = lifecycle::UpgradeRequest { containerd: Some(STORE), source: Some(source) };
+        let request = lifecycle::LifecycleUpgradeRequest { containerd: Some(STORE), source: Some(source) };
         self.stream(INSTALL, request, false)
     }
 }

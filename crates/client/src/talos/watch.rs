@@ -6,18 +6,18 @@ use ichor_talos::api::cosi::{EventType, WatchOptions, WatchRequest, WatchRespons
 use ichor_talos::api::method;
 use ichor_talos::resource::Resource;
 
-use super::Node;
-use super::call::{Call, Stream};
-use super::error::{Kind, NodeError};
+use super::NodeClient;
+use super::call::{NodeCall, ResponseStream};
+use super::error::{NodeError, NodeErrorKind};
 
-const WATCH: Call = Call::quick("watch resources", method::STATE_WATCH);
+const WATCH: NodeCall = NodeCall::quick("watch resources", method::STATE_WATCH);
 
 /// The version of the events a watch gives: the one in which errors are told.
 const EVENTS: i32 = 1;
 
 /// What happened to a resource.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change {
+pub enum ResourceEvent {
     /// It is there, new or changed.
     Is(Resource),
     /// It is gone.
@@ -27,15 +27,15 @@ pub enum Change {
 }
 
 /// What happens to resources.
-pub struct Watch {
-    node: Node,
-    stream: Stream<WatchResponse>,
-    ready: VecDeque<Change>,
+pub struct ResourceWatch {
+    node: NodeClient,
+    stream: ResponseStream<WatchResponse>,
+    ready: VecDeque<ResourceEvent>,
 }
 
-impl Node {
+impl NodeClient {
     /// What is there of a type, and what happens to it from then on.
-    pub fn watch(&self, namespace: &str, r#type: &str) -> Watch {
+    pub fn watch(&self, namespace: &str, r#type: &str) -> ResourceWatch {
         let request = WatchRequest {
             namespace: namespace.into(),
             r#type: r#type.into(),
@@ -43,18 +43,22 @@ impl Node {
             options: Some(WatchOptions { bootstrap_contents: true }),
             api_version: EVENTS,
         };
-        Watch { node: self.clone(), stream: self.stream(WATCH, request, true), ready: VecDeque::default() }
+        ResourceWatch {
+            node: self.clone(),
+            stream: self.stream(WATCH, request, true),
+            ready: VecDeque::default(),
+        }
     }
 }
 
-impl Watch {
+impl ResourceWatch {
     /// That the node ended the watch.
     pub fn over(&self) -> NodeError {
-        NodeError::new(self.node.about(WATCH.name), Kind::Lost, "it ended the watch")
+        NodeError::new(self.node.about(WATCH.name), NodeErrorKind::Lost, "the node ended the watch")
     }
 
     /// What happens next; none when the node ends the watch.
-    pub async fn next(&mut self) -> Result<Option<Change>, NodeError> {
+    pub async fn next(&mut self) -> Result<Option<ResourceEvent>, NodeError> {
         loop {
             if let Some(change) = self.ready.pop_front() {
                 return Ok(Some(change));
@@ -66,16 +70,20 @@ impl Watch {
                         let about = self.node.about(WATCH.name);
                         return Err(NodeError::new(
                             about,
-                            Kind::Lost,
-                            format!("the watch broke: {}", event.error),
+                            NodeErrorKind::Lost,
+                            format!("watch failed: {}", event.error),
                         ));
                     }
-                    (EventType::Bootstrapped, _) => Change::Caught,
+                    (EventType::Bootstrapped, _) => ResourceEvent::Caught,
                     (EventType::Noop, _) | (_, None) => continue,
                     (kind, Some(resource)) => {
-                        let read = Resource::of(resource);
+                        let read = Resource::from_message(resource);
                         let read = read.map_err(|error| self.node.unreadable(WATCH, &error))?;
-                        if kind == EventType::Destroyed { Change::Gone(read) } else { Change::Is(read) }
+                        if kind == EventType::Destroyed {
+                            ResourceEvent::Gone(read)
+                        } else {
+                            ResourceEvent::Is(read)
+                        }
                     }
                 };
                 self.ready.push_back(change);

@@ -1,7 +1,7 @@
 //! The client and a server that fails in every way a node can.
 
 mod server;
-mod stranger;
+mod untrusted;
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ use tokio::net::TcpListener;
 use tokio::time::{self, Instant};
 use tonic::Code;
 
-use self::server::{Say, Server, bundle, maintenance, mutual, trust};
+use self::server::{CannedResponse, TestServer, bundle, maintenance, mutual, trust};
 use super::machine::LogTail;
-use super::watch::Change;
+use super::watch::ResourceEvent;
 use super::*;
 
 const HERE: &[&str] = &["127.0.0.1"];
@@ -32,19 +32,19 @@ fn version() -> VersionResponse {
     VersionResponse { messages: vec![Version { version: Some(version), ..Version::default() }] }
 }
 
-fn anyone() -> Trust {
-    Trust::Maintenance { pin: None }
+fn anyone() -> NodeTrust {
+    NodeTrust::Maintenance { pin: None }
 }
 
 /// Connects and asks; in TLS 1.3 a node says only then whom it lets in.
-async fn asked(server: &Server, trust: &Trust) -> Result<Version, NodeError> {
-    Node::connect("cp1", server.address, trust).await?.version().await
+async fn asked(server: &TestServer, trust: &NodeTrust) -> Result<Version, NodeError> {
+    NodeClient::connect("cp1", server.address, trust).await?.version().await
 }
 
 #[tokio::test]
-async fn both_sides_show_certificates_of_the_cluster() {
+async fn client_and_node_authenticate_each_other() {
     let bundle = bundle();
-    let server = Server::start(mutual(&bundle, HERE), Say::one(&version())).await;
+    let server = TestServer::start(mutual(&bundle, HERE), CannedResponse::one(&version())).await;
 
     let version = asked(&server, &trust(&bundle)).await.unwrap();
 
@@ -53,95 +53,98 @@ async fn both_sides_show_certificates_of_the_cluster() {
 }
 
 #[tokio::test]
-async fn a_machine_without_a_configuration_is_known_again_by_its_key() {
-    let server = Server::start(maintenance(), Say::one(&version())).await;
+async fn a_maintenance_machine_is_identified_by_its_pinned_key() {
+    let server = TestServer::start(maintenance(), CannedResponse::one(&version())).await;
 
-    let first = Node::connect("cp1", server.address, &anyone()).await.unwrap();
+    let first = NodeClient::connect("cp1", server.address, &anyone()).await.unwrap();
     let pin = first.peer().pin;
     first.version().await.unwrap();
-    asked(&server, &Trust::Maintenance { pin: Some(pin) }).await.unwrap();
+    asked(&server, &NodeTrust::Maintenance { pin: Some(pin) }).await.unwrap();
 
-    let other = Trust::Maintenance { pin: Some(Pin::of_key(b"other")) };
+    let other = NodeTrust::Maintenance { pin: Some(Pin::of_key(b"other")) };
     let error = asked(&server, &other).await.unwrap_err();
-    assert_eq!(error.kind(), Kind::WrongCertificate);
-    assert!(error.to_string().contains(&format!("its key is {pin}, and not ")), "{error}");
+    assert_eq!(error.kind(), NodeErrorKind::WrongCertificate);
+    assert!(error.to_string().contains(&format!("the server key is {pin}, expected ")), "{error}");
     assert_eq!(server.asked.lock().unwrap().len(), 2, "nothing is asked of another machine");
 
-    let imposter = Server::start(maintenance(), Say::one(&version())).await;
-    let node = Node::connect("cp1", imposter.address, &Trust::Maintenance { pin: Some(pin) }).await;
-    assert_eq!(node.err().unwrap().kind(), Kind::WrongCertificate);
+    let imposter = TestServer::start(maintenance(), CannedResponse::one(&version())).await;
+    let node = NodeClient::connect("cp1", imposter.address, &NodeTrust::Maintenance { pin: Some(pin) }).await;
+    assert_eq!(node.err().unwrap().kind(), NodeErrorKind::WrongCertificate);
     assert!(imposter.asked.lock().unwrap().is_empty(), "another key is another machine");
 }
 
 #[tokio::test]
-async fn a_machine_of_a_cluster_is_not_taken_for_one_without_a_configuration() {
+async fn a_configured_machine_is_not_in_maintenance_mode() {
     let bundle = bundle();
-    let server = Server::start(mutual(&bundle, HERE), Say::one(&version())).await;
+    let server = TestServer::start(mutual(&bundle, HERE), CannedResponse::one(&version())).await;
 
-    assert_eq!(asked(&server, &anyone()).await.unwrap_err().kind(), Kind::NotMaintenance);
-    let pinned = Trust::Maintenance { pin: Some(Pin::of_key(b"other")) };
-    assert_eq!(asked(&server, &pinned).await.unwrap_err().kind(), Kind::NotMaintenance);
+    assert_eq!(asked(&server, &anyone()).await.unwrap_err().kind(), NodeErrorKind::NotMaintenance);
+    let pinned = NodeTrust::Maintenance { pin: Some(Pin::of_key(b"other")) };
+    assert_eq!(asked(&server, &pinned).await.unwrap_err().kind(), NodeErrorKind::NotMaintenance);
 }
 
 #[tokio::test]
-async fn a_machine_of_another_cluster_is_told_by_its_certificate_and_shown_none() {
+async fn a_machine_of_another_cluster_is_rejected_by_its_certificate() {
     let (ours, theirs) = (bundle(), bundle());
-    let server = Server::start(mutual(&theirs, HERE), Say::one(&version())).await;
+    let server = TestServer::start(mutual(&theirs, HERE), CannedResponse::one(&version())).await;
 
     let error = asked(&server, &trust(&ours)).await.unwrap_err();
 
-    assert_eq!(error.kind(), Kind::WrongCertificate);
-    assert!(error.to_string().contains("it shows a certificate of cp1 signed by talos"), "{error}");
+    assert_eq!(error.kind(), NodeErrorKind::WrongCertificate);
+    assert!(
+        error.to_string().contains("the server presents a certificate of cp1 signed by talos"),
+        "{error}"
+    );
     assert!(server.asked.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
-async fn a_machine_of_the_cluster_under_another_address_is_not_the_one() {
+async fn a_certificate_for_another_address_is_rejected() {
     let bundle = bundle();
-    let server = Server::start(mutual(&bundle, &["10.0.0.11"]), Say::one(&version())).await;
+    let server = TestServer::start(mutual(&bundle, &["10.0.0.11"]), CannedResponse::one(&version())).await;
 
     let error = asked(&server, &trust(&bundle)).await.unwrap_err();
 
-    assert_eq!(error.kind(), Kind::WrongCertificate);
-    assert!(error.to_string().contains("of this cluster, but not for this address"), "{error}");
+    assert_eq!(error.kind(), NodeErrorKind::WrongCertificate);
+    assert!(error.to_string().contains("of this cluster, but not valid for this address"), "{error}");
 }
 
 #[tokio::test]
-async fn a_certificate_that_the_node_does_not_take_is_told_as_such() {
+async fn a_rejected_client_certificate_is_reported() {
     let (ours, theirs) = (bundle(), bundle());
-    let server = Server::start(mutual(&ours, HERE), Say::one(&version())).await;
+    let server = TestServer::start(mutual(&ours, HERE), CannedResponse::one(&version())).await;
     let long_ago = ichor_values::Moment::from_unix(ichor_system::now().unix() - 7200).unwrap();
     let expired = admin_certificate(&ours.os, &mut OsRng, long_ago, Duration::from_hours(1)).unwrap();
     let foreign =
         admin_certificate(&theirs.os, &mut OsRng, ichor_system::now(), Duration::from_hours(1)).unwrap();
 
-    for (pair, words) in [(expired, "expired"), (foreign, "certificate it was shown")] {
-        let trust = Trust::Mutual(Arc::new(Credentials::new(&ours.os.crt, &pair).unwrap()));
+    for (pair, words) in [(expired, "expired"), (foreign, "the client certificate")] {
+        let trust = NodeTrust::Mutual(Arc::new(Credentials::new(&ours.os.crt, &pair).unwrap()));
         let error = asked(&server, &trust).await.unwrap_err();
-        assert_eq!(error.kind(), Kind::Unauthorised, "{error}");
+        assert_eq!(error.kind(), NodeErrorKind::Unauthorised, "{error}");
         assert!(error.to_string().contains(words), "{error}");
     }
 }
 
 #[tokio::test]
-async fn who_is_at_an_address_is_found_by_a_greeting() {
+async fn a_probe_detects_the_state_of_a_machine() {
     let (ours, theirs) = (bundle(), bundle());
-    let Trust::Mutual(credentials) = trust(&ours) else { unreachable!() };
+    let NodeTrust::Mutual(credentials) = trust(&ours) else { unreachable!() };
     let look = async |tls| {
-        let server = Server::start(tls, Say::Nothing).await;
-        Node::meet("cp1", server.address, Some(&credentials)).await.unwrap()
+        let server = TestServer::start(tls, CannedResponse::Nothing).await;
+        NodeClient::meet("cp1", server.address, Some(&credentials)).await.unwrap()
     };
 
-    assert!(matches!(look(maintenance()).await, Met::Maintenance(_)));
-    assert!(matches!(look(mutual(&ours, HERE)).await, Met::Configured(_)));
-    let Met::Other { peer, .. } = look(mutual(&theirs, HERE)).await else {
+    assert!(matches!(look(maintenance()).await, ProbeResult::Maintenance(_)));
+    assert!(matches!(look(mutual(&ours, HERE)).await, ProbeResult::Configured(_)));
+    let ProbeResult::Other { peer, .. } = look(mutual(&theirs, HERE)).await else {
         panic!("it is of another cluster")
     };
     assert_eq!(peer.names, ["cp1", "127.0.0.1"]);
 }
 
 #[tokio::test]
-async fn nobody_and_somebody_else_are_told_apart() {
+async fn a_closed_port_and_another_server_are_distinguished() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let talker = tokio::spawn(async move {
@@ -150,38 +153,41 @@ async fn nobody_and_somebody_else_are_told_apart() {
         // The listener is gone after the first.
     });
 
-    let error = Node::connect("cp1", address, &anyone()).await.err().unwrap();
-    assert_eq!(error.kind(), Kind::Unreachable);
-    assert!(error.to_string().contains("what listens there is not Talos"), "{error}");
+    let error = NodeClient::connect("cp1", address, &anyone()).await.err().unwrap();
+    assert_eq!(error.kind(), NodeErrorKind::Unreachable);
+    assert!(error.to_string().contains("the server is not Talos"), "{error}");
     talker.await.unwrap();
 
-    assert!(Node::meet("cp1", address, None).await.is_err(), "nobody is there");
-    let error = Node::connect("cp1", address, &anyone()).await.err().unwrap();
-    assert!(error.to_string().contains("nothing listens there"), "{error}");
+    assert!(NodeClient::meet("cp1", address, None).await.is_err(), "nobody is there");
+    let error = NodeClient::connect("cp1", address, &anyone()).await.err().unwrap();
+    assert!(error.to_string().contains("connection refused"), "{error}");
 }
 
 #[tokio::test]
-async fn what_a_node_answers_is_told_with_its_words() {
-    let server = Server::start(maintenance(), Say::no(Code::InvalidArgument, "unknown keys found")).await;
-    let node = Node::connect("cp1", server.address, &anyone()).await.unwrap();
+async fn an_error_contains_the_message_of_the_node() {
+    let server =
+        TestServer::start(maintenance(), CannedResponse::no(Code::InvalidArgument, "unknown keys found"))
+            .await;
+    let node = NodeClient::connect("cp1", server.address, &anyone()).await.unwrap();
 
     let error = node.apply(b"machine: {}".into(), true).await.unwrap_err();
 
-    assert_eq!((error.kind(), error.call()), (Kind::Refused, "apply configuration"));
-    assert_eq!(error.answer(), "it refuses what it was sent: unknown keys found");
+    assert_eq!((error.kind(), error.call()), (NodeErrorKind::Refused, "apply configuration"));
+    assert_eq!(error.answer(), "invalid argument: unknown keys found");
     let request = ApplyConfigurationRequest::decode(&server.asked.lock().unwrap()[0].1[..]).unwrap();
     assert_eq!((request.data.as_slice(), request.mode, request.dry_run), (&b"machine: {}"[..], 1, true));
 }
 
 #[tokio::test]
-async fn an_answer_of_nothing_is_no_answer() {
-    let server = Server::start(maintenance(), Say::one(&ApplyConfigurationResponse::default())).await;
-    let node = Node::connect("cp1", server.address, &anyone()).await.unwrap();
-    assert_eq!(node.apply(vec![], true).await.unwrap_err().kind(), Kind::Refused);
+async fn an_empty_response_is_an_error() {
+    let server =
+        TestServer::start(maintenance(), CannedResponse::one(&ApplyConfigurationResponse::default())).await;
+    let node = NodeClient::connect("cp1", server.address, &anyone()).await.unwrap();
+    assert_eq!(node.apply(vec![], true).await.unwrap_err().kind(), NodeErrorKind::Refused);
 
     let one = ApplyConfigurationResponse { messages: vec![ApplyConfiguration::default()] };
-    let server = Server::start(maintenance(), Say::one(&one)).await;
-    let node = Node::connect("cp1", server.address, &anyone()).await.unwrap();
+    let server = TestServer::start(maintenance(), CannedResponse::one(&one)).await;
+    let node = NodeClient::connect("cp1", server.address, &anyone()).await.unwrap();
     assert!(node.apply(vec![], true).await.is_ok());
 }
 
@@ -190,18 +196,20 @@ fn piece(text: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_has_what_came_before_and_an_error() {
-    for say in [Say::Cut(vec![piece("a\n"), piece("b\n")]), Say::Truncated(vec![piece("a\n"), piece("b\n")])]
-    {
-        let server = Server::start(maintenance(), say).await;
-        let node = Node::connect("cp1", server.address, &anyone()).await.unwrap();
+async fn an_interrupted_stream_yields_its_messages_and_an_error() {
+    for say in [
+        CannedResponse::Cut(vec![piece("a\n"), piece("b\n")]),
+        CannedResponse::Truncated(vec![piece("a\n"), piece("b\n")]),
+    ] {
+        let server = TestServer::start(maintenance(), say).await;
+        let node = NodeClient::connect("cp1", server.address, &anyone()).await.unwrap();
 
         let mut logs = node.logs("ext-frr", LogTail { lines: Some(7), follow: true });
         assert_eq!(logs.next().await.unwrap().unwrap().bytes, b"a\n");
         assert_eq!(logs.next().await.unwrap().unwrap().bytes, b"b\n");
         let error = logs.next().await.unwrap_err();
 
-        assert_eq!(error.kind(), Kind::Lost, "{error}");
+        assert_eq!(error.kind(), NodeErrorKind::Lost, "{error}");
         assert!(logs.next().await.unwrap().is_none(), "it is over");
         let request = LogsRequest::decode(&server.asked.lock().unwrap()[0].1[..]).unwrap();
         assert_eq!(
@@ -212,23 +220,23 @@ async fn a_stream_that_breaks_has_what_came_before_and_an_error() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_whole_ends() {
-    let say = Say::Messages(vec![piece("a"), piece("b")], 0, "");
-    let server = Server::start(maintenance(), say).await;
-    let node = Node::connect("cp1", server.address, &anyone()).await.unwrap();
+async fn a_complete_stream_ends() {
+    let say = CannedResponse::Messages(vec![piece("a"), piece("b")], 0, "");
+    let server = TestServer::start(maintenance(), say).await;
+    let node = NodeClient::connect("cp1", server.address, &anyone()).await.unwrap();
 
     assert_eq!(node.read("/proc/version").await.unwrap(), b"ab");
 }
 
 #[tokio::test]
-async fn a_node_that_says_nothing_is_given_up_and_one_that_is_followed_is_not() {
-    let server = Server::start(maintenance(), Say::Nothing).await;
-    let node = Node::connect("cp1", server.address, &anyone()).await.unwrap();
+async fn a_silent_node_times_out_unless_its_log_is_followed() {
+    let server = TestServer::start(maintenance(), CannedResponse::Nothing).await;
+    let node = NodeClient::connect("cp1", server.address, &anyone()).await.unwrap();
     time::pause();
 
     let start = Instant::now();
     let error = node.version().await.unwrap_err();
-    assert_eq!(error.kind(), Kind::TimedOut);
+    assert_eq!(error.kind(), NodeErrorKind::TimedOut);
     assert_eq!(start.elapsed().as_secs(), 20);
 
     let mut lines = node.dmesg(true, true);
@@ -236,28 +244,32 @@ async fn a_node_that_says_nothing_is_given_up_and_one_that_is_followed_is_not() 
     assert!(waited.is_err(), "whoever follows waits");
 }
 
-fn status(stage: &str) -> cosi::Resource {
-    let metadata = cosi::Metadata { id: "machine".into(), ..cosi::Metadata::default() };
+fn status(stage: &str) -> cosi::ResourceMessage {
+    let metadata = cosi::ResourceMetadata { id: "machine".into(), ..cosi::ResourceMetadata::default() };
     let yaml_spec = format!("stage: {stage}\nstatus:\n    ready: true\n    unmetConditions: []\n");
-    cosi::Resource { metadata: Some(metadata), spec: Some(cosi::Spec { yaml_spec, ..cosi::Spec::default() }) }
+    cosi::ResourceMessage {
+        metadata: Some(metadata),
+        spec: Some(cosi::Spec { yaml_spec, ..cosi::Spec::default() }),
+    }
 }
 
 #[tokio::test]
-async fn resources_are_got_listed_and_may_not_be_there() {
-    let got = Say::one(&cosi::GetResponse { resource: Some(status("running")) });
-    let server = Server::start(maintenance(), got).await;
-    let node = Node::connect("cp1", server.address, &anyone()).await.unwrap();
+async fn resources_are_fetched_listed_or_missing() {
+    let got = CannedResponse::one(&cosi::GetResponse { resource: Some(status("running")) });
+    let server = TestServer::start(maintenance(), got).await;
+    let node = NodeClient::connect("cp1", server.address, &anyone()).await.unwrap();
     assert_eq!(node.get::<MachineStatus>("machine").await.unwrap().unwrap().stage, "running");
 
-    let server = Server::start(maintenance(), Say::no(Code::NotFound, "resource does not exist")).await;
-    let node = Node::connect("cp1", server.address, &anyone()).await.unwrap();
+    let server =
+        TestServer::start(maintenance(), CannedResponse::no(Code::NotFound, "resource does not exist")).await;
+    let node = NodeClient::connect("cp1", server.address, &anyone()).await.unwrap();
     assert_eq!(node.get::<MachineStatus>("machine").await.unwrap(), None);
     assert_eq!(node.list::<Disk>().await.unwrap(), []);
 }
 
 #[tokio::test]
-async fn a_watch_tells_what_is_there_what_changes_and_that_it_broke() {
-    let event = |kind: cosi::EventType, resource| cosi::Event {
+async fn a_watch_reports_existing_resources_changes_and_errors() {
+    let event = |kind: cosi::EventType, resource| cosi::WatchEvent {
         resource,
         event_type: kind.into(),
         error: "behind".into(),
@@ -272,15 +284,15 @@ async fn a_watch_tells_what_is_there_what_changes_and_that_it_broke() {
         vec![event(cosi::EventType::Errored, None)],
     ];
     let answers = answers.map(|event| cosi::WatchResponse { event }.encode_to_vec());
-    let server = Server::start(maintenance(), Say::Messages(answers.into(), 0, "")).await;
-    let node = Node::connect("cp1", server.address, &anyone()).await.unwrap();
+    let server = TestServer::start(maintenance(), CannedResponse::Messages(answers.into(), 0, "")).await;
+    let node = NodeClient::connect("cp1", server.address, &anyone()).await.unwrap();
 
     let mut watch = node.watch("runtime", "MachineStatuses.runtime.talos.dev");
 
-    let Some(Change::Is(first)) = watch.next().await.unwrap() else { panic!("it is there") };
+    let Some(ResourceEvent::Is(first)) = watch.next().await.unwrap() else { panic!("it is there") };
     assert_eq!(first.read::<MachineStatus>().unwrap().stage, "booting");
-    assert_eq!(watch.next().await.unwrap(), Some(Change::Caught));
-    assert!(matches!(watch.next().await.unwrap(), Some(Change::Gone(_))));
+    assert_eq!(watch.next().await.unwrap(), Some(ResourceEvent::Caught));
+    assert!(matches!(watch.next().await.unwrap(), Some(ResourceEvent::Gone(_))));
     let error = watch.next().await.unwrap_err();
-    assert!(error.to_string().contains("the watch broke: behind"), "{error}");
+    assert!(error.to_string().contains("watch failed: behind"), "{error}");
 }

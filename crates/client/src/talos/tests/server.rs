@@ -27,11 +27,11 @@ use tokio::net::TcpListener;
 use tokio::time;
 use tokio_rustls::TlsAcceptor;
 
-use super::super::trust::{Credentials, Trust};
+use super::super::trust::{Credentials, NodeTrust};
 
 /// What a call is answered with.
 #[derive(Clone)]
-pub(super) enum Say {
+pub(super) enum CannedResponse {
     /// These, and then a status with its words.
     Messages(Vec<Vec<u8>>, i32, &'static str),
     /// These, and then the connection is gone.
@@ -42,7 +42,7 @@ pub(super) enum Say {
     Nothing,
 }
 
-impl Say {
+impl CannedResponse {
     pub(super) fn one(message: &impl Message) -> Self {
         Self::Messages(vec![message.encode_to_vec()], 0, "")
     }
@@ -53,24 +53,24 @@ impl Say {
 }
 
 /// Paths and messages of calls.
-type Calls = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+type RecordedCalls = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
 
-pub(super) struct Server {
+pub(super) struct TestServer {
     pub(super) address: SocketAddr,
     /// The calls that were made.
-    pub(super) asked: Calls,
+    pub(super) asked: RecordedCalls,
     task: tokio::task::JoinHandle<()>,
 }
 
-impl Drop for Server {
+impl Drop for TestServer {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl Server {
+impl TestServer {
     /// Answers every call in the same way.
-    pub(super) async fn start(tls: ServerConfig, say: Say) -> Self {
+    pub(super) async fn start(tls: ServerConfig, say: CannedResponse) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -101,22 +101,22 @@ impl Server {
 
 async fn answer(
     request: Request<Incoming>,
-    say: Say,
+    say: CannedResponse,
     cut: Arc<tokio::sync::Notify>,
-    seen: Calls,
+    seen: RecordedCalls,
 ) -> Result<Response<UnsyncBoxBody<Bytes, Infallible>>, Infallible> {
     let path = request.uri().path().to_owned();
     let body = request.into_body().collect().await.unwrap().to_bytes();
     seen.lock().unwrap().push((path, body.get(5..).unwrap_or_default().to_vec()));
     let (messages, end) = match say {
-        Say::Messages(messages, code, words) => {
+        CannedResponse::Messages(messages, code, words) => {
             let mut trailers = HeaderMap::new();
             trailers.insert("grpc-status", code.to_string().parse().unwrap());
             trailers.insert("grpc-message", words.parse().unwrap());
             (messages, stream::iter([Frame::trailers(trailers)]).boxed())
         }
-        Say::Truncated(messages) => (messages, stream::empty().boxed()),
-        Say::Cut(messages) => {
+        CannedResponse::Truncated(messages) => (messages, stream::empty().boxed()),
+        CannedResponse::Cut(messages) => {
             let end = async move {
                 // What was said before has to be on its way first.
                 time::sleep(Duration::from_millis(50)).await;
@@ -125,7 +125,7 @@ async fn answer(
             };
             (messages, stream::once(end).boxed())
         }
-        Say::Nothing => (vec![], stream::pending().boxed()),
+        CannedResponse::Nothing => (vec![], stream::pending().boxed()),
     };
     let messages = stream::iter(messages).map(|message| {
         let length = u32::try_from(message.len()).unwrap().to_be_bytes();
@@ -140,10 +140,10 @@ pub(super) fn bundle() -> Bundle {
     Bundle::new(&TalosVersion::parse("1.6").unwrap(), &mut OsRng, ichor_system::now()).unwrap()
 }
 
-pub(super) fn trust(bundle: &Bundle) -> Trust {
+pub(super) fn trust(bundle: &Bundle) -> NodeTrust {
     let admin =
         admin_certificate(&bundle.os, &mut OsRng, ichor_system::now(), Duration::from_hours(1)).unwrap();
-    Trust::Mutual(Arc::new(Credentials::new(&bundle.os.crt, &admin).unwrap()))
+    NodeTrust::Mutual(Arc::new(Credentials::new(&bundle.os.crt, &admin).unwrap()))
 }
 
 /// TLS of a machine without a configuration.

@@ -7,25 +7,25 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::dial;
+use super::connect;
 
 /// The first thing a node said against the certificate it was shown.
-pub(super) type Refusal = Arc<OnceLock<String>>;
+pub(super) type CertificateRejection = Arc<OnceLock<String>>;
 
-pub(super) struct Tap<S> {
+pub(super) struct AlertStream<S> {
     stream: S,
-    refusal: Refusal,
+    refusal: CertificateRejection,
 }
 
-impl<S> Tap<S> {
-    pub(super) fn new(stream: S) -> (Self, Refusal) {
-        let refusal = Refusal::default();
+impl<S> AlertStream<S> {
+    pub(super) fn new(stream: S) -> (Self, CertificateRejection) {
+        let refusal = CertificateRejection::default();
         (Self { stream, refusal: Arc::clone(&refusal) }, refusal)
     }
 
     fn note<T>(&self, result: io::Result<T>) -> io::Result<T> {
         if let Err(error) = &result
-            && let Some(reason) = dial::alert(error)
+            && let Some(reason) = connect::rejected_certificate(error)
         {
             self.refusal.get_or_init(|| reason);
         }
@@ -33,7 +33,7 @@ impl<S> Tap<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Tap<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for AlertStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -44,7 +44,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Tap<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Tap<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for AlertStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

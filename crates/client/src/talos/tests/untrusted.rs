@@ -23,13 +23,13 @@ use super::server::{bundle, trust};
 use super::*;
 
 /// A server that wants a certificate, takes any, takes none as well, and remembers what it was shown.
-struct Stranger {
+struct UntrustedServer {
     address: SocketAddr,
     shown: Arc<Mutex<Vec<Vec<u8>>>>,
     task: tokio::task::JoinHandle<bool>,
 }
 
-impl Stranger {
+impl UntrustedServer {
     /// Shows `certificate`, and signs with the key of another pair, if need be.
     async fn start(version: &'static SupportedProtocolVersion, certificate: &Pair, keeper: &Pair) -> Self {
         let shown = Arc::new(Mutex::new(Vec::new()));
@@ -38,8 +38,11 @@ impl Stranger {
         let mut tls = ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(&[version])
             .unwrap()
-            .with_client_cert_verifier(Arc::new(Curious(Arc::clone(&shown))))
-            .with_cert_resolver(Arc::new(Shows(Arc::new(CertifiedKey::new(vec![certificate], key)))));
+            .with_client_cert_verifier(Arc::new(CertificateRecorder(Arc::clone(&shown))))
+            .with_cert_resolver(Arc::new(FixedCertificate(Arc::new(CertifiedKey::new(
+                vec![certificate],
+                key,
+            )))));
         tls.alpn_protocols = vec![b"h2".to_vec()];
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -59,9 +62,9 @@ impl Stranger {
 }
 
 #[derive(Debug)]
-struct Curious(Arc<Mutex<Vec<Vec<u8>>>>);
+struct CertificateRecorder(Arc<Mutex<Vec<Vec<u8>>>>);
 
-impl ClientCertVerifier for Curious {
+impl ClientCertVerifier for CertificateRecorder {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
     }
@@ -105,9 +108,9 @@ impl ClientCertVerifier for Curious {
 
 /// Shows a certificate whether or not it has its key, which rustls' own would see to.
 #[derive(Debug)]
-struct Shows(Arc<CertifiedKey>);
+struct FixedCertificate(Arc<CertifiedKey>);
 
-impl ResolvesServerCert for Shows {
+impl ResolvesServerCert for FixedCertificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(Arc::clone(&self.0))
     }
@@ -116,50 +119,50 @@ impl ResolvesServerCert for Shows {
 const VERSIONS: [&SupportedProtocolVersion; 2] = [&rustls::version::TLS12, &rustls::version::TLS13];
 
 #[tokio::test]
-async fn a_server_that_is_not_of_the_cluster_is_never_shown_our_certificate() {
+async fn a_server_of_another_cluster_never_receives_the_client_certificate() {
     let (ours, theirs) = (bundle(), bundle());
-    let Trust::Mutual(credentials) = trust(&ours) else { unreachable!() };
+    let NodeTrust::Mutual(credentials) = trust(&ours) else { unreachable!() };
     let here = ["127.0.0.1".parse().unwrap()];
     let foreign = agent_certificate(&theirs.os, "cp1", &here).unwrap();
     let elsewhere = agent_certificate(&ours.os, "cp1", &["10.0.0.11".parse().unwrap()]).unwrap();
     let unsigned = self_signed("maintenance", &mut OsRng, ichor_system::now()).unwrap();
     let told = [
-        (&foreign, false, "not one of this cluster"),
-        (&unsigned, false, "not one of this cluster"),
-        (&elsewhere, true, "of this cluster, but not for this address"),
+        (&foreign, false, "not of this cluster"),
+        (&unsigned, false, "not of this cluster"),
+        (&elsewhere, true, "of this cluster, but not valid for this address"),
     ];
 
     for version in VERSIONS {
         for (pair, passing, words) in told {
-            let server = Stranger::start(version, pair, pair).await;
+            let server = UntrustedServer::start(version, pair, pair).await;
 
-            let met = Node::meet("cp1", server.address, Some(&credentials)).await.unwrap();
+            let met = NodeClient::meet("cp1", server.address, Some(&credentials)).await.unwrap();
 
-            let Met::Other { reason, may_pass, .. } = met else {
+            let ProbeResult::Other { reason, may_pass, .. } = met else {
                 panic!("{version:?}: it is nobody of ours")
             };
             assert!(reason.contains(words), "{version:?}: {reason}");
             assert_eq!(may_pass, passing, "{version:?}: {reason}");
             assert_eq!(server.end().await, (false, vec![]), "{version:?}: {reason}");
 
-            let server = Stranger::start(version, pair, pair).await;
-            assert!(Node::connect("cp1", server.address, &trust(&ours)).await.is_err());
+            let server = UntrustedServer::start(version, pair, pair).await;
+            assert!(NodeClient::connect("cp1", server.address, &trust(&ours)).await.is_err());
             assert_eq!(server.end().await, (false, vec![]), "{version:?}: {reason}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_copy_of_a_nodes_certificate_without_its_key_is_shown_nothing() {
+async fn a_server_without_the_key_of_its_certificate_receives_no_client_certificate() {
     let ours = bundle();
-    let Trust::Mutual(credentials) = trust(&ours) else { unreachable!() };
+    let NodeTrust::Mutual(credentials) = trust(&ours) else { unreachable!() };
     let copied = agent_certificate(&ours.os, "cp1", &["127.0.0.1".parse().unwrap()]).unwrap();
     let thief = agent_certificate(&bundle().os, "cp1", &["127.0.0.1".parse().unwrap()]).unwrap();
 
     for version in VERSIONS {
-        let server = Stranger::start(version, &copied, &thief).await;
+        let server = UntrustedServer::start(version, &copied, &thief).await;
 
-        let met = Node::meet("cp1", server.address, Some(&credentials)).await;
+        let met = NodeClient::meet("cp1", server.address, Some(&credentials)).await;
 
         assert!(met.is_err(), "{version:?}");
         assert_eq!(server.end().await, (false, vec![]), "{version:?}");
@@ -167,16 +170,16 @@ async fn a_copy_of_a_nodes_certificate_without_its_key_is_shown_nothing() {
 }
 
 #[tokio::test]
-async fn a_server_of_the_cluster_is_shown_our_certificate() {
+async fn a_server_of_the_cluster_receives_the_client_certificate() {
     let ours = bundle();
-    let Trust::Mutual(credentials) = trust(&ours) else { unreachable!() };
+    let NodeTrust::Mutual(credentials) = trust(&ours) else { unreachable!() };
     let pair = agent_certificate(&ours.os, "cp1", &["127.0.0.1".parse().unwrap()]).unwrap();
 
     for version in VERSIONS {
-        let server = Stranger::start(version, &pair, &pair).await;
+        let server = UntrustedServer::start(version, &pair, &pair).await;
 
         // It ends after the greeting, so the connection may be of no use by then.
-        let _ = Node::meet("cp1", server.address, Some(&credentials)).await;
+        let _ = NodeClient::meet("cp1", server.address, Some(&credentials)).await;
 
         let shown = vec![credentials.client.cert[0].to_vec()];
         assert_eq!(server.end().await, (true, shown), "{version:?}");
@@ -184,15 +187,17 @@ async fn a_server_of_the_cluster_is_shown_our_certificate() {
 }
 
 #[tokio::test]
-async fn without_secrets_nobody_is_shown_anything() {
+async fn a_client_without_secrets_sends_no_certificate() {
     let pair = self_signed("maintenance", &mut OsRng, ichor_system::now()).unwrap();
 
     for version in VERSIONS {
-        let server = Stranger::start(version, &pair, &pair).await;
+        let server = UntrustedServer::start(version, &pair, &pair).await;
 
-        let met = Node::meet("cp1", server.address, None).await.unwrap();
+        let met = NodeClient::meet("cp1", server.address, None).await.unwrap();
 
-        assert!(matches!(met, Met::Other { reason, .. } if reason == "it asks for a certificate"));
+        assert!(
+            matches!(met, ProbeResult::Other { reason, .. } if reason == "the node requires a client certificate")
+        );
         assert_eq!(server.end().await.1, Vec::<Vec<u8>>::new(), "{version:?}");
     }
 }

@@ -14,9 +14,9 @@ use tokio::time;
 use tonic::body::Body;
 use tower_service::Service;
 
-use super::dial::Dialled;
+use super::alert_stream::{AlertStream, CertificateRejection};
+use super::connect::NodeStream;
 use super::error::root;
-use super::tap::{Refusal, Tap};
 
 /// How much of a stream may be under way.
 const WINDOW: u32 = 1 << 20;
@@ -25,7 +25,7 @@ const REASON: Duration = Duration::from_millis(200);
 
 /// Why a connection ended.
 #[derive(Clone, Debug)]
-pub(super) enum End {
+pub(super) enum ConnectionEnd {
     /// The other end did not take the certificate it was shown.
     NotLetIn(String),
     /// Something else.
@@ -34,30 +34,30 @@ pub(super) enum End {
 
 /// A connection; a copy is the same one.
 #[derive(Clone)]
-pub(super) struct Line {
+pub(super) struct NodeConnection {
     sender: SendRequest<Body>,
-    end: watch::Receiver<Option<End>>,
+    end: watch::Receiver<Option<ConnectionEnd>>,
 }
 
-impl Line {
+impl NodeConnection {
     /// Speaks HTTP/2 over what was dialled.
-    pub(super) async fn open(dialled: Dialled) -> Result<Self, End> {
-        let (stream, refusal) = Tap::new(dialled.stream);
+    pub(super) async fn open(dialled: NodeStream) -> Result<Self, ConnectionEnd> {
+        let (stream, refusal) = AlertStream::new(dialled.stream);
         let made = http2::Builder::new(TokioExecutor::new())
             .initial_stream_window_size(WINDOW)
             .initial_connection_window_size(4 * WINDOW)
             .handshake(TokioIo::new(stream))
             .await;
-        let (sender, connection) = made.map_err(|error| End::of(&error, &refusal))?;
+        let (sender, connection) = made.map_err(|error| ConnectionEnd::of(&error, &refusal))?;
         let (tell, end) = watch::channel(None);
         tokio::spawn(async move {
             let ended = match connection.await {
                 // An end of TLS that HTTP/2 takes for a proper one.
                 Ok(()) => match refusal.get() {
-                    Some(reason) => End::NotLetIn(reason.clone()),
-                    None => End::Broke("it hung up".to_owned()),
+                    Some(reason) => ConnectionEnd::NotLetIn(reason.clone()),
+                    None => ConnectionEnd::Broke("the node closed the connection".to_owned()),
                 },
-                Err(error) => End::of(&error, &refusal),
+                Err(error) => ConnectionEnd::of(&error, &refusal),
             };
             tell.send_replace(Some(ended));
         });
@@ -65,15 +65,15 @@ impl Line {
     }
 
     /// Why it ended, if it did.
-    pub(super) async fn end(&self) -> Option<End> {
+    pub(super) async fn end(&self) -> Option<ConnectionEnd> {
         let mut end = self.end.clone();
         let ended = time::timeout(REASON, end.wait_for(Option::is_some)).await;
         ended.ok()?.ok()?.clone()
     }
 }
 
-impl End {
-    fn of(error: &hyper::Error, refusal: &Refusal) -> Self {
+impl ConnectionEnd {
+    fn of(error: &hyper::Error, refusal: &CertificateRejection) -> Self {
         match refusal.get() {
             Some(reason) => Self::NotLetIn(reason.clone()),
             None => Self::Broke(root(error)),
@@ -81,7 +81,7 @@ impl End {
     }
 }
 
-impl Service<Request<Body>> for Line {
+impl Service<Request<Body>> for NodeConnection {
     type Response = Response<Incoming>;
     type Error = hyper::Error;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
