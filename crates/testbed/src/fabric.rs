@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use ichor_bgp::render::Fetch;
+use ichor_bgp::render::SecretFetcher;
 use ichor_core::model::Cluster;
 use ichor_core::plan::Plan;
 use ichor_core::render::artifact::Artifact;
 use ichor_core::render::{fabric, manifests};
-use ichor_core::routing::Network;
+use ichor_core::routing::BgpTopology;
 
 use super::routing::PASSWORD;
 
@@ -18,18 +18,21 @@ pub fn cases() -> Vec<PathBuf> {
 
 /// Everything around the nodes of a case.
 pub fn files(case: &Path) -> Vec<Artifact> {
-    made(&super::planned_case(case, "ichor.yaml"), &|_| Ok(PASSWORD.to_owned()))
+    render_files(&super::planned_case(case, "ichor.yaml"), &|_| Ok(PASSWORD.to_owned()))
         .unwrap_or_else(|errors| panic!("{}: {errors:#?}", case.display()))
 }
 
 /// Everything around the nodes of a text, or what is wrong.
 pub fn files_of(text: &str) -> Result<Vec<Artifact>, Vec<String>> {
-    made(&super::planned(super::load_text(text)), &|_| Ok(PASSWORD.to_owned()))
+    render_files(&super::planned(super::load_text(text)), &|_| Ok(PASSWORD.to_owned()))
 }
 
 /// Everything around the nodes of a plan, with secrets that are fetched so.
-pub fn made((cluster, plan): &(Cluster, Plan), fetch: &Fetch<'_>) -> Result<Vec<Artifact>, Vec<String>> {
-    let network = Network::of(cluster, plan).unwrap();
+pub fn render_files(
+    (cluster, plan): &(Cluster, Plan),
+    fetch: &SecretFetcher<'_>,
+) -> Result<Vec<Artifact>, Vec<String>> {
+    let network = BgpTopology::of(cluster, plan).unwrap();
     let told = |errors: Vec<ichor_values::Issue>| errors.iter().map(ToString::to_string).collect::<Vec<_>>();
     let mut files = fabric::render(plan, &network, fetch).map_err(told)?;
     files.extend(manifests::render(plan, &network).map_err(told)?);

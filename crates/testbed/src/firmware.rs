@@ -6,9 +6,9 @@
 use std::fs;
 use std::path::Path;
 
-use ichor_image::build::Parts;
+use ichor_image::build::BootAssets;
 
-use super::lab::{made_by, said};
+use super::lab::{output_text, script_output};
 use super::vm::qemu;
 
 /// Seconds after which there is no hope.
@@ -29,7 +29,7 @@ pub enum Firmware {
 
 /// What it starts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drive {
+pub enum BootDrive {
     /// A disk, as an image of this format.
     Disk(&'static str),
     /// A CD.
@@ -38,7 +38,7 @@ pub enum Drive {
     Stick,
 }
 
-impl Drive {
+impl BootDrive {
     /// How qemu is told of it.
     fn arguments(self, image: &Path) -> Vec<String> {
         let image = image.display();
@@ -61,12 +61,12 @@ impl Drive {
 
 /// Debian's kernel.
 pub fn kernel() -> Vec<u8> {
-    fs::read(made_by("scripts/lab-vm", "vm").join("kernel")).unwrap()
+    fs::read(script_output("scripts/lab-vm", "vm").join("kernel")).unwrap()
 }
 
 /// What systemd gives for UEFI, by the name of its file.
 pub fn systemd(name: &str) -> Vec<u8> {
-    fs::read(made_by("scripts/lab-efi", "efi").join(name)).unwrap()
+    fs::read(script_output("scripts/lab-efi", "efi").join(name)).unwrap()
 }
 
 /// A first file system that tells the command line.
@@ -98,7 +98,7 @@ pub fn initramfs() -> Vec<u8> {
 }
 
 /// The command line that a machine boots with from an image.
-pub fn boot(firmware: Firmware, image: &Path, drive: Drive) -> String {
+pub fn boot(firmware: Firmware, image: &Path, drive: BootDrive) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut qemu = qemu(&[], PATIENCE);
     qemu.args(["-machine", "q35", "-m", "512"]);
@@ -111,7 +111,7 @@ pub fn boot(firmware: Firmware, image: &Path, drive: Drive) -> String {
     }
     qemu.args(drive.arguments(image));
     let output = qemu.output().unwrap();
-    let console = said(&output);
+    let console = output_text(&output);
     let line = console.lines().find_map(|line| line.split_once(BOOTED));
     let (_, line) = line
         .unwrap_or_else(|| panic!("{firmware:?}, {drive:?}: it did not boot: {}\n{console}", output.status));
@@ -119,8 +119,8 @@ pub fn boot(firmware: Firmware, image: &Path, drive: Drive) -> String {
 }
 
 /// The parts of a release that they are.
-pub fn parts() -> Parts {
-    Parts {
+pub fn parts() -> BootAssets {
+    BootAssets {
         kernel: kernel().into(),
         initramfs: initramfs().into(),
         stub: Some(systemd("linuxx64.efi.stub").into()),

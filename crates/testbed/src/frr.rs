@@ -2,7 +2,7 @@
 
 use std::process::Output;
 
-use super::lab::{Machine, Root};
+use super::lab::{LabMachine, RootFileSystem};
 
 /// A release of FRR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,23 +25,23 @@ impl Frr {
     }
 
     /// A machine with this FRR, which does not run yet.
-    pub fn machine(self) -> Machine {
-        self.prepare(Machine::new(self.root()))
+    pub fn machine(self) -> LabMachine {
+        self.prepare(LabMachine::new(self.root()))
     }
 
     /// One that shares the network of another.
-    pub fn machine_beside(self, other: &Machine) -> Machine {
-        self.prepare(Machine::beside(other, self.root()))
+    pub fn machine_beside(self, other: &LabMachine) -> LabMachine {
+        self.prepare(LabMachine::beside(other, self.root()))
     }
 
-    fn root(self) -> Root {
+    fn root(self) -> RootFileSystem {
         match self {
-            Self::V8 => Root::Own,
-            Self::V10 => Root::Trixie,
+            Self::V8 => RootFileSystem::Own,
+            Self::V10 => RootFileSystem::Trixie,
         }
     }
 
-    fn prepare(self, machine: Machine) -> Machine {
+    fn prepare(self, machine: LabMachine) -> LabMachine {
         let major = if self == Self::V8 { "8" } else { "10" };
         let found = machine.run("/usr/lib/frr/bgpd --version 2>&1 | head -n 1");
         let found = String::from_utf8_lossy(&found.stdout).into_owned();
@@ -55,7 +55,7 @@ impl Frr {
 
     /// Starts the daemons that a file `daemons` names, with its options. Without one, and where it is for another release,
     /// all run, with next to none.
-    pub fn start(self, machine: &Machine, daemons: Option<&str>) {
+    pub fn start(self, machine: &LabMachine, daemons: Option<&str>) {
         let fits = |text: &&str| text.contains(if self == Self::V10 { "mgmtd=yes" } else { "mgmtd=no" });
         let daemons = daemons.filter(fits);
         for name in ["mgmtd", "zebra", "bgpd", "bfdd", "staticd"] {
@@ -70,7 +70,7 @@ impl Frr {
     }
 
     /// Loads a file into running daemons.
-    pub fn load(machine: &Machine, conf: &str) -> Output {
+    pub fn load(machine: &LabMachine, conf: &str) -> Output {
         machine.write("/etc/frr/frr.conf", conf);
         machine.run("vtysh -f /etc/frr/frr.conf")
     }

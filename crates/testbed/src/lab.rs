@@ -46,7 +46,7 @@ exec cat >/dev/null
 
 /// The file system of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Root {
+pub enum RootFileSystem {
     /// This machine's.
     Own,
     /// Debian 13.
@@ -54,19 +54,19 @@ pub enum Root {
 }
 
 /// What `scripts/lab-root` made.
-pub fn made(name: &str) -> PathBuf {
-    made_by("scripts/lab-root", name)
+pub fn lab_path(name: &str) -> PathBuf {
+    script_output("scripts/lab-root", name)
 }
 
 /// What one of the scripts made.
-pub fn made_by(script: &str, name: &str) -> PathBuf {
+pub fn script_output(script: &str, name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/lab").join(name);
     assert!(path.exists(), "{}: not there; make it with `{script}`", path.display());
     path.canonicalize().unwrap()
 }
 
 /// What a command said on both ways.
-pub fn said(output: &Output) -> String {
+pub fn output_text(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
 }
 
@@ -85,31 +85,31 @@ pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool, state: impl Fn() ->
 }
 
 /// Gives what must not happen the time to happen.
-pub fn let_pass(seconds: u64) {
+pub fn wait_seconds(seconds: u64) {
     std::thread::sleep(Duration::from_secs(seconds));
 }
 
 /// A machine of its own.
-pub struct Machine {
+pub struct LabMachine {
     first: Child,
     pid: String,
 }
 
-impl Machine {
+impl LabMachine {
     /// A machine with a network of its own.
-    pub fn new(root: Root) -> Self {
+    pub fn new(root: RootFileSystem) -> Self {
         Self::first(Command::new("unshare").arg("--net"), root)
     }
 
     /// A machine that shares the network of another.
-    pub fn beside(other: &Self, root: Root) -> Self {
+    pub fn beside(other: &Self, root: RootFileSystem) -> Self {
         Self::first(Command::new("nsenter").args(["--net", "--target", &other.pid, "unshare"]), root)
     }
 
-    fn first(command: &mut Command, root: Root) -> Self {
+    fn first(command: &mut Command, root: RootFileSystem) -> Self {
         let root = match root {
-            Root::Own => PathBuf::new(),
-            Root::Trixie => made("trixie"),
+            RootFileSystem::Own => PathBuf::new(),
+            RootFileSystem::Trixie => lab_path("trixie"),
         };
         command.args(["--mount", "--pid", "--fork", "--kill-child", "bash", "-c", FIRST, "first"]).arg(root);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -143,7 +143,7 @@ impl Machine {
     /// What a shell in the machine says on stdout, when all goes well.
     pub fn ask(&self, script: &str) -> String {
         let output = self.run(script);
-        assert!(output.status.success(), "{script}: {}", said(&output));
+        assert!(output.status.success(), "{script}: {}", output_text(&output));
         String::from_utf8(output.stdout).unwrap()
     }
 
@@ -174,7 +174,7 @@ impl Machine {
     pub fn take(&self, port: &str, name: &str) {
         let moved = ["link", "set", port, "netns", &self.pid, "name", name];
         let output = Command::new("ip").args(moved).output().unwrap();
-        assert!(output.status.success(), "{port}: {}", said(&output));
+        assert!(output.status.success(), "{port}: {}", output_text(&output));
         self.ask(&format!("ip link set {name} up"));
     }
 
@@ -183,7 +183,7 @@ impl Machine {
         command.args(["--net", "--target", &self.pid, "ip", "link", "add"]).args(port);
         command.args(["type", "veth", "peer", "name"]).args(theirs).args(["netns", &other.pid]);
         let output = command.output().unwrap();
-        assert!(output.status.success(), "{port:?}: {}", said(&output));
+        assert!(output.status.success(), "{port:?}: {}", output_text(&output));
         self.ask(&format!("ip link set {} up", port[0]));
         other.ask(&format!("ip link set {} up", theirs[0]));
     }
@@ -194,7 +194,7 @@ impl Machine {
     }
 }
 
-impl Drop for Machine {
+impl Drop for LabMachine {
     fn drop(&mut self) {
         drop(self.first.stdin.take());
         let _ = self.first.wait();

@@ -19,11 +19,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ichor_core::cluster::{FileError, Files, Loaded, load};
+use ichor_core::cluster::{FileError, Files, LoadResult, load};
 use ichor_core::model::{self, Cluster};
 use ichor_core::plan::attachment::Attachments;
 use ichor_core::plan::{self, Plan};
-use ichor_core::rules::{self, Context, Finding};
+use ichor_core::rules::{self, Finding, RuleContext};
 
 /// Stands for what helm makes of Cilium's chart.
 pub const CILIUM: &str =
@@ -51,9 +51,9 @@ pub fn group(group: &str) -> Vec<PathBuf> {
 }
 
 /// The files below one folder; `*` matches within one name.
-pub struct Below(pub PathBuf);
+pub struct FolderFiles(pub PathBuf);
 
-impl Files for Below {
+impl Files for FolderFiles {
     fn read(&mut self, path: &str) -> Result<Vec<u8>, FileError> {
         fs::read(self.0.join(path)).map_err(FileError::new)
     }
@@ -75,9 +75,9 @@ impl Files for Below {
 }
 
 /// The files of a case, with another Talos release in each.
-pub struct At<'r>(pub Below, pub &'r str);
+pub struct ReleaseFiles<'r>(pub FolderFiles, pub &'r str);
 
-impl Files for At<'_> {
+impl Files for ReleaseFiles<'_> {
     fn read(&mut self, path: &str) -> Result<Vec<u8>, FileError> {
         let text = String::from_utf8(self.0.read(path)?).unwrap();
         let mut parts = text.split("talos: v");
@@ -95,14 +95,14 @@ impl Files for At<'_> {
 }
 
 /// Reads the cluster file `name` of a case.
-pub fn load_case(case: &Path, name: &str) -> Loaded {
-    load(name, &mut Below(case.to_owned()))
+pub fn load_case(case: &Path, name: &str) -> LoadResult {
+    load(name, &mut FolderFiles(case.to_owned()))
 }
 
 /// A cluster file and nothing beside it.
-pub struct Alone(pub Vec<u8>);
+pub struct SingleFile(pub Vec<u8>);
 
-impl Files for Alone {
+impl Files for SingleFile {
     fn read(&mut self, path: &str) -> Result<Vec<u8>, FileError> {
         if path == "ichor.yaml" { Ok(self.0.clone()) } else { Err(FileError::new("not here")) }
     }
@@ -113,12 +113,12 @@ impl Files for Alone {
 }
 
 /// Reads a text as a cluster file.
-pub fn load_text(text: impl Into<Vec<u8>>) -> Loaded {
-    load("ichor.yaml", &mut Alone(text.into()))
+pub fn load_text(text: impl Into<Vec<u8>>) -> LoadResult {
+    load("ichor.yaml", &mut SingleFile(text.into()))
 }
 
 /// What was read, planned; it must have no problems.
-pub fn planned(loaded: Loaded) -> (Cluster, Plan) {
+pub fn planned(loaded: LoadResult) -> (Cluster, Plan) {
     planned_as("ichor.yaml", loaded)
 }
 
@@ -127,7 +127,7 @@ pub fn planned_case(case: &Path, name: &str) -> (Cluster, Plan) {
     planned_as(&case.join(name).to_string_lossy(), load_case(case, name))
 }
 
-fn planned_as(name: &str, loaded: Loaded) -> (Cluster, Plan) {
+fn planned_as(name: &str, loaded: LoadResult) -> (Cluster, Plan) {
     let cluster = model::validate(loaded.file, loaded.problems)
         .unwrap_or_else(|problems| panic!("{name}: {problems:#?}"));
     let plan = plan::plan(&cluster);
@@ -136,18 +136,18 @@ fn planned_as(name: &str, loaded: Loaded) -> (Cluster, Plan) {
 
 /// Everything the rules find in the cluster file `name` of a case.
 pub fn findings_of_case(case: &Path, name: &str) -> Vec<Finding> {
-    check(&planned_case(case, name), &mut Below(case.to_owned()))
+    check(&planned_case(case, name), &mut FolderFiles(case.to_owned()))
 }
 
 /// Everything the rules find in a text.
 pub fn findings_of_text(text: &str) -> Vec<Finding> {
-    check(&planned(load_text(text)), &mut Alone(text.into()))
+    check(&planned(load_text(text)), &mut SingleFile(text.into()))
 }
 
 /// Everything the rules find, with these files beside the cluster file.
 pub fn check((cluster, plan): &(Cluster, Plan), files: &mut dyn Files) -> Vec<Finding> {
     let attachments = Attachments::gather(cluster, "ichor.yaml", files);
-    rules::check(&Context { cluster, plan, attachments: &attachments })
+    rules::check(&RuleContext { cluster, plan, attachments: &attachments })
 }
 
 /// Compares with what is expected in the file `path`, or rewrites it when `UPDATE_GOLDEN` is set.

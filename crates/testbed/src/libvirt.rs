@@ -1,14 +1,14 @@
 //! A host with libvirt: the daemon of this machine, in a machine of its own.
 
-use super::lab::{Machine, Root, wait_for};
+use super::lab::{LabMachine, RootFileSystem, wait_for};
 
 /// A machine with libvirtd, and pools of the names that the cases use.
-pub struct Host(pub Machine);
+pub struct LibvirtHost(pub LabMachine);
 
-impl Host {
+impl LibvirtHost {
     /// Starts it. Needs `scripts/tools libvirt`.
     pub fn start() -> Self {
-        let machine = Machine::new(Root::Own);
+        let machine = LabMachine::new(RootFileSystem::Own);
         machine.ask(
             "for folder in /etc/libvirt /var/lib/libvirt /var/cache/libvirt; do
                  [ -d $folder ] || { echo \"no $folder: run scripts/tools libvirt\" >&2; exit 1; }

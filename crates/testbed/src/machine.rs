@@ -7,7 +7,7 @@ use ichor_core::model::Cluster;
 use ichor_core::plan::Plan;
 use ichor_core::plan::attachment::Attachments;
 use ichor_core::render::machine::sealed_patches;
-use ichor_core::render::tree::{Inputs, PatchTexts, Renderer};
+use ichor_core::render::tree::{PatchTexts, RenderInputs, Renderer};
 use ichor_talos::secrets::Bundle;
 use ichor_values::Issue;
 
@@ -17,14 +17,14 @@ const SECRETS: &str = include_str!("../../talos/tests/data/clusters/single-v1.12
 const OPENED: &str = "machine: {certSANs: [opened.sol.example]}";
 
 /// What files are made from beside a cluster and its plan.
-pub struct Beside {
+pub struct RenderFixture {
     pub attachments: Attachments,
     pub patches: PatchTexts,
     pub bundle: Bundle,
     pub cilium: Result<&'static str, &'static str>,
 }
 
-impl Beside {
+impl RenderFixture {
     /// The files that a cluster names, and secrets of its own.
     pub fn of(cluster: &Cluster, files: &mut dyn Files) -> Self {
         let opened = |path| (path, Ok(OPENED.to_owned()));
@@ -37,8 +37,8 @@ impl Beside {
     }
 
     /// Gives the inputs of a build to `make`.
-    pub fn with<T>(&self, (cluster, plan): (&Cluster, &Plan), make: impl FnOnce(Inputs<'_>) -> T) -> T {
-        make(Inputs {
+    pub fn with<T>(&self, (cluster, plan): (&Cluster, &Plan), make: impl FnOnce(RenderInputs<'_>) -> T) -> T {
+        make(RenderInputs {
             cluster,
             plan,
             bundle: &self.bundle,
@@ -61,7 +61,7 @@ pub fn of_files<T>(
     make: impl FnOnce(&Renderer<'_>, &Plan) -> Result<T, Vec<Issue>>,
 ) -> Result<T, Vec<Issue>> {
     let (cluster, plan) = super::planned(load("ichor.yaml", files));
-    Beside::of(&cluster, files).with((&cluster, &plan), |inputs| make(&Renderer::new(inputs)?, &plan))
+    RenderFixture::of(&cluster, files).with((&cluster, &plan), |inputs| make(&Renderer::new(inputs)?, &plan))
 }
 
 /// Everything that is wrong, one on a line.
@@ -81,7 +81,7 @@ pub fn rendered<T>(
     plan: &Plan,
     make: impl FnOnce(&Renderer<'_>) -> Result<T, Vec<Issue>>,
 ) -> Result<T, RenderErrors> {
-    let beside = Beside::of(cluster, &mut super::Alone(Vec::new()));
+    let beside = RenderFixture::of(cluster, &mut super::SingleFile(Vec::new()));
     let made = beside.with((cluster, plan), |inputs| make(&Renderer::new(inputs)?));
     made.map_err(RenderErrors)
 }

@@ -4,7 +4,7 @@ mod fabric;
 mod network;
 mod routing;
 
-use ichor_bgp::model::Model;
+use ichor_bgp::model::BgpModel;
 use ichor_bgp::render::Service;
 use ichor_core::model::{self, Cluster};
 use ichor_core::plan::{self, Plan};
@@ -22,28 +22,28 @@ use routing::routing;
 
 /// A cluster file and the password that all its references lead to.
 #[derive(Clone, Debug)]
-pub struct Random {
+pub struct RandomCluster {
     pub text: String,
     pub password: String,
 }
 
 /// What one kind of node is told, and what is meant.
-pub struct Told {
+pub struct NodeRouting {
     pub name: String,
-    pub model: Model,
+    pub model: BgpModel,
     pub service: Service,
 }
 
-impl Random {
+impl RandomCluster {
     /// What each kind of node is told.
-    pub fn told(&self) -> Result<Vec<Told>, TestCaseError> {
+    pub fn told(&self) -> Result<Vec<NodeRouting>, TestCaseError> {
         let (cluster, plan) = super::planned(super::load_text(self.text.as_str()));
         let mut all = Vec::new();
         for node in routed(&plan) {
             let service = service_with(&cluster, &plan, node, &|_| Ok(self.password.clone()));
             let service = service.map_err(|refusals| TestCaseError::fail(format!("{refusals:?}")))?;
             let (name, model) = (node.name.to_string(), model(&cluster, &plan, node));
-            all.extend(service.map(|service| Told { name, model, service }));
+            all.extend(service.map(|service| NodeRouting { name, model, service }));
         }
         Ok(all)
     }
@@ -51,22 +51,22 @@ impl Random {
     /// What is around the nodes, or why it cannot be had.
     pub fn around(&self) -> Result<Vec<Artifact>, Vec<String>> {
         let planned = super::planned(super::load_text(self.text.as_str()));
-        super::fabric::made(&planned, &|_| Ok(self.password.clone()))
+        super::fabric::render_files(&planned, &|_| Ok(self.password.clone()))
     }
 }
 
 /// Asks something of `count` clusters, the same ones every time. One of which it does not hold is made as small as can be.
-pub fn holds_for(count: u32, backend: Backend, ask: impl Fn(&Random) -> Result<(), TestCaseError>) {
-    holds_for_each(count, clusters(backend), |random| told_with(random, ask(random)));
+pub fn holds_for(count: u32, backend: Backend, ask: impl Fn(&RandomCluster) -> Result<(), TestCaseError>) {
+    holds_for_each(count, clusters(backend), |random| describe_failure(random, ask(random)));
 }
 
 /// The same for clusters whose file lists the routers around them.
-pub fn holds_around(count: u32, ask: impl Fn(&Random) -> Result<(), TestCaseError>) {
-    holds_for_each(count, surrounded(), |random| told_with(random, ask(random)));
+pub fn holds_around(count: u32, ask: impl Fn(&RandomCluster) -> Result<(), TestCaseError>) {
+    holds_for_each(count, surrounded(), |random| describe_failure(random, ask(random)));
 }
 
 /// Shows the cluster of which something does not hold.
-fn told_with(random: &Random, answer: Result<(), TestCaseError>) -> Result<(), TestCaseError> {
+fn describe_failure(random: &RandomCluster, answer: Result<(), TestCaseError>) -> Result<(), TestCaseError> {
     answer.map_err(|error| TestCaseError::fail(format!("{error}\n{}", random.text)))
 }
 
@@ -74,10 +74,10 @@ fn told_with(random: &Random, answer: Result<(), TestCaseError>) -> Result<(), T
 pub fn holds_for_pairs(
     count: u32,
     backend: Backend,
-    ask: impl Fn(&Random, &Random) -> Result<(), TestCaseError>,
+    ask: impl Fn(&RandomCluster, &RandomCluster) -> Result<(), TestCaseError>,
 ) {
     holds_for_each(count, (clusters(backend), clusters(backend)), |(one, other)| {
-        told_with(one, told_with(other, ask(one, other)))
+        describe_failure(one, describe_failure(other, ask(one, other)))
     });
 }
 
@@ -95,7 +95,7 @@ fn holds_for_each<T: std::fmt::Debug>(
 }
 
 /// Cluster files that are understood, that no rule finds wrong, and whose plan the backend can carry out.
-pub(crate) fn clusters(backend: Backend) -> impl Strategy<Value = Random> {
+pub(crate) fn clusters(backend: Backend) -> impl Strategy<Value = RandomCluster> {
     // BIRD has no way to write a quotation mark.
     let password = if backend == Backend::Bird { "[!#-~]{1,80}" } else { "[!-~]{1,80}" };
     let talos = if backend == Backend::Native { "v1.14.0-rc.1" } else { "v1.13.9" };
@@ -104,7 +104,7 @@ pub(crate) fn clusters(backend: Backend) -> impl Strategy<Value = Random> {
             (network(id), routing(id, backend, Vec::new()), Just(id), Just(password)).prop_map(
                 move |(network, routing, id, password)| {
                     let text = file(id, talos, &network, "{}", &routing);
-                    Random { text, password }
+                    RandomCluster { text, password }
                 },
             )
         })
@@ -114,14 +114,14 @@ pub(crate) fn clusters(backend: Backend) -> impl Strategy<Value = Random> {
 }
 
 /// The same with routers, for which everything can be written.
-fn surrounded() -> impl Strategy<Value = Random> {
+fn surrounded() -> impl Strategy<Value = RandomCluster> {
     (1..250_u32, "[!-~]{1,80}")
         .prop_flat_map(|(id, password)| (Just(id), Just(password), network(id), fabric(id)))
         .prop_flat_map(|(id, password, network, fabric)| {
             let routing = routing(id, Backend::Frr, fabric.found);
             routing.prop_map(move |routing| {
                 let text = file(id, "v1.13.9", &network, &fabric.text, &routing);
-                Random { text, password: password.clone() }
+                RandomCluster { text, password: password.clone() }
             })
         })
         .prop_filter("cannot be carried out", |random| {
@@ -136,7 +136,7 @@ fn sound(text: &str) -> bool {
     let cluster = understood.unwrap_or_else(|problems| panic!("{text}: {problems:#?}"));
     let plan: Plan = plan::plan(&cluster);
     let able = plan.nodes.iter().all(|node| node.routing.as_ref().is_none_or(|it| it.lacks.is_empty()));
-    let mut findings = super::check(&(cluster, plan), &mut super::Alone(text.into())).into_iter();
+    let mut findings = super::check(&(cluster, plan), &mut super::SingleFile(text.into())).into_iter();
 
     able && findings.all(|finding| finding.issue.severity != Severity::Error)
 }

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use ichor_bgp::model::Model;
+use ichor_bgp::model::BgpModel;
 use ichor_bgp::render as routing;
-use ichor_bgp::render::{Fetch, Order, Routers, Service, Template};
+use ichor_bgp::render::{RenderRequest, RouterAddresses, SecretFetcher, Service, Template};
 use ichor_bgp::setting::Carrier;
 use ichor_core::model::Cluster;
-use ichor_core::plan::{NodePlan, Plan, Stage};
+use ichor_core::plan::{ConfigStage, NodePlan, Plan};
 use ichor_core::render::native;
 pub use ichor_core::routing::protected;
 use ichor_values::{Backend, Issue};
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 pub const PASSWORD: &str = "a-secret-of-the-file";
 
-pub fn model(_: &Cluster, plan: &Plan, node: &NodePlan) -> Model {
+pub fn model(_: &Cluster, plan: &Plan, node: &NodePlan) -> BgpModel {
     ichor_core::routing::model(node, &protected(plan)).unwrap().unwrap()
 }
 
@@ -23,7 +23,7 @@ pub fn service_with(
     cluster: &Cluster,
     plan: &Plan,
     node: &NodePlan,
-    fetch: &Fetch<'_>,
+    fetch: &SecretFetcher<'_>,
 ) -> Result<Option<Service>, Vec<Issue>> {
     service(cluster, plan, node, fetch, None)
 }
@@ -41,18 +41,18 @@ fn service(
     cluster: &Cluster,
     plan: &Plan,
     node: &NodePlan,
-    fetch: &Fetch<'_>,
+    fetch: &SecretFetcher<'_>,
     template: Option<Template<'_>>,
 ) -> Result<Option<Service>, Vec<Issue>> {
     let decided = node.routing.as_deref().unwrap();
-    let order = Order {
+    let order = RenderRequest {
         backend: decided.backend.value,
         carrier: decided.carrier.as_ref().map_or(Carrier::Ichor, |carrier| carrier.value),
         model: &model(cluster, plan, node),
         version: decided.version.as_ref().map(|version| &version.value),
         options: &decided.options(),
         template,
-        routers: &Routers::new(),
+        routers: &RouterAddresses::new(),
     };
     routing::render(order, fetch)
 }
@@ -97,13 +97,13 @@ pub fn documents(case: &Path) -> Vec<(String, [Vec<Value>; 2])> {
             let documents = native::documents(&model, node, stage);
             documents.unwrap_or_else(|issues| panic!("{}: {issues:#?}", case.display()))
         };
-        (node.name.to_string(), [Stage::Boot, Stage::Final].map(at))
+        (node.name.to_string(), [ConfigStage::Boot, ConfigStage::Final].map(at))
     };
     routed(&plan).filter(native).map(told).collect()
 }
 
 /// The services of a backend in every case, by case and node.
-pub fn told(backend: Backend) -> Vec<(String, Service)> {
+pub fn services_of_backend(backend: Backend) -> Vec<(String, Service)> {
     let mut told = Vec::new();
     for case in cases() {
         let (_, plan) = super::planned_case(&case, "ichor.yaml");
@@ -121,5 +121,5 @@ pub fn told(backend: Backend) -> Vec<(String, Service)> {
 /// The configuration that the daemons of a backend read in every case, by case and node.
 pub fn confs(backend: Backend) -> Vec<(String, String)> {
     let conf = |(name, service): (String, Service)| (name, service.files[0].text.clone());
-    told(backend).into_iter().map(conf).collect()
+    services_of_backend(backend).into_iter().map(conf).collect()
 }

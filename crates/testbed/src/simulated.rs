@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use ichor_simulator::boot::Node;
+use ichor_simulator::boot::NodeHost;
 
-use crate::lab::Machine;
+use crate::lab::LabMachine;
 
 /// The root of a lab machine cannot have another folder, so its `/system` is in one that it has.
-impl Node for Machine {
+impl NodeHost for LabMachine {
     fn enter(&self) -> Command {
         self.enter()
     }

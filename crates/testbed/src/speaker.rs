@@ -1,21 +1,21 @@
 //! A speaker that dials its node as MetalLB and Cilium do, announces what it is told to, and takes whatever it is given: gobgpd.
 
-use ichor_bgp::model::{Family, Model};
+use ichor_bgp::model::{BgpModel, Family};
 
-use crate::lab::{Machine, Root, said, wait_for};
+use crate::lab::{LabMachine, RootFileSystem, output_text, wait_for};
 
 /// How gobgpd is asked.
 const ASK: &str = "gobgp --target unix:///run/speaker.sock";
 
-pub struct Speaker {
-    machine: Machine,
+pub struct BgpSpeaker {
+    machine: LabMachine,
     node: String,
 }
 
-impl Speaker {
+impl BgpSpeaker {
     /// One beside the node, with a session.
-    pub fn new(node: &Machine, model: &Model) -> Self {
-        let machine = Machine::beside(node, Root::Trixie);
+    pub fn new(node: &LabMachine, model: &BgpModel) -> Self {
+        let machine = LabMachine::beside(node, RootFileSystem::Trixie);
         machine.write("/tmp/speaker.toml", &conf(model));
         machine.start(
             "gobgpd -f /tmp/speaker.toml --api-hosts unix:///run/speaker.sock --pprof-disable",
@@ -28,7 +28,7 @@ impl Speaker {
     }
 
     fn neighbor(&self) -> String {
-        said(&self.machine.run(&format!("{ASK} neighbor {}", self.node)))
+        output_text(&self.machine.run(&format!("{ASK} neighbor {}", self.node)))
     }
 
     /// Announces these, one after the other. gobgp waits a second for an answer, which is too short where all is emulated.
@@ -46,11 +46,11 @@ impl Speaker {
             return neighbor;
         }
         let of = |family| format!("{ASK} -j neighbor {} adj-in -a {family}", self.node);
-        said(&self.machine.run(&format!("{} && {}", of("ipv4"), of("ipv6")))).trim().to_owned()
+        output_text(&self.machine.run(&format!("{} && {}", of("ipv4"), of("ipv6")))).trim().to_owned()
     }
 }
 
-fn conf(model: &Model) -> String {
+fn conf(model: &BgpModel) -> String {
     let workload = model.workload.as_ref().unwrap();
     let (ours, theirs) = (&workload.ours, &workload.theirs);
     let mut text = format!(

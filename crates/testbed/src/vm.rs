@@ -9,7 +9,7 @@ use std::env;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::lab::made_by;
+use super::lab::script_output;
 
 /// Set in the virtual machine alone, to the folder with what was made for it.
 const INSIDE: &str = "ICHOR_LAB_VM";
@@ -23,22 +23,22 @@ pub(crate) fn is_here() -> bool {
 }
 
 /// Does in a virtual machine what a test does, which must be a closure within that test: so its name is known.
-pub fn inside<F: FnOnce()>(test: F) {
-    twice::<F>(&[], |_| (), |_| test());
+pub fn run_in_vm<F: FnOnce()>(test: F) {
+    run_twice::<F>(&[], |_| (), |_| test());
 }
 
 /// The same where eth0 and eth1, and eth2 and eth3, are ports of hardware with a cable in between. They are in the first network
 /// namespace.
-pub fn inside_with_ports<F: FnOnce()>(test: F) {
-    twice::<F>(&[[0, 1], [2, 3]], |_| (), |_| test());
+pub fn run_in_vm_with_ports<F: FnOnce()>(test: F) {
+    run_twice::<F>(&[[0, 1], [2, 3]], |_| (), |_| test());
 }
 
 /// The same with a folder that is filled outside, and can be read inside.
-pub fn inside_with<F: FnOnce(&Path)>(fill: impl FnOnce(&Path), test: F) {
-    twice::<F>(&[], fill, test);
+pub fn run_in_vm_with<F: FnOnce(&Path)>(fill: impl FnOnce(&Path), test: F) {
+    run_twice::<F>(&[], fill, test);
 }
 
-fn twice<F>(cables: &[[u8; 2]], fill: impl FnOnce(&Path), test: impl FnOnce(&Path)) {
+fn run_twice<F>(cables: &[[u8; 2]], fill: impl FnOnce(&Path), test: impl FnOnce(&Path)) {
     if let Some(folder) = env::var_os(INSIDE) {
         return test(folder.as_ref());
     }
@@ -65,7 +65,7 @@ fn cable(nth: usize, ports: [u8; 2]) -> Vec<String> {
 
 /// Runs a command there, and gives back what stood on the console.
 fn boot(cables: &[[u8; 2]], folder: &Path, command: &str) -> String {
-    let vm = made_by("scripts/lab-vm", "vm");
+    let vm = script_output("scripts/lab-vm", "vm");
     let output = qemu(&[], PATIENCE)
         .args(["-m", "1024"])
         .args(cables.iter().enumerate().flat_map(|(nth, ports)| cable(nth, *ports)))
@@ -83,7 +83,7 @@ fn boot(cables: &[[u8; 2]], folder: &Path, command: &str) -> String {
         ))
         .output()
         .unwrap();
-    let said = super::lab::said(&output);
+    let said = super::lab::output_text(&output);
     assert!(output.status.success(), "{}; `scripts/lab-vm` installs qemu\n{said}", output.status);
     said
 }

@@ -6,10 +6,12 @@ use std::os::unix::net::UnixStream;
 use std::thread::sleep;
 use std::time::Duration;
 
-use ichor_bgp::reload::{Change, Comparison, Configuration, Daemon, Line, compare, difference, in_order};
+use ichor_bgp::reload::{
+    Comparison, ConfigChange, FrrConfig, FrrDaemon, Line, compare, difference, in_order,
+};
 
 use super::frr::Frr;
-use super::lab::Machine;
+use super::lab::LabMachine;
 
 /// A command that a daemon did not do.
 #[derive(Debug)]
@@ -33,7 +35,7 @@ pub struct Vty(UnixStream);
 
 impl Vty {
     /// Connects to a daemon of a machine.
-    pub fn open(machine: &Machine, daemon: Daemon) -> Self {
+    pub fn open(machine: &LabMachine, daemon: FrrDaemon) -> Self {
         let socket = UnixStream::connect(machine.path(&format!("/run/frr/{daemon}.vty")));
         let mut vty = Self(socket.unwrap_or_else(|error| panic!("{daemon} does not answer: {error}")));
         assert_eq!(vty.ask("enable").1, 0);
@@ -68,11 +70,11 @@ impl Vty {
     }
 
     /// Makes a change, or says why the daemon did not.
-    pub fn apply(&mut self, change: &Change) -> Result<(), RefusedCommand> {
+    pub fn apply(&mut self, change: &ConfigChange) -> Result<(), RefusedCommand> {
         for command in change.commands() {
             let (said, status) = self.ask_until_free(&command);
             if status != 0 {
-                self.ask(Change::END);
+                self.ask(ConfigChange::END);
                 return Err(RefusedCommand { command, status, said });
             }
         }
@@ -81,21 +83,21 @@ impl Vty {
 }
 
 /// The daemons of a machine that run.
-pub fn daemons(machine: &Machine, frr: Frr) -> Vec<Daemon> {
-    let runs = |daemon: &Daemon| machine.path(&format!("/run/frr/{daemon}.vty")).exists();
-    Daemon::of(frr.version()).iter().copied().filter(runs).collect()
+pub fn daemons(machine: &LabMachine, frr: Frr) -> Vec<FrrDaemon> {
+    let runs = |daemon: &FrrDaemon| machine.path(&format!("/run/frr/{daemon}.vty")).exists();
+    FrrDaemon::of(frr.version()).iter().copied().filter(runs).collect()
 }
 
 /// What a daemon runs of what it is told.
-pub fn running(machine: &Machine, frr: Frr, daemon: Daemon) -> Configuration {
+pub fn running(machine: &LabMachine, frr: Frr, daemon: FrrDaemon) -> FrrConfig {
     let (text, status) = Vty::open(machine, daemon).ask("show running-config");
     assert_eq!(status, 0, "{daemon}: {text}");
-    Configuration::parse(&text).of(daemon, frr.version())
+    FrrConfig::parse(&text).of(daemon, frr.version())
 }
 
 /// Makes a configuration of the one that runs. What was told and what a daemon did not do are returned.
-pub fn reload(machine: &Machine, frr: Frr, conf: &str) -> (Vec<(Daemon, Change)>, Vec<String>) {
-    let intended = Configuration::parse(conf);
+pub fn reload(machine: &LabMachine, frr: Frr, conf: &str) -> (Vec<(FrrDaemon, ConfigChange)>, Vec<String>) {
+    let intended = FrrConfig::parse(conf);
     let changes = in_order(daemons(machine, frr).into_iter().map(|daemon| {
         (daemon, difference(&running(machine, frr, daemon), &intended.of(daemon, frr.version())))
     }));
@@ -112,8 +114,8 @@ pub fn reload(machine: &Machine, frr: Frr, conf: &str) -> (Vec<(Daemon, Change)>
 }
 
 /// What of a configuration does not run, and what runs besides, daemon by daemon.
-pub fn compared(machine: &Machine, frr: Frr, conf: &str) -> Vec<String> {
-    let intended = Configuration::parse(conf);
+pub fn compared(machine: &LabMachine, frr: Frr, conf: &str) -> Vec<String> {
+    let intended = FrrConfig::parse(conf);
     let daemons = daemons(machine, frr);
     let lost = |line: &&Line| !daemons.iter().any(|daemon| daemon.takes(frr.version(), line));
     let lost = intended.lines().iter().filter(lost);

@@ -3,7 +3,7 @@
 use std::fs;
 
 /// Says a line.
-pub(crate) fn say(line: &str) {
+pub(crate) fn print(line: &str) {
     let told = fs::write("/dev/kmsg", format!("<4>simulator: {line}\n"));
     if told.is_err() {
         println!("simulator: {line}");

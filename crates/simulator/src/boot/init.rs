@@ -10,7 +10,7 @@ use std::process::Command;
 use ichor_talos::document;
 use serde_json::Value;
 
-use crate::boot::console::say;
+use crate::boot::console::print;
 use crate::boot::payload::Payload;
 
 /// Where the files are that it carries.
@@ -24,7 +24,7 @@ const LIST: &str = "/extensions.yaml";
 
 /// Brings the machine from its first program to the program of its root file system.
 pub fn run() {
-    let packed = fs::read("/init").expect("the kernel started it");
+    let packed = fs::read("/init").expect("the kernel starts /init");
     Payload::find(&packed).expect("its tests packed it").unpack(Path::new(OWN)).unwrap();
     for (kind, place) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
         fs::create_dir_all(place).unwrap();
@@ -32,7 +32,7 @@ pub fn run() {
     }
     load_modules();
     mount_root();
-    say("entering the root file system");
+    print("entering the root file system");
     for place in ["/proc", "/sys", "/dev"] {
         busybox(&["mount", "-o", "move", place, &format!("{ROOT}{place}")]);
     }
@@ -62,7 +62,7 @@ fn mount_root() {
     for (nth, layer) in layers.iter().enumerate() {
         let [image, name, version] =
             ["/image", "/metadata/name", "/metadata/version"].map(|key| text(layer, key));
-        say(&format!("extension {name} {version} layer {image}"));
+        print(&format!("extension {name} {version} layer {image}"));
         folders.insert(0, format!("{OWN}/layer{nth}"));
         mount_layer(image, &folders[0]);
     }

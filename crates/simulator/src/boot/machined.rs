@@ -14,17 +14,17 @@ use std::thread;
 use std::time::Duration;
 
 use ichor_image::inspect;
-use ichor_image::inspect::{Inspection, Machine, Media, MetaValuesError};
+use ichor_image::inspect::{BootMedia, Inspection, MetaValuesError, TargetMachine};
 use ichor_image::media::{FileSystem, Image, Partitions};
-use ichor_image::oci::Memory;
+use ichor_image::oci::MemoryStore;
 use ichor_talos::nocloud::Link;
 use ichor_talos::{document, meta_partition as adv};
 use ichor_values::{Mac, TalosVersion};
 use serde_json::Value;
 
-use crate::boot::console::say;
-use crate::boot::node::Node;
-use crate::boot::service::{Service, listen};
+use crate::boot::console::print;
+use crate::boot::host::NodeHost;
+use crate::boot::service::{ExtensionService, listen_machined};
 
 /// Where the definitions of services are.
 const DEFINITIONS: &str = "/usr/local/etc/containers";
@@ -49,16 +49,16 @@ cd /usr/local
 
 /// Runs the machine, for ever.
 pub fn run() {
-    let node = Own;
+    let node = ThisMachine;
     for folder in ["/run", "/tmp", "/system", "/var"] {
         node.ask(&format!("mount -t tmpfs tmpfs {folder}"));
     }
     node.ask("modprobe -a $(cat /etc/modules)");
-    say(&format!("tree {}", node.ask(TREE).trim_end_matches(" -\n").trim_end()));
+    print(&format!("tree {}", node.ask(TREE).trim_end_matches(" -\n").trim_end()));
     let inspection = inspection(&node);
-    tell(&inspection);
+    print_inspection(&inspection);
     connect(&node, &inspection);
-    let _machined = listen(&node);
+    let _machined = listen_machined(&node);
     let mut services = services(&node);
     for service in &mut services {
         start(service, &inspection);
@@ -67,9 +67,9 @@ pub fn run() {
 }
 
 /// This machine.
-struct Own;
+struct ThisMachine;
 
-impl Node for Own {
+impl NodeHost for ThisMachine {
     fn enter(&self) -> Command {
         Command::new("env")
     }
@@ -84,8 +84,8 @@ impl Node for Own {
 }
 
 /// What the machine makes of what is there. Talos looks for volumes when all devices are known; here they are waited for.
-fn inspection(node: &dyn Node) -> Inspection {
-    let machine = Machine { talos: release(), links: links(node) };
+fn inspection(node: &dyn NodeHost) -> Inspection {
+    let machine = TargetMachine { talos: release(), links: links(node) };
     let mut media = media();
     for _ in 0..PATIENCE {
         if media.carriers.iter().any(|carrier| !carrier.files.is_empty()) {
@@ -104,7 +104,7 @@ fn release() -> TalosVersion {
 }
 
 /// The physical links.
-fn links(node: &dyn Node) -> Vec<Link> {
+fn links(node: &dyn NodeHost) -> Vec<Link> {
     let names = node.ask("cd /sys/class/net && for link in */device; do echo ${link%/device}; done");
     let link = |name: &str| {
         let mac = fs::read_to_string(format!("/sys/class/net/{name}/address")).ok()?;
@@ -113,13 +113,13 @@ fn links(node: &dyn Node) -> Vec<Link> {
     names.lines().filter_map(link).collect()
 }
 
-fn media() -> Media {
+fn media() -> BootMedia {
     let line = fs::read_to_string("/proc/cmdline").unwrap();
-    let mut media = Media::of_command_line(line.trim());
+    let mut media = BootMedia::of_command_line(line.trim());
     media.embedded = fs::read(EMBEDDED).ok().map(Ok);
     let disks = fs::read_dir("/sys/block").unwrap().map(|disk| disk.unwrap().file_name());
     for name in disks.map(|name| name.into_string().unwrap()).filter(|name| !name.starts_with("loop")) {
-        let Some(found) = Disk::open(&name).ok().and_then(|disk| on_disk(&disk)) else { continue };
+        let Some(found) = BlockDevice::open(&name).ok().and_then(|disk| on_disk(&disk)) else { continue };
         media.carriers.extend(found.carriers);
         media.meta = media.meta.or(found.meta);
     }
@@ -128,26 +128,29 @@ fn media() -> Media {
 
 /// What a disk brings to a machine that runs: of a volume its files, of a disk with partitions its META. What machines boot from is
 /// not looked into once more.
-fn on_disk(disk: &Disk) -> Option<Media> {
+fn on_disk(disk: &BlockDevice) -> Option<BootMedia> {
     let volume = FileSystem::find_in(disk).ok()?;
     if let Some(volume) = volume {
         let is_booted = volume.label.starts_with("TALOS_");
-        return if is_booted { None } else { Media::of_image(disk, &mut Memory::default()).ok() };
+        return if is_booted { None } else { BootMedia::of_image(disk, &mut MemoryStore::default()).ok() };
     }
     let partitions = Partitions::find_in(disk).ok()??;
     let meta = partitions.list.iter().find(|partition| partition.label == "META")?.window(disk).ok()?;
     let mut bytes = vec![0; adv::LENGTH];
     meta.read_at(0, &mut bytes).ok()?;
-    Some(Media { meta: Some(adv::read(&bytes).map_err(MetaValuesError::Partition)), ..Media::default() })
+    Some(BootMedia {
+        meta: Some(adv::read(&bytes).map_err(MetaValuesError::Partition)),
+        ..BootMedia::default()
+    })
 }
 
 /// A disk or CD of this machine.
-struct Disk {
+struct BlockDevice {
     file: File,
     size: u64,
 }
 
-impl Disk {
+impl BlockDevice {
     fn open(name: &str) -> io::Result<Self> {
         let mut file = File::open(format!("/dev/{name}"))?;
         let size = file.seek(SeekFrom::End(0))?;
@@ -155,7 +158,7 @@ impl Disk {
     }
 }
 
-impl Image for Disk {
+impl Image for BlockDevice {
     fn size(&self) -> u64 {
         self.size
     }
@@ -165,32 +168,32 @@ impl Image for Disk {
     }
 }
 
-fn tell(inspection: &Inspection) {
+fn print_inspection(inspection: &Inspection) {
     assert!(!inspection.platform.is_empty(), "no talos.platform on the command line");
-    say(&format!("platform {}", inspection.platform));
+    print(&format!("platform {}", inspection.platform));
     for source in &inspection.sources {
-        say(&format!("configuration of {}: {}", source.name, source.verdict.word()));
+        print(&format!("configuration of {}: {}", source.name, source.verdict.word()));
     }
     for mistake in &inspection.mistakes {
-        say(&format!("{}: {}", mistake.rule.id, mistake.issue.message));
+        print(&format!("{}: {}", mistake.rule.id, mistake.issue.message));
     }
-    say(&format!("hostname {}", inspection.hostname().unwrap_or_default()));
-    say(&format!("outcome {}", inspection.outcome().word()));
+    print(&format!("hostname {}", inspection.hostname().unwrap_or_default()));
+    print(&format!("outcome {}", inspection.outcome().word()));
 }
 
 /// Brings links up and gives them their addresses. Nobody asks for addresses here.
-fn connect(node: &dyn Node, inspection: &Inspection) {
+fn connect(node: &dyn NodeHost, inspection: &Inspection) {
     for name in links(node).iter().map(|link| link.name.as_str()).chain(["lo"]) {
         node.ask(&format!("ip link set {name} up"));
     }
     for found in inspection.addressing.iter().filter(|found| !found.is_operator()) {
         node.ask(&format!("ip address add {} dev {}", found.address, found.link));
-        say(&format!("address {} on {}", found.address, found.link));
+        print(&format!("address {} on {}", found.address, found.link));
     }
 }
 
 /// The services of all extensions, by the names of their definitions.
-fn services(node: &dyn Node) -> Vec<Service<'_>> {
+fn services(node: &dyn NodeHost) -> Vec<ExtensionService<'_>> {
     let files = fs::read_dir(DEFINITIONS).into_iter().flatten().map(|file| file.unwrap().path());
     let files: BTreeMap<PathBuf, String> = files
         .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
@@ -200,26 +203,26 @@ fn services(node: &dyn Node) -> Vec<Service<'_>> {
         let read = document::read(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let definition = read.into_iter().next().unwrap_or_else(|| panic!("{} is empty", path.display()));
         let root = format!("{ROOTS}/{}", definition["name"].as_str().expect("a service has a name"));
-        Service::new(node, definition, root)
+        ExtensionService::new(node, definition, root)
     };
     files.into_iter().map(service).collect()
 }
 
-fn start(service: &mut Service<'_>, inspection: &Inspection) {
+fn start(service: &mut ExtensionService<'_>, inspection: &Inspection) {
     let name = service.name().to_owned();
     let documents =
         inspection.effective().into_iter().flat_map(|config| config.of_kind("ExtensionServiceConfig"));
     let document = documents.map(|document| &document.value).find(|value| value["name"] == name.as_str());
     if let Some(depends) = service.waits_for(document) {
-        say(&format!("service ext-{name} waits for {depends}"));
+        print(&format!("service ext-{name} waits for {depends}"));
         return;
     }
     service.start(document.unwrap_or(&Value::Null));
-    say(&format!("service ext-{name} running"));
+    print(&format!("service ext-{name} running"));
 }
 
 /// Shows on the console what services say.
-fn follow(node: &dyn Node) {
+fn follow(node: &dyn NodeHost) {
     let mut shown = 0;
     loop {
         let log = fs::read_to_string(node.path("/tmp/log")).unwrap_or_default();

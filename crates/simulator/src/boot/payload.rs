@@ -36,7 +36,7 @@ impl<'p> Payload<'p> {
 }
 
 #[test]
-fn a_program_gives_back_what_it_carries() {
+fn a_packed_program_contains_its_files() {
     let packed = Payload { program: b"program", files: b"archive" }.pack();
 
     let found = Payload::find(&packed).unwrap();

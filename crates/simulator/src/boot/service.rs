@@ -1,6 +1,6 @@
 //! How Talos runs an extension service: machined's part in it, containerd's and runc's.
 //!
-//! A [`Service`] is started on a [`Node`], out of a root file system of its own and with an ExtensionServiceConfig, by what its
+//! A [`ExtensionService`] is started on a [`NodeHost`], out of a root file system of its own and with an ExtensionServiceConfig, by what its
 //! definition says; then it is stopped as Talos stops it. It has a mount, PID and UTS namespace of its own and the node's network; a
 //! root that cannot be written to; the mounts of the definition with their propagation; every capability but two; no way to
 //! gain privileges. Cgroups, devices and SELinux are left out.
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::boot::node::{Node, said};
+use crate::boot::host::{NodeHost, output_text};
 
 /// Tenths of a second that a service has to start.
 const PATIENCE: u32 = 1200;
@@ -69,23 +69,23 @@ exec env -i "$@"
 "#;
 
 /// Takes calls in the name of machined, and says nothing.
-pub fn listen(node: &dyn Node) -> UnixListener {
+pub fn listen_machined(node: &dyn NodeHost) -> UnixListener {
     let folder = format!("{}/run/machined", node.system());
     node.ask(&format!("mount --make-rshared / && mkdir -p {folder}"));
     UnixListener::bind(node.path(&format!("{folder}/machine.sock"))).unwrap()
 }
 
 /// A service of an extension on a node.
-pub struct Service<'n> {
-    node: &'n dyn Node,
+pub struct ExtensionService<'n> {
+    node: &'n dyn NodeHost,
     definition: Value,
     root: String,
     running: Option<Child>,
 }
 
-impl<'n> Service<'n> {
+impl<'n> ExtensionService<'n> {
     /// What a definition says, with the root file system that is at `root` on the node. Nothing runs yet.
-    pub fn new(node: &'n dyn Node, definition: Value, root: String) -> Self {
+    pub fn new(node: &'n dyn NodeHost, definition: Value, root: String) -> Self {
         Self { node, definition, root, running: None }
     }
 
@@ -229,7 +229,7 @@ impl<'n> Service<'n> {
         let pid = fs::read_to_string(self.node.path("/tmp/service.pid")).unwrap();
         let mut command: Command = self.node.enter();
         command.args(["nsenter", "--mount", "--pid", "--net", "--target", pid.trim(), program]);
-        said(&command.args(words.split_whitespace()).output().unwrap())
+        output_text(&command.args(words.split_whitespace()).output().unwrap())
     }
 
     /// What was written to the root: the places of mounts, which are the simulator's, are left out.
@@ -243,7 +243,7 @@ impl<'n> Service<'n> {
     }
 }
 
-impl Drop for Service<'_> {
+impl Drop for ExtensionService<'_> {
     fn drop(&mut self) {
         if let Some(mut running) = self.running.take() {
             let _ = running.kill();

@@ -2,7 +2,7 @@
 
 /// The kind of an error, by the numbers gRPC gives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Code {
+pub enum ErrorCode {
     /// Not a thing one can ask for.
     InvalidArgument = 3,
     /// It took too long.
@@ -28,24 +28,24 @@ pub enum Code {
 #[error("{message}")]
 pub struct CallError {
     /// Its kind.
-    pub(crate) code: Code,
+    pub(crate) code: ErrorCode,
     /// What is said.
     pub message: String,
 }
 
 impl CallError {
     /// An error of a kind.
-    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 
     /// A call that only control planes answer.
     pub(super) fn not_control_plane(call: &str) -> Self {
-        Self::new(Code::Unimplemented, format!("{call} is only available on control plane nodes"))
+        Self::new(ErrorCode::Unimplemented, format!("{call} is only available on control plane nodes"))
     }
 
     /// A call that this caller may not make.
     pub(crate) fn not_authorized() -> Self {
-        Self::new(Code::PermissionDenied, "not authorized")
+        Self::new(ErrorCode::PermissionDenied, "not authorized")
     }
 }

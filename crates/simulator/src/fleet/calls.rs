@@ -1,31 +1,31 @@
 //! The calls of Talos' API that change a machine, or tell of it in one answer.
 //!
-//! Whether the caller may make them is decided before ([`rights`](super::rights)).
+//! Whether the caller may make them is decided before ([`rights`](super::rbac)).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::call_error::{CallError, Code};
-use super::etcd::Etcd;
-use super::intent::Intent;
-use super::machine::{Phase, Sequence, Unit, What};
+use super::call_error::{CallError, ErrorCode};
+use super::etcd::EtcdCluster;
+use super::machine::{NodeEventKind, Phase, Sequence, ServiceState};
+use super::node_config::NodeConfig;
+use super::rbac::Caller;
 use super::resources::platform;
-use super::rights::Caller;
 use super::simulation::{Fleet, GRACE};
 use ichor_talos::api::machine::{
     Action, ActionResponse, ApplyConfiguration, ApplyConfigurationRequest, ApplyConfigurationResponse,
-    ApplyMode, EtcdAlarmListResponse, EtcdAlarms, EtcdMember, EtcdMemberListResponse, EtcdMemberStatus,
-    EtcdMembers, EtcdStatus, EtcdStatusResponse, Plain, PlainResponse, PlatformInfo, ResetRequest, Upgrade,
-    UpgradeRequest, UpgradeResponse, Version, VersionInfo, VersionResponse,
+    ApplyMode, EmptyResponse, EtcdAlarmListResponse, EtcdAlarms, EtcdMember, EtcdMemberListResponse,
+    EtcdMemberStatus, EtcdMembers, EtcdStatus, EtcdStatusResponse, PlainResponse, PlatformInfo, ResetRequest,
+    Upgrade, UpgradeRequest, UpgradeResponse, Version, VersionInfo, VersionResponse,
 };
 use ichor_talos::release::at_least;
 use ichor_talos::validate::Mode;
 use ichor_values::TalosVersion;
 
 /// The answer of calls that have nothing to say.
-fn plain() -> PlainResponse {
-    PlainResponse { messages: vec![Plain { metadata: None }] }
+fn plain_response() -> PlainResponse {
+    PlainResponse { messages: vec![EmptyResponse { metadata: None }] }
 }
 
 impl Fleet {
@@ -53,13 +53,13 @@ impl Fleet {
             Phase::Up => false,
             Phase::Accepted => {
                 return refused(
-                    Code::FailedPrecondition,
+                    ErrorCode::FailedPrecondition,
                     "another apply configuration is already in progress",
                 );
             }
             _ => {
                 return refused(
-                    Code::FailedPrecondition,
+                    ErrorCode::FailedPrecondition,
                     "configuration was already applied and node is rebooting, cannot apply more configuration changes \
                      until next reboot",
                 );
@@ -71,11 +71,11 @@ impl Fleet {
         let mode = ApplyMode::try_from(request.mode).unwrap_or(ApplyMode::Reboot);
         check_mode(mode, in_maintenance, &machine.release)?;
         if let Some(words) = machine.faults.refusal() {
-            return refused(Code::InvalidArgument, words);
+            return refused(ErrorCode::InvalidArgument, words);
         }
         let installed = !machine.needs_install() && at_least(&machine.release, 13);
         let place = if machine.hardware.image || installed { Mode::Cloud } else { Mode::Metal };
-        let intent = Intent::read(&request.data, &machine.release, place)?;
+        let intent = NodeConfig::read(&request.data, &machine.release, place)?;
         let old = machine.intent.as_ref();
         let reboots = !in_maintenance
             && (mode == ApplyMode::Reboot
@@ -107,7 +107,7 @@ impl Fleet {
         Ok(response)
     }
 
-    fn dry_run(&self, nth: usize, in_maintenance: bool, details: &str, intent: &Intent) -> String {
+    fn dry_run(&self, nth: usize, in_maintenance: bool, details: &str, intent: &NodeConfig) -> String {
         let machine = &self.machines[nth];
         if in_maintenance && !at_least(&machine.release, 13) {
             return "Dry run summary:\nNode is running in maintenance mode and does not have a config yet."
@@ -121,7 +121,7 @@ impl Fleet {
     fn accept(
         &mut self,
         nth: usize,
-        intent: Arc<Intent>,
+        intent: Arc<NodeConfig>,
         mode: ApplyMode,
         in_maintenance: bool,
         now: Duration,
@@ -152,27 +152,27 @@ impl Fleet {
     pub fn bootstrap(&mut self, nth: usize, now: Duration) -> Result<PlainResponse, CallError> {
         let machine = &self.machines[nth];
         let refused = |code, message: &str| Err(CallError::new(code, message));
-        if machine.phase != Phase::Up || machine.units.cri != Unit::Up {
-            return refused(Code::FailedPrecondition, "bootstrap is not available yet");
+        if machine.phase != Phase::Up || machine.units.cri != ServiceState::Up {
+            return refused(ErrorCode::FailedPrecondition, "bootstrap is not available yet");
         }
         if !machine.is_control_plane() {
             return Err(CallError::not_control_plane("bootstrap"));
         }
         if machine.faults.skew().is_some() {
-            return refused(Code::FailedPrecondition, "time is not in sync yet");
+            return refused(ErrorCode::FailedPrecondition, "time is not in sync yet");
         }
         if machine.disk.as_ref().is_some_and(|disk| disk.etcd.is_some()) {
-            return refused(Code::AlreadyExists, "etcd data directory is not empty");
+            return refused(ErrorCode::AlreadyExists, "etcd data directory is not empty");
         }
         let cluster = machine.intent.as_ref().map(|intent| intent.key).unwrap_or_default();
-        self.etcds.push(Etcd::new(cluster));
+        self.etcds.push(EtcdCluster::new(cluster));
         self.bootstraps += 1;
         self.add_member(self.etcds.len() - 1, nth, false);
         let ready_at = now + self.delays.start;
         let machine = &mut self.machines[nth];
-        machine.units.etcd = Unit::Starting(ready_at);
+        machine.units.etcd = ServiceState::Starting(ready_at);
         machine.say(now, "[talos] bootstrap request received");
-        Ok(plain())
+        Ok(plain_response())
     }
 
     /// `Reboot`.
@@ -193,7 +193,7 @@ impl Fleet {
         now: Duration,
     ) -> Result<ActionResponse, CallError> {
         if self.machines[nth].disk.is_none() {
-            return Err(CallError::new(Code::FailedPrecondition, "system disk not found"));
+            return Err(CallError::new(ErrorCode::FailedPrecondition, "system disk not found"));
         }
         if request.graceful && self.etcd_of(nth).is_some_and(|etcd| etcd.member(nth).is_some()) {
             self.remove_member(nth);
@@ -211,11 +211,11 @@ impl Fleet {
     ) -> Result<UpgradeResponse, CallError> {
         let release = release_of(&request.image)?;
         if self.machines[nth].disk.is_none() {
-            return Err(CallError::new(Code::FailedPrecondition, "Talos is not installed"));
+            return Err(CallError::new(ErrorCode::FailedPrecondition, "Talos is not installed"));
         }
         if self.etcd_of(nth).is_some_and(|etcd| !self.has_quorum(etcd)) {
             return Err(CallError::new(
-                Code::Unknown,
+                ErrorCode::Unknown,
                 "error validating etcd for upgrade: etcdserver: no leader",
             ));
         }
@@ -244,10 +244,10 @@ impl Fleet {
     pub(crate) fn install_upgrade(&mut self, nth: usize, image: &str) -> Result<TalosVersion, CallError> {
         let machine = &mut self.machines[nth];
         if machine.disk.is_none() {
-            return Err(CallError::new(Code::FailedPrecondition, "machine is not installed"));
+            return Err(CallError::new(ErrorCode::FailedPrecondition, "machine is not installed"));
         }
         if !machine.images.contains(image) {
-            return Err(CallError::new(Code::NotFound, format!("image \"{image}\": not found")));
+            return Err(CallError::new(ErrorCode::NotFound, format!("image \"{image}\": not found")));
         }
         let release = release_of(image)?;
         machine.upgraded = Some((release.clone(), image.to_owned()));
@@ -263,24 +263,24 @@ impl Fleet {
         value: Vec<u8>,
     ) -> Result<PlainResponse, CallError> {
         self.meta_key(nth, key)?.insert(key, value);
-        Ok(plain())
+        Ok(plain_response())
     }
 
     /// `MetaDelete`.
     pub(crate) fn meta_delete(&mut self, nth: usize, key: u32) -> Result<PlainResponse, CallError> {
         match self.meta_key(nth, key)?.remove(&key) {
-            Some(_) => Ok(plain()),
-            None => Err(CallError::new(Code::NotFound, "meta key not found")),
+            Some(_) => Ok(plain_response()),
+            None => Err(CallError::new(ErrorCode::NotFound, "meta key not found")),
         }
     }
 
     fn meta_key(&mut self, nth: usize, key: u32) -> Result<&mut BTreeMap<u32, Vec<u8>>, CallError> {
         if key > 255 {
-            return Err(CallError::new(Code::InvalidArgument, "key must be a uint8"));
+            return Err(CallError::new(ErrorCode::InvalidArgument, "key must be a uint8"));
         }
         let disk = self.machines[nth].disk.as_mut();
         disk.map(|disk| &mut disk.meta)
-            .ok_or_else(|| CallError::new(Code::FailedPrecondition, "META partition is not available"))
+            .ok_or_else(|| CallError::new(ErrorCode::FailedPrecondition, "META partition is not available"))
     }
 
     /// `EtcdMemberList`.
@@ -315,17 +315,17 @@ impl Fleet {
     pub(crate) fn etcd_leave(&mut self, nth: usize) -> Result<PlainResponse, CallError> {
         self.etcd_that_answers(nth, "etcd leave", true)?;
         self.remove_member(nth);
-        Ok(plain())
+        Ok(plain_response())
     }
 
     /// `EtcdRemoveMemberByID`.
     pub(crate) fn etcd_remove(&mut self, nth: usize, id: u64) -> Result<PlainResponse, CallError> {
         let etcd = self.etcd_that_answers(nth, "etcd remove member", true)?;
         let Some(member) = etcd.members.iter().find(|member| member.id == id) else {
-            return Err(CallError::new(Code::NotFound, "etcdserver: member not found"));
+            return Err(CallError::new(ErrorCode::NotFound, "etcdserver: member not found"));
         };
         self.remove_member(member.machine);
-        Ok(plain())
+        Ok(plain_response())
     }
 
     /// `EtcdForfeitLeadership`: the member that leads then; empty where this one did not lead.
@@ -336,7 +336,7 @@ impl Fleet {
         }
         let others = etcd.voters().filter(|member| member.machine != nth && self.is_member_up(member));
         let Some((machine, id)) = others.map(|member| (member.machine, member.id)).next() else {
-            return Err(CallError::new(Code::Unknown, "failed to forfeit leadership: no other member"));
+            return Err(CallError::new(ErrorCode::Unknown, "failed to forfeit leadership: no other member"));
         };
         let number = self.machines[nth].disk.as_ref().and_then(|disk| disk.etcd).unwrap_or_default();
         self.etcds[number].leader = Some(machine);
@@ -351,20 +351,25 @@ impl Fleet {
     }
 
     /// The etcd of a machine, or why it does not answer.
-    fn etcd_that_answers(&self, nth: usize, call: &str, needs_leader: bool) -> Result<&Etcd, CallError> {
+    fn etcd_that_answers(
+        &self,
+        nth: usize,
+        call: &str,
+        needs_leader: bool,
+    ) -> Result<&EtcdCluster, CallError> {
         let machine = &self.machines[nth];
         if !machine.is_control_plane() {
             return Err(CallError::not_control_plane(call));
         }
-        let up = machine.phase == Phase::Up && machine.units.etcd == Unit::Up;
+        let up = machine.phase == Phase::Up && machine.units.etcd == ServiceState::Up;
         let Some(etcd) = self.etcd_of(nth).filter(|_| up) else {
             return Err(CallError::new(
-                Code::Unavailable,
+                ErrorCode::Unavailable,
                 "failed to create etcd client: error building etcd client: context deadline exceeded",
             ));
         };
         if needs_leader && !self.has_quorum(etcd) {
-            return Err(CallError::new(Code::Unavailable, "etcdserver: no leader"));
+            return Err(CallError::new(ErrorCode::Unavailable, "etcdserver: no leader"));
         }
         Ok(etcd)
     }
@@ -373,7 +378,7 @@ impl Fleet {
     fn remove_member(&mut self, nth: usize) {
         let machine = &mut self.machines[nth];
         let number = machine.disk.as_mut().and_then(|disk| disk.etcd.take());
-        machine.units.etcd = Unit::Down;
+        machine.units.etcd = ServiceState::Down;
         machine.left_etcd = true;
         if let Some(etcd) = number.and_then(|number| self.etcds.get_mut(number)) {
             etcd.members.retain(|member| member.machine != nth);
@@ -383,7 +388,7 @@ impl Fleet {
 
     fn depart(&mut self, nth: usize, sequence: Sequence, now: Duration) -> Result<ActionResponse, CallError> {
         if matches!(self.machines[nth].phase, Phase::Ending(_)) {
-            return Err(CallError::new(Code::FailedPrecondition, "sequence is already running"));
+            return Err(CallError::new(ErrorCode::FailedPrecondition, "sequence is already running"));
         }
         self.leave(nth, sequence, GRACE, now);
         Ok(ActionResponse { messages: vec![Action { metadata: None }] })
@@ -394,14 +399,14 @@ impl Fleet {
         let machine = &mut self.machines[nth];
         machine.phase = Phase::Ending(sequence);
         machine.due = Some(now + after);
-        machine.happened(now, What::Sequence(sequence.word(), true));
+        machine.happened(now, NodeEventKind::Sequence(sequence.word(), true));
         machine.say(now, format!("[talos] {} sequence: starting", sequence.word()));
     }
 }
 
 /// Whether a machine takes this way of applying a configuration.
 fn check_mode(mode: ApplyMode, in_maintenance: bool, talos: &TalosVersion) -> Result<(), CallError> {
-    let unimplemented = |message: String| Err(CallError::new(Code::Unimplemented, message));
+    let unimplemented = |message: String| Err(CallError::new(ErrorCode::Unimplemented, message));
     match mode {
         ApplyMode::NoReboot | ApplyMode::Staged if in_maintenance && !at_least(talos, 13) => {
             let word = if mode == ApplyMode::Staged { "staged" } else { "no-reboot" };
@@ -415,7 +420,7 @@ fn check_mode(mode: ApplyMode, in_maintenance: bool, talos: &TalosVersion) -> Re
 }
 
 /// Whether a machine has to start again to take up a configuration.
-fn needs_reboot(old: &Intent, new: &Intent) -> bool {
+fn needs_reboot(old: &NodeConfig, new: &NodeConfig) -> bool {
     old.control_plane != new.control_plane
 }
 
@@ -424,7 +429,7 @@ fn release_of(image: &str) -> Result<TalosVersion, CallError> {
     let tag = image.split('@').next().and_then(|name| name.rsplit_once(':')).map_or("", |(_, tag)| tag);
     TalosVersion::parse(tag).map_err(|_| {
         CallError::new(
-            Code::InvalidArgument,
+            ErrorCode::InvalidArgument,
             format!("error validating installer image \"{image}\": not found"),
         )
     })

@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_a_number_and_a_unit() {
+    fn durations_have_a_number_and_a_unit() {
         assert_eq!(parse("500ms"), Some(Duration::from_millis(500)));
         assert_eq!(parse("2m"), Some(Duration::from_mins(2)));
         for wrong in ["", "5", "s", "1.5s", "-1s", "3 s", "99999999999999999999s", "18446744073709551615h"] {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// An etcd, as one bootstrap made it.
 #[derive(Clone, Debug)]
-pub struct Etcd {
+pub struct EtcdCluster {
     /// The cluster it belongs to, by the key that its nodes share.
     pub cluster: [u8; 32],
     /// Its members.
@@ -52,7 +52,7 @@ pub struct KubeNode {
     pub(crate) revision: u64,
 }
 
-impl Etcd {
+impl EtcdCluster {
     /// One without members.
     pub(super) fn new(cluster: [u8; 32]) -> Self {
         Self { cluster, members: Vec::new(), leader: None, holder: None, nodes: BTreeMap::new(), revision: 1 }

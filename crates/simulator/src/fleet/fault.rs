@@ -145,13 +145,13 @@ impl Fault {
 pub enum FaultError {
     #[error("`{text}` is not a fault; want NODE:KIND or NODE:KIND:PARAM, such as cp1:slow:3s")]
     Form { text: String },
-    #[error("`{kind}` is no fault; want one of {}", Fault::KINDS.join(", "))]
+    #[error("`{kind}` is not a fault; want one of {}", Fault::KINDS.join(", "))]
     Unknown { kind: String },
     #[error("`{text}` is not a time for `{kind}`; want one such as 500ms or 3s")]
     Time { text: String, kind: String },
-    #[error("`{text}` is not a number of times")]
+    #[error("`{text}` is not a count")]
     Times { text: String },
-    #[error("`{kind}` takes nothing behind it, and `{more}` is there")]
+    #[error("`{kind}` takes no parameter, but `{more}` follows it")]
     Bare { kind: String, more: String },
 }
 
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn faults_are_read_as_they_are_typed() {
+    fn faults_round_trip_through_text() {
         let read = |text| Fault::parse(text);
         let seconds = Duration::from_secs;
 
@@ -271,19 +271,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_fault_is_told_with_what_would_be() {
+    fn invalid_faults_are_rejected_with_the_valid_form() {
         let said = |text| Fault::parse(text).unwrap_err().to_string();
 
         assert!(said("cp1").contains("NODE:KIND"));
         assert!(said(":slow").contains("NODE:KIND"));
         assert!(said("cp1:slwo").contains("slow, reset-mid-stream"));
         assert!(said("cp1:slow:x").contains("500ms"));
-        assert!(said("cp1:other-ca:x").contains("nothing behind it"));
+        assert!(said("cp1:other-ca:x").contains("takes no parameter"));
         assert!(said("cp1:reset-mid-stream:x").contains("number"));
     }
 
     #[test]
-    fn a_stream_is_cut_as_often_as_was_said_and_faults_are_healed() {
+    fn reset_faults_count_down_and_faults_are_healed() {
         let mut faults = Faults::default();
         faults.add(Fault::ResetMidStream(2));
         faults.add(Fault::LoseQuorum);

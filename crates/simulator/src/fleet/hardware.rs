@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_is_always_the_same_and_never_another() {
+    fn hardware_ids_are_stable_and_unique() {
         let [one, again, other] = ["cp1", "cp1", "cp2"].map(uuid);
 
         assert_eq!(one, again);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_was_exchanged_has_nothing_by_which_it_was_known() {
+    fn exchanged_hardware_has_new_ids() {
         let machine = Hardware::new("cp1", vec![Mac([2, 0, 0, 0, 0, 1])], Vec::new());
 
         let other = machine.exchanged();

@@ -1,23 +1,23 @@
 //! The checks of `HealthCheck`, in Talos' order and words.
 
-use super::etcd::Etcd;
-use super::machine::{Phase, Unit};
+use super::etcd::EtcdCluster;
+use super::machine::{Phase, ServiceState};
 use super::simulation::Fleet;
 
-type Look = fn(&Fleet, &Nodes) -> Result<(), Waits>;
+type CheckFn = fn(&Fleet, &ClusterNodes) -> Result<(), CheckPending>;
 
 /// One of the checks.
 #[derive(Clone, Copy, Debug)]
-pub struct Check {
+pub struct HealthCheck {
     /// What is waited for.
     pub name: &'static str,
     /// None where it always holds: what it asks about is not simulated.
-    look: Option<Look>,
+    look: Option<CheckFn>,
 }
 
 /// Why a check waits; or that it does not apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Waits {
+pub enum CheckPending {
     /// Not yet, and why.
     For(String),
     /// There is nothing of that kind in this cluster.
@@ -26,22 +26,22 @@ pub enum Waits {
 
 /// The nodes of a cluster as a health check sees them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Nodes {
+pub struct ClusterNodes {
     /// The machine that is asked.
     asked: usize,
     control_planes: Vec<usize>,
     workers: Vec<usize>,
 }
 
-impl Nodes {
+impl ClusterNodes {
     fn all(&self) -> impl Iterator<Item = usize> {
         self.control_planes.iter().chain(&self.workers).copied()
     }
 }
 
-impl Check {
+impl HealthCheck {
     /// Whether it holds; why not, where it does not.
-    pub fn look(&self, fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
+    pub fn look(&self, fleet: &Fleet, nodes: &ClusterNodes) -> Result<(), CheckPending> {
         self.look.map_or(Ok(()), |look| look(fleet, nodes))
     }
 
@@ -66,12 +66,12 @@ impl Check {
     ];
 }
 
-fn wait(reason: impl Into<String>) -> Result<(), Waits> {
-    Err(Waits::For(reason.into()))
+fn pending(reason: impl Into<String>) -> Result<(), CheckPending> {
+    Err(CheckPending::For(reason.into()))
 }
 
-fn etcd<'f>(fleet: &'f Fleet, nodes: &Nodes) -> Result<&'f Etcd, Waits> {
-    fleet.cluster_etcd(nodes.asked).ok_or_else(|| Waits::For("etcd is not bootstrapped".to_owned()))
+fn etcd<'f>(fleet: &'f Fleet, nodes: &ClusterNodes) -> Result<&'f EtcdCluster, CheckPending> {
+    fleet.cluster_etcd(nodes.asked).ok_or_else(|| CheckPending::For("etcd is not bootstrapped".to_owned()))
 }
 
 fn listed(fleet: &Fleet, names: &[usize]) -> String {
@@ -80,33 +80,33 @@ fn listed(fleet: &Fleet, names: &[usize]) -> String {
 }
 
 /// Waits for the nodes that are not as they shall be.
-fn each(
+fn wait_for_nodes(
     fleet: &Fleet,
     nodes: impl Iterator<Item = usize>,
     words: &str,
     good: impl Fn(usize) -> bool,
-) -> Result<(), Waits> {
+) -> Result<(), CheckPending> {
     let bad: Vec<_> = nodes.filter(|nth| !good(*nth)).collect();
-    if bad.is_empty() { Ok(()) } else { wait(format!("{}: {words}", listed(fleet, &bad))) }
+    if bad.is_empty() { Ok(()) } else { pending(format!("{}: {words}", listed(fleet, &bad))) }
 }
 
-fn etcd_healthy(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
+fn etcd_healthy(fleet: &Fleet, nodes: &ClusterNodes) -> Result<(), CheckPending> {
     let control_planes = nodes.control_planes.iter().copied();
-    let up = |nth: usize| fleet.machines[nth].units.etcd == Unit::Up && is_up(fleet, nth);
-    each(fleet, control_planes, "service \"etcd\" not in expected state \"Running\"", up)?;
-    if fleet.has_quorum(etcd(fleet, nodes)?) { Ok(()) } else { wait("etcdserver: no leader") }
+    let up = |nth: usize| fleet.machines[nth].units.etcd == ServiceState::Up && is_up(fleet, nth);
+    wait_for_nodes(fleet, control_planes, "service \"etcd\" not in expected state \"Running\"", up)?;
+    if fleet.has_quorum(etcd(fleet, nodes)?) { Ok(()) } else { pending("etcdserver: no leader") }
 }
 
-fn etcd_consistent(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
+fn etcd_consistent(fleet: &Fleet, nodes: &ClusterNodes) -> Result<(), CheckPending> {
     let first = fleet.machines[nodes.asked].disk.as_ref().and_then(|disk| disk.etcd);
     let same = |nth: usize| fleet.machines[nth].disk.as_ref().and_then(|disk| disk.etcd) == first;
-    each(fleet, nodes.control_planes.iter().copied(), "etcd member ids mismatch", same)
+    wait_for_nodes(fleet, nodes.control_planes.iter().copied(), "etcd member ids mismatch", same)
 }
 
-fn etcd_complete(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
+fn etcd_complete(fleet: &Fleet, nodes: &ClusterNodes) -> Result<(), CheckPending> {
     let etcd = etcd(fleet, nodes)?;
     let is_member = |nth: usize| etcd.member(nth).is_some_and(|member| !member.learner);
-    each(fleet, nodes.control_planes.iter().copied(), "not a member of etcd", is_member)?;
+    wait_for_nodes(fleet, nodes.control_planes.iter().copied(), "not a member of etcd", is_member)?;
     let strangers: Vec<_> = etcd
         .members
         .iter()
@@ -116,7 +116,7 @@ fn etcd_complete(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
     if strangers.is_empty() {
         Ok(())
     } else {
-        wait(format!("mismatch between etcd member and control plane nodes: {}", strangers.join(", ")))
+        pending(format!("mismatch between etcd member and control plane nodes: {}", strangers.join(", ")))
     }
 }
 
@@ -124,49 +124,49 @@ fn is_up(fleet: &Fleet, nth: usize) -> bool {
     fleet.machines[nth].phase == Phase::Up
 }
 
-fn apid(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
-    each(fleet, nodes.all(), "connection refused", |nth| is_up(fleet, nth))
+fn apid(fleet: &Fleet, nodes: &ClusterNodes) -> Result<(), CheckPending> {
+    wait_for_nodes(fleet, nodes.all(), "connection refused", |nth| is_up(fleet, nth))
 }
 
-fn kubelet(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
-    let healthy = |nth: usize| is_up(fleet, nth) && fleet.machines[nth].units.kubelet == Unit::Up;
-    each(fleet, nodes.all(), "service \"kubelet\" is not healthy", healthy)
+fn kubelet(fleet: &Fleet, nodes: &ClusterNodes) -> Result<(), CheckPending> {
+    let healthy = |nth: usize| is_up(fleet, nth) && fleet.machines[nth].units.kubelet == ServiceState::Up;
+    wait_for_nodes(fleet, nodes.all(), "service \"kubelet\" is not healthy", healthy)
 }
 
-fn booted(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
-    each(fleet, nodes.all(), "boot sequence is not finished", |nth| fleet.machines[nth].booted)
+fn booted(fleet: &Fleet, nodes: &ClusterNodes) -> Result<(), CheckPending> {
+    wait_for_nodes(fleet, nodes.all(), "boot sequence is not finished", |nth| fleet.machines[nth].booted)
 }
 
-fn reported(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
+fn reported(fleet: &Fleet, nodes: &ClusterNodes) -> Result<(), CheckPending> {
     let etcd = etcd(fleet, nodes)?;
-    each(fleet, nodes.all(), "node is not registered", |nth| {
+    wait_for_nodes(fleet, nodes.all(), "node is not registered", |nth| {
         etcd.nodes.contains_key(&fleet.machines[nth].hostname())
     })
 }
 
-fn static_pods(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
-    let up = |nth: usize| fleet.machines[nth].units.api == Unit::Up;
-    each(fleet, nodes.control_planes.iter().copied(), "kube-apiserver is not running", up)
+fn static_pods(fleet: &Fleet, nodes: &ClusterNodes) -> Result<(), CheckPending> {
+    let up = |nth: usize| fleet.machines[nth].units.api == ServiceState::Up;
+    wait_for_nodes(fleet, nodes.control_planes.iter().copied(), "kube-apiserver is not running", up)
 }
 
-fn ready(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
+fn ready(fleet: &Fleet, nodes: &ClusterNodes) -> Result<(), CheckPending> {
     let etcd = etcd(fleet, nodes)?;
     let has_network = nodes
         .control_planes
         .iter()
         .any(|nth| fleet.machines[*nth].intent.as_ref().is_some_and(|intent| intent.has_pod_network));
     if !has_network {
-        return Err(Waits::Skipped);
+        return Err(CheckPending::Skipped);
     }
-    each(fleet, nodes.all(), "node is not ready", |nth| {
+    wait_for_nodes(fleet, nodes.all(), "node is not ready", |nth| {
         let node = etcd.nodes.get(&fleet.machines[nth].hostname());
         node.is_some_and(|node| fleet.is_kube_node_ready(etcd, node))
     })
 }
 
-fn schedulable(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
+fn schedulable(fleet: &Fleet, nodes: &ClusterNodes) -> Result<(), CheckPending> {
     let etcd = etcd(fleet, nodes)?;
-    each(fleet, nodes.workers.iter().copied(), "node is unschedulable", |nth| {
+    wait_for_nodes(fleet, nodes.workers.iter().copied(), "node is unschedulable", |nth| {
         let node = etcd.nodes.get(&fleet.machines[nth].hostname());
         node.is_none_or(|node| !node.unschedulable)
     })
@@ -174,7 +174,12 @@ fn schedulable(fleet: &Fleet, nodes: &Nodes) -> Result<(), Waits> {
 
 impl Fleet {
     /// The nodes that a health check looks at: those that are named by address, else all of the cluster.
-    pub(crate) fn health_nodes(&self, nth: usize, control_planes: &[String], workers: &[String]) -> Nodes {
+    pub(crate) fn health_nodes(
+        &self,
+        nth: usize,
+        control_planes: &[String],
+        workers: &[String],
+    ) -> ClusterNodes {
         let named = |addresses: &[String]| -> Vec<usize> {
             let is = |nth: usize, text: &String| {
                 let intent = self.machines[nth].disk.as_ref().and_then(|disk| disk.intent.as_ref());
@@ -186,15 +191,15 @@ impl Fleet {
         };
         if !control_planes.is_empty() || !workers.is_empty() {
             let (control_planes, workers) = (named(control_planes), named(workers));
-            return Nodes { asked: nth, control_planes, workers };
+            return ClusterNodes { asked: nth, control_planes, workers };
         }
         let (control_planes, workers) =
             self.cluster_of(nth).into_iter().partition(|nth| self.machines[*nth].is_control_plane());
-        Nodes { asked: nth, control_planes, workers }
+        ClusterNodes { asked: nth, control_planes, workers }
     }
 
     /// What a health check says before anything else.
-    pub(crate) fn discovered(&self, nodes: &Nodes) -> String {
+    pub(crate) fn discovered(&self, nodes: &ClusterNodes) -> String {
         let addresses: Vec<_> = nodes.all().map(|nth| format!("\"{}\"", self.address(nth))).collect();
         format!("discovered nodes: [{}]", addresses.join(" "))
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::etcd::{Etcd, KubeNode};
+use super::etcd::{EtcdCluster, KubeNode};
 use super::pods;
 use super::simulation::Fleet;
 use ichor_talos::release::default_kubernetes;
@@ -14,7 +14,7 @@ const UNPLUGGED: &str = "container runtime network not ready: NetworkReady=false
 
 /// What is done with what is asked for.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Verb {
+pub enum KubeVerb {
     /// Told.
     Get,
     /// Taken away.
@@ -27,7 +27,7 @@ pub enum Verb {
 
 /// An answer over HTTP.
 #[derive(Clone, Debug, PartialEq)]
-pub struct KubeAnswer {
+pub struct KubeResponse {
     /// Its code.
     pub(crate) code: u16,
     /// Its text, where it is no JSON.
@@ -36,7 +36,7 @@ pub struct KubeAnswer {
     pub(crate) json: Value,
 }
 
-impl KubeAnswer {
+impl KubeResponse {
     fn json(json: Value) -> Self {
         Self { code: 200, text: None, json }
     }
@@ -57,58 +57,60 @@ impl KubeAnswer {
 
 impl Fleet {
     /// Answers a request to the API server on a machine.
-    pub fn kubernetes(&mut self, nth: usize, verb: &Verb, path: &str) -> KubeAnswer {
+    pub fn kubernetes(&mut self, nth: usize, verb: &KubeVerb, path: &str) -> KubeResponse {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let path = path.trim_end_matches('/');
         let Some(number) = self.machines[nth].disk.as_ref().and_then(|disk| disk.etcd) else {
-            return KubeAnswer::text(500, "etcd failed");
+            return KubeResponse::text(500, "etcd failed");
         };
         match (verb, path) {
-            (Verb::Get, "/readyz" | "/livez" | "/healthz") => {
+            (KubeVerb::Get, "/readyz" | "/livez" | "/healthz") => {
                 let well = self.etcds.get(number).is_some_and(|etcd| self.has_quorum(etcd));
-                if well { KubeAnswer::text(200, "ok") } else { KubeAnswer::text(500, "[-]etcd failed") }
+                if well { KubeResponse::text(200, "ok") } else { KubeResponse::text(500, "[-]etcd failed") }
             }
-            (Verb::Get, "/version") => KubeAnswer::json(self.kubernetes_version(nth)),
-            (Verb::Get, "/api/v1/nodes") => {
+            (KubeVerb::Get, "/version") => KubeResponse::json(self.kubernetes_version(nth)),
+            (KubeVerb::Get, "/api/v1/nodes") => {
                 let etcd = &self.etcds[number];
                 let items = etcd.nodes.iter().map(|(name, node)| self.kube_node(etcd, name, node));
-                KubeAnswer::json(json!({
+                KubeResponse::json(json!({
                     "kind": "NodeList", "apiVersion": "v1",
                     "metadata": {"resourceVersion": etcd.revision.to_string()},
                     "items": items.collect::<Vec<_>>(),
                 }))
             }
-            (Verb::Get, "/api/v1/pods" | "/api/v1/namespaces/kube-system/pods") => {
+            (KubeVerb::Get, "/api/v1/pods" | "/api/v1/namespaces/kube-system/pods") => {
                 let wanted = query.strip_prefix("fieldSelector=spec.nodeName%3D");
-                let items = pods::of(&self.etcds[number], wanted);
-                KubeAnswer::json(
+                let items = pods::list_pods(&self.etcds[number], wanted);
+                KubeResponse::json(
                     json!({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items}),
                 )
             }
-            (Verb::Post, path) => self.evict(number, path),
+            (KubeVerb::Post, path) => self.evict(number, path),
             _ => match path.strip_prefix("/api/v1/nodes/") {
                 Some(name) if !name.contains('/') => self.one_kube_node(number, verb, name),
-                _ => KubeAnswer::failure(404, "NotFound", "the server could not find the requested resource"),
+                _ => {
+                    KubeResponse::failure(404, "NotFound", "the server could not find the requested resource")
+                }
             },
         }
     }
 
-    fn one_kube_node(&mut self, number: usize, verb: &Verb, name: &str) -> KubeAnswer {
+    fn one_kube_node(&mut self, number: usize, verb: &KubeVerb, name: &str) -> KubeResponse {
         if !self.etcds[number].nodes.contains_key(name) {
-            return KubeAnswer::failure(404, "NotFound", &format!("nodes \"{name}\" not found"));
+            return KubeResponse::failure(404, "NotFound", &format!("nodes \"{name}\" not found"));
         }
         match verb {
-            Verb::Get => {}
-            Verb::Delete => {
+            KubeVerb::Get => {}
+            KubeVerb::Delete => {
                 let etcd = &mut self.etcds[number];
                 etcd.change();
                 etcd.nodes.remove(name);
-                return KubeAnswer::json(json!({
+                return KubeResponse::json(json!({
                     "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
                     "details": {"name": name, "kind": "nodes"},
                 }));
             }
-            Verb::Patch(patch) => {
+            KubeVerb::Patch(patch) => {
                 let etcd = &mut self.etcds[number];
                 let revision = etcd.change();
                 let node = etcd.nodes.get_mut(name).expect("it was looked for");
@@ -128,16 +130,16 @@ impl Fleet {
                 }
                 node.revision = revision;
             }
-            Verb::Post => {
-                return KubeAnswer::failure(405, "MethodNotAllowed", "the simulator does not do that");
+            KubeVerb::Post => {
+                return KubeResponse::failure(405, "MethodNotAllowed", "not supported by the simulator");
             }
         }
         let etcd = &self.etcds[number];
-        KubeAnswer::json(self.kube_node(etcd, name, &etcd.nodes[name]))
+        KubeResponse::json(self.kube_node(etcd, name, &etcd.nodes[name]))
     }
 
     /// Moves a pod away, unless its budget keeps it.
-    fn evict(&mut self, number: usize, path: &str) -> KubeAnswer {
+    fn evict(&mut self, number: usize, path: &str) -> KubeResponse {
         let pod = path
             .strip_prefix("/api/v1/namespaces/default/pods/")
             .and_then(|rest| rest.strip_suffix("/eviction"));
@@ -145,16 +147,16 @@ impl Fleet {
         let found = pod.and_then(|pod| {
             etcd.nodes.iter_mut().find(|(name, node)| !node.moved && pods::name(name) == pod)
         });
-        let Some((_, node)) = found else { return KubeAnswer::failure(404, "NotFound", "pods not found") };
+        let Some((_, node)) = found else { return KubeResponse::failure(404, "NotFound", "pods not found") };
         if self.machines[node.machine].faults.has("keep-pods") {
             let message = "Cannot evict pod as it would violate the pod's disruption budget.";
-            return KubeAnswer::failure(429, "TooManyRequests", message);
+            return KubeResponse::failure(429, "TooManyRequests", message);
         }
         node.moved = true;
         etcd.change();
-        KubeAnswer {
+        KubeResponse {
             code: 201,
-            ..KubeAnswer::json(json!({"kind": "Status", "apiVersion": "v1", "status": "Success"}))
+            ..KubeResponse::json(json!({"kind": "Status", "apiVersion": "v1", "status": "Success"}))
         }
     }
 
@@ -167,7 +169,7 @@ impl Fleet {
         json!({"major": major, "minor": minor, "gitVersion": format!("v{version}"), "platform": "linux/amd64"})
     }
 
-    fn kube_node(&self, etcd: &Etcd, name: &str, node: &KubeNode) -> Value {
+    fn kube_node(&self, etcd: &EtcdCluster, name: &str, node: &KubeNode) -> Value {
         let machine = &self.machines[node.machine];
         let ready = self.is_kube_node_ready(etcd, node);
         let mut labels = json!({"kubernetes.io/hostname": name, "kubernetes.io/arch": "amd64"});

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use super::intent::Intent;
+use super::node_config::NodeConfig;
 use ichor_talos::secrets::{Pair, Pem};
 use ichor_values::go_yaml::emit::emit;
 
 /// The text of a kubeconfig for the cluster of a configuration.
-pub fn kubeconfig(intent: &Intent, authority: &Pem, admin: &Pair) -> String {
+pub fn kubeconfig(intent: &NodeConfig, authority: &Pem, admin: &Pair) -> String {
     let (cluster, user) = (&intent.cluster, format!("admin@{}", intent.cluster));
     emit(&json!({
         "apiVersion": "v1",

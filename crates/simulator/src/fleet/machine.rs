@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::fault::Faults;
 use super::hardware::Hardware;
-use super::intent::Intent;
+use super::node_config::NodeConfig;
 use ichor_talos::api::machine::Stage;
 use ichor_values::TalosVersion;
 
@@ -76,7 +76,7 @@ impl Sequence {
 
 /// A service that takes time to start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Unit {
+pub(crate) enum ServiceState {
     /// Not running.
     #[default]
     Down,
@@ -88,24 +88,24 @@ pub(crate) enum Unit {
 
 /// The services that depend on more than the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Units {
+pub(crate) struct DependentServices {
     /// Containers of Kubernetes.
-    pub(crate) cri: Unit,
+    pub(crate) cri: ServiceState,
     /// The member of etcd.
-    pub etcd: Unit,
+    pub etcd: ServiceState,
     /// The API server.
-    pub(crate) api: Unit,
+    pub(crate) api: ServiceState,
     /// The kubelet.
-    pub kubelet: Unit,
+    pub kubelet: ServiceState,
 }
 
 /// What Talos left on a disk.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Disk {
+pub struct SystemDisk {
     /// The release that boots from it.
     pub release: TalosVersion,
     /// The configuration.
-    pub(crate) intent: Option<Arc<Intent>>,
+    pub(crate) intent: Option<Arc<NodeConfig>>,
     /// The etcd whose data is there, by its number in the fleet.
     pub etcd: Option<usize>,
     /// What is in META.
@@ -114,7 +114,7 @@ pub struct Disk {
     pub installer: Option<String>,
 }
 
-impl Disk {
+impl SystemDisk {
     /// One with Talos, and with nothing that Talos was told.
     pub(super) fn new(release: TalosVersion) -> Self {
         Self { release, intent: None, etcd: None, meta: BTreeMap::new(), installer: None }
@@ -123,18 +123,18 @@ impl Disk {
 
 /// Something that happened on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Happened {
+pub struct NodeEvent {
     /// Its number on the node.
     pub id: u64,
     /// When, since the simulator began.
     pub at: Duration,
     /// What.
-    pub what: What,
+    pub what: NodeEventKind,
 }
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum NodeEventKind {
     /// It does something else now; whether it is ready.
     Stage(Stage, bool),
     /// A sequence begins or ends.
@@ -163,12 +163,12 @@ pub struct Machine {
     /// When it goes on.
     pub(super) due: Option<Duration>,
     /// What is on its disk.
-    pub disk: Option<Disk>,
+    pub disk: Option<SystemDisk>,
     /// What it runs.
-    pub(crate) intent: Option<Arc<Intent>>,
+    pub(crate) intent: Option<Arc<NodeConfig>>,
     /// What it was made of before it was exchanged.
     pub(super) original: Option<Hardware>,
-    pub(super) units: Units,
+    pub(super) units: DependentServices,
     /// Whether it got through its boot.
     pub(super) booted: bool,
     /// Whether it left etcd, and does not come back in this run.
@@ -183,7 +183,7 @@ pub struct Machine {
     pub(super) images: BTreeSet<String>,
     /// The release that an installer wrote, for the next boot, and which installer that was.
     pub(super) upgraded: Option<(TalosVersion, String)>,
-    events: VecDeque<Happened>,
+    events: VecDeque<NodeEvent>,
     seen: u64,
     /// What the kernel says.
     pub(super) dmesg: Vec<(Duration, String)>,
@@ -193,7 +193,7 @@ pub struct Machine {
 impl Machine {
     /// A machine without power, with an empty disk.
     pub fn new(hardware: Hardware, release: TalosVersion) -> Self {
-        let disk = hardware.image.then(|| Disk::new(release.clone()));
+        let disk = hardware.image.then(|| SystemDisk::new(release.clone()));
         Self {
             hardware,
             medium: release.clone(),
@@ -207,7 +207,7 @@ impl Machine {
             disk,
             intent: None,
             original: None,
-            units: Units::default(),
+            units: DependentServices::default(),
             booted: false,
             left_etcd: false,
             boots: 0,
@@ -277,7 +277,7 @@ impl Machine {
     }
 
     /// Everything that happened and is remembered, from this number on.
-    pub fn events(&self, from: u64) -> impl Iterator<Item = &Happened> {
+    pub fn events(&self, from: u64) -> impl Iterator<Item = &NodeEvent> {
         self.events.iter().filter(move |event| event.id >= from)
     }
 
@@ -291,8 +291,8 @@ impl Machine {
         &self.dmesg
     }
 
-    pub(super) fn happened(&mut self, at: Duration, what: What) {
-        self.events.push_back(Happened { id: self.seen, at, what });
+    pub(super) fn happened(&mut self, at: Duration, what: NodeEventKind) {
+        self.events.push_back(NodeEvent { id: self.seen, at, what });
         self.seen += 1;
         if self.events.len() > REMEMBERED {
             self.events.pop_front();
@@ -310,14 +310,14 @@ impl Machine {
         let news = self.told != Some(now) && now.0 != Stage::Unknown;
         if news {
             self.told = Some(now);
-            self.happened(at, What::Stage(now.0, ready));
+            self.happened(at, NodeEventKind::Stage(now.0, ready));
         }
         news
     }
 
     /// Forgets what only lives as long as a run.
     pub(super) fn stop(&mut self) {
-        self.units = Units::default();
+        self.units = DependentServices::default();
         self.booted = false;
         self.left_etcd = false;
         self.intent = None;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::etcd::Etcd;
+use super::etcd::EtcdCluster;
 
 /// The name of the pod that can be moved away from a node.
 pub(super) fn name(node: &str) -> String {
@@ -10,7 +10,7 @@ pub(super) fn name(node: &str) -> String {
 }
 
 /// The pods of a node, or of all.
-pub(super) fn of(etcd: &Etcd, wanted: Option<&str>) -> Vec<Value> {
+pub(super) fn list_pods(etcd: &EtcdCluster, wanted: Option<&str>) -> Vec<Value> {
     let nodes = etcd.nodes.iter().filter(|(name, _)| wanted.is_none_or(|wanted| wanted == name.as_str()));
     let pods = nodes.flat_map(|(node, kube)| {
         let daemon = pod("kube-system", &format!("proxy-{node}"), node, "DaemonSet");

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
-use super::intent::Intent;
-use super::machine::{Machine, Phase, Unit};
+use super::machine::{Machine, Phase, ServiceState};
+use super::node_config::NodeConfig;
 use super::simulation::Fleet;
-use ichor_talos::api::cosi::{Metadata, Resource, Spec};
+use ichor_talos::api::cosi::{ResourceMessage, ResourceMetadata, Spec};
 use ichor_talos::api::machine::Stage;
-use ichor_talos::asset::Wanted;
+use ichor_talos::asset::AssetSelection;
 use ichor_talos::release::at_least;
 use ichor_talos::resource::machine_config;
 use ichor_talos::schematic::EXTENSION as SCHEMATIC;
@@ -25,18 +25,18 @@ const DISK: &str = "sda";
 const DISK_SIZE: u64 = 64 << 30;
 
 /// One resource, before it has a form.
-struct Told {
+struct ResourceSpec {
     id: String,
     spec: Value,
 }
 
-fn told(id: impl Into<String>, spec: Value) -> Told {
-    Told { id: id.into(), spec }
+fn resource(id: impl Into<String>, spec: Value) -> ResourceSpec {
+    ResourceSpec { id: id.into(), spec }
 }
 
 impl Fleet {
     /// The resources of a kind in a namespace, in the order of their ids; none where there is no such kind.
-    pub(crate) fn resources(&self, nth: usize, namespace: &str, kind: &str) -> Vec<Resource> {
+    pub(crate) fn resources(&self, nth: usize, namespace: &str, kind: &str) -> Vec<ResourceMessage> {
         let Some((home, list)) = self.list(nth, kind) else { return Vec::new() };
         if home != namespace {
             return Vec::new();
@@ -47,37 +47,40 @@ impl Fleet {
     }
 
     /// One resource.
-    pub fn resource(&self, nth: usize, namespace: &str, kind: &str, wanted: &str) -> Option<Resource> {
+    pub fn resource(&self, nth: usize, namespace: &str, kind: &str, wanted: &str) -> Option<ResourceMessage> {
         self.resources(nth, namespace, kind).into_iter().find(|resource| id(resource) == wanted)
     }
 
-    fn formed(&self, nth: usize, namespace: &str, kind: &str, told: Told) -> Resource {
+    fn formed(&self, nth: usize, namespace: &str, kind: &str, told: ResourceSpec) -> ResourceMessage {
         let yaml = match &told.spec {
             Value::String(text) if !at_least(&self.machines[nth].release, 12) => text.clone(),
             spec => emit(spec),
         };
-        let metadata = Metadata {
+        let metadata = ResourceMetadata {
             namespace: namespace.to_owned(),
             r#type: kind.to_owned(),
             id: told.id,
             version: (self.machines[nth].boots.max(1)).to_string(),
         };
-        Resource { metadata: Some(metadata), spec: Some(Spec { proto_spec: Vec::new(), yaml_spec: yaml }) }
+        ResourceMessage {
+            metadata: Some(metadata),
+            spec: Some(Spec { proto_spec: Vec::new(), yaml_spec: yaml }),
+        }
     }
 
-    fn list(&self, nth: usize, kind: &str) -> Option<(&'static str, Vec<Told>)> {
+    fn list(&self, nth: usize, kind: &str) -> Option<(&'static str, Vec<ResourceSpec>)> {
         let machine = &self.machines[nth];
         Some(match kind {
             "MachineStatuses.runtime.talos.dev" => ("runtime", vec![self.machine_status(nth)]),
             "Services.v1alpha1.talos.dev" => ("runtime", services(machine)),
             "Versions.runtime.talos.dev" => {
-                ("runtime", vec![told("version", json!({"version": machine.release.to_string()}))])
+                ("runtime", vec![resource("version", json!({"version": machine.release.to_string()}))])
             }
             "ExtensionStatuses.runtime.talos.dev" => ("runtime", extensions(machine)),
             "Diagnostics.runtime.talos.dev" => ("runtime", Vec::new()),
             "KernelCmdlines.runtime.talos.dev" => {
                 let line = format!("talos.platform={} console=tty0 net.ifnames=0", platform(machine));
-                ("runtime", vec![told("cmdline", json!({"cmdline": line}))])
+                ("runtime", vec![resource("cmdline", json!({"cmdline": line}))])
             }
             "PlatformMetadatas.talos.dev" => {
                 let mut spec = json!({"platform": platform(machine)});
@@ -85,13 +88,13 @@ impl Fleet {
                     spec["hostname"] = machine.hardware.name.as_str().into();
                     spec["instanceId"] = machine.hardware.name.as_str().into();
                 }
-                ("runtime", vec![told("platformmetadata", spec)])
+                ("runtime", vec![resource("platformmetadata", spec)])
             }
             "ExtensionServiceConfigStatuses.runtime.talos.dev" => ("runtime", documents(machine)),
             "Disks.block.talos.dev" => ("runtime", vec![disk()]),
             "SystemDisks.block.talos.dev" => {
                 let there = json!({"diskID": DISK, "devPath": format!("/dev/{DISK}")});
-                ("runtime", machine.disk.iter().map(|_| told("system-disk", there.clone())).collect())
+                ("runtime", machine.disk.iter().map(|_| resource("system-disk", there.clone())).collect())
             }
             "MetaKeys.runtime.talos.dev" => ("runtime", meta(machine)),
             "SystemInformations.hardware.talos.dev" => ("hardware", vec![firmware(machine)]),
@@ -101,7 +104,7 @@ impl Fleet {
             "NodeAddresses.net.talos.dev" => ("network", self.node_addresses(nth)),
             "HostnameStatuses.net.talos.dev" => {
                 let spec = json!({"hostname": machine.hostname(), "domainname": ""});
-                ("network", vec![told("hostname", spec)])
+                ("network", vec![resource("hostname", spec)])
             }
             "RouteStatuses.net.talos.dev" => ("network", self.routes(nth)),
             "BGPPeerStatuses.net.talos.dev" => ("network", peers(machine)),
@@ -112,15 +115,15 @@ impl Fleet {
         })
     }
 
-    fn machine_status(&self, nth: usize) -> Told {
+    fn machine_status(&self, nth: usize) -> ResourceSpec {
         let unmet = self.unmet(nth);
         let conditions: Vec<_> =
             unmet.iter().map(|unmet| json!({"name": unmet.name, "reason": unmet.reason})).collect();
         let status = json!({"ready": unmet.is_empty(), "unmetConditions": conditions});
-        told("machine", json!({"stage": stage_word(self.machines[nth].stage()), "status": status}))
+        resource("machine", json!({"stage": stage_word(self.machines[nth].stage()), "status": status}))
     }
 
-    fn addresses(&self, nth: usize) -> Vec<Told> {
+    fn addresses(&self, nth: usize) -> Vec<ResourceSpec> {
         let mut all = vec![("lo".to_owned(), "127.0.0.1/8".to_owned())];
         all.extend(self.linked_addresses(nth));
         all.extend(self.machines[nth].overlay().map(|address| ("tailscale0".to_owned(), host_net(address))));
@@ -136,7 +139,7 @@ impl Fleet {
                 "flags": "permanent",
                 "priority": 0,
             });
-            told(format!("{link}/{address}"), spec)
+            resource(format!("{link}/{address}"), spec)
         };
         all.into_iter().map(one).collect()
     }
@@ -163,13 +166,13 @@ impl Fleet {
         all
     }
 
-    fn node_addresses(&self, nth: usize) -> Vec<Told> {
+    fn node_addresses(&self, nth: usize) -> Vec<ResourceSpec> {
         let addresses: Vec<_> = self.linked_addresses(nth).into_iter().map(|(_, address)| address).collect();
-        let one = |id: &str| told(id, json!({"addresses": addresses, "sortAlgorithm": "v1"}));
+        let one = |id: &str| resource(id, json!({"addresses": addresses, "sortAlgorithm": "v1"}));
         ["accumulative", "current", "routed"].map(one).into()
     }
 
-    fn routes(&self, nth: usize) -> Vec<Told> {
+    fn routes(&self, nth: usize) -> Vec<ResourceSpec> {
         let one = |(link, address): (String, String)| {
             let network = address.parse::<ipnet::IpNet>().ok()?.trunc();
             let spec = json!({
@@ -186,7 +189,7 @@ impl Fleet {
                 "flags": "",
                 "protocol": "kernel",
             });
-            Some(told(
+            Some(resource(
                 format!("{link}/{}/{network}", if network.addr().is_ipv4() { "inet4" } else { "inet6" }),
                 spec,
             ))
@@ -194,7 +197,7 @@ impl Fleet {
         self.linked_addresses(nth).into_iter().filter_map(one).collect()
     }
 
-    fn members(&self, nth: usize) -> Vec<Told> {
+    fn members(&self, nth: usize) -> Vec<ResourceSpec> {
         let one = |other: usize| {
             let machine = &self.machines[other];
             let addresses: Vec<_> = machine.addresses().iter().map(ToString::to_string).collect();
@@ -208,21 +211,21 @@ impl Fleet {
             if machine.is_control_plane() {
                 spec["controlPlane"] = json!({"port": 6443});
             }
-            told(machine.hostname(), spec)
+            resource(machine.hostname(), spec)
         };
         self.cluster_of(nth).into_iter().map(one).collect()
     }
 
-    fn local_member(&self, nth: usize) -> Vec<Told> {
+    fn local_member(&self, nth: usize) -> Vec<ResourceSpec> {
         let member = self.etcd_of(nth).and_then(|etcd| etcd.member(nth));
-        let member = member.filter(|_| self.machines[nth].units.etcd == Unit::Up);
+        let member = member.filter(|_| self.machines[nth].units.etcd == ServiceState::Up);
         member
-            .map(|member| told("local", json!({"memberID": format!("{:016x}", member.id)})))
+            .map(|member| resource("local", json!({"memberID": format!("{:016x}", member.id)})))
             .into_iter()
             .collect()
     }
 
-    fn node_status(&self, nth: usize) -> Vec<Told> {
+    fn node_status(&self, nth: usize) -> Vec<ResourceSpec> {
         let hostname = self.machines[nth].hostname();
         let node = self.cluster_etcd(nth).and_then(|etcd| Some((etcd, etcd.nodes.get(&hostname)?)));
         let one = node.map(|(etcd, node)| {
@@ -233,13 +236,13 @@ impl Fleet {
                 "labels": {},
                 "annotations": {},
             });
-            told(hostname.clone(), spec)
+            resource(hostname.clone(), spec)
         });
         one.into_iter().collect()
     }
 }
 
-fn id(resource: &Resource) -> &str {
+fn id(resource: &ResourceMessage) -> &str {
     resource.metadata.as_ref().map_or("", |metadata| metadata.id.as_str())
 }
 
@@ -258,12 +261,12 @@ pub fn stage_word(stage: Stage) -> &'static str {
     }
 }
 
-fn services(machine: &Machine) -> Vec<Told> {
+fn services(machine: &Machine) -> Vec<ResourceSpec> {
     let services = machine.services().into_iter().map(|service| {
         let (running, healthy) = (service.is_running(), service.healthy);
         let spec =
             json!({"running": running, "healthy": healthy.unwrap_or_default(), "unknown": healthy.is_none()});
-        told(service.id, spec)
+        resource(service.id, spec)
     });
     services.collect()
 }
@@ -278,14 +281,14 @@ fn host_net(address: IpAddr) -> String {
 }
 
 /// The documents of extensions' services that are in force.
-fn documents(machine: &Machine) -> Vec<Told> {
+fn documents(machine: &Machine) -> Vec<ResourceSpec> {
     let services = machine.intent.iter().flat_map(|intent| &intent.extension_services);
-    services.map(|id| told(id.trim_start_matches("ext-"), json!({"specVersion": "1"}))).collect()
+    services.map(|id| resource(id.trim_start_matches("ext-"), json!({"specVersion": "1"}))).collect()
 }
 
 /// What is in the image: what every image of the machine has, an extension for each service that is configured, and what the
 /// Image Factory adds.
-fn extensions(machine: &Machine) -> Vec<Told> {
+fn extensions(machine: &Machine) -> Vec<ResourceSpec> {
     let services = machine.intent.iter().flat_map(|intent| &intent.extension_services);
     let mut names: Vec<&str> = machine.extensions.iter().map(String::as_str).collect();
     for service in services.map(|service| service.trim_start_matches("ext-")) {
@@ -293,28 +296,30 @@ fn extensions(machine: &Machine) -> Vec<Told> {
             names.push(service);
         }
     }
-    let made = machine.installer.as_deref().and_then(|installer| Wanted::parse(installer).ok());
+    let made = machine.installer.as_deref().and_then(|installer| AssetSelection::parse(installer).ok());
     let named = names.into_iter().map(|name| (name, "simulated"));
     let all = named.chain(made.iter().map(|made| (SCHEMATIC, made.id.as_str())));
     let one = |(nth, (name, version)): (usize, (&str, &str))| {
         let metadata = json!({
-            "name": name, "version": version, "author": "simulator", "description": "stands for an extension",
+            "name": name, "version": version, "author": "simulator", "description": "simulated extension",
             "compatibility": {"talos": {"version": ">= v1.11.0"}},
         });
-        told(nth.to_string(), json!({"image": format!("{nth}.{name}.sqsh"), "metadata": metadata}))
+        resource(nth.to_string(), json!({"image": format!("{nth}.{name}.sqsh"), "metadata": metadata}))
     };
     all.enumerate().map(one).collect()
 }
 
 /// What is in force and what is on disk: a text with YAML in it from Talos 1.12 on, and itself before.
-fn configurations(machine: &Machine) -> Vec<Told> {
+fn configurations(machine: &Machine) -> Vec<ResourceSpec> {
     let on_disk = machine.disk.as_ref().and_then(|disk| disk.intent.as_ref());
     let all = [(machine_config::ACTIVE, machine.intent.as_ref()), (machine_config::PERSISTENT, on_disk)];
-    let one = |(id, intent): (&str, Option<&Arc<Intent>>)| Some(told(id, Value::from(intent?.text.as_str())));
+    let one = |(id, intent): (&str, Option<&Arc<NodeConfig>>)| {
+        Some(resource(id, Value::from(intent?.text.as_str())))
+    };
     all.into_iter().filter_map(one).collect()
 }
 
-fn disk() -> Told {
+fn disk() -> ResourceSpec {
     let spec = json!({
         "dev_path": format!("/dev/{DISK}"),
         "size": DISK_SIZE,
@@ -330,16 +335,18 @@ fn disk() -> Told {
         "sub_system": "/sys/class/block",
         "transport": "virtio",
     });
-    told(DISK, spec)
+    resource(DISK, spec)
 }
 
-fn meta(machine: &Machine) -> Vec<Told> {
+fn meta(machine: &Machine) -> Vec<ResourceSpec> {
     let keys = machine.disk.iter().flat_map(|disk| &disk.meta);
-    keys.map(|(key, value)| told(format!("0x{key:02x}"), json!({"value": String::from_utf8_lossy(value)})))
-        .collect()
+    keys.map(|(key, value)| {
+        resource(format!("0x{key:02x}"), json!({"value": String::from_utf8_lossy(value)}))
+    })
+    .collect()
 }
 
-fn firmware(machine: &Machine) -> Told {
+fn firmware(machine: &Machine) -> ResourceSpec {
     let hardware = &machine.hardware;
     let spec = json!({
         "manufacturer": "ichor",
@@ -348,10 +355,10 @@ fn firmware(machine: &Machine) -> Told {
         "uuid": hardware.uuid,
         "wakeUpType": "Power Switch",
     });
-    told("systeminformation", spec)
+    resource("systeminformation", spec)
 }
 
-fn links(machine: &Machine) -> Vec<Told> {
+fn links(machine: &Machine) -> Vec<ResourceSpec> {
     let one = |name: &str, index: usize, mac: &str, kind: &str| {
         let cut = name == "eth0" && machine.faults.has("no-carrier");
         let spec = json!({
@@ -373,7 +380,7 @@ fn links(machine: &Machine) -> Vec<Told> {
             "port": "Other",
             "duplex": "Unknown",
         });
-        told(name, spec)
+        resource(name, spec)
     };
     let mut all = vec![one("lo", 1, "00:00:00:00:00:00", "loopback")];
     let ports = machine.hardware.macs.iter().enumerate();
@@ -387,17 +394,17 @@ fn links(machine: &Machine) -> Vec<Told> {
     all
 }
 
-fn peers(machine: &Machine) -> Vec<Told> {
+fn peers(machine: &Machine) -> Vec<ResourceSpec> {
     let Some(intent) = machine.intent.as_ref().filter(|_| machine.phase == Phase::Up) else {
         return Vec::new();
     };
     let state = if machine.faults.has("session-down") { "active" } else { "established" };
-    let one = |peer: &super::intent::BgpPeer| {
+    let one = |peer: &super::node_config::BgpPeer| {
         let spec = json!({
             "peer": peer.peer, "localASN": peer.local_asn, "peerASN": peer.peer_asn, "state": state,
             "received": 1, "advertised": 1, "accepted": 1, "instance": peer.instance,
         });
-        told(format!("{}/{}", peer.instance, peer.peer), spec)
+        resource(format!("{}/{}", peer.instance, peer.peer), spec)
     };
     intent.bgp_peers.iter().map(one).collect()
 }

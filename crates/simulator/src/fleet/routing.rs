@@ -3,22 +3,22 @@
 
 use ichor_bgp::agent::Session;
 use ichor_bgp::agent::config::{AgentConfig, ConfigSource};
-use ichor_bgp::agent::session::State;
-use ichor_bgp::agent::status::{Daemon, Stage, Status, Told, With};
+use ichor_bgp::agent::session::SessionState;
+use ichor_bgp::agent::status::{AgentStage, AgentStatus, DaemonStatus, PeerRole, SessionStatus};
 use ichor_bgp::model::Workload;
-use ichor_bgp::model::fabric::{Found, Neighbor};
+use ichor_bgp::model::fabric::{Neighbor, PeerAddress};
 use ichor_values::Backend;
 use ichor_values::Moment;
 
 /// With whom sessions are kept from coming up.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cut {
+pub(super) struct SessionFaults {
     pub fabric: bool,
     pub speaker: bool,
 }
 
 /// The status of an agent with this duty; without sessions where they are `cut`.
-pub(super) fn status(duty: &AgentConfig, node: &str, since: Moment, cut: Cut) -> Status {
+pub(super) fn status(duty: &AgentConfig, node: &str, since: Moment, cut: SessionFaults) -> AgentStatus {
     let sessions = match &duty.source {
         ConfigSource::Files(_) => Vec::new(),
         ConfigSource::Model(meant) => {
@@ -35,15 +35,20 @@ pub(super) fn status(duty: &AgentConfig, node: &str, since: Moment, cut: Cut) ->
         Backend::Gobgp => &["gobgpd"],
         Backend::Native => &[],
     };
-    let daemon =
-        |name: &&str| Daemon { name: (*name).to_owned(), pid: Some(1), answers: true, restarts: 0, since };
-    Status {
+    let daemon = |name: &&str| DaemonStatus {
+        name: (*name).to_owned(),
+        pid: Some(1),
+        answers: true,
+        restarts: 0,
+        since,
+    };
+    AgentStatus {
         time: since,
         node: node.to_owned(),
         agent: "simulated".to_owned(),
         backend: duty.backend,
         version: None,
-        stage: Stage::Running,
+        stage: AgentStage::Running,
         reason: None,
         waiting: Vec::new(),
         sessions,
@@ -58,7 +63,7 @@ fn established(peer: String, asn: Option<u32>, bfd: bool) -> Session {
     Session {
         peer,
         asn,
-        state: State::Established,
+        state: SessionState::Established,
         uptime: Some(60),
         established: 1,
         received: 1,
@@ -69,24 +74,27 @@ fn established(peer: String, asn: Option<u32>, bfd: bool) -> Session {
 }
 
 /// The same session before anybody answered.
-fn down(told: Told) -> Told {
+fn down(told: SessionStatus) -> SessionStatus {
     let Session { peer, asn, bfd, .. } = told.session;
     let bfd = bfd.map(|_| false);
-    Told { session: Session { peer, asn, bfd, state: State::Active, ..Session::default() }, ..told }
+    SessionStatus {
+        session: Session { peer, asn, bfd, state: SessionState::Active, ..Session::default() },
+        ..told
+    }
 }
 
-fn with_fabric(neighbor: &Neighbor) -> Told {
+fn with_fabric(neighbor: &Neighbor) -> SessionStatus {
     let peer = match &neighbor.found {
-        Found::Port { name, .. } => name.to_string(),
-        Found::Address { address, .. } => address.to_string(),
+        PeerAddress::Port { name, .. } => name.to_string(),
+        PeerAddress::Address { address, .. } => address.to_string(),
     };
     let session = established(peer, neighbor.asn.map(|asn| asn.0), neighbor.bfd.is_some());
-    Told { session, with: With::Fabric, trouble: None }
+    SessionStatus { session, with: PeerRole::Fabric, trouble: None }
 }
 
-fn with_speaker(workload: &Workload) -> Told {
+fn with_speaker(workload: &Workload) -> SessionStatus {
     let domain = workload.domain.name().map(str::to_owned);
     let theirs = &workload.theirs;
     let session = established(theirs.address.to_string(), Some(theirs.asn.0), workload.bfd.is_some());
-    Told { session: Session { domain, ..session }, with: With::Speaker, trouble: None }
+    SessionStatus { session: Session { domain, ..session }, with: PeerRole::Speaker, trouble: None }
 }

@@ -27,7 +27,7 @@ pub struct Scenario {
 
 /// A node of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ScenarioNode {
     /// Its name.
     pub name: String,
     /// Whether it is a control plane.
@@ -45,7 +45,7 @@ impl Scenario {
     }
 
     /// Its nodes: control planes from index 11 on, workers behind them.
-    pub fn places(&self) -> impl Iterator<Item = Place> {
+    pub fn places(&self) -> impl Iterator<Item = ScenarioNode> {
         let control_planes = if self.nodes < HIGHLY_AVAILABLE { 1 } else { 3 };
         let id = self.id;
         (0..self.nodes).map(move |nth| {
@@ -55,7 +55,7 @@ impl Scenario {
             let index = nth + 11;
             let [_, _, high, low] = index.to_be_bytes();
             let leased = Ipv4Addr::new(127, id, 128 + high, low);
-            Place { name: format!("{word}{number}"), control_plane, index, leased }
+            ScenarioNode { name: format!("{word}{number}"), control_plane, index, leased }
         })
     }
 

@@ -1,32 +1,32 @@
 //! The services of a simulated node, and whether it is ready.
 
-use super::call_error::{CallError, Code};
-use super::machine::{Machine, Phase, Unit};
+use super::call_error::{CallError, ErrorCode};
+use super::machine::{Machine, Phase, ServiceState};
 use super::simulation::Fleet;
 use ichor_talos::api::machine::{
-    Plain, PlainResponse, ServiceEvents, ServiceHealth, ServiceInfo, ServiceList, ServiceListResponse,
-    UnmetCondition,
+    EmptyResponse, PlainResponse, ServiceEvents, ServiceHealth, ServiceInfo, ServiceList,
+    ServiceListResponse, UnmetConditionMessage,
 };
 
 /// How it is with a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Service {
+pub(super) struct NodeService {
     pub id: String,
     pub state: &'static str,
     /// None where nobody asks for its health.
     pub healthy: Option<bool>,
 }
 
-impl Service {
+impl NodeService {
     fn new(id: &str, state: &'static str, healthy: Option<bool>) -> Self {
         Self { id: id.to_owned(), state, healthy }
     }
 
-    fn of(id: &str, unit: Unit, waiting: &'static str) -> Self {
+    fn of(id: &str, unit: ServiceState, waiting: &'static str) -> Self {
         match unit {
-            Unit::Up => Self::new(id, "Running", Some(true)),
-            Unit::Starting(_) => Self::new(id, "Running", Some(false)),
-            Unit::Down => Self::new(id, waiting, None),
+            ServiceState::Up => Self::new(id, "Running", Some(true)),
+            ServiceState::Starting(_) => Self::new(id, "Running", Some(false)),
+            ServiceState::Down => Self::new(id, waiting, None),
         }
     }
 
@@ -37,7 +37,7 @@ impl Service {
 
 /// What somebody does with a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Handling {
+pub enum ServiceAction {
     /// Starts it.
     Start,
     /// Stops it.
@@ -48,23 +48,25 @@ pub enum Handling {
 
 impl Machine {
     /// Its services, by name.
-    pub(super) fn services(&self) -> Vec<Service> {
-        let running = |id| Service::new(id, "Running", Some(true));
+    pub(super) fn services(&self) -> Vec<NodeService> {
+        let running = |id| NodeService::new(id, "Running", Some(true));
         let mut services: Vec<_> = ["apid", "containerd", "machined"].map(running).into();
-        services.push(Service::new("auditd", "Running", Some(true)));
-        services.push(Service::new("syslogd", "Running", Some(true)));
-        services.push(Service::new("udevd", "Running", Some(true)));
+        services.push(NodeService::new("auditd", "Running", Some(true)));
+        services.push(NodeService::new("syslogd", "Running", Some(true)));
+        services.push(NodeService::new("udevd", "Running", Some(true)));
         if let (Phase::Up | Phase::Ending(_), Some(intent)) = (self.phase, &self.intent) {
             let kubelet = match self.units.kubelet {
                 // It runs, and does not get to its health check before Kubernetes answers.
-                Unit::Down if self.units.cri == Unit::Up => Service::new("kubelet", "Running", Some(false)),
-                unit => Service::of("kubelet", unit, "Waiting"),
+                ServiceState::Down if self.units.cri == ServiceState::Up => {
+                    NodeService::new("kubelet", "Running", Some(false))
+                }
+                unit => NodeService::of("kubelet", unit, "Waiting"),
             };
-            services.push(Service::of("cri", self.units.cri, "Waiting"));
+            services.push(NodeService::of("cri", self.units.cri, "Waiting"));
             services.push(kubelet);
             if intent.control_plane {
                 let waiting = if self.left_etcd { "Finished" } else { "Preparing" };
-                services.push(Service::of("etcd", self.units.etcd, waiting));
+                services.push(NodeService::of("etcd", self.units.etcd, waiting));
                 services.push(running("trustd"));
             }
             let state = |id: &String| match self.stopped.contains(id) {
@@ -72,7 +74,7 @@ impl Machine {
                 false if self.faults.has("service-waits") => "Waiting",
                 false => "Running",
             };
-            services.extend(intent.extension_services.iter().map(|id| Service::new(id, state(id), None)));
+            services.extend(intent.extension_services.iter().map(|id| NodeService::new(id, state(id), None)));
         }
         services.sort_by(|a, b| a.id.cmp(&b.id));
         services
@@ -101,44 +103,44 @@ impl Fleet {
         &mut self,
         nth: usize,
         id: &str,
-        handling: Handling,
+        handling: ServiceAction,
     ) -> Result<PlainResponse, CallError> {
         let machine = &mut self.machines[nth];
         if !machine.services().iter().any(|service| service.id == id) {
-            return Err(CallError::new(Code::Unknown, format!("service \"{id}\" not defined")));
+            return Err(CallError::new(ErrorCode::Unknown, format!("service \"{id}\" not defined")));
         }
-        let is_restart = id == "kubelet" && handling == Handling::Restart;
+        let is_restart = id == "kubelet" && handling == ServiceAction::Restart;
         if !(id.starts_with("ext-") || is_restart) {
             let verb = match handling {
-                Handling::Start => "start",
-                Handling::Stop => "stop",
-                Handling::Restart => "restart",
+                ServiceAction::Start => "start",
+                ServiceAction::Stop => "stop",
+                ServiceAction::Restart => "restart",
             };
             return Err(CallError::new(
-                Code::Unknown,
+                ErrorCode::Unknown,
                 format!("service \"{id}\" doesn't support {verb} operation"),
             ));
         }
-        if handling == Handling::Stop {
+        if handling == ServiceAction::Stop {
             machine.stopped.insert(id.to_owned());
         } else {
             machine.stopped.remove(id);
         }
         if is_restart {
-            machine.units.kubelet = Unit::Down;
+            machine.units.kubelet = ServiceState::Down;
         }
-        Ok(PlainResponse { messages: vec![Plain { metadata: None }] })
+        Ok(PlainResponse { messages: vec![EmptyResponse { metadata: None }] })
     }
 
     /// What keeps a machine from being ready.
-    pub fn unmet(&self, nth: usize) -> Vec<UnmetCondition> {
+    pub fn unmet(&self, nth: usize) -> Vec<UnmetConditionMessage> {
         let machine = &self.machines[nth];
         if machine.phase != Phase::Up {
             return Vec::new();
         }
         let mut unmet = Vec::new();
         let mut add = |name: &str, reason: String| {
-            unmet.push(UnmetCondition { name: name.to_owned(), reason });
+            unmet.push(UnmetConditionMessage { name: name.to_owned(), reason });
         };
         if machine.faults.skew().is_some() {
             add("time", "time is not synced".to_owned());
@@ -155,7 +157,10 @@ impl Fleet {
         if !problems.is_empty() {
             add("services", problems.join(", "));
         }
-        if machine.is_control_plane() && machine.units.etcd == Unit::Up && machine.units.api != Unit::Up {
+        if machine.is_control_plane()
+            && machine.units.etcd == ServiceState::Up
+            && machine.units.api != ServiceState::Up
+        {
             add("staticPods", format!("kube-system/kube-apiserver-{} not ready", machine.hostname()));
         }
         let hostname = machine.hostname();

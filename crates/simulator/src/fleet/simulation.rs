@@ -10,9 +10,9 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 
 use super::delays::Delays;
-use super::etcd::{Etcd, KubeNode, Member};
-use super::intent::Authorities;
-use super::machine::{Disk, Machine, Phase, Sequence, Unit, What};
+use super::etcd::{EtcdCluster, KubeNode, Member};
+use super::machine::{Machine, NodeEventKind, Phase, Sequence, ServiceState, SystemDisk};
+use super::node_config::CertificateAuthorities;
 use ichor_values::Moment;
 
 /// How long a port stays open behind the answer that closes it.
@@ -27,17 +27,17 @@ pub struct Fleet {
     pub(crate) delays: Delays,
     /// When the simulator began.
     pub(crate) epoch: Moment,
-    pub(super) etcds: Vec<Etcd>,
+    pub(super) etcds: Vec<EtcdCluster>,
     pub(super) bootstraps: u64,
 }
 
 /// What is open on a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Doors {
+pub struct OpenListeners {
     /// Where.
     pub addresses: Vec<IpAddr>,
     /// Talos' API.
-    pub talos: Option<Lock>,
+    pub talos: Option<AuthMode>,
     /// Kubernetes' API.
     pub kubernetes: bool,
     /// The run of the machine; whatever was open in another one is closed.
@@ -46,7 +46,7 @@ pub struct Doors {
 
 /// Who may come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lock {
+pub enum AuthMode {
     /// Everybody.
     Maintenance,
     /// Whoever has a certificate of the cluster's authority.
@@ -70,7 +70,7 @@ impl Fleet {
             let units = [machine.units.cri, machine.units.etcd, machine.units.api, machine.units.kubelet];
             units
                 .into_iter()
-                .filter_map(|unit| if let Unit::Starting(at) = unit { Some(at) } else { None })
+                .filter_map(|unit| if let ServiceState::Starting(at) = unit { Some(at) } else { None })
                 .min()
         };
         self.machines.iter().flat_map(|machine| machine.due.into_iter().chain(units(machine))).min()
@@ -101,23 +101,23 @@ impl Fleet {
     }
 
     /// What is open on a machine.
-    pub fn doors(&self, nth: usize) -> Doors {
+    pub fn doors(&self, nth: usize) -> OpenListeners {
         let machine = &self.machines[nth];
         let mut addresses = machine.addresses();
         let talos = match machine.phase {
             Phase::Off | Phase::Dark | Phase::Installing => None,
-            Phase::Maintenance | Phase::Accepted => Some(Lock::Maintenance),
-            Phase::Up | Phase::Ending(_) if machine.intent.is_none() => Some(Lock::Maintenance),
+            Phase::Maintenance | Phase::Accepted => Some(AuthMode::Maintenance),
+            Phase::Up | Phase::Ending(_) if machine.intent.is_none() => Some(AuthMode::Maintenance),
             // A worker has no key of the authority: a control plane has to sign for it.
-            Phase::Up | Phase::Ending(_) => self.signer(nth).map(|_| Lock::Mutual),
+            Phase::Up | Phase::Ending(_) => self.signer(nth).map(|_| AuthMode::Mutual),
         };
         let held = self.etcd_of(nth).filter(|etcd| etcd.holder == Some(nth));
         let vip = held.and_then(|_| machine.intent.as_ref()?.vip);
         addresses.extend(vip);
         addresses.sort();
         addresses.dedup();
-        let kubernetes = machine.phase == Phase::Up && machine.units.api == Unit::Up;
-        Doors { addresses, talos, kubernetes, run: machine.boots }
+        let kubernetes = machine.phase == Phase::Up && machine.units.api == ServiceState::Up;
+        OpenListeners { addresses, talos, kubernetes, run: machine.boots }
     }
 
     /// The addresses that a certificate of a machine is for: those it has, and those it had in this run.
@@ -130,7 +130,7 @@ impl Fleet {
     }
 
     /// Who signs for a machine: itself, or a control plane of its cluster that runs.
-    pub(crate) fn signer(&self, nth: usize) -> Option<&Authorities> {
+    pub(crate) fn signer(&self, nth: usize) -> Option<&CertificateAuthorities> {
         let intent = self.machines[nth].intent.as_ref()?;
         if let Some(authorities) = &intent.authorities {
             return Some(authorities);
@@ -141,12 +141,12 @@ impl Fleet {
     }
 
     /// The etcd whose data a machine has.
-    pub(crate) fn etcd_of(&self, nth: usize) -> Option<&Etcd> {
+    pub(crate) fn etcd_of(&self, nth: usize) -> Option<&EtcdCluster> {
         self.etcds.get(self.machines[nth].disk.as_ref()?.etcd?)
     }
 
     /// The etcd of the cluster that a machine belongs to, whether it is a member or not.
-    pub(crate) fn cluster_etcd(&self, nth: usize) -> Option<&Etcd> {
+    pub(crate) fn cluster_etcd(&self, nth: usize) -> Option<&EtcdCluster> {
         self.cluster_etcd_number(nth).map(|number| &self.etcds[number])
     }
 
@@ -167,7 +167,7 @@ impl Fleet {
     }
 
     /// Whether an etcd can decide.
-    pub(crate) fn has_quorum(&self, etcd: &Etcd) -> bool {
+    pub(crate) fn has_quorum(&self, etcd: &EtcdCluster) -> bool {
         let healthy = etcd.voters().filter(|member| self.is_member_up(member)).count();
         let lost = etcd.members.iter().any(|member| self.machines[member.machine].faults.has("lose-quorum"));
         !lost && healthy * 2 > etcd.voters().count()
@@ -175,7 +175,7 @@ impl Fleet {
 
     pub(super) fn is_member_up(&self, member: &Member) -> bool {
         let machine = &self.machines[member.machine];
-        machine.phase == Phase::Up && machine.units.etcd == Unit::Up
+        machine.phase == Phase::Up && machine.units.etcd == ServiceState::Up
     }
 
     /// Whether Kubernetes answers somewhere in the cluster of a machine.
@@ -183,20 +183,20 @@ impl Fleet {
         self.cluster_etcd(nth).is_some_and(|etcd| {
             let up = |member: &Member| {
                 let machine = &self.machines[member.machine];
-                machine.phase == Phase::Up && machine.units.api == Unit::Up
+                machine.phase == Phase::Up && machine.units.api == ServiceState::Up
             };
             etcd.members.iter().any(up)
         })
     }
 
     /// Whether the kubelet of a Kubernetes node says that pods can run there.
-    pub(crate) fn is_kube_node_ready(&self, etcd: &Etcd, node: &KubeNode) -> bool {
+    pub(crate) fn is_kube_node_ready(&self, etcd: &EtcdCluster, node: &KubeNode) -> bool {
         let machine = &self.machines[node.machine];
-        self.has_pod_network(etcd) && machine.phase == Phase::Up && machine.units.kubelet == Unit::Up
+        self.has_pod_network(etcd) && machine.phase == Phase::Up && machine.units.kubelet == ServiceState::Up
     }
 
     /// Whether somebody makes a network for pods.
-    pub(super) fn has_pod_network(&self, etcd: &Etcd) -> bool {
+    pub(super) fn has_pod_network(&self, etcd: &EtcdCluster) -> bool {
         etcd.members.iter().any(|member| {
             let intent = self.machines[member.machine].intent.as_ref();
             intent.is_some_and(|intent| intent.has_pod_network)
@@ -240,8 +240,9 @@ impl Fleet {
             Phase::Installing => {
                 let intent = machine.intent.clone();
                 let installer = intent.as_ref().and_then(|intent| intent.install_image.clone());
-                machine.disk = Some(Disk { intent, installer, ..Disk::new(machine.release.clone()) });
-                machine.happened(now, What::Sequence("install", false));
+                machine.disk =
+                    Some(SystemDisk { intent, installer, ..SystemDisk::new(machine.release.clone()) });
+                machine.happened(now, NodeEventKind::Sequence("install", false));
                 self.darken(nth, now);
             }
             Phase::Ending(sequence) => self.end(nth, sequence, now),
@@ -256,7 +257,7 @@ impl Fleet {
         if machine.needs_install() && machine.intent.as_ref().is_some_and(|it| it.install_disk.is_some()) {
             machine.phase = Phase::Installing;
             machine.due = Some(now + install);
-            machine.happened(now, What::Sequence("install", true));
+            machine.happened(now, NodeEventKind::Sequence("install", true));
             return;
         }
         if let Some(disk) = &mut machine.disk {
@@ -268,7 +269,7 @@ impl Fleet {
     /// The end of a run.
     fn end(&mut self, nth: usize, sequence: Sequence, now: Duration) {
         let machine = &mut self.machines[nth];
-        machine.happened(now, What::Sequence(sequence.word(), false));
+        machine.happened(now, NodeEventKind::Sequence(sequence.word(), false));
         match sequence {
             Sequence::Reboot => self.darken(nth, now),
             Sequence::Shutdown => self.power_off(nth),
@@ -314,7 +315,7 @@ impl Fleet {
         machine.installer = written.or_else(|| machine.medium_installer.clone());
         let release = machine.release.clone();
         machine.say(now, format!("Linux version (simulated) for Talos {release}"));
-        machine.happened(now, What::Sequence("initialize", false));
+        machine.happened(now, NodeEventKind::Sequence("initialize", false));
         machine.intent = machine.disk.as_ref().and_then(|disk| disk.intent.clone());
         if machine.intent.is_some() {
             self.begin(nth, now);
@@ -329,8 +330,8 @@ impl Fleet {
         let start = self.delays.start;
         let machine = &mut self.machines[nth];
         machine.phase = Phase::Up;
-        machine.units.cri = Unit::Starting(now + start);
-        machine.happened(now, What::Sequence("boot", true));
+        machine.units.cri = ServiceState::Starting(now + start);
+        machine.happened(now, NodeEventKind::Sequence("boot", true));
         machine.say(now, "[talos] service[apid](Running): Health check successful");
         let addresses = machine.addresses();
         machine.accumulated.extend(addresses);
@@ -352,20 +353,22 @@ impl Fleet {
         let ready_at = now + self.delays.start;
         self.finish_starts(nth, now);
         let units = self.machines[nth].units;
-        if units.cri == Unit::Up {
+        if units.cri == ServiceState::Up {
             if self.machines[nth].is_control_plane() {
                 self.start_etcd(nth, ready_at);
                 let has_quorum = self.etcd_of(nth).is_some_and(|etcd| self.has_quorum(etcd));
                 let machine = &mut self.machines[nth];
-                let can_serve = machine.units.etcd == Unit::Up && has_quorum;
+                let can_serve = machine.units.etcd == ServiceState::Up && has_quorum;
                 match machine.units.api {
-                    Unit::Down if can_serve => machine.units.api = Unit::Starting(ready_at),
-                    Unit::Starting(_) | Unit::Up if !can_serve => machine.units.api = Unit::Down,
+                    ServiceState::Down if can_serve => machine.units.api = ServiceState::Starting(ready_at),
+                    ServiceState::Starting(_) | ServiceState::Up if !can_serve => {
+                        machine.units.api = ServiceState::Down
+                    }
                     _ => {}
                 }
             }
-            if units.kubelet == Unit::Down && self.has_kubernetes(nth) {
-                self.machines[nth].units.kubelet = Unit::Starting(ready_at);
+            if units.kubelet == ServiceState::Down && self.has_kubernetes(nth) {
+                self.machines[nth].units.kubelet = ServiceState::Starting(ready_at);
             }
         }
         self.finish_boot(nth, now);
@@ -374,22 +377,22 @@ impl Fleet {
 
     /// What was started long enough ago is healthy.
     fn finish_starts(&mut self, nth: usize, now: Duration) {
-        let over = |unit: Unit| matches!(unit, Unit::Starting(at) if at <= now);
+        let over = |unit: ServiceState| matches!(unit, ServiceState::Starting(at) if at <= now);
         let machine = &mut self.machines[nth];
         if over(machine.units.cri) {
-            machine.units.cri = Unit::Up;
+            machine.units.cri = ServiceState::Up;
         }
         if over(machine.units.etcd) {
-            machine.units.etcd = Unit::Up;
+            machine.units.etcd = ServiceState::Up;
             machine.say(now, "[talos] service[etcd](Running): Health check successful");
             self.promote(nth);
         }
         let machine = &mut self.machines[nth];
         if over(machine.units.api) {
-            machine.units.api = Unit::Up;
+            machine.units.api = ServiceState::Up;
         }
         if over(machine.units.kubelet) {
-            machine.units.kubelet = Unit::Up;
+            machine.units.kubelet = ServiceState::Up;
             self.join_kubernetes(nth, now);
         }
     }
@@ -398,10 +401,10 @@ impl Fleet {
         let machine = &mut self.machines[nth];
         let units = machine.units;
         let control_plane = [units.etcd, units.api];
-        let waits = machine.is_control_plane() && control_plane.iter().any(|unit| *unit != Unit::Up);
-        if !machine.booted && units.kubelet == Unit::Up && !waits {
+        let waits = machine.is_control_plane() && control_plane.iter().any(|unit| *unit != ServiceState::Up);
+        if !machine.booted && units.kubelet == ServiceState::Up && !waits {
             machine.booted = true;
-            machine.happened(now, What::Sequence("boot", false));
+            machine.happened(now, NodeEventKind::Sequence("boot", false));
             machine.say(now, "[talos] boot sequence: done");
         }
     }
@@ -409,11 +412,11 @@ impl Fleet {
     /// Starts the member of a machine that has one, or lets it join where there is an etcd that can decide.
     fn start_etcd(&mut self, nth: usize, ready_at: Duration) {
         let machine = &self.machines[nth];
-        if machine.units.etcd != Unit::Down || machine.left_etcd {
+        if machine.units.etcd != ServiceState::Down || machine.left_etcd {
             return;
         }
         if machine.disk.as_ref().is_some_and(|disk| disk.etcd.is_some()) {
-            self.machines[nth].units.etcd = Unit::Starting(ready_at);
+            self.machines[nth].units.etcd = ServiceState::Starting(ready_at);
             return;
         }
         let Some(number) = self.cluster_etcd_number(nth) else { return };
@@ -423,7 +426,7 @@ impl Fleet {
             return;
         }
         self.add_member(number, nth, true);
-        self.machines[nth].units.etcd = Unit::Starting(ready_at);
+        self.machines[nth].units.etcd = ServiceState::Starting(ready_at);
     }
 
     pub(super) fn add_member(&mut self, number: usize, nth: usize, learner: bool) {
@@ -432,7 +435,7 @@ impl Fleet {
         // A machine without a disk keeps its data in memory, and loses it with the run.
         let release = machine.release.clone();
         let intent = machine.intent.clone();
-        let disk = machine.disk.get_or_insert_with(|| Disk { intent, ..Disk::new(release) });
+        let disk = machine.disk.get_or_insert_with(|| SystemDisk { intent, ..SystemDisk::new(release) });
         disk.etcd = Some(number);
         let etcd = &mut self.etcds[number];
         let change = etcd.change();

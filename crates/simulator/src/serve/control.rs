@@ -16,8 +16,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Notify;
 
-use super::world::World;
-use super::{NodesError, Site};
+use super::state::SimulatorState;
+use super::{SimulatorError, SimulatorFolder};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ const VERSION: Version = Version::new(1, 0);
 /// What is wanted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
-pub enum Wish {
+pub enum ControlRequest {
     /// To know how the nodes are.
     Status,
     /// That a node does something wrong.
@@ -62,7 +62,7 @@ pub enum ControlError {
     None { folder: PathBuf },
     #[error("the simulated nodes in {} do not answer", folder.display())]
     Silent { folder: PathBuf, source: io::Error },
-    #[error("cannot understand the simulated nodes in {}: {error}; use the ichor release that started them", folder.display())]
+    #[error("cannot parse the response of the simulated nodes in {}: {error}; use the ichor release that started them", folder.display())]
     Format { folder: PathBuf, error: FormatError },
     #[error("{0}")]
     Refused(String),
@@ -70,7 +70,7 @@ pub enum ControlError {
 
 /// A name that no simulated node has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no node `{name}`{}", near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
+#[error("unknown node `{name}`{}", near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
 pub struct UnknownNode {
     name: String,
     near: Option<String>,
@@ -78,7 +78,7 @@ pub struct UnknownNode {
 
 /// Why nodes that run do not do what is wanted.
 #[derive(Debug, thiserror::Error)]
-enum WishError {
+enum ControlRequestError {
     #[error(
         "the simulated nodes do not understand the request: {0}; use the ichor release that started them"
     )]
@@ -92,27 +92,27 @@ enum WishError {
 }
 
 /// The socket of nodes that run; it is gone when they are.
-pub(super) struct Control {
+pub(super) struct ControlSocket {
     listener: UnixListener,
-    world: Arc<World>,
+    world: Arc<SimulatorState>,
     path: PathBuf,
     stop: Arc<Notify>,
 }
 
-impl Drop for Control {
+impl Drop for ControlSocket {
     fn drop(&mut self) {
         // One that is left is in nobody's way.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-impl Control {
+impl ControlSocket {
     /// Opens the socket, in a folder that was taken: one that is there already is left from nodes that are gone.
-    pub(super) fn open(site: &Site, world: Arc<World>) -> Result<Self, NodesError> {
+    pub(super) fn open(site: &SimulatorFolder, world: Arc<SimulatorState>) -> Result<Self, SimulatorError> {
         let path = site.socket();
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path);
-        let listener = listener.map_err(|source| NodesError::Folder { path: path.clone(), source })?;
+        let listener = listener.map_err(|source| SimulatorError::Folder { path: path.clone(), source })?;
         Ok(Self { listener, world, path, stop: Arc::new(Notify::new()) })
     }
 
@@ -122,7 +122,7 @@ impl Control {
             tokio::select! {
                 guest = self.listener.accept() => {
                     if let Ok((stream, _)) = guest {
-                        tokio::spawn(talk(stream, Arc::clone(&self.world), Arc::clone(&self.stop)));
+                        tokio::spawn(serve_client(stream, Arc::clone(&self.world), Arc::clone(&self.stop)));
                     }
                 }
                 () = self.stop.notified() => return,
@@ -131,50 +131,50 @@ impl Control {
     }
 }
 
-async fn talk(stream: UnixStream, world: Arc<World>, stop: Arc<Notify>) {
+async fn serve_client(stream: UnixStream, world: Arc<SimulatorState>, stop: Arc<Notify>) {
     let (from, mut to) = stream.into_split();
     let mut lines = tokio::io::BufReader::new(from).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         let wish = read(&line);
         let answer = match &wish {
-            Ok(wish) => world.act(|fleet, now| fulfil(fleet, wish, now)),
-            Err(error) => Err(WishError::Format(error.clone())),
+            Ok(wish) => world.act(|fleet, now| execute(fleet, wish, now)),
+            Err(error) => Err(ControlRequestError::Format(error.clone())),
         };
         let answer = answer.unwrap_or_else(|error| json!({"error": error.to_string()}));
         let answer = json!(Versioned::new(VERSION, answer));
         if to.write_all(format!("{answer}\n").as_bytes()).await.is_err() {
             return;
         }
-        if matches!(wish, Ok(Wish::Stop)) {
+        if matches!(wish, Ok(ControlRequest::Stop)) {
             stop.notify_one();
         }
     }
 }
 
-fn read(line: &str) -> Result<Wish, FormatError> {
+fn read(line: &str) -> Result<ControlRequest, FormatError> {
     Ok(Document::parse(line, VERSION)?.read()?.0)
 }
 
-fn fulfil(fleet: &mut Fleet, wish: &Wish, now: Duration) -> Result<Value, WishError> {
+fn execute(fleet: &mut Fleet, wish: &ControlRequest, now: Duration) -> Result<Value, ControlRequestError> {
     match wish {
-        Wish::Status => Ok(status(fleet)),
-        Wish::Stop => Ok(json!({})),
-        Wish::Fault { fault } => {
+        ControlRequest::Status => Ok(status(fleet)),
+        ControlRequest::Stop => Ok(json!({})),
+        ControlRequest::Fault { fault } => {
             let (node, fault) = Fault::parse(fault)?;
-            let nth = find(fleet, &node)?;
-            super::spoil(fleet, nth, fault, now)?;
+            let nth = find_machine(fleet, &node)?;
+            super::inject_fault(fleet, nth, fault, now)?;
             Ok(json!({}))
         }
-        Wish::Heal { node, kind } => {
-            let nth = find(fleet, node)?;
+        ControlRequest::Heal { node, kind } => {
+            let nth = find_machine(fleet, node)?;
             if let Some(kind) = kind.as_deref().filter(|kind| !Fault::KINDS.contains(kind)) {
                 return Err(FaultError::Unknown { kind: kind.to_owned() }.into());
             }
             let healed = fleet.heal(nth, kind.as_deref(), now);
             Ok(json!({"healed": healed}))
         }
-        Wish::Power { node, on } => {
-            let nth = find(fleet, node)?;
+        ControlRequest::Power { node, on } => {
+            let nth = find_machine(fleet, node)?;
             if *on {
                 fleet.power_on(nth, now);
             } else {
@@ -186,12 +186,12 @@ fn fulfil(fleet: &mut Fleet, wish: &Wish, now: Duration) -> Result<Value, WishEr
 }
 
 /// The machine of a name, or which one was meant.
-pub fn find(fleet: &Fleet, name: &str) -> Result<usize, UnknownNode> {
-    one_of(fleet.machines.iter().map(|machine| machine.hardware.name.as_str()), name)
+pub fn find_machine(fleet: &Fleet, name: &str) -> Result<usize, UnknownNode> {
+    find_name(fleet.machines.iter().map(|machine| machine.hardware.name.as_str()), name)
 }
 
 /// The place of a name among others, or which one was meant.
-pub fn one_of<'n>(names: impl Iterator<Item = &'n str> + Clone, name: &str) -> Result<usize, UnknownNode> {
+pub fn find_name<'n>(names: impl Iterator<Item = &'n str> + Clone, name: &str) -> Result<usize, UnknownNode> {
     names
         .clone()
         .position(|known| known == name)
@@ -207,16 +207,16 @@ fn status(fleet: &Fleet) -> Value {
             "stage": stage_word(machine.stage()),
             "phase": format!("{:?}", machine.phase).to_lowercase(),
             "ready": fleet.is_ready(nth),
-            "talos": machine.release.to_string(),
+            "talos_version": machine.release.to_string(),
             "addresses": doors.addresses,
             "faults": machine.faults.all().map(Fault::kind).collect::<Vec<_>>(),
         })
     });
-    json!({"nodes": nodes.collect::<Vec<_>>(), "bootstraps": fleet.bootstraps()})
+    json!({"nodes": nodes.collect::<Vec<_>>(), "bootstrap_count": fleet.bootstraps()})
 }
 
 /// Asks nodes that run in a folder.
-pub fn ask(site: &Site, wish: &Wish) -> Result<Value, ControlError> {
+pub fn send_request(site: &SimulatorFolder, wish: &ControlRequest) -> Result<Value, ControlError> {
     let folder = || site.folder().to_owned();
     let stream = StdStream::connect(site.socket()).map_err(|_| ControlError::None { folder: folder() })?;
     let asked = || -> io::Result<Value> {
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn requests_are_read_by_their_version() {
-        let wish = Wish::Heal { node: "cp1".to_owned(), kind: None };
+        let wish = ControlRequest::Heal { node: "cp1".to_owned(), kind: None };
         let sent = json!(Versioned::new(VERSION, &wish));
 
         assert_eq!(sent, json!({"version": "1.0", "do": "heal", "node": "cp1", "kind": null}));

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::fleet::{KubeAnswer, Verb};
+use crate::fleet::{KubeResponse, KubeVerb};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::CONTENT_TYPE;
@@ -19,14 +19,14 @@ use tokio::sync::watch;
 use tokio::time;
 use tokio_rustls::server::TlsStream;
 
-use super::world::World;
+use super::state::SimulatorState;
 
 /// The largest request.
 const LARGEST: usize = 1 << 20;
 
 /// Answers on a connection until it ends or the door closes.
 pub(crate) async fn serve(
-    world: Arc<World>,
+    world: Arc<SimulatorState>,
     nth: usize,
     stream: TlsStream<TcpStream>,
     known: bool,
@@ -46,7 +46,7 @@ pub(crate) async fn serve(
     let _ = time::timeout(farewell, connection).await;
 }
 
-async fn answer(world: &World, nth: usize, known: bool, request: Request<Incoming>) -> KubeAnswer {
+async fn answer(world: &SimulatorState, nth: usize, known: bool, request: Request<Incoming>) -> KubeResponse {
     let (head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
     let answer = if known {
@@ -59,7 +59,7 @@ async fn answer(world: &World, nth: usize, known: bool, request: Request<Incomin
         }
     } else {
         // Talos lets nobody in whom it does not know.
-        KubeAnswer::failure(401, "Unauthorized", "Unauthorized")
+        KubeResponse::failure(401, "Unauthorized", "Unauthorized")
     };
     let name = world.look(|fleet| fleet.machines[nth].hardware.name.clone());
     let line = json!({"node": name, "kubernetes": format!("{} {path}", head.method), "code": answer.code});
@@ -67,21 +67,23 @@ async fn answer(world: &World, nth: usize, known: bool, request: Request<Incomin
     answer
 }
 
-async fn verb(method: &Method, body: Incoming) -> Result<Verb, KubeAnswer> {
+async fn verb(method: &Method, body: Incoming) -> Result<KubeVerb, KubeResponse> {
     match *method {
-        Method::GET => Ok(Verb::Get),
-        Method::DELETE => Ok(Verb::Delete),
-        Method::POST => Ok(Verb::Post),
+        Method::GET => Ok(KubeVerb::Get),
+        Method::DELETE => Ok(KubeVerb::Delete),
+        Method::POST => Ok(KubeVerb::Post),
         Method::PATCH => {
             let bytes = Limited::new(body, LARGEST).collect().await.map(|body| body.to_bytes());
             let patch = bytes.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-            patch.map(Verb::Patch).ok_or_else(|| KubeAnswer::failure(400, "BadRequest", "not a merge patch"))
+            patch
+                .map(KubeVerb::Patch)
+                .ok_or_else(|| KubeResponse::failure(400, "BadRequest", "not a merge patch"))
         }
-        _ => Err(KubeAnswer::failure(405, "MethodNotAllowed", "the simulator does not do that")),
+        _ => Err(KubeResponse::failure(405, "MethodNotAllowed", "not supported by the simulator")),
     }
 }
 
-fn response(answer: &KubeAnswer) -> Response<Full<Bytes>> {
+fn response(answer: &KubeResponse) -> Response<Full<Bytes>> {
     let (kind, body) = match answer.text {
         Some(text) => ("text/plain; charset=utf-8", text.to_owned()),
         None => ("application/json", answer.json.to_string()),

@@ -1,19 +1,19 @@
 //! Simulated Talos nodes, by their API alone: what `ichor lab nodes` runs.
 //!
-//! What nodes do is decided by [`crate::fleet`]. Here a [`World`] gives them a clock, [`door`] the sockets that are
-//! open at a time, with certificates of [`pass`]; [`talos`] and [`kubernetes`] answer there, [`stream`] what comes in pieces.
+//! What nodes do is decided by [`crate::fleet`]. Here a [`SimulatorState`] gives them a clock, [`listeners`] the sockets that are
+//! open at a time, with certificates of [`certificates`]; [`talos`] and [`kubernetes`] answer there, [`stream`] what comes in pieces.
 //! A [`journal`] keeps every call, and [`control`] is how somebody outside makes nodes fail and ends all of it.
 //!
 //! One process and one runtime are all nodes.
 
+mod certificates;
 pub mod control;
-mod door;
 mod journal;
 mod kubernetes;
-mod pass;
+mod listeners;
+mod state;
 mod stream;
 mod talos;
-mod world;
 
 use std::fs;
 use std::io;
@@ -26,40 +26,40 @@ use std::time::Duration;
 
 use crate::fleet::scenario;
 use crate::fleet::scenario::Scenario;
-use crate::fleet::{Authorities, Fault, Fleet};
+use crate::fleet::{CertificateAuthorities, Fault, Fleet};
 use ichor_system::lock::LockFile;
 use ichor_talos::api::PORT;
 use ichor_talos::secrets::{IssueError, self_signed};
 use rand_core::OsRng;
 use tokio::signal::unix::{SignalKind, signal};
 
-pub use world::World;
+pub use state::SimulatorState;
 
 use journal::Journal;
 
 /// Why nodes cannot be simulated.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each message says it")]
-pub enum NodesError {
+pub enum SimulatorError {
     #[error("cannot use {}", path.display())]
     Folder { path: PathBuf, source: io::Error },
-    #[error("simulated nodes run here already; end them with `ichor lab nodes stop -o {}`", folder.display())]
+    #[error("simulated nodes are already running; stop them with `ichor lab nodes stop -o {}`", folder.display())]
     Runs { folder: PathBuf },
-    #[error("127.{id}.0.0/16 is taken: other simulated nodes run there; leave --id out, or say another one")]
+    #[error("127.{id}.0.0/16 is in use by other simulated nodes; omit --id, or choose another one")]
     Taken { id: u8 },
-    #[error("every network from 127.1.0.0/16 to 127.254.0.0/16 is taken by other simulated nodes")]
+    #[error("every network from 127.1.0.0/16 to 127.254.0.0/16 is in use by other simulated nodes")]
     AllTaken,
-    #[error("cannot hear signals")]
+    #[error("cannot listen for signals")]
     Signals(#[source] io::Error),
 }
 
 /// The files of nodes that run, beside a cluster file.
 #[derive(Clone, Debug)]
-pub struct Site {
+pub struct SimulatorFolder {
     folder: PathBuf,
 }
 
-impl Site {
+impl SimulatorFolder {
     /// Beside the cluster file of a folder.
     pub fn of(folder: &Path) -> Self {
         Self { folder: folder.to_owned() }
@@ -89,55 +89,61 @@ impl Site {
     }
 
     /// Makes the folder.
-    pub fn make(&self) -> Result<(), NodesError> {
+    pub fn make(&self) -> Result<(), SimulatorError> {
         let path = self.state();
-        fs::create_dir_all(&path).map_err(|source| NodesError::Folder { path, source })
+        fs::create_dir_all(&path).map_err(|source| SimulatorError::Folder { path, source })
     }
 
     /// Takes the folder for nodes that are to run here; the kernel gives it back when their process is gone.
-    pub fn take(&self) -> Result<LockFile, NodesError> {
+    pub fn take(&self) -> Result<LockFile, SimulatorError> {
         let lock = LockFile::try_take(&self.state().join("lock"));
-        let lock = lock.map_err(|error| NodesError::Folder { path: error.path, source: error.source })?;
-        lock.ok_or_else(|| NodesError::Runs { folder: self.folder.clone() })
+        let lock = lock.map_err(|error| SimulatorError::Folder { path: error.path, source: error.source })?;
+        lock.ok_or_else(|| SimulatorError::Runs { folder: self.folder.clone() })
     }
 }
 
 /// A network of the loopback, for as long as this is held: no other simulated nodes are there.
-pub struct Claim {
+pub struct NetworkClaim {
     /// Its number.
     pub id: u8,
     listener: TcpListener,
 }
 
-impl Claim {
+impl NetworkClaim {
     /// Takes the network of a number, or the first that is free.
-    pub fn take(id: Option<u8>) -> Result<Self, NodesError> {
+    pub fn take(id: Option<u8>) -> Result<Self, SimulatorError> {
         let bind = |id: u8| {
             let address = SocketAddr::from((Scenario::claim(id), PORT));
             TcpListener::bind(address).ok().map(|listener| Self { id, listener })
         };
         match id {
-            Some(id) => bind(id).ok_or(NodesError::Taken { id }),
-            None => scenario::IDS.rev().find_map(bind).ok_or(NodesError::AllTaken),
+            Some(id) => bind(id).ok_or(SimulatorError::Taken { id }),
+            None => scenario::IDS.rev().find_map(bind).ok_or(SimulatorError::AllTaken),
         }
     }
 }
 
-impl From<Claim> for Stdio {
+impl From<NetworkClaim> for Stdio {
     /// Standard input of a process that has the claim then, for as long as it lives.
-    fn from(claim: Claim) -> Self {
+    fn from(claim: NetworkClaim) -> Self {
         OwnedFd::from(claim.listener).into()
     }
 }
 
 /// Runs nodes until somebody ends them, with power or without any at first; `ready` is told when they can be asked.
-pub async fn run(fleet: Fleet, site: &Site, powered: bool, ready: impl FnOnce()) -> Result<(), NodesError> {
+pub async fn run(
+    fleet: Fleet,
+    site: &SimulatorFolder,
+    powered: bool,
+    ready: impl FnOnce(),
+) -> Result<(), SimulatorError> {
     let journal = site.journal();
     let begun = Journal::begin(&journal);
-    let world = World::new(fleet, begun.map_err(|source| NodesError::Folder { path: journal, source })?);
-    let control = control::Control::open(site, Arc::clone(&world))?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(NodesError::Signals)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(NodesError::Signals)?;
+    let world =
+        SimulatorState::new(fleet, begun.map_err(|source| SimulatorError::Folder { path: journal, source })?);
+    let control = control::ControlSocket::open(site, Arc::clone(&world))?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(SimulatorError::Signals)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(SimulatorError::Signals)?;
     world.act(|fleet, now| {
         for nth in (0..fleet.machines.len()).filter(|_| powered) {
             fleet.power_on(nth, now);
@@ -146,7 +152,7 @@ pub async fn run(fleet: Fleet, site: &Site, powered: bool, ready: impl FnOnce())
     ready();
     tokio::select! {
         () = world.run() => {}
-        () = door::keep(Arc::clone(&world)) => {}
+        () = listeners::run_listeners(Arc::clone(&world)) => {}
         () = control.serve() => {}
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
@@ -155,10 +161,10 @@ pub async fn run(fleet: Fleet, site: &Site, powered: bool, ready: impl FnOnce())
 }
 
 /// Makes a node do something wrong. A machine that belongs to another cluster gets authorities that nobody else has.
-pub fn spoil(fleet: &mut Fleet, nth: usize, fault: Fault, now: Duration) -> Result<(), IssueError> {
+pub fn inject_fault(fleet: &mut Fleet, nth: usize, fault: Fault, now: Duration) -> Result<(), IssueError> {
     let strangers = if fault == Fault::OtherCa {
         let made = || self_signed("stranger", &mut OsRng, ichor_system::now());
-        Some(Authorities { os: made()?, k8s: made()? })
+        Some(CertificateAuthorities { os: made()?, k8s: made()? })
     } else {
         None
     };

@@ -10,8 +10,10 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::fleet::rights;
-use crate::fleet::{CallError, Check, Code, Happened, Waits, What, kubeconfig as text_of};
+use crate::fleet::rbac;
+use crate::fleet::{
+    CallError, CheckPending, ErrorCode, HealthCheck, NodeEvent, NodeEventKind, kubeconfig as text_of,
+};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures_util::{StreamExt as _, stream};
@@ -19,13 +21,16 @@ use ichor_talos::api::Empty;
 use ichor_talos::api::cluster::{HealthCheckProgress, HealthCheckRequest};
 use ichor_talos::api::common::{Any, Data};
 use ichor_talos::api::cosi::{
-    Event as StateEvent, EventType, ListRequest, ListResponse, Resource, WatchRequest, WatchResponse,
+    EventType, ListRequest, ListResponse, ResourceMessage, WatchEvent as StateEvent, WatchRequest,
+    WatchResponse,
 };
 use ichor_talos::api::image::{PullRequest, PullResponse};
-use ichor_talos::api::lifecycle::{Progress, Said, UpgradeRequest, UpgradeResponse};
+use ichor_talos::api::lifecycle::{
+    LifecycleUpgradeRequest, LifecycleUpgradeResponse, Progress, UpgradeOutput,
+};
 use ichor_talos::api::machine::{
-    DmesgRequest, Event, EventsRequest, LogsRequest, MachineStatus, MachineStatusEvent, ReadRequest,
-    SequenceAction, SequenceEvent,
+    DmesgRequest, EventsRequest, LogsRequest, MachineEvent, MachineStatusEvent, MachineStatusMessage,
+    ReadRequest, SequenceAction, SequenceEvent,
 };
 use ichor_talos::secrets::kubernetes_admin_certificate;
 use prost::Message as _;
@@ -34,7 +39,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{self, Instant};
 use tonic::Status;
 
-use super::talos::{Pieces, Visit, status};
+use super::talos::{ApiConnection, ResponseStream, status};
 
 /// How long the certificate in a kubeconfig lasts, as Talos makes it.
 const YEAR: Duration = Duration::from_hours(8760);
@@ -43,16 +48,15 @@ const PIECE: usize = 32 << 10;
 /// How often a health check looks again where nothing tells it to.
 const AGAIN: Duration = Duration::from_secs(1);
 
-fn all<A: Send + 'static>(pieces: impl IntoIterator<Item = A>) -> Pieces<A> {
+fn all<A: Send + 'static>(pieces: impl IntoIterator<Item = A>) -> ResponseStream<A> {
     let pieces: Vec<Result<A, Status>> = pieces.into_iter().map(Ok).collect();
-    Pieces::new(stream::iter(pieces))
+    ResponseStream::new(stream::iter(pieces))
 }
 
-fn of_channel<A: Send + 'static>(receiver: mpsc::Receiver<Result<A, Status>>) -> Pieces<A> {
-    Pieces::new(stream::unfold(
-        receiver,
-        |mut receiver| async move { Some((receiver.recv().await?, receiver)) },
-    ))
+fn of_channel<A: Send + 'static>(receiver: mpsc::Receiver<Result<A, Status>>) -> ResponseStream<A> {
+    ResponseStream::new(stream::unfold(receiver, |mut receiver| async move {
+        Some((receiver.recv().await?, receiver))
+    }))
 }
 
 fn bytes(text: &[u8]) -> Vec<Data> {
@@ -60,18 +64,21 @@ fn bytes(text: &[u8]) -> Vec<Data> {
 }
 
 /// The first piece, and then the end of the connection.
-pub(super) fn cut_after_one<A: Send + 'static>(pieces: Pieces<A>, cut: Arc<Notify>) -> Pieces<A> {
+pub(super) fn cut_after_one<A: Send + 'static>(
+    pieces: ResponseStream<A>,
+    cut: Arc<Notify>,
+) -> ResponseStream<A> {
     let after = stream::once(async move {
         // What was sent before is to arrive.
         time::sleep(Duration::from_millis(20)).await;
         cut.notify_one();
         std::future::pending().await
     });
-    Pieces::new(pieces.take(1).chain(after))
+    ResponseStream::new(pieces.take(1).chain(after))
 }
 
 /// The pieces of a stream that goes on, until the node is to cut the connection.
-fn until_cut<A: Send + 'static>(visit: &Visit, pieces: Pieces<A>) -> Pieces<A> {
+fn until_cut<A: Send + 'static>(visit: &ApiConnection, pieces: ResponseStream<A>) -> ResponseStream<A> {
     let (world, nth, cut) = (Arc::clone(&visit.world), visit.nth, Arc::clone(&visit.cut));
     let ordered = async move {
         let mut changed = world.watch();
@@ -86,29 +93,36 @@ fn until_cut<A: Send + 'static>(visit: &Visit, pieces: Pieces<A>) -> Pieces<A> {
             }
         }
     };
-    Pieces::new(pieces.take_until(Box::pin(ordered)))
+    ResponseStream::new(pieces.take_until(Box::pin(ordered)))
 }
 
-pub(super) fn list(visit: &Visit, request: ListRequest) -> Result<Pieces<ListResponse>, CallError> {
-    rights::admit_to(&request.r#type, &visit.caller)?;
+pub(super) fn list(
+    visit: &ApiConnection,
+    request: ListRequest,
+) -> Result<ResponseStream<ListResponse>, CallError> {
+    rbac::authorize_resource(&request.r#type, &visit.caller)?;
     let found = visit.world.look(|fleet| fleet.resources(visit.nth, &request.namespace, &request.r#type));
     Ok(all(found.into_iter().map(|resource| ListResponse { resource: Some(resource) })))
 }
 
 /// What is there, and what changes from then on.
-pub(super) fn watch(visit: &Visit, request: WatchRequest) -> Result<Pieces<WatchResponse>, CallError> {
-    rights::admit_to(&request.r#type, &visit.caller)?;
+pub(super) fn watch(
+    visit: &ApiConnection,
+    request: WatchRequest,
+) -> Result<ResponseStream<WatchResponse>, CallError> {
+    rbac::authorize_resource(&request.r#type, &visit.caller)?;
     let (sender, receiver) = mpsc::channel(4);
     let (world, nth) = (Arc::clone(&visit.world), visit.nth);
     tokio::spawn(async move {
         let mut changed = world.watch();
-        let mut known: BTreeMap<String, Resource> = BTreeMap::new();
+        let mut known: BTreeMap<String, ResourceMessage> = BTreeMap::new();
         let bootstrap = request.options.is_some_and(|options| options.bootstrap_contents);
         let mut first = true;
         loop {
             changed.borrow_and_update();
             let found = world.look(|fleet| fleet.resources(nth, &request.namespace, &request.r#type));
-            let wanted = |resource: &Resource| request.id.as_ref().is_none_or(|id| *id == id_of(resource));
+            let wanted =
+                |resource: &ResourceMessage| request.id.as_ref().is_none_or(|id| *id == id_of(resource));
             let now: BTreeMap<_, _> =
                 found.into_iter().filter(wanted).map(|resource| (id_of(&resource), resource)).collect();
             let mut event = if first && !bootstrap { Vec::new() } else { differences(&known, &now) };
@@ -130,15 +144,18 @@ pub(super) fn watch(visit: &Visit, request: WatchRequest) -> Result<Pieces<Watch
     Ok(of_channel(receiver))
 }
 
-fn id_of(resource: &Resource) -> String {
+fn id_of(resource: &ResourceMessage) -> String {
     resource.metadata.as_ref().map(|metadata| metadata.id.clone()).unwrap_or_default()
 }
 
-fn state_event(kind: EventType, resource: Option<Resource>) -> StateEvent {
+fn state_event(kind: EventType, resource: Option<ResourceMessage>) -> StateEvent {
     StateEvent { resource, event_type: kind as i32, error: String::new() }
 }
 
-fn differences(before: &BTreeMap<String, Resource>, now: &BTreeMap<String, Resource>) -> Vec<StateEvent> {
+fn differences(
+    before: &BTreeMap<String, ResourceMessage>,
+    now: &BTreeMap<String, ResourceMessage>,
+) -> Vec<StateEvent> {
     let mut events = Vec::new();
     for (id, resource) in now {
         match before.get(id) {
@@ -154,7 +171,7 @@ fn differences(before: &BTreeMap<String, Resource>, now: &BTreeMap<String, Resou
     events
 }
 
-pub(super) fn logs(visit: &Visit, request: LogsRequest) -> Result<Pieces<Data>, CallError> {
+pub(super) fn logs(visit: &ApiConnection, request: LogsRequest) -> Result<ResponseStream<Data>, CallError> {
     let lines = visit.world.look(|fleet| fleet.logs(visit.nth, &request.id))?;
     let from = match usize::try_from(request.tail_lines) {
         Ok(count) => lines.len().saturating_sub(count),
@@ -163,13 +180,13 @@ pub(super) fn logs(visit: &Visit, request: LogsRequest) -> Result<Pieces<Data>, 
     let text = lines[from..].join("\n") + "\n";
     let pieces = all(bytes(text.as_bytes()));
     if request.follow {
-        Ok(until_cut(visit, Pieces::new(pieces.chain(stream::pending()))))
+        Ok(until_cut(visit, ResponseStream::new(pieces.chain(stream::pending()))))
     } else {
         Ok(pieces)
     }
 }
 
-pub(super) fn dmesg(visit: &Visit, request: DmesgRequest) -> Result<Pieces<Data>, CallError> {
+pub(super) fn dmesg(visit: &ApiConnection, request: DmesgRequest) -> Result<ResponseStream<Data>, CallError> {
     let (world, nth) = (Arc::clone(&visit.world), visit.nth);
     let (sender, receiver) = mpsc::channel(4);
     tokio::spawn(async move {
@@ -186,7 +203,7 @@ pub(super) fn dmesg(visit: &Visit, request: DmesgRequest) -> Result<Pieces<Data>
                 }
             }
             told = lines.len();
-            if !request.follow || waited(&mut changed, &sender).await {
+            if !request.follow || wait_for_change(&mut changed, &sender).await {
                 return;
             }
         }
@@ -196,19 +213,22 @@ pub(super) fn dmesg(visit: &Visit, request: DmesgRequest) -> Result<Pieces<Data>
 }
 
 /// Waits for something to change; whether there is nobody left to tell.
-async fn waited<A>(changed: &mut watch::Receiver<u64>, sender: &mpsc::Sender<A>) -> bool {
+async fn wait_for_change<A>(changed: &mut watch::Receiver<u64>, sender: &mpsc::Sender<A>) -> bool {
     tokio::select! {
         changed = changed.changed() => changed.is_err(),
         () = sender.closed() => true,
     }
 }
 
-pub(super) fn read(visit: &Visit, request: ReadRequest) -> Result<Pieces<Data>, CallError> {
+pub(super) fn read(visit: &ApiConnection, request: ReadRequest) -> Result<ResponseStream<Data>, CallError> {
     let text = visit.world.look(|fleet| fleet.file(visit.nth, &request.path))?;
     Ok(all(bytes(text.as_bytes())))
 }
 
-pub(super) fn events(visit: &Visit, request: EventsRequest) -> Result<Pieces<Event>, CallError> {
+pub(super) fn events(
+    visit: &ApiConnection,
+    request: EventsRequest,
+) -> Result<ResponseStream<MachineEvent>, CallError> {
     let (world, nth) = (Arc::clone(&visit.world), visit.nth);
     let (sender, receiver) = mpsc::channel(16);
     let mut from = world.look(|fleet| {
@@ -220,7 +240,7 @@ pub(super) fn events(visit: &Visit, request: EventsRequest) -> Result<Pieces<Eve
     tokio::spawn(async move {
         let mut changed = world.watch();
         // The first event of a stream is empty: it says that the stream is there.
-        let mut news: VecDeque<Event> = VecDeque::from([Event::default()]);
+        let mut news: VecDeque<MachineEvent> = VecDeque::from([MachineEvent::default()]);
         loop {
             changed.borrow_and_update();
             world.look(|fleet| {
@@ -233,7 +253,7 @@ pub(super) fn events(visit: &Visit, request: EventsRequest) -> Result<Pieces<Eve
                     return;
                 }
             }
-            if waited(&mut changed, &sender).await {
+            if wait_for_change(&mut changed, &sender).await {
                 return;
             }
         }
@@ -241,32 +261,33 @@ pub(super) fn events(visit: &Visit, request: EventsRequest) -> Result<Pieces<Eve
     Ok(of_channel(receiver))
 }
 
-fn formed(event: &Happened) -> Event {
+fn event_message(event: &NodeEvent) -> MachineEvent {
     let (name, value) = match &event.what {
-        What::Stage(stage, ready) => {
-            let status = Some(MachineStatus { ready: *ready, unmet_conditions: Vec::new() });
+        NodeEventKind::Stage(stage, ready) => {
+            let status = Some(MachineStatusMessage { ready: *ready, unmet_conditions: Vec::new() });
             let message = MachineStatusEvent { stage: *stage as i32, status };
             ("MachineStatusEvent", message.encode_to_vec())
         }
-        What::Sequence(word, begins) => {
+        NodeEventKind::Sequence(word, begins) => {
             let action = if *begins { SequenceAction::Start } else { SequenceAction::Stop };
             let message = SequenceEvent { sequence: (*word).to_owned(), action: action as i32 };
             ("SequenceEvent", message.encode_to_vec())
         }
     };
-    Event {
+    MachineEvent {
         metadata: None,
         data: Some(Any { type_url: format!("talos/runtime/machine.{name}"), value }),
         id: format!("{:020}", event.id),
     }
 }
 
-pub(super) fn kubeconfig(visit: &Visit, _: Empty) -> Result<Pieces<Data>, CallError> {
+pub(super) fn kubeconfig(visit: &ApiConnection, _: Empty) -> Result<ResponseStream<Data>, CallError> {
     let intent = visit.world.look(|fleet| fleet.machines[visit.nth].intent.clone());
-    let only = || CallError::new(Code::Unimplemented, "kubeconfig is only available on control plane nodes");
+    let only =
+        || CallError::new(ErrorCode::Unimplemented, "kubeconfig is only available on control plane nodes");
     let intent = intent.ok_or_else(only)?;
     let authorities = intent.authorities.as_ref().ok_or_else(only)?;
-    let failed = |error: String| CallError::new(Code::Unknown, error);
+    let failed = |error: String| CallError::new(ErrorCode::Unknown, error);
     let admin = kubernetes_admin_certificate(&authorities.k8s, &mut OsRng, ichor_system::now(), YEAR)
         .map_err(|error| failed(format!("error generating Kubernetes client certificate: {error}")))?;
     let text = text_of(&intent, &authorities.k8s.crt, &admin);
@@ -288,13 +309,13 @@ fn pack(text: &[u8]) -> std::io::Result<Vec<u8>> {
 
 /// Goes through the checks one after the other, and says what it waits for.
 pub(super) fn health(
-    visit: &Visit,
+    visit: &ApiConnection,
     request: HealthCheckRequest,
-) -> Result<Pieces<HealthCheckProgress>, CallError> {
+) -> Result<ResponseStream<HealthCheckProgress>, CallError> {
     let (world, nth) = (Arc::clone(&visit.world), visit.nth);
     if !world.look(|fleet| fleet.machines[nth].is_control_plane()) {
         let message = "cluster health check is only available on control plane nodes";
-        return Err(CallError::new(Code::Unimplemented, message));
+        return Err(CallError::new(ErrorCode::Unimplemented, message));
     }
     let named = request.cluster_info.unwrap_or_default();
     let wait = request.wait_timeout.unwrap_or_default();
@@ -310,7 +331,7 @@ pub(super) fn health(
         if sender.send(say(discovered)).await.is_err() {
             return;
         }
-        for check in Check::ALL {
+        for check in HealthCheck::ALL {
             let mut last = format!("waiting for {}: ...", check.name);
             if sender.send(say(last.clone())).await.is_err() {
                 return;
@@ -319,8 +340,8 @@ pub(super) fn health(
                 changed.borrow_and_update();
                 let (line, done) = match world.look(|fleet| check.look(fleet, &nodes)) {
                     Ok(()) => (format!("waiting for {}: OK", check.name), true),
-                    Err(Waits::Skipped) => (format!("waiting for {}: SKIP", check.name), true),
-                    Err(Waits::For(why)) => (format!("waiting for {}: {why}", check.name), false),
+                    Err(CheckPending::Skipped) => (format!("waiting for {}: SKIP", check.name), true),
+                    Err(CheckPending::For(why)) => (format!("waiting for {}: {why}", check.name), false),
                 };
                 if line != last && sender.send(say(line.clone())).await.is_err() {
                     return;
@@ -330,7 +351,7 @@ pub(super) fn health(
                     break;
                 }
                 if Instant::now() >= until {
-                    let error = CallError::new(Code::DeadlineExceeded, "context deadline exceeded");
+                    let error = CallError::new(ErrorCode::DeadlineExceeded, "context deadline exceeded");
                     let _ = sender.send(Err(status(&error))).await;
                     return;
                 }
@@ -345,27 +366,30 @@ pub(super) fn health(
     Ok(of_channel(receiver))
 }
 
-pub(super) fn pull(visit: &Visit, request: PullRequest) -> Result<Pieces<PullResponse>, CallError> {
+pub(super) fn pull(
+    visit: &ApiConnection,
+    request: PullRequest,
+) -> Result<ResponseStream<PullResponse>, CallError> {
     let name = visit.world.act(|fleet, _| fleet.pull(visit.nth, &request.image_ref))?;
     Ok(all([PullResponse { name: Some(name) }]))
 }
 
 /// The installer runs for as long as an installation takes.
 pub(super) fn lifecycle_upgrade(
-    visit: &Visit,
-    request: UpgradeRequest,
-) -> Result<Pieces<UpgradeResponse>, CallError> {
+    visit: &ApiConnection,
+    request: LifecycleUpgradeRequest,
+) -> Result<ResponseStream<LifecycleUpgradeResponse>, CallError> {
     let image = request.source.unwrap_or_default().image_name;
     let (release, delay, code) = visit.world.act(|fleet, _| {
         let release = fleet.install_upgrade(visit.nth, &image)?;
         let code = i32::from(fleet.machines[visit.nth].faults.has("fail-install"));
         Ok((release, fleet.delays.install, code))
     })?;
-    let say = |said| UpgradeResponse { progress: Some(Progress { response: Some(said) }) };
-    let first = say(Said::Message(format!("running Talos installer {release}")));
+    let say = |said| LifecycleUpgradeResponse { progress: Some(Progress { response: Some(said) }) };
+    let first = say(UpgradeOutput::Message(format!("running Talos installer {release}")));
     let last = stream::once(async move {
         time::sleep(delay).await;
-        Ok(say(Said::ExitCode(code)))
+        Ok(say(UpgradeOutput::ExitCode(code)))
     });
-    Ok(Pieces::new(all([first]).chain(last)))
+    Ok(ResponseStream::new(all([first]).chain(last)))
 }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::fleet::rights;
-use crate::fleet::rights::Caller;
-use crate::fleet::{CallError, Fleet, Handling, no_such_resource};
+use crate::fleet::rbac;
+use crate::fleet::rbac::Caller;
+use crate::fleet::{CallError, Fleet, ServiceAction, no_such_resource};
 use futures_util::Stream;
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
@@ -38,16 +38,16 @@ use tonic::{Code, Request, Response, Status, Streaming};
 use tonic_prost::ProstCodec;
 use tower_service::Service;
 
+use super::state::SimulatorState;
 use super::stream;
-use super::world::World;
 
 /// As much as Talos takes.
 const LARGEST_MESSAGE: usize = 32 << 20;
 
 /// Somebody who came to a node.
 #[derive(Clone)]
-pub(crate) struct Visit {
-    pub(super) world: Arc<World>,
+pub(crate) struct ApiConnection {
+    pub(super) world: Arc<SimulatorState>,
     pub(super) nth: usize,
     pub(super) caller: Caller,
     from: SocketAddr,
@@ -60,18 +60,18 @@ pub(crate) struct Visit {
 /// How long an answer may take to be on its way, when it is there.
 const FLUSH: Duration = Duration::from_millis(20);
 
-type Reply = Pin<Box<dyn Future<Output = HttpResponse<Body>> + Send>>;
+type BoxedResponse = Pin<Box<dyn Future<Output = HttpResponse<Body>> + Send>>;
 
 /// Pieces of an answer.
-pub(super) struct Pieces<A>(Pin<Box<dyn Stream<Item = Result<A, Status>> + Send>>);
+pub(super) struct ResponseStream<A>(Pin<Box<dyn Stream<Item = Result<A, Status>> + Send>>);
 
-impl<A> Pieces<A> {
+impl<A> ResponseStream<A> {
     pub(super) fn new(pieces: impl Stream<Item = Result<A, Status>> + Send + 'static) -> Self {
         Self(Box::pin(pieces))
     }
 }
 
-impl<A> Stream for Pieces<A> {
+impl<A> Stream for ResponseStream<A> {
     type Item = Result<A, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -81,7 +81,7 @@ impl<A> Stream for Pieces<A> {
 
 /// Answers on a connection until it ends, the door closes, or it is cut.
 pub(crate) async fn serve(
-    visit: Visit,
+    visit: ApiConnection,
     stream: TlsStream<TcpStream>,
     mut closing: watch::Receiver<bool>,
     farewell: Duration,
@@ -110,23 +110,28 @@ pub(crate) async fn serve(
 }
 
 /// A call that waits for its answer, as long as this is there.
-struct UnderWay(Arc<watch::Sender<usize>>);
+struct PendingCall(Arc<watch::Sender<usize>>);
 
-impl UnderWay {
+impl PendingCall {
     fn begin(calls: &Arc<watch::Sender<usize>>) -> Self {
         calls.send_modify(|calls| *calls += 1);
         Self(Arc::clone(calls))
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for PendingCall {
     fn drop(&mut self) {
         self.0.send_modify(|calls| *calls -= 1);
     }
 }
 
-impl Visit {
-    pub(crate) fn new(world: Arc<World>, nth: usize, certificate: Option<&[u8]>, from: SocketAddr) -> Self {
+impl ApiConnection {
+    pub(crate) fn new(
+        world: Arc<SimulatorState>,
+        nth: usize,
+        certificate: Option<&[u8]>,
+        from: SocketAddr,
+    ) -> Self {
         let caller = certificate.map_or(Caller::Anyone, |der| Caller::Known(roles(der)));
         let under_way = Arc::new(watch::Sender::new(0));
         Self { world, nth, caller, from, cut: Arc::new(Notify::new()), under_way }
@@ -136,13 +141,13 @@ impl Visit {
         self,
         request: HttpRequest<Incoming>,
     ) -> Pin<Box<dyn Future<Output = Result<HttpResponse<Body>, Infallible>> + Send>> {
-        let under_way = UnderWay::begin(&self.under_way);
+        let under_way = PendingCall::begin(&self.under_way);
         Box::pin(async move {
             let _under_way = under_way;
             let path = request.uri().path().to_owned();
             let (admitted, slow) = self.world.look(|fleet| {
                 let machine = &fleet.machines[self.nth];
-                (rights::admit(&path, &self.caller, &machine.release), machine.faults.slow())
+                (rbac::authorize_call(&path, &self.caller, &machine.release), machine.faults.slow())
             });
             if let Some(slow) = slow {
                 time::sleep(slow).await;
@@ -155,7 +160,7 @@ impl Visit {
         })
     }
 
-    fn answer(self, path: &str, request: HttpRequest<Incoming>) -> Reply {
+    fn answer(self, path: &str, request: HttpRequest<Incoming>) -> BoxedResponse {
         let nth = self.nth;
         let caller = self.caller.clone();
         match path {
@@ -181,9 +186,9 @@ impl Visit {
                     fleet.upgrade(nth, &request, now)
                 })
             }
-            method::SERVICE_START => self.service(request, Handling::Start),
-            method::SERVICE_STOP => self.service(request, Handling::Stop),
-            method::SERVICE_RESTART => self.service(request, Handling::Restart),
+            method::SERVICE_START => self.service(request, ServiceAction::Start),
+            method::SERVICE_STOP => self.service(request, ServiceAction::Stop),
+            method::SERVICE_RESTART => self.service(request, ServiceAction::Restart),
             method::META_WRITE => self.act(request, move |fleet, request: MetaWriteRequest, _| {
                 fleet.meta_write(nth, request.key, request.value)
             }),
@@ -205,7 +210,7 @@ impl Visit {
                 Ok(EtcdForfeitLeadershipResponse { messages: vec![message] })
             }),
             method::STATE_GET => self.tell(request, move |fleet, request: cosi::GetRequest| {
-                rights::admit_to(&request.r#type, &caller)?;
+                rbac::authorize_resource(&request.r#type, &caller)?;
                 let found = fleet.resource(nth, &request.namespace, &request.r#type, &request.id);
                 let resource = Some(found.ok_or_else(|| no_such_resource(&request.r#type, &request.id))?);
                 Ok(cosi::GetResponse { resource })
@@ -220,14 +225,14 @@ impl Visit {
             method::HEALTH_CHECK => self.stream::<cluster::HealthCheckRequest, _>(request, stream::health),
             method::IMAGE_PULL => self.stream::<image::PullRequest, _>(request, stream::pull),
             method::LIFECYCLE_UPGRADE => {
-                self.stream::<lifecycle::UpgradeRequest, _>(request, stream::lifecycle_upgrade)
+                self.stream::<lifecycle::LifecycleUpgradeRequest, _>(request, stream::lifecycle_upgrade)
             }
             method::IMAGE_IMPORT => self.import(request),
             _ => Box::pin(async { Status::new(Code::Unimplemented, "unknown method").into_http() }),
         }
     }
 
-    fn service(self, request: HttpRequest<Incoming>, handling: Handling) -> Reply {
+    fn service(self, request: HttpRequest<Incoming>, handling: ServiceAction) -> BoxedResponse {
         let nth = self.nth;
         self.act(request, move |fleet, request: ServiceRequest, _| {
             fleet.handle_service(nth, &request.id, handling)
@@ -239,7 +244,7 @@ impl Visit {
         self,
         request: HttpRequest<Incoming>,
         look: impl FnOnce(&Fleet, Q) -> Result<A, CallError> + Send + 'static,
-    ) -> Reply
+    ) -> BoxedResponse
     where
         Q: Message + Default + 'static,
         A: Message + Default + 'static,
@@ -252,7 +257,7 @@ impl Visit {
         self,
         request: HttpRequest<Incoming>,
         act: impl FnOnce(&mut Fleet, Q, Duration) -> Result<A, CallError> + Send + 'static,
-    ) -> Reply
+    ) -> BoxedResponse
     where
         Q: Message + Default + 'static,
         A: Message + Default + 'static,
@@ -266,7 +271,7 @@ impl Visit {
         request: HttpRequest<Incoming>,
         note: impl FnOnce(&Q) -> Value + Send + 'static,
         act: impl FnOnce(&mut Fleet, Q, Duration) -> Result<A, CallError> + Send + 'static,
-    ) -> Reply
+    ) -> BoxedResponse
     where
         Q: Message + Default + 'static,
         A: Message + Default + 'static,
@@ -278,14 +283,14 @@ impl Visit {
         self,
         request: HttpRequest<Incoming>,
         note: impl FnOnce(&Q) -> Value + Send + 'static,
-        answer: impl FnOnce(&World, Q) -> Result<A, CallError> + Send + 'static,
-    ) -> Reply
+        answer: impl FnOnce(&SimulatorState, Q) -> Result<A, CallError> + Send + 'static,
+    ) -> BoxedResponse
     where
         Q: Message + Default + 'static,
         A: Message + Default + 'static,
     {
         let path = request.uri().path().to_owned();
-        let once = Once::new(move |request: Request<Q>| async move {
+        let once = OnceService::new(move |request: Request<Q>| async move {
             let request = request.into_inner();
             let note = note(&request);
             let answer = answer(&self.world, request);
@@ -300,14 +305,14 @@ impl Visit {
     fn stream<Q, A>(
         self,
         request: HttpRequest<Incoming>,
-        answer: fn(&Visit, Q) -> Result<Pieces<A>, CallError>,
-    ) -> Reply
+        answer: fn(&ApiConnection, Q) -> Result<ResponseStream<A>, CallError>,
+    ) -> BoxedResponse
     where
         Q: Message + Default + 'static,
         A: Message + Default + 'static,
     {
         let path = request.uri().path().to_owned();
-        let once = Once::new(move |request: Request<Q>| {
+        let once = OnceService::new(move |request: Request<Q>| {
             let answer = answer(&self, request.into_inner());
             self.record(&path, answer.as_ref().map(drop), Value::Null);
             ready(answer.map(|pieces| Response::new(self.or_cut(pieces))).map_err(|error| status(&error)))
@@ -317,15 +322,15 @@ impl Visit {
     }
 
     /// The pieces, or only the first of them where the node is to cut the connection.
-    fn or_cut<A: Send + 'static>(&self, pieces: Pieces<A>) -> Pieces<A> {
+    fn or_cut<A: Send + 'static>(&self, pieces: ResponseStream<A>) -> ResponseStream<A> {
         let may = self.world.look(|fleet| fleet.machines[self.nth].faults.has("reset-mid-stream"));
         let cuts = may && self.world.act(|fleet, _| fleet.machines[self.nth].faults.cut());
         if cuts { stream::cut_after_one(pieces, Arc::clone(&self.cut)) } else { pieces }
     }
 
     /// `ImageService/Import`: the image is thrown away; its name is all that is needed of it.
-    fn import(self, request: HttpRequest<Incoming>) -> Reply {
-        let once = Once::new(move |request: Request<Streaming<image::ImportRequest>>| async move {
+    fn import(self, request: HttpRequest<Incoming>) -> BoxedResponse {
+        let once = OnceService::new(move |request: Request<Streaming<image::ImportRequest>>| async move {
             let mut pieces = request.into_inner();
             let mut size = 0;
             while let Some(piece) = pieces.message().await? {
@@ -372,15 +377,15 @@ pub(super) fn status(error: &CallError) -> Status {
 }
 
 /// A service that is called once.
-struct Once<F>(Option<F>);
+struct OnceService<F>(Option<F>);
 
-impl<F> Once<F> {
+impl<F> OnceService<F> {
     fn new(call: F) -> Self {
         Self(Some(call))
     }
 }
 
-impl<Q, A, F, R> Service<Request<Q>> for Once<F>
+impl<Q, A, F, R> Service<Request<Q>> for OnceService<F>
 where
     F: FnOnce(Request<Q>) -> R,
     R: Future<Output = Result<Response<A>, Status>> + Send + 'static,

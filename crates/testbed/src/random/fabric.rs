@@ -9,13 +9,13 @@ use super::{PORTS, list, map, quoted, some};
 
 /// The section `fabric` of a cluster, and the keys by which nodes find its routers.
 #[derive(Clone, Debug)]
-pub struct Fabric {
+pub struct RandomFabric {
     pub text: String,
     pub found: Vec<String>,
 }
 
 /// Leafs, a gateway and spines: at least one that nodes can peer with.
-pub fn fabric(id: u32) -> BoxedStrategy<Fabric> {
+pub fn fabric(id: u32) -> BoxedStrategy<RandomFabric> {
     let leafs = (0..=2_usize).prop_flat_map(|count| (1..=count).map(leaf).collect::<Vec<_>>());
     let spines = (0..=2_usize).prop_flat_map(|count| (1..=count).map(spine).collect::<Vec<_>>());
     (leafs, option::of(gateway(id)), spines)
@@ -25,7 +25,7 @@ pub fn fabric(id: u32) -> BoxedStrategy<Fabric> {
                 (0..leafs.len()).map(|nth| format!("router: leaf{}, link: {}", nth + 1, PORTS[nth]));
             let (gateway, by_address) = gateway.unzip();
             let found = on_ports.chain(by_address).collect();
-            Fabric {
+            RandomFabric {
                 text: format!("{{routers: {}}}", list(leafs.into_iter().chain(gateway).chain(spines))),
                 found,
             }

@@ -9,12 +9,12 @@ use super::{FAR, PORTS, list, map, quoted, some};
 
 /// Who speaks BGP, and what it cannot do in any case.
 #[derive(Clone, Copy, Debug)]
-struct Daemon {
+struct BgpDaemon {
     backend: Backend,
     version: Option<&'static str>,
 }
 
-impl Daemon {
+impl BgpDaemon {
     fn any(backend: Backend) -> impl Strategy<Value = Self> {
         let versions = match backend {
             Backend::Native => vec![None],
@@ -34,11 +34,11 @@ impl Daemon {
     }
 
     /// Whether it can find a neighbour so. GoBGP 3 knows nobody without address; Talos itself uses no next hop of IPv6.
-    fn goes(self, way: Way) -> bool {
+    fn goes(self, way: NeighborKind) -> bool {
         match way {
-            Way::Port => !self.is_gobgp_3(),
-            Way::V6 => !self.is(Backend::Native),
-            Way::V4 | Way::Router => true,
+            NeighborKind::Port => !self.is_gobgp_3(),
+            NeighborKind::V6 => !self.is(Backend::Native),
+            NeighborKind::V4 | NeighborKind::Router => true,
         }
     }
 
@@ -59,20 +59,20 @@ impl Daemon {
 
 /// The section `routing` of a cluster. With `routers`, neighbours can be those too.
 pub fn routing(id: u32, backend: Backend, routers: Vec<String>) -> impl Strategy<Value = String> {
-    Daemon::any(backend).prop_flat_map(move |daemon| of(id, daemon, &routers))
+    BgpDaemon::any(backend).prop_flat_map(move |daemon| of(id, daemon, &routers))
 }
 
-fn of(id: u32, daemon: Daemon, routers: &[String]) -> BoxedStrategy<String> {
+fn of(id: u32, daemon: BgpDaemon, routers: &[String]) -> BoxedStrategy<String> {
     let asn = option::of(select(vec!["64512".to_owned(), "4200000000".to_owned()]));
     let router_id = option::of(select(vec!["192.0.2.0".to_owned(), "10.254.0.0".to_owned()]));
     let advertise = ["loopback", "dummy", "anycast"].map(str::to_owned).to_vec();
     let advertise = option::of(some(advertise, 1));
     let aggregates = vec![format!("10.{id}.254.0/24"), quoted(format!("fd00:{id}:fe::/64"))];
-    let aggregates = Daemon::maybe(daemon.is(Backend::Frr), 0.2, some(aggregates, 1).boxed());
+    let aggregates = BgpDaemon::maybe(daemon.is(Backend::Frr), 0.2, some(aggregates, 1).boxed());
     let longest = if daemon.is(Backend::Native) { 0..1 } else { 0..4096_u32 };
     let graceful =
         longest.prop_map(|time| if time == 0 { "false".to_owned() } else { format!("{{time: {time}}}") });
-    let policy = Daemon::maybe(!daemon.is(Backend::Native), 0.5, policy());
+    let policy = BgpDaemon::maybe(!daemon.is(Backend::Native), 0.5, policy());
     let whom = (neighbors(id, daemon, routers), policy, option::weighted(0.7, workload(id, daemon)));
     let about = (asn, router_id, advertise, aggregates, option::of(graceful));
     (about, whom)
@@ -96,7 +96,7 @@ fn of(id: u32, daemon: Daemon, routers: &[String]) -> BoxedStrategy<String> {
 
 /// How a node finds a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum NeighborKind {
     Port,
     V4,
     V6,
@@ -105,12 +105,12 @@ enum Way {
 }
 
 /// Some of the neighbours that a node can have: on its ports, at addresses near and far, or else routers of the file.
-fn neighbors(id: u32, daemon: Daemon, routers: &[String]) -> BoxedStrategy<String> {
-    let ports = PORTS.map(|port| (Way::Port, format!("link: {port}")));
-    let v4 = [format!("10.{id}.0.254"), FAR[0].into()].map(|it| (Way::V4, format!("address: {it}")));
+fn neighbors(id: u32, daemon: BgpDaemon, routers: &[String]) -> BoxedStrategy<String> {
+    let ports = PORTS.map(|port| (NeighborKind::Port, format!("link: {port}")));
+    let v4 = [format!("10.{id}.0.254"), FAR[0].into()].map(|it| (NeighborKind::V4, format!("address: {it}")));
     let v6 = [format!("fd00:{id}::fffe"), FAR[1].into()];
-    let v6 = v6.map(|it| (Way::V6, format!("address: {}", quoted(it))));
-    let mut all: Vec<_> = routers.iter().map(|keys| (Way::Router, keys.clone())).collect();
+    let v6 = v6.map(|it| (NeighborKind::V6, format!("address: {}", quoted(it))));
+    let mut all: Vec<_> = routers.iter().map(|keys| (NeighborKind::Router, keys.clone())).collect();
     if routers.is_empty() {
         all.extend(ports.into_iter().chain(v4).chain(v6).filter(|(way, _)| daemon.goes(*way)));
     }
@@ -119,10 +119,10 @@ fn neighbors(id: u32, daemon: Daemon, routers: &[String]) -> BoxedStrategy<Strin
     // are of one AS.
     (subsequence(all, 1..=most).prop_shuffle(), any::<bool>(), asn())
         .prop_flat_map(move |(found, secret, asn)| {
-            let one = |(way, keys): (Way, String)| {
+            let one = |(way, keys): (NeighborKind, String)| {
                 let secret = match daemon.backend {
                     Backend::Native => Some(false),
-                    Backend::Bird if way == Way::Port => Some(secret),
+                    Backend::Bird if way == NeighborKind::Port => Some(secret),
                     _ => None,
                 };
                 let asn = daemon.is(Backend::Native).then(|| asn.clone());
@@ -135,15 +135,15 @@ fn neighbors(id: u32, daemon: Daemon, routers: &[String]) -> BoxedStrategy<Strin
 
 /// A neighbour; its AS number and whether it has a password are any, unless they are given.
 fn neighbor(
-    daemon: Daemon,
-    (way, keys): (Way, String),
+    daemon: BgpDaemon,
+    (way, keys): (NeighborKind, String),
     given: Option<String>,
     secret: Option<bool>,
 ) -> BoxedStrategy<String> {
     let asn = (asn(), any::<bool>()).prop_map(move |(asn, told)| match way {
-        Way::Router => None,
-        Way::Port => given.clone().or(told.then_some(asn)),
-        Way::V4 | Way::V6 => given.clone().or(Some(asn)),
+        NeighborKind::Router => None,
+        NeighborKind::Port => given.clone().or(told.then_some(asn)),
+        NeighborKind::V4 | NeighborKind::V6 => given.clone().or(Some(asn)),
     });
     let native = daemon.is(Backend::Native);
     let timers = option::of((1..21_845_u16).prop_flat_map(move |keepalive| {
@@ -151,7 +151,7 @@ fn neighbor(
         (Just(keepalive), keepalive * 3..=longest)
     }));
     let timers = timers.prop_map(|timers| timers.map(|(keepalive, hold)| format!("[{keepalive}, {hold}]")));
-    let bfd = Daemon::maybe(!daemon.is_gobgp_3(), 0.5, bfd().boxed());
+    let bfd = BgpDaemon::maybe(!daemon.is_gobgp_3(), 0.5, bfd().boxed());
     let rest = (bfd, timers, option::of(any::<bool>()), any::<bool>());
     (asn, rest)
         .prop_map(move |(asn, (bfd, timers, passive, any_secret))| {
@@ -218,7 +218,7 @@ fn policy() -> BoxedStrategy<String> {
         .boxed()
 }
 
-fn workload(id: u32, daemon: Daemon) -> BoxedStrategy<String> {
+fn workload(id: u32, daemon: BgpDaemon) -> BoxedStrategy<String> {
     let isolation = option::of(select(daemon.isolations()));
     let mode = option::of(select(vec!["{mode: frr-k8s}", "{mode: native}"]));
     let link = option::of(select(vec![
@@ -237,9 +237,9 @@ fn workload(id: u32, daemon: Daemon) -> BoxedStrategy<String> {
     ];
     let allow = option::of(some(allow, 0));
     let vrf =
-        Daemon::maybe(!daemon.is(Backend::Gobgp), 0.5, Just("{name: lb, table: 99}".to_owned()).boxed());
+        BgpDaemon::maybe(!daemon.is(Backend::Gobgp), 0.5, Just("{name: lb, table: 99}".to_owned()).boxed());
     let who = (select(vec!["metallb", "cilium"]), mode, isolation, vrf);
-    let bfd = Daemon::maybe(!daemon.is(Backend::Gobgp) && !daemon.is(Backend::Native), 0.5, bfd().boxed());
+    let bfd = BgpDaemon::maybe(!daemon.is(Backend::Gobgp) && !daemon.is(Backend::Native), 0.5, bfd().boxed());
     (who, link, asn, bfd, allow)
         .prop_map(|((speaker, mode, isolation, vrf), link, asn, bfd, allow)| {
             map([

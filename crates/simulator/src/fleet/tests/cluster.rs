@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_worker_answers_only_when_a_control_plane_can_sign_for_it() {
-    let mut trial = Trial::new("v1.13.9", 1, 1);
+    let mut trial = TestCluster::new("v1.13.9", 1, 1);
     trial.pass(10);
 
     trial.apply(1).unwrap();
@@ -13,13 +13,13 @@ fn a_worker_answers_only_when_a_control_plane_can_sign_for_it() {
     trial.apply(0).unwrap();
     trial.pass(60);
 
-    assert_eq!(trial.fleet.doors(1).talos, Some(Lock::Mutual));
+    assert_eq!(trial.fleet.doors(1).talos, Some(AuthMode::Mutual));
     assert_eq!(trial.stage(1), Stage::Booting);
 }
 
 #[test]
-fn bootstrap_waits_for_services_is_for_control_planes_and_happens_once() {
-    let mut trial = Trial::new("v1.13.9", 1, 1);
+fn bootstrap_runs_once_on_a_ready_control_plane() {
+    let mut trial = TestCluster::new("v1.13.9", 1, 1);
     trial.pass(10);
     for nth in 0..2 {
         trial.apply(nth).unwrap();
@@ -27,17 +27,17 @@ fn bootstrap_waits_for_services_is_for_control_planes_and_happens_once() {
     while trial.fleet.machines[0].phase != Phase::Up {
         trial.pass(1);
     }
-    let refused = |trial: &mut Trial, nth| trial.fleet.bootstrap(nth, trial.now).unwrap_err();
+    let refused = |trial: &mut TestCluster, nth| trial.fleet.bootstrap(nth, trial.now).unwrap_err();
 
     assert_eq!(
         refused(&mut trial, 0),
-        CallError::new(Code::FailedPrecondition, "bootstrap is not available yet")
+        CallError::new(ErrorCode::FailedPrecondition, "bootstrap is not available yet")
     );
     trial.pass(3);
     let worker = "bootstrap is only available on control plane nodes";
-    assert_eq!(refused(&mut trial, 1), CallError::new(Code::Unimplemented, worker));
+    assert_eq!(refused(&mut trial, 1), CallError::new(ErrorCode::Unimplemented, worker));
     trial.fleet.bootstrap(0, trial.now).unwrap();
-    let again = CallError::new(Code::AlreadyExists, "etcd data directory is not empty");
+    let again = CallError::new(ErrorCode::AlreadyExists, "etcd data directory is not empty");
     assert_eq!(refused(&mut trial, 0), again);
     trial.pass(10);
     assert_eq!(refused(&mut trial, 0), again);
@@ -45,8 +45,8 @@ fn bootstrap_waits_for_services_is_for_control_planes_and_happens_once() {
 }
 
 #[test]
-fn after_bootstrap_the_others_join_one_after_the_other_and_the_cluster_is_healthy() {
-    let mut trial = Trial::new("v1.13.9", 3, 2);
+fn nodes_join_in_sequence_after_bootstrap_until_the_cluster_is_healthy() {
+    let mut trial = TestCluster::new("v1.13.9", 3, 2);
     trial.pass(10);
     for nth in 0..5 {
         trial.apply(nth).unwrap();
@@ -76,8 +76,8 @@ fn after_bootstrap_the_others_join_one_after_the_other_and_the_cluster_is_health
 }
 
 #[test]
-fn a_second_bootstrap_on_another_machine_makes_a_second_etcd_which_health_checks_see() {
-    let mut trial = Trial::new("v1.13.9", 2, 0);
+fn a_second_bootstrap_creates_a_second_etcd_that_health_checks_detect() {
+    let mut trial = TestCluster::new("v1.13.9", 2, 0);
     trial.pass(10);
     for nth in 0..2 {
         trial.apply(nth).unwrap();
@@ -93,9 +93,9 @@ fn a_second_bootstrap_on_another_machine_makes_a_second_etcd_which_health_checks
 }
 
 #[test]
-fn one_control_plane_holds_the_address_and_another_takes_it_over() {
-    let mut trial = Trial::up(3, 0);
-    let holder = |trial: &Trial| {
+fn the_virtual_address_fails_over_to_another_control_plane() {
+    let mut trial = TestCluster::up(3, 0);
+    let holder = |trial: &TestCluster| {
         (0..3).filter(|nth| trial.fleet.doors(*nth).addresses.contains(&ip(VIP))).collect::<Vec<_>>()
     };
     assert_eq!(holder(&trial), [0]);
@@ -111,7 +111,7 @@ fn one_control_plane_holds_the_address_and_another_takes_it_over() {
     assert_eq!(holder(&trial), Vec::<usize>::new());
     assert_eq!(
         trial.fleet.etcd_members(2).unwrap_err(),
-        CallError::new(Code::Unavailable, "etcdserver: no leader")
+        CallError::new(ErrorCode::Unavailable, "etcdserver: no leader")
     );
     for nth in 0..2 {
         trial.fleet.power_on(nth, trial.now);

@@ -3,8 +3,8 @@
 use super::*;
 
 #[test]
-fn slow_is_told_to_whoever_answers_and_streams_are_cut_as_often_as_was_said() {
-    let mut trial = Trial::up(1, 0);
+fn slow_and_reset_faults_reach_the_server() {
+    let mut trial = TestCluster::up(1, 0);
 
     trial.fleet.spoil(0, Fault::Slow(secs(3)), None, trial.now);
     trial.fleet.spoil(0, Fault::ResetMidStream(1), None, trial.now);
@@ -17,7 +17,7 @@ fn slow_is_told_to_whoever_answers_and_streams_are_cut_as_often_as_was_said() {
 
 #[test]
 fn a_late_reboot_takes_longer_and_the_first_boot_does_not() {
-    let mut trial = Trial::new("v1.13.9", 1, 0);
+    let mut trial = TestCluster::new("v1.13.9", 1, 0);
     trial.fleet.spoil(0, Fault::LateReboot(secs(100)), None, trial.now);
 
     trial.pass(10);
@@ -32,27 +32,27 @@ fn a_late_reboot_takes_longer_and_the_first_boot_does_not() {
 
 #[test]
 fn configurations_are_refused_for_as_long_as_the_fault_is_there() {
-    let mut trial = Trial::new("v1.13.9", 1, 0);
+    let mut trial = TestCluster::new("v1.13.9", 1, 0);
     trial.pass(10);
     trial.fleet.spoil(0, Fault::RefuseConfig("no".to_owned()), None, trial.now);
 
     let refused = trial.apply(0).unwrap_err();
     trial.fleet.heal(0, None, trial.now);
 
-    assert_eq!(refused, CallError::new(Code::InvalidArgument, "no"));
+    assert_eq!(refused, CallError::new(ErrorCode::InvalidArgument, "no"));
     assert!(trial.apply(0).is_ok());
 }
 
 #[test]
-fn a_lost_quorum_takes_the_api_and_its_address_and_comes_back_when_healed() {
-    let mut trial = Trial::up(3, 1);
+fn a_lost_quorum_stops_the_api_and_its_address_until_healed() {
+    let mut trial = TestCluster::up(3, 1);
 
     trial.fleet.spoil(1, Fault::LoseQuorum, None, trial.now);
     trial.pass(1);
 
     assert_eq!(
         trial.health().unwrap(),
-        ("etcd to be healthy", Waits::For("etcdserver: no leader".to_owned()))
+        ("etcd to be healthy", CheckPending::For("etcdserver: no leader".to_owned()))
     );
     assert!(!trial.fleet.doors(0).kubernetes && !trial.fleet.doors(0).addresses.contains(&ip(VIP)));
     let status = trial.fleet.etcd_status(0).unwrap().messages.remove(0).member_status.unwrap();
@@ -65,9 +65,9 @@ fn a_lost_quorum_takes_the_api_and_its_address_and_comes_back_when_healed() {
 
 #[test]
 fn another_identity_shows_in_links_and_firmware_and_goes_with_the_fault() {
-    let mut trial = Trial::new("v1.13.9", 1, 0);
+    let mut trial = TestCluster::new("v1.13.9", 1, 0);
     trial.pass(10);
-    let seen = |trial: &Trial| {
+    let seen = |trial: &TestCluster| {
         let link = trial.yaml(0, "network", "LinkStatuses.net.talos.dev", "eth0");
         let firmware =
             trial.yaml(0, "hardware", "SystemInformations.hardware.talos.dev", "systeminformation");
@@ -85,9 +85,10 @@ fn another_identity_shows_in_links_and_firmware_and_goes_with_the_fault() {
 }
 
 #[test]
-fn a_machine_of_another_cluster_has_its_own_authority_and_is_no_member_of_ours() {
-    let mut trial = Trial::new("v1.13.9", 2, 0);
-    let strangers = Authorities { os: trial.bundle.etcd.clone(), k8s: trial.bundle.aggregator.clone() };
+fn a_machine_of_another_cluster_has_its_own_authority_and_no_membership() {
+    let mut trial = TestCluster::new("v1.13.9", 2, 0);
+    let strangers =
+        CertificateAuthorities { os: trial.bundle.etcd.clone(), k8s: trial.bundle.aggregator.clone() };
     trial.fleet.spoil(1, Fault::OtherCa, Some(strangers.clone()), trial.now);
     trial.pass(10);
     trial.apply(0).unwrap();
@@ -95,17 +96,17 @@ fn a_machine_of_another_cluster_has_its_own_authority_and_is_no_member_of_ours()
     trial.fleet.bootstrap(0, trial.now).unwrap();
     trial.pass(30);
 
-    assert_eq!(trial.fleet.doors(1).talos, Some(Lock::Mutual));
+    assert_eq!(trial.fleet.doors(1).talos, Some(AuthMode::Mutual));
     assert_eq!(trial.fleet.signer(1).unwrap().os, strangers.os);
     assert_eq!(trial.fleet.etcd_members(0).unwrap().messages[0].members.len(), 1);
     trial.fleet.heal(1, None, trial.now);
     trial.pass(10);
-    assert_eq!(trial.fleet.doors(1).talos, Some(Lock::Maintenance));
+    assert_eq!(trial.fleet.doors(1).talos, Some(AuthMode::Maintenance));
 }
 
 #[test]
-fn a_clock_out_of_sync_keeps_from_bootstrap_and_from_being_ready() {
-    let mut trial = Trial::new("v1.13.9", 1, 0);
+fn clock_skew_blocks_bootstrap_and_readiness() {
+    let mut trial = TestCluster::new("v1.13.9", 1, 0);
     trial.fleet.spoil(0, Fault::ClockSkew(Duration::ZERO), None, trial.now);
     trial.pass(10);
     trial.apply(0).unwrap();
@@ -115,21 +116,21 @@ fn a_clock_out_of_sync_keeps_from_bootstrap_and_from_being_ready() {
     assert!(trial.unmet(0).contains(&"time".to_owned()));
     trial.fleet.heal(0, None, trial.now);
 
-    assert_eq!(refused, CallError::new(Code::FailedPrecondition, "time is not in sync yet"));
+    assert_eq!(refused, CallError::new(ErrorCode::FailedPrecondition, "time is not in sync yet"));
     assert!(trial.fleet.bootstrap(0, trial.now).is_ok());
 }
 
 #[test]
 fn a_reboot_is_reported_as_events() {
-    let mut trial = Trial::up(1, 0);
+    let mut trial = TestCluster::up(1, 0);
     let from = trial.fleet.machines[0].next_event();
 
     trial.fleet.reboot(0, trial.now).unwrap();
     trial.pass(40);
 
     let events: Vec<_> = trial.fleet.machines[0].events(from).collect();
-    assert_eq!(events[0].what, What::Sequence("reboot", true));
-    assert_eq!(events[1].what, What::Stage(Stage::Rebooting, true));
-    assert!(events.iter().any(|event| event.what == What::Stage(Stage::Running, true)));
+    assert_eq!(events[0].what, NodeEventKind::Sequence("reboot", true));
+    assert_eq!(events[1].what, NodeEventKind::Stage(Stage::Rebooting, true));
+    assert!(events.iter().any(|event| event.what == NodeEventKind::Stage(Stage::Running, true)));
     assert!(trial.fleet.dmesg(0).iter().any(|line| line.ends_with("[talos] boot sequence: done")));
 }

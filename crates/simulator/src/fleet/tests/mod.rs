@@ -1,26 +1,26 @@
 //! Simulated clusters, let go through time by tests.
 
 mod cluster;
-mod configured;
+mod configuration;
 mod faults;
-mod life;
+mod lifecycle;
 
 use std::net::IpAddr;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::call_error::{CallError, Code};
+use super::call_error::{CallError, ErrorCode};
 use super::delays::Delays;
 use super::fault::Fault;
 use super::hardware::Hardware;
-use super::intent::Authorities;
-use super::kube::Verb;
+use super::kube::KubeVerb;
 use super::machine::{Machine, Phase};
-use super::rights::Caller;
-use super::services::Handling;
-use super::simulation::{Fleet, Lock};
-use super::{Check, Waits, What};
+use super::node_config::CertificateAuthorities;
+use super::rbac::Caller;
+use super::services::ServiceAction;
+use super::simulation::{AuthMode, Fleet};
+use super::{CheckPending, HealthCheck, NodeEventKind};
 use ichor_talos::api::machine::{
     ApplyConfigurationRequest, ApplyConfigurationResponse, ApplyMode, PartitionToWipe, ResetRequest, Stage,
     UpgradeRequest,
@@ -34,14 +34,14 @@ use ichor_values::{Mac, TalosVersion};
 const VIP: &str = "10.0.0.10";
 
 /// Machines, a clock and the secrets of their cluster.
-struct Trial {
+struct TestCluster {
     fleet: Fleet,
     now: Duration,
     bundle: Bundle,
     talos: TalosVersion,
 }
 
-impl Trial {
+impl TestCluster {
     /// As many control planes and workers, with power.
     fn new(talos: &str, control_planes: u8, workers: u8) -> Self {
         let talos = TalosVersion::parse(talos).unwrap();
@@ -145,7 +145,7 @@ impl Trial {
         dry_run: bool,
     ) -> Result<ApplyConfigurationResponse, CallError> {
         let caller = match self.fleet.doors(nth).talos {
-            Some(Lock::Mutual) => Caller::Known(vec!["os:admin".to_owned()]),
+            Some(AuthMode::Mutual) => Caller::Known(vec!["os:admin".to_owned()]),
             _ => Caller::Anyone,
         };
         let data = emit_all(documents).into_bytes();
@@ -162,9 +162,9 @@ impl Trial {
         self.fleet.unmet(nth).into_iter().map(|unmet| unmet.name).collect()
     }
 
-    fn health(&self) -> Option<(&'static str, Waits)> {
+    fn health(&self) -> Option<(&'static str, CheckPending)> {
         let nodes = self.fleet.health_nodes(0, &[], &[]);
-        let mut checks = Check::ALL.into_iter();
+        let mut checks = HealthCheck::ALL.into_iter();
         checks.find_map(|check| Some((check.name, check.look(&self.fleet, &nodes).err()?)))
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::fleet::{Fleet, What, stage_word};
+use crate::fleet::{Fleet, NodeEventKind, stage_word};
 use serde_json::json;
 use tokio::sync::{Notify, watch};
 use tokio::time::{self, Instant};
@@ -17,7 +17,7 @@ const BREATH: Duration = Duration::from_millis(2);
 const FOR_EACH: Duration = Duration::from_micros(100);
 
 /// All nodes, and who wants to know that something changed.
-pub struct World {
+pub struct SimulatorState {
     fleet: Mutex<Fleet>,
     began: Instant,
     changed: watch::Sender<u64>,
@@ -26,7 +26,7 @@ pub struct World {
     pub(crate) journal: Journal,
 }
 
-impl World {
+impl SimulatorState {
     /// Starts the clock of `fleet`.
     pub(crate) fn new(fleet: Fleet, journal: Journal) -> Arc<Self> {
         Arc::new(Self {
@@ -91,7 +91,7 @@ impl World {
     fn tell(&self, fleet: &Fleet, told: &mut [u64]) {
         for (machine, from) in fleet.machines.iter().zip(told) {
             for event in machine.events(*from) {
-                if let What::Stage(stage, ready) = event.what {
+                if let NodeEventKind::Stage(stage, ready) = event.what {
                     let stage = stage_word(stage);
                     let name = &machine.hardware.name;
                     self.journal.write(event.at, json!({"node": name, "stage": stage, "ready": ready}));

@@ -4,14 +4,14 @@ use super::*;
 
 #[test]
 fn a_machine_with_power_boots_into_maintenance_on_its_leased_address() {
-    let mut trial = Trial::new("v1.13.9", 1, 0);
+    let mut trial = TestCluster::new("v1.13.9", 1, 0);
 
     trial.pass(9);
     assert_eq!(trial.fleet.doors(0).talos, None);
     trial.pass(1);
 
     let doors = trial.fleet.doors(0);
-    assert_eq!((doors.talos, doors.addresses), (Some(Lock::Maintenance), vec![ip("10.0.1.0")]));
+    assert_eq!((doors.talos, doors.addresses), (Some(AuthMode::Maintenance), vec![ip("10.0.1.0")]));
     assert_eq!(trial.stage(0), Stage::Maintenance);
     assert!(
         trial
@@ -22,7 +22,7 @@ fn a_machine_with_power_boots_into_maintenance_on_its_leased_address() {
 
 #[test]
 fn a_configuration_leads_to_an_installation_a_reboot_and_the_address_it_names() {
-    let mut trial = Trial::new("v1.13.9", 1, 0);
+    let mut trial = TestCluster::new("v1.13.9", 1, 0);
     trial.pass(10);
 
     let answer = trial.apply(0).unwrap();
@@ -36,11 +36,11 @@ fn a_configuration_leads_to_an_installation_a_reboot_and_the_address_it_names() 
     assert_eq!(answer.messages[0].mode_details, "Applied configuration without a reboot");
     assert_eq!(
         second,
-        CallError::new(Code::FailedPrecondition, "another apply configuration is already in progress")
+        CallError::new(ErrorCode::FailedPrecondition, "another apply configuration is already in progress")
     );
     assert_eq!((installing, dark), ((Stage::Installing, None), (Phase::Dark, None)));
     let doors = trial.fleet.doors(0);
-    assert_eq!((doors.talos, doors.addresses), (Some(Lock::Mutual), vec![ip("10.0.0.11")]));
+    assert_eq!((doors.talos, doors.addresses), (Some(AuthMode::Mutual), vec![ip("10.0.0.11")]));
     assert_eq!(trial.stage(0), Stage::Booting);
     assert!(trial.unmet(0).contains(&"services".to_owned()));
     assert!(
@@ -49,8 +49,8 @@ fn a_configuration_leads_to_an_installation_a_reboot_and_the_address_it_names() 
 }
 
 #[test]
-fn a_machine_whose_disk_is_an_image_takes_its_configuration_up_at_once() {
-    let mut trial = Trial::new("v1.13.9", 1, 0);
+fn a_machine_with_a_disk_image_applies_its_configuration_immediately() {
+    let mut trial = TestCluster::new("v1.13.9", 1, 0);
     let hardware = Hardware { image: true, ..trial.fleet.machines[0].hardware.clone() };
     trial.fleet.machines[0] = Machine::new(hardware, trial.talos.clone());
     trial.fleet.power_on(0, trial.now);
@@ -59,13 +59,13 @@ fn a_machine_whose_disk_is_an_image_takes_its_configuration_up_at_once() {
     trial.apply(0).unwrap();
     trial.pass(1);
 
-    assert_eq!((trial.stage(0), trial.fleet.doors(0).talos), (Stage::Booting, Some(Lock::Mutual)));
+    assert_eq!((trial.stage(0), trial.fleet.doors(0).talos), (Stage::Booting, Some(AuthMode::Mutual)));
 }
 
 #[test]
-fn every_release_reads_its_own_configurations() {
+fn every_release_accepts_its_own_configurations() {
     for talos in ["v1.11.2", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"] {
-        let mut trial = Trial::new(talos, 1, 1);
+        let mut trial = TestCluster::new(talos, 1, 1);
         trial.pass(10);
 
         for nth in 0..2 {
@@ -88,8 +88,8 @@ fn every_release_reads_its_own_configurations() {
 }
 
 #[test]
-fn what_talos_refuses_is_refused_and_changes_nothing() {
-    let mut trial = Trial::new("v1.13.9", 1, 0);
+fn invalid_configurations_are_rejected_without_changes() {
+    let mut trial = TestCluster::new("v1.13.9", 1, 0);
     trial.pass(10);
     let mut documents = trial.documents(0);
     documents[0]["machine"]["install"].as_object_mut().unwrap().remove("disk");
@@ -100,15 +100,15 @@ fn what_talos_refuses_is_refused_and_changes_nothing() {
     let unread = trial.send(0, &unknown, ApplyMode::Auto, false).unwrap_err();
     trial.pass(60);
 
-    assert_eq!(refused.code, Code::InvalidArgument);
+    assert_eq!(refused.code, ErrorCode::InvalidArgument);
     assert!(refused.message.starts_with("1 error occurred:\n\t* "), "{refused}");
-    assert_eq!(unread.code, Code::InvalidArgument);
+    assert_eq!(unread.code, ErrorCode::InvalidArgument);
     assert_eq!(trial.stage(0), Stage::Maintenance);
 }
 
 #[test]
 fn a_dry_run_changes_nothing() {
-    let mut trial = Trial::new("v1.13.9", 1, 0);
+    let mut trial = TestCluster::new("v1.13.9", 1, 0);
     trial.pass(10);
     let documents = trial.documents(0);
 
@@ -120,11 +120,11 @@ fn a_dry_run_changes_nothing() {
 }
 
 #[test]
-fn old_releases_take_fewer_ways_of_applying_in_maintenance_and_new_ones_no_reboot_later() {
-    let mut old = Trial::new("v1.12.4", 1, 0);
+fn apply_modes_depend_on_the_release() {
+    let mut old = TestCluster::new("v1.12.4", 1, 0);
     old.pass(10);
     let documents = old.documents(0);
-    let mut new = Trial::new("v1.14.0-rc.1", 1, 0);
+    let mut new = TestCluster::new("v1.14.0-rc.1", 1, 0);
     new.pass(10);
     new.apply(0).unwrap();
     new.pass(60);
@@ -134,7 +134,7 @@ fn old_releases_take_fewer_ways_of_applying_in_maintenance_and_new_ones_no_reboo
     let reboot = new.send(0, &running, ApplyMode::Reboot, false).unwrap_err();
 
     let message = "apply configuration --mode='no-reboot' is not supported in maintenance mode";
-    assert_eq!(refused, CallError::new(Code::Unimplemented, message));
-    assert_eq!(reboot.code, Code::Unimplemented);
+    assert_eq!(refused, CallError::new(ErrorCode::Unimplemented, message));
+    assert_eq!(reboot.code, ErrorCode::Unimplemented);
     assert_eq!(old.send(0, &documents, ApplyMode::Auto, false).unwrap().messages[0].mode_details, "");
 }

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_reboot_closes_the_port_and_comes_back_as_it_was() {
-    let mut trial = Trial::up(1, 1);
+    let mut trial = TestCluster::up(1, 1);
     let boots = trial.fleet.machines[1].boots;
 
     trial.fleet.reboot(1, trial.now).unwrap();
@@ -20,7 +20,7 @@ fn a_reboot_closes_the_port_and_comes_back_as_it_was() {
 
 #[test]
 fn a_shutdown_ends_without_power_and_power_brings_it_back() {
-    let mut trial = Trial::up(1, 1);
+    let mut trial = TestCluster::up(1, 1);
 
     trial.fleet.shutdown(1, trial.now).unwrap();
     assert_eq!(trial.stage(1), Stage::ShuttingDown);
@@ -34,7 +34,7 @@ fn a_shutdown_ends_without_power_and_power_brings_it_back() {
 
 #[test]
 fn a_graceful_reset_leaves_etcd_and_wipes_the_disk_but_kubernetes_keeps_the_node() {
-    let mut trial = Trial::up(3, 0);
+    let mut trial = TestCluster::up(3, 0);
     let request = ResetRequest { graceful: true, reboot: true, ..ResetRequest::default() };
 
     trial.fleet.reset(2, &request, trial.now).unwrap();
@@ -43,10 +43,10 @@ fn a_graceful_reset_leaves_etcd_and_wipes_the_disk_but_kubernetes_keeps_the_node
 
     assert_eq!(trial.stage(2), Stage::Maintenance);
     assert_eq!(trial.fleet.etcd_members(0).unwrap().messages[0].members.len(), 2);
-    let node = trial.fleet.kubernetes(0, &Verb::Get, "/api/v1/nodes/cp3");
+    let node = trial.fleet.kubernetes(0, &KubeVerb::Get, "/api/v1/nodes/cp3");
     assert_eq!(node.json.pointer("/status/conditions/0/status"), Some(&json!("False")));
-    assert_eq!(trial.fleet.kubernetes(0, &Verb::Delete, "/api/v1/nodes/cp3").code, 200);
-    assert_eq!(trial.fleet.kubernetes(0, &Verb::Get, "/api/v1/nodes/cp3").code, 404);
+    assert_eq!(trial.fleet.kubernetes(0, &KubeVerb::Delete, "/api/v1/nodes/cp3").code, 200);
+    assert_eq!(trial.fleet.kubernetes(0, &KubeVerb::Get, "/api/v1/nodes/cp3").code, 404);
     trial.apply(2).unwrap();
     trial.pass(60);
     assert_eq!(trial.health(), None);
@@ -54,7 +54,7 @@ fn a_graceful_reset_leaves_etcd_and_wipes_the_disk_but_kubernetes_keeps_the_node
 
 #[test]
 fn a_reset_of_partitions_keeps_talos_and_one_without_a_reboot_ends_without_power() {
-    let mut trial = Trial::up(1, 1);
+    let mut trial = TestCluster::up(1, 1);
     let state = PartitionToWipe { label: "STATE".to_owned(), wipe: true };
     let request = ResetRequest { system_partitions_to_wipe: vec![state], ..ResetRequest::default() };
 
@@ -67,7 +67,7 @@ fn a_reset_of_partitions_keeps_talos_and_one_without_a_reboot_ends_without_power
 
 #[test]
 fn an_upgrade_boots_the_release_of_the_image() {
-    let mut trial = Trial::up(1, 1);
+    let mut trial = TestCluster::up(1, 1);
     let image = |tag: &str| format!("factory.talos.dev/installer/x:{tag}");
     let request = UpgradeRequest { image: image("v1.13.10") };
 
@@ -82,16 +82,16 @@ fn an_upgrade_boots_the_release_of_the_image() {
     trial.fleet.reboot(1, trial.now).unwrap();
     trial.pass(60);
 
-    assert_eq!((legacy.as_str(), absent.code), ("v1.13.10", Code::NotFound));
+    assert_eq!((legacy.as_str(), absent.code), ("v1.13.10", ErrorCode::NotFound));
     let after = trial.fleet.version(1).messages.remove(0).version.unwrap().tag;
     assert_eq!((before.as_str(), after.as_str()), ("v1.13.10", "v1.13.11"));
     let nonsense = UpgradeRequest { image: "nonsense".to_owned() };
-    assert_eq!(trial.fleet.upgrade(1, &nonsense, trial.now).unwrap_err().code, Code::InvalidArgument);
+    assert_eq!(trial.fleet.upgrade(1, &nonsense, trial.now).unwrap_err().code, ErrorCode::InvalidArgument);
 }
 
 #[test]
-fn members_leave_are_removed_and_give_up_the_lead() {
-    let mut trial = Trial::up(3, 0);
+fn etcd_members_leave_are_removed_and_forfeit_leadership() {
+    let mut trial = TestCluster::up(3, 0);
     let ids: Vec<_> =
         trial.fleet.etcd_members(0).unwrap().messages[0].members.iter().map(|it| it.id).collect();
 
@@ -99,35 +99,35 @@ fn members_leave_are_removed_and_give_up_the_lead() {
     assert_eq!(trial.fleet.etcd_forfeit(0), Ok(format!("{:016x}", ids[1])));
     trial.fleet.etcd_leave(2).unwrap();
     trial.pass(5);
-    assert_eq!(trial.fleet.etcd_remove(0, ids[2]).unwrap_err().code, Code::NotFound);
+    assert_eq!(trial.fleet.etcd_remove(0, ids[2]).unwrap_err().code, ErrorCode::NotFound);
     trial.fleet.etcd_remove(0, ids[1]).unwrap();
     trial.pass(5);
 
     assert_eq!(trial.fleet.etcd_members(0).unwrap().messages[0].members.len(), 1);
     assert!(trial.fleet.etcd_alarms(0).unwrap().messages[0].member_alarms.is_empty());
-    assert_eq!(trial.fleet.etcd_status(1).unwrap_err().code, Code::Unavailable);
+    assert_eq!(trial.fleet.etcd_status(1).unwrap_err().code, ErrorCode::Unavailable);
 }
 
 #[test]
 fn kubernetes_lists_nodes_and_lets_them_be_cordoned() {
-    let mut trial = Trial::up(1, 1);
+    let mut trial = TestCluster::up(1, 1);
 
-    let list = trial.fleet.kubernetes(0, &Verb::Get, "/api/v1/nodes?limit=500");
-    let cordon = Verb::Patch(json!({"spec": {"unschedulable": true}}));
+    let list = trial.fleet.kubernetes(0, &KubeVerb::Get, "/api/v1/nodes?limit=500");
+    let cordon = KubeVerb::Patch(json!({"spec": {"unschedulable": true}}));
     let patched = trial.fleet.kubernetes(0, &cordon, "/api/v1/nodes/w1");
 
     assert_eq!(list.json["items"].as_array().unwrap().len(), 2);
     assert_eq!(list.json.pointer("/items/1/status/addresses/0/address"), Some(&json!("10.0.0.12")));
     assert_eq!(patched.json.pointer("/spec/unschedulable"), Some(&json!(true)));
     assert_eq!(trial.health().unwrap().0, "all k8s nodes to report schedulable");
-    assert_eq!(trial.fleet.kubernetes(0, &Verb::Get, "/readyz").text, Some("ok"));
-    assert_eq!(trial.fleet.kubernetes(0, &Verb::Get, "/version").json["gitVersion"], "v1.36.3");
-    assert_eq!(trial.fleet.kubernetes(0, &Verb::Get, "/api/v1/secrets").code, 404);
+    assert_eq!(trial.fleet.kubernetes(0, &KubeVerb::Get, "/readyz").text, Some("ok"));
+    assert_eq!(trial.fleet.kubernetes(0, &KubeVerb::Get, "/version").json["gitVersion"], "v1.36.3");
+    assert_eq!(trial.fleet.kubernetes(0, &KubeVerb::Get, "/api/v1/secrets").code, 404);
 }
 
 #[test]
-fn a_node_that_runs_takes_a_new_configuration_without_a_reboot_and_another_role_with_one() {
-    let mut trial = Trial::up(1, 2);
+fn only_a_role_change_reboots_a_running_node() {
+    let mut trial = TestCluster::up(1, 2);
     let same = trial.documents(1);
     let mut other = trial.documents(0);
     other.retain(|document| document["kind"] != "Layer2VIPConfig");
@@ -145,26 +145,26 @@ fn a_node_that_runs_takes_a_new_configuration_without_a_reboot_and_another_role_
 }
 
 #[test]
-fn services_of_extensions_can_be_handled_and_those_of_talos_cannot() {
-    let mut trial = Trial::up(1, 1);
+fn only_extension_services_can_be_restarted() {
+    let mut trial = TestCluster::up(1, 1);
     let mut documents = trial.documents(1);
     documents.push(json!({"apiVersion": "v1alpha1", "kind": "ExtensionServiceConfig", "name": "frr", "environment": ["A=b"]}));
     trial.send(1, &documents, ApplyMode::Auto, false).unwrap();
 
-    trial.fleet.handle_service(1, "ext-frr", Handling::Stop).unwrap();
+    trial.fleet.handle_service(1, "ext-frr", ServiceAction::Stop).unwrap();
     let stopped = trial.unmet(1);
-    trial.fleet.handle_service(1, "ext-frr", Handling::Start).unwrap();
+    trial.fleet.handle_service(1, "ext-frr", ServiceAction::Start).unwrap();
 
     assert_eq!(stopped, ["services"]);
     assert!(trial.fleet.is_ready(1));
-    assert!(trial.fleet.handle_service(1, "apid", Handling::Stop).is_err());
-    assert!(trial.fleet.handle_service(1, "nothing", Handling::Start).is_err());
+    assert!(trial.fleet.handle_service(1, "apid", ServiceAction::Stop).is_err());
+    assert!(trial.fleet.handle_service(1, "nothing", ServiceAction::Start).is_err());
     assert!(trial.fleet.logs(1, "ext-frr").is_ok() && trial.fleet.logs(1, "nothing").is_err());
 }
 
 #[test]
 fn keys_of_meta_are_kept_on_disk() {
-    let mut trial = Trial::up(1, 0);
+    let mut trial = TestCluster::up(1, 0);
 
     trial.fleet.meta_write(0, 10, b"x".to_vec()).unwrap();
     assert_eq!(trial.yaml(0, "runtime", "MetaKeys.runtime.talos.dev", "0x0a"), "value: x\n");

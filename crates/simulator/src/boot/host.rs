@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 /// A machine that stands for a node: this one, or one in namespaces of its own.
-pub trait Node {
+pub trait NodeHost {
     /// The start of a command there: what follows is the program and its arguments.
     fn enter(&self) -> Command;
 
@@ -17,12 +17,12 @@ pub trait Node {
     /// What a shell there says on stdout, when all goes well.
     fn ask(&self, script: &str) -> String {
         let output = self.enter().args(["sh", "-c", script]).stdin(Stdio::null()).output().unwrap();
-        assert!(output.status.success(), "{script}: {}", said(&output));
+        assert!(output.status.success(), "{script}: {}", output_text(&output));
         String::from_utf8(output.stdout).unwrap()
     }
 }
 
 /// What a command said on both ways.
-pub fn said(output: &Output) -> String {
+pub fn output_text(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
 }

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::fleet::{Doors, Fleet, Lock};
+use crate::fleet::{AuthMode, Fleet, OpenListeners};
 use ichor_talos::api::PORT;
 use rustls::ServerConfig;
 use serde_json::json;
@@ -18,8 +18,8 @@ use tokio::task::JoinHandle;
 use tokio::time;
 use tokio_rustls::TlsAcceptor;
 
-use super::pass::{Order, PassError};
-use super::world::World;
+use super::certificates::{CertificateError, CertificateRequest};
+use super::state::SimulatorState;
 use super::{kubernetes, talos};
 
 /// Where Kubernetes' API is.
@@ -35,7 +35,7 @@ const BACKLOG: i32 = 128;
 
 /// Which door.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Kind {
+enum ListenerKind {
     Maintenance,
     Mutual,
     Kubernetes,
@@ -43,42 +43,42 @@ enum Kind {
 
 /// A door of a machine in one of its runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Key {
+struct ListenerKey {
     nth: usize,
     run: u64,
     address: IpAddr,
-    kind: Kind,
+    kind: ListenerKind,
 }
 
 /// A door that is open.
-struct Open {
+struct RunningListener {
     task: JoinHandle<()>,
     closes: watch::Sender<bool>,
 }
 
 /// Opens and closes doors as the nodes want it.
-pub(crate) async fn keep(world: Arc<World>) {
+pub(crate) async fn run_listeners(world: Arc<SimulatorState>) {
     let mut changed = world.watch();
-    let mut before: Vec<Doors> = Vec::new();
-    let mut open: HashMap<Key, Open> = HashMap::new();
+    let mut before: Vec<OpenListeners> = Vec::new();
+    let mut open: HashMap<ListenerKey, RunningListener> = HashMap::new();
     loop {
-        let wanted: Vec<Doors> =
+        let wanted: Vec<OpenListeners> =
             world.look(|fleet| (0..fleet.machines.len()).map(|nth| fleet.doors(nth)).collect());
         let changes = |nth: usize| before.get(nth) != Some(&wanted[nth]);
         let changing: Vec<usize> = (0..wanted.len()).filter(|nth| changes(*nth)).collect();
         // An address may move from one machine to another: it is given up before it is taken.
         for nth in &changing {
-            let keys = keys(*nth, &wanted[*nth]);
-            let gone: Vec<Key> =
+            let keys = listener_keys(*nth, &wanted[*nth]);
+            let gone: Vec<ListenerKey> =
                 open.keys().filter(|key| key.nth == *nth && !keys.contains(key)).copied().collect();
             for key in gone {
                 if let Some(open) = open.remove(&key) {
-                    close(open).await;
+                    close_listener(open).await;
                 }
             }
         }
         for nth in &changing {
-            open_all(&world, &mut open, *nth, &wanted[*nth]);
+            open_listeners(&world, &mut open, *nth, &wanted[*nth]);
         }
         before = wanted;
         if changed.changed().await.is_err() {
@@ -87,30 +87,37 @@ pub(crate) async fn keep(world: Arc<World>) {
     }
 }
 
-fn keys(nth: usize, doors: &Doors) -> Vec<Key> {
+fn listener_keys(nth: usize, doors: &OpenListeners) -> Vec<ListenerKey> {
     let talos = doors.talos.map(|lock| match lock {
-        Lock::Maintenance => Kind::Maintenance,
-        Lock::Mutual => Kind::Mutual,
+        AuthMode::Maintenance => ListenerKind::Maintenance,
+        AuthMode::Mutual => ListenerKind::Mutual,
     });
-    let kinds = talos.into_iter().chain(doors.kubernetes.then_some(Kind::Kubernetes));
+    let kinds = talos.into_iter().chain(doors.kubernetes.then_some(ListenerKind::Kubernetes));
     let run = doors.run;
     kinds
-        .flat_map(|kind| doors.addresses.iter().map(move |address| Key { nth, run, address: *address, kind }))
+        .flat_map(|kind| {
+            doors.addresses.iter().map(move |address| ListenerKey { nth, run, address: *address, kind })
+        })
         .collect()
 }
 
 /// Opens what is not open yet.
-fn open_all(world: &Arc<World>, open: &mut HashMap<Key, Open>, nth: usize, doors: &Doors) {
-    let mut configs: HashMap<Kind, Result<Arc<ServerConfig>, PassError>> = HashMap::new();
-    for key in keys(nth, doors) {
+fn open_listeners(
+    world: &Arc<SimulatorState>,
+    open: &mut HashMap<ListenerKey, RunningListener>,
+    nth: usize,
+    doors: &OpenListeners,
+) {
+    let mut configs: HashMap<ListenerKind, Result<Arc<ServerConfig>, CertificateError>> = HashMap::new();
+    for key in listener_keys(nth, doors) {
         if open.contains_key(&key) {
             continue;
         }
-        let port = if key.kind == Kind::Kubernetes { KUBERNETES } else { PORT };
-        let listener = match listen(SocketAddr::new(key.address, port)) {
+        let port = if key.kind == ListenerKind::Kubernetes { KUBERNETES } else { PORT };
+        let listener = match bind(SocketAddr::new(key.address, port)) {
             Ok(listener) => listener,
             Err(error) => {
-                note(
+                log_listener(
                     world,
                     nth,
                     &format!("cannot listen on {}: {error}", SocketAddr::new(key.address, port)),
@@ -120,42 +127,46 @@ fn open_all(world: &Arc<World>, open: &mut HashMap<Key, Open>, nth: usize, doors
         };
         let config = configs
             .entry(key.kind)
-            .or_insert_with(|| world.look(|fleet| order(fleet, nth, key.kind))?.make());
+            .or_insert_with(|| world.look(|fleet| certificate_request(fleet, nth, key.kind))?.make());
         match config {
             Ok(config) => {
                 let (closes, closing) = watch::channel(false);
                 let acceptor = TlsAcceptor::from(Arc::clone(config));
-                let house = House { world: Arc::clone(world), nth, kind: key.kind };
+                let house = ListenerContext { world: Arc::clone(world), nth, kind: key.kind };
                 let task = tokio::spawn(serve(house, listener, acceptor, closing));
-                open.insert(key, Open { task, closes });
+                open.insert(key, RunningListener { task, closes });
             }
-            Err(error) => note(world, nth, &error.to_string()),
+            Err(error) => log_listener(world, nth, &error.to_string()),
         }
     }
 }
 
-fn order(fleet: &Fleet, nth: usize, kind: Kind) -> Result<Order, PassError> {
+fn certificate_request(
+    fleet: &Fleet,
+    nth: usize,
+    kind: ListenerKind,
+) -> Result<CertificateRequest, CertificateError> {
     match kind {
-        Kind::Maintenance => Order::talos(fleet, nth, Lock::Maintenance),
-        Kind::Mutual => Order::talos(fleet, nth, Lock::Mutual),
-        Kind::Kubernetes => Order::kubernetes(fleet, nth),
+        ListenerKind::Maintenance => CertificateRequest::talos(fleet, nth, AuthMode::Maintenance),
+        ListenerKind::Mutual => CertificateRequest::talos(fleet, nth, AuthMode::Mutual),
+        ListenerKind::Kubernetes => CertificateRequest::kubernetes(fleet, nth),
     }
 }
 
-fn note(world: &World, nth: usize, words: &str) {
+fn log_listener(world: &SimulatorState, nth: usize, words: &str) {
     let name = world.look(|fleet| fleet.machines[nth].hardware.name.clone());
     world.journal.write(world.now(), json!({"node": name, "note": words}));
 }
 
 /// Closes a door at once for whoever comes, and in a moment for those who are inside.
-async fn close(open: Open) {
+async fn close_listener(open: RunningListener) {
     open.closes.send_replace(true);
     open.task.abort();
     // The address is free when the task is gone.
     let _ = open.task.await;
 }
 
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
@@ -166,18 +177,23 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 
 /// Whose door it is.
 #[derive(Clone)]
-struct House {
-    world: Arc<World>,
+struct ListenerContext {
+    world: Arc<SimulatorState>,
     nth: usize,
-    kind: Kind,
+    kind: ListenerKind,
 }
 
-async fn serve(house: House, listener: TcpListener, acceptor: TlsAcceptor, closing: watch::Receiver<bool>) {
+async fn serve(
+    house: ListenerContext,
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+    closing: watch::Receiver<bool>,
+) {
     loop {
         match listener.accept().await {
             Ok((stream, from)) => {
                 let (house, acceptor, closing) = (house.clone(), acceptor.clone(), closing.clone());
-                tokio::spawn(receive(house, stream, from, acceptor, closing));
+                tokio::spawn(serve_connection(house, stream, from, acceptor, closing));
             }
             // Too many open files: others may close theirs.
             Err(_) => time::sleep(Duration::from_millis(50)).await,
@@ -186,8 +202,8 @@ async fn serve(house: House, listener: TcpListener, acceptor: TlsAcceptor, closi
 }
 
 /// Greets a guest and answers until one of the two has enough.
-async fn receive(
-    house: House,
+async fn serve_connection(
+    house: ListenerContext,
     stream: TcpStream,
     from: SocketAddr,
     acceptor: TlsAcceptor,
@@ -197,8 +213,8 @@ async fn receive(
     let stream = match time::timeout(GREETING, acceptor.accept(stream).into_fallible()).await {
         Ok(Ok(stream)) => stream,
         Ok(Err((error, stream))) => {
-            note(&house.world, house.nth, &format!("{from} was not let in: {error}"));
-            see_off(stream).await;
+            log_listener(&house.world, house.nth, &format!("rejected {from}: {error}"));
+            drain_rejected(stream).await;
             return;
         }
         Err(_) => return,
@@ -206,18 +222,18 @@ async fn receive(
     let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
     let certificate = certificate.map(|certificate| certificate.to_vec());
     match house.kind {
-        Kind::Kubernetes => {
+        ListenerKind::Kubernetes => {
             kubernetes::serve(house.world, house.nth, stream, certificate.is_some(), closing, FAREWELL).await;
         }
-        Kind::Maintenance | Kind::Mutual => {
-            let visit = talos::Visit::new(house.world, house.nth, certificate.as_deref(), from);
+        ListenerKind::Maintenance | ListenerKind::Mutual => {
+            let visit = talos::ApiConnection::new(house.world, house.nth, certificate.as_deref(), from);
             talos::serve(visit, stream, closing, FAREWELL).await;
         }
     }
 }
 
 /// Hears a guest out who was not let in: what is closed with words unread takes the reason away before it arrives.
-async fn see_off(mut stream: TcpStream) {
+async fn drain_rejected(mut stream: TcpStream) {
     let mut words = [0; 1024];
     let hear_out = async {
         let _ = stream.shutdown().await;

@@ -1,6 +1,6 @@
 //! Who may call what, as Talos rules it.
 
-use super::call_error::{CallError, Code};
+use super::call_error::{CallError, ErrorCode};
 use ichor_talos::api::method;
 use ichor_talos::release::at_least;
 use ichor_values::TalosVersion;
@@ -34,7 +34,7 @@ impl Caller {
 }
 
 /// The roles that a call takes; none where there is no such call.
-fn allowed(path: &str) -> Option<&'static [&'static str]> {
+fn allowed_roles(path: &str) -> Option<&'static [&'static str]> {
     Some(match path {
         method::APPLY_CONFIGURATION => &[ADMIN],
         method::VERSION
@@ -82,7 +82,7 @@ fn is_served_in_old_maintenance(path: &str) -> bool {
 }
 
 /// Lets a call pass, or says why not.
-pub(crate) fn admit(path: &str, caller: &Caller, talos: &TalosVersion) -> Result<(), CallError> {
+pub(crate) fn authorize_call(path: &str, caller: &Caller, talos: &TalosVersion) -> Result<(), CallError> {
     let (service, name) = path.trim_start_matches('/').split_once('/').unwrap_or((path, ""));
     let unknown = || {
         let message = if service == "machine.MachineService" {
@@ -90,9 +90,9 @@ pub(crate) fn admit(path: &str, caller: &Caller, talos: &TalosVersion) -> Result
         } else {
             format!("unknown service {service}")
         };
-        CallError::new(Code::Unimplemented, message)
+        CallError::new(ErrorCode::Unimplemented, message)
     };
-    let allowed = allowed(path).filter(|_| is_served(path, talos)).ok_or_else(unknown)?;
+    let allowed = allowed_roles(path).filter(|_| is_served(path, talos)).ok_or_else(unknown)?;
     if *caller == Caller::Anyone {
         if path == method::APPLY_CONFIGURATION {
             return Ok(());
@@ -103,14 +103,14 @@ pub(crate) fn admit(path: &str, caller: &Caller, talos: &TalosVersion) -> Result
             } else {
                 format!("method {name} not implemented")
             };
-            return Err(CallError::new(Code::Unimplemented, message));
+            return Err(CallError::new(ErrorCode::Unimplemented, message));
         }
     }
     if caller.has(allowed) { Ok(()) } else { Err(CallError::not_authorized()) }
 }
 
 /// Lets somebody read resources of a kind, or says why not.
-pub(crate) fn admit_to(kind: &str, caller: &Caller) -> Result<(), CallError> {
+pub(crate) fn authorize_resource(kind: &str, caller: &Caller) -> Result<(), CallError> {
     if SENSITIVE.contains(&kind) && !caller.has(&[ADMIN]) { Err(CallError::not_authorized()) } else { Ok(()) }
 }
 
@@ -127,26 +127,27 @@ mod tests {
     }
 
     #[test]
-    fn roles_open_what_talos_says_they_open() {
+    fn roles_allow_the_calls_that_talos_allows() {
         let new = talos("v1.13.9");
-        let may = |path, role| admit(path, &known(role), &new).is_ok();
+        let may = |path, role| authorize_call(path, &known(role), &new).is_ok();
 
         assert!(may(method::BOOTSTRAP, ADMIN) && !may(method::BOOTSTRAP, OPERATOR));
         assert!(may(method::REBOOT, OPERATOR) && !may(method::REBOOT, READER));
         assert!(may(method::VERSION, READER) && !may(method::VERSION, ETCD_BACKUP));
         assert!(may(method::ETCD_STATUS, ETCD_BACKUP));
         assert!(!may(method::APPLY_CONFIGURATION, READER));
-        let refused = admit(method::BOOTSTRAP, &known(READER), &new).unwrap_err();
-        assert_eq!(refused, CallError::new(Code::PermissionDenied, "not authorized"));
+        let refused = authorize_call(method::BOOTSTRAP, &known(READER), &new).unwrap_err();
+        assert_eq!(refused, CallError::new(ErrorCode::PermissionDenied, "not authorized"));
         assert!(
-            admit_to(SENSITIVE[0], &known(READER)).is_err() && admit_to(SENSITIVE[0], &known(ADMIN)).is_ok()
+            authorize_resource(SENSITIVE[0], &known(READER)).is_err()
+                && authorize_resource(SENSITIVE[0], &known(ADMIN)).is_ok()
         );
     }
 
     #[test]
     fn maintenance_has_the_calls_of_its_release() {
         let (old, new) = (talos("v1.12.4"), talos("v1.13.9"));
-        let may = |path, talos| admit(path, &Caller::Anyone, talos);
+        let may = |path, talos| authorize_call(path, &Caller::Anyone, talos);
 
         for talos in [&old, &new] {
             assert_eq!(may(method::APPLY_CONFIGURATION, talos), Ok(()));
@@ -154,17 +155,18 @@ mod tests {
         }
         assert_eq!(may(method::VERSION, &new), Ok(()));
         let message = "API is not implemented in maintenance mode";
-        assert_eq!(may(method::VERSION, &old), Err(CallError::new(Code::Unimplemented, message)));
-        assert_eq!(may(method::BOOTSTRAP, &old).unwrap_err().code, Code::Unimplemented);
-        assert_eq!(may(method::BOOTSTRAP, &new).unwrap_err().code, Code::PermissionDenied);
+        assert_eq!(may(method::VERSION, &old), Err(CallError::new(ErrorCode::Unimplemented, message)));
+        assert_eq!(may(method::BOOTSTRAP, &old).unwrap_err().code, ErrorCode::Unimplemented);
+        assert_eq!(may(method::BOOTSTRAP, &new).unwrap_err().code, ErrorCode::PermissionDenied);
     }
 
     #[test]
-    fn calls_of_later_releases_and_none_at_all_are_unknown() {
-        let refused = |path, version| admit(path, &known(ADMIN), &talos(version)).map_err(|it| it.code);
+    fn calls_of_later_releases_are_unknown() {
+        let refused =
+            |path, version| authorize_call(path, &known(ADMIN), &talos(version)).map_err(|it| it.code);
 
-        assert_eq!(refused(method::LIFECYCLE_UPGRADE, "v1.12.0"), Err(Code::Unimplemented));
+        assert_eq!(refused(method::LIFECYCLE_UPGRADE, "v1.12.0"), Err(ErrorCode::Unimplemented));
         assert_eq!(refused(method::LIFECYCLE_UPGRADE, "v1.13.0"), Ok(()));
-        assert_eq!(refused("/machine.MachineService/Nothing", "v1.14.0"), Err(Code::Unimplemented));
+        assert_eq!(refused("/machine.MachineService/Nothing", "v1.14.0"), Err(ErrorCode::Unimplemented));
     }
 }

@@ -5,13 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::fault::Fault;
-use super::intent::{Authorities, Intent, key};
-use super::machine::Disk;
+use super::machine::SystemDisk;
+use super::node_config::{CertificateAuthorities, NodeConfig, key};
 use super::simulation::Fleet;
 
 impl Fleet {
     /// Makes a node do something wrong. For a machine of another cluster, `strangers` are the authorities of that.
-    pub(crate) fn spoil(&mut self, nth: usize, fault: Fault, strangers: Option<Authorities>, now: Duration) {
+    pub(crate) fn spoil(
+        &mut self,
+        nth: usize,
+        fault: Fault,
+        strangers: Option<CertificateAuthorities>,
+        now: Duration,
+    ) {
         let machine = &mut self.machines[nth];
         match (&fault, strangers) {
             (Fault::OtherIdentity, _) if !machine.faults.has(fault.kind()) => {
@@ -21,7 +27,7 @@ impl Fleet {
             (Fault::OtherCa, Some(strangers)) => {
                 let intent = Some(Arc::new(stranger(strangers)));
                 let release = machine.medium.clone();
-                machine.disk = Some(Disk { intent, ..Disk::new(release) });
+                machine.disk = Some(SystemDisk { intent, ..SystemDisk::new(release) });
                 self.power_off(nth);
                 self.power_on(nth, now);
             }
@@ -49,8 +55,8 @@ impl Fleet {
 }
 
 /// What a control plane of another cluster runs: no address of its own, and no etcd.
-fn stranger(authorities: Authorities) -> Intent {
-    Intent {
+fn stranger(authorities: CertificateAuthorities) -> NodeConfig {
+    NodeConfig {
         text: String::new(),
         control_plane: true,
         hostname: Some("stranger".to_owned()),

@@ -1,8 +1,8 @@
 //! What a simulated node says in words: its kernel, its services, its files.
 
-use super::call_error::{CallError, Code};
+use super::call_error::{CallError, ErrorCode};
 use super::machine::{Machine, Phase};
-use super::routing::{self, Cut};
+use super::routing::{self, SessionFaults};
 use super::simulation::Fleet;
 
 impl Fleet {
@@ -17,13 +17,15 @@ impl Fleet {
         let machine = &self.machines[nth];
         let service = machine.services().into_iter().find(|service| service.id == id);
         let Some(service) = service else {
-            return Err(CallError::new(Code::NotFound, format!("log \"{id}\" was not registered")));
+            return Err(CallError::new(ErrorCode::NotFound, format!("log \"{id}\" was not registered")));
         };
         let mut lines = vec![format!("{id} is {} (simulated)", service.state.to_lowercase())];
         let duty = machine.intent.as_ref().and_then(|intent| intent.duties.get(id));
         let duty = duty.filter(|_| service.is_running() && machine.phase == Phase::Up);
-        let cut =
-            Cut { fabric: machine.faults.has("session-down"), speaker: machine.faults.has("speaker-down") };
+        let cut = SessionFaults {
+            fabric: machine.faults.has("session-down"),
+            speaker: machine.faults.has("speaker-down"),
+        };
         lines.extend(duty.map(|duty| routing::status(duty, &machine.hostname(), self.epoch, cut).line()));
         Ok(lines)
     }
@@ -34,14 +36,14 @@ impl Fleet {
         match path {
             "/proc/sys/kernel/random/boot_id" => Ok(format!("{}\n", boot_id(machine))),
             "/proc/cmdline" => Ok("talos.platform=metal console=tty0\n".to_owned()),
-            _ => Err(CallError::new(Code::Unknown, format!("stat {path}: no such file or directory"))),
+            _ => Err(CallError::new(ErrorCode::Unknown, format!("stat {path}: no such file or directory"))),
         }
     }
 }
 
 /// The error of asking for a resource that a node does not have.
 pub(crate) fn no_such_resource(kind: &str, id: &str) -> CallError {
-    CallError::new(Code::NotFound, format!("resource {kind}({id}) doesn't exist"))
+    CallError::new(ErrorCode::NotFound, format!("resource {kind}({id}) doesn't exist"))
 }
 
 /// Another one in every run.

@@ -1,6 +1,6 @@
 //! What a configuration means for a simulated node.
 //!
-//! [`Intent::read`] takes what Talos takes and refuses what Talos refuses: the text goes through ichor's own reader and
+//! [`NodeConfig::read`] takes what Talos takes and refuses what Talos refuses: the text goes through ichor's own reader and
 //! validator for the release that the machine runs.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::call_error::{CallError, Code};
+use super::call_error::{CallError, ErrorCode};
 use ichor_bgp::agent::config;
 use ichor_bgp::agent::config::AgentConfig;
 use ichor_talos::document;
@@ -21,7 +21,7 @@ use ichor_values::{Severity, TalosVersion};
 
 /// A configuration that was accepted, and what the simulator needs of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Intent {
+pub struct NodeConfig {
     /// The text, as it was sent.
     pub text: String,
     /// Whether it is that of a control plane.
@@ -39,7 +39,7 @@ pub struct Intent {
     /// Certificates of authorities that are accepted beside it.
     pub(crate) accepted: Vec<Pem>,
     /// The authorities that control planes can sign for.
-    pub(crate) authorities: Option<Authorities>,
+    pub(crate) authorities: Option<CertificateAuthorities>,
     /// Names and addresses that certificates of Talos' API are for, beside those of the node.
     pub sans: Vec<String>,
     /// Names and addresses that certificates of the API server are for.
@@ -66,7 +66,7 @@ pub struct Intent {
 
 /// The authorities of a cluster.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Authorities {
+pub struct CertificateAuthorities {
     /// That of Talos' API.
     pub os: Pair,
     /// That of Kubernetes.
@@ -86,16 +86,16 @@ pub struct BgpPeer {
     pub(crate) peer_asn: u64,
 }
 
-impl Intent {
+impl NodeConfig {
     /// Reads a configuration as a machine with this release does.
     pub fn read(bytes: &[u8], talos: &TalosVersion, mode: Mode) -> Result<Self, CallError> {
-        let refused = |message: String| CallError::new(Code::InvalidArgument, message);
+        let refused = |message: String| CallError::new(ErrorCode::InvalidArgument, message);
         let Ok(text) = std::str::from_utf8(bytes) else {
             return Err(refused("yaml: control characters are not allowed".to_owned()));
         };
         let report = Report::of(text, talos, mode, false);
         if !report.valid {
-            return Err(refused(told(&report, talos)));
+            return Err(refused(rejection_message(&report, talos)));
         }
         let warnings = report.entries.iter().filter(|entry| entry.issue.severity == Severity::Warning);
         let warnings = warnings.map(|entry| entry.issue.message.clone()).collect();
@@ -108,11 +108,11 @@ impl Intent {
                     .to_owned(),
             ));
         };
-        let sheet = Sheet { main, documents: &documents };
+        let sheet = ConfigDocuments { main, documents: &documents };
         let control_plane = sheet.text("/machine/type").is_some_and(|word| word != "worker");
         let authorities = if control_plane {
             let bundle = from_config(text).map_err(|error| refused(error.to_string()))?;
-            Some(Authorities { os: bundle.os, k8s: bundle.k8s })
+            Some(CertificateAuthorities { os: bundle.os, k8s: bundle.k8s })
         } else {
             None
         };
@@ -162,7 +162,7 @@ pub(super) fn key(ca: &Pem) -> [u8; 32] {
 }
 
 /// What Talos says of a configuration that it does not take.
-fn told(report: &Report, talos: &TalosVersion) -> String {
+fn rejection_message(report: &Report, talos: &TalosVersion) -> String {
     let errors: Vec<&str> = report
         .entries
         .iter()
@@ -179,14 +179,14 @@ fn told(report: &Report, talos: &TalosVersion) -> String {
 }
 
 /// The documents of a configuration.
-struct Sheet<'d> {
+struct ConfigDocuments<'d> {
     main: &'d Value,
     documents: &'d [Value],
 }
 
-impl<'d> Sheet<'d> {
+impl<'d> ConfigDocuments<'d> {
     fn text(&self, pointer: &str) -> Option<&'d str> {
-        document::at(self.main, pointer)?.as_str()
+        document::value_at(self.main, pointer)?.as_str()
     }
 
     fn of_kind(&self, kind: &'static str) -> impl Iterator<Item = &'d Value> {
@@ -248,7 +248,7 @@ impl<'d> Sheet<'d> {
 
     /// What stands for the disk where a selector chooses it.
     fn unattended(&self) -> Option<String> {
-        let selected = document::at(self.main, "/machine/install/diskSelector").is_some();
+        let selected = document::value_at(self.main, "/machine/install/diskSelector").is_some();
         let unattended = self.of_kind("UnattendedInstallConfig").next().is_some();
         (selected || unattended).then(|| "/dev/sda".to_owned())
     }
@@ -282,7 +282,7 @@ impl<'d> Sheet<'d> {
             let told = |file: &Value| {
                 file.get("mountPath")?.as_str()?.rsplit('/').next().map(|name| name == config::FILE)
             };
-            let mut files = files.filter(|file| told(file) == Some(true));
+            let mut files = files.filter(|file| rejection_message(file) == Some(true));
             let duty = AgentConfig::parse(files.next()?.get("content")?.as_str()?).ok()?.config;
             Some((format!("ext-{}", document::name(document)?), duty))
         };
