@@ -1,28 +1,30 @@
-//! Loading the agent's configuration: the file of a build, a daemon's own ready files, or the environment.
+//! Loading the agent's configuration: `agent.json` of a build, ready-made daemon files, or the environment.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use std::{env, fs, io};
 
-use ichor_bgp::agent::config::{AgentConfig, ConfigError, ConfigSource, DaemonFiles, Hidden, ParsedConfig};
+use ichor_bgp::agent::config::{
+    AgentConfig, ConfigError, ConfigSource, DaemonFiles, ParsedConfig, SecretText,
+};
 use ichor_bgp::agent::environment;
 use ichor_bgp::setting::LogLevel;
 use ichor_values::{Backend, Issue, NodeName};
 
 use crate::daemon;
 
-/// The folders that Talos mounts a service's files into, each with the daemon's own file.
+/// The directories that Talos mounts a service's files into, each with the daemon's own file.
 const FOLDERS: [(&str, &str, Backend); 3] = [
     ("/usr/local/etc/frr", "frr.conf", Backend::Frr),
     ("/usr/local/etc/bird", "bird.conf", Backend::Bird),
     ("/usr/local/etc/gobgp", "gobgpd.toml", Backend::Gobgp),
 ];
 
-/// The name of a build's file.
+/// The file that a build writes.
 const FILE: &str = "agent.json";
 
-/// The agent has no configuration, or none that can be understood.
+/// The configuration cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// A file cannot be read.
@@ -33,21 +35,21 @@ pub enum LoadError {
         /// Why.
         source: io::Error,
     },
-    /// A file is not what a build writes.
-    #[error("cannot understand {}", path.display())]
+    /// A file is not a valid `agent.json`.
+    #[error("cannot parse {}", path.display())]
     Parse {
         /// The file.
         path: PathBuf,
         /// Why.
         source: ConfigError,
     },
-    /// Variables are wrong.
+    /// Environment variables are invalid.
     #[error("{}", list(.0))]
     Variables(Vec<Issue>),
-    /// There is nothing.
+    /// There is no configuration.
     #[error(
-        "nobody says what to do: there is no agent.json and no frr.conf in /usr/local/etc/frr, and neither NODE_IP nor \
-         ASN_LOCAL is set; put what `ichor build` wrote into the service's ExtensionServiceConfig"
+        "no configuration found: no agent.json or frr.conf in /usr/local/etc/frr, and NODE_IP and ASN_LOCAL are not set; \
+         apply the ExtensionServiceConfig that `ichor build` wrote for this node"
     )]
     Nothing,
 }
@@ -62,13 +64,13 @@ fn list(problems: &[Issue]) -> String {
     )
 }
 
-/// Loads the agent's configuration from a file or from the usual places.
+/// Loads the agent's configuration from a given file or from the default places.
 #[derive(Clone, Debug)]
 pub struct ConfigLoader {
     file: Option<PathBuf>,
 }
 
-/// A configuration and what is wrong with its source.
+/// A configuration, and warnings about its source.
 #[derive(Clone, Debug)]
 pub struct LoadedConfig {
     /// The configuration.
@@ -78,7 +80,7 @@ pub struct LoadedConfig {
 }
 
 impl ConfigLoader {
-    /// The file that is named, else whatever is there.
+    /// Loads `file`, or the first configuration in the default places.
     pub fn new(file: Option<PathBuf>) -> Self {
         Self { file }
     }
@@ -103,17 +105,17 @@ impl ConfigLoader {
         let backend = daemon::installed().unwrap_or(Backend::Frr);
         let duty = environment::read(&variables, &hostname(), backend).map_err(LoadError::Variables)?;
         let misspelt = environment::misspelt(&variables).into_iter();
-        let remarks = misspelt.map(|(name, meant)| format!("{name} is no variable of the agent; {meant} is"));
+        let remarks = misspelt.map(|(name, meant)| format!("unknown variable {name}; did you mean {meant}?"));
         Ok(LoadedConfig { duty, remarks: remarks.collect() })
     }
 
-    /// When the file of the configuration last changed; none for the environment.
+    /// When the configuration file last changed; none for the environment.
     pub fn stamp(&self) -> Option<SystemTime> {
         let path = self.path().or_else(|| ready().map(|(folder, name, _)| Path::new(folder).join(name)));
         fs::metadata(path?).and_then(|file| file.modified()).ok()
     }
 
-    /// The file of a build.
+    /// The path of `agent.json`.
     fn path(&self) -> Option<PathBuf> {
         let usual =
             || FOLDERS.iter().map(|(folder, ..)| Path::new(folder).join(FILE)).find(|path| path.exists());
@@ -121,7 +123,7 @@ impl ConfigLoader {
     }
 }
 
-/// A daemon's own file that is ready.
+/// The first ready-made daemon file.
 fn ready() -> Option<(&'static str, &'static str, Backend)> {
     FOLDERS.into_iter().find(|(folder, name, _)| Path::new(folder).join(name).exists())
 }
@@ -134,7 +136,7 @@ fn as_it_is(
 ) -> Result<AgentConfig, LoadError> {
     let daemons = Path::new(folder).join("daemons");
     let ready = DaemonFiles {
-        configuration: Hidden(read(&Path::new(folder).join(name))?),
+        configuration: SecretText(read(&Path::new(folder).join(name))?),
         daemons: if daemons.exists() { Some(read(&daemons)?) } else { None },
         veth: environment::veth(variables).map_err(LoadError::Variables)?,
     };
@@ -154,7 +156,7 @@ fn read(path: &Path) -> Result<String, LoadError> {
     fs::read_to_string(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })
 }
 
-/// The node's name, as far as the kernel knows one that can stand in a configuration.
+/// The node's host name; `node` if it is not a valid node name.
 fn hostname() -> NodeName {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = name.trim().split('.').next().unwrap_or_default().to_ascii_lowercase();

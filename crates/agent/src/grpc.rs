@@ -45,18 +45,18 @@ pub enum GrpcError {
     #[error("the answer is malformed: {0}")]
     Malformed(&'static str),
     /// The answer did not come in time.
-    #[error("no answer within {0} s")]
+    #[error("no response within {0} s")]
     Late(u64),
 }
 
 /// A connection to a server. It is closed when the client and all its streams are dropped.
 #[derive(Clone, Debug)]
-pub struct Client {
+pub struct GrpcClient {
     sender: SendRequest<Full<Bytes>>,
     metadata: Option<(&'static str, &'static str)>,
 }
 
-impl Client {
+impl GrpcClient {
     /// Connects to a socket; needs a tokio runtime.
     pub async fn connect(socket: &Path) -> Result<Self, GrpcError> {
         let stream = UnixStream::connect(socket).await?;
@@ -91,7 +91,7 @@ impl Client {
         &mut self,
         path: &str,
         request: &impl Message,
-    ) -> Result<Messages<A>, GrpcError> {
+    ) -> Result<MessageStream<A>, GrpcError> {
         let mut call = Request::post(format!("http://localhost{path}"))
             .header(CONTENT_TYPE, "application/grpc")
             .header(TE, "trailers")
@@ -106,13 +106,13 @@ impl Client {
             return Err(GrpcError::Malformed("its HTTP status is not 200"));
         }
         check_status(&head.headers)?;
-        Ok(Messages { body, buffer: Vec::new(), read: 0, kind: PhantomData })
+        Ok(MessageStream { body, buffer: Vec::new(), read: 0, kind: PhantomData })
     }
 }
 
 /// The answers to one call, as they come. The call is cancelled when they are dropped.
 #[derive(Debug)]
-pub struct Messages<A> {
+pub struct MessageStream<A> {
     body: Incoming,
     buffer: Vec<u8>,
     /// How much of the buffer was decoded.
@@ -120,7 +120,7 @@ pub struct Messages<A> {
     kind: PhantomData<A>,
 }
 
-impl<A: Message + Default> Messages<A> {
+impl<A: Message + Default> MessageStream<A> {
     /// The next answer; none when the server is done. Can be dropped and called again.
     pub async fn next(&mut self) -> Result<Option<A>, GrpcError> {
         loop {

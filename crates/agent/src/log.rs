@@ -1,4 +1,4 @@
-//! The log: one line for each thing that happened, on standard error.
+//! The log: one line for each event, on standard error.
 
 use std::fmt;
 use std::io::Write;
@@ -8,7 +8,7 @@ use ichor_bgp::setting::LogLevel;
 
 static LEVEL: AtomicU8 = AtomicU8::new(LogLevel::Info as u8);
 
-/// Writes only lines of at least this level from now on.
+/// Sets the log level.
 pub fn set_level(level: LogLevel) {
     LEVEL.store(level as u8, Ordering::Relaxed);
 }
@@ -18,24 +18,24 @@ pub fn error(line: impl fmt::Display) {
     write(LogLevel::Error, line);
 }
 
-/// Logs what may become a failure.
+/// Logs a warning.
 pub fn warn(line: impl fmt::Display) {
     write(LogLevel::Warn, line);
 }
 
-/// Logs a change.
+/// Logs an event.
 pub fn info(line: impl fmt::Display) {
     write(LogLevel::Info, line);
 }
 
-/// Logs a reason.
+/// Logs a detail for debugging.
 pub fn debug(line: impl fmt::Display) {
     write(LogLevel::Debug, line);
 }
 
 fn write(level: LogLevel, line: impl fmt::Display) {
     if level as u8 <= LEVEL.load(Ordering::Relaxed) {
-        // In one piece: others write to the same log. Nobody can be told that it is full or closed.
+        // A single write, because other processes write to the same log. A failure cannot be reported anywhere.
         let _ = std::io::stderr().write_all(format!("{level}: {line}\n").as_bytes());
     }
 }

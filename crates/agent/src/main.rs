@@ -1,7 +1,7 @@
 //! The `ichor-agent` command: routing on a Talos node.
 //!
-//! `main` parses the arguments, calls one command and prints an error chain once. Exit 0: done. Exit 1: the answer is no. Exit 2:
-//! it could not be done.
+//! `main` parses the arguments, runs one command and prints an error chain once. Exit 0: success. Exit 1: `check` or `status`
+//! reports a problem. Exit 2: the command failed.
 
 mod commands;
 
@@ -11,15 +11,16 @@ use clap::Parser;
 
 use commands::Command;
 
-/// Routing on a Talos node: links, the routing daemon, and what they tell
+/// Run BGP on a Talos node: set up links and supervise the routing daemon
 #[derive(Debug, Parser)]
 #[command(
     version,
     propagate_version = true,
     arg_required_else_help = true,
-    after_help = "What to do comes from agent.json (written by `ichor build`), from a frr.conf that is ready, or from the environment:\n\
-                  NODE_IP, ASN_LOCAL, FE_MACS and more; see docs/agent.md.\n\
-                  Exit status: 0 done, 1 the answer is no, 2 could not be done."
+    after_help = "Configuration: agent.json (written by `ichor build`), a ready-made frr.conf,\n\
+                  bird.conf or gobgpd.toml, or environment variables such as NODE_IP,\n\
+                  ASN_LOCAL and FE_MACS; see docs/reference/agent.md.\n\
+                  Exit status: 0 success, 1 problem found (check, status), 2 error."
 )]
 struct Cli {
     #[command(subcommand)]

@@ -1,4 +1,4 @@
-//! `check`: ask the daemon's own parser.
+//! `check`: validate the configuration with the daemon's own parser.
 
 use std::process::ExitCode;
 
@@ -7,9 +7,9 @@ use ichor_agent::daemon::place::open_way;
 
 use super::render::{self, draft};
 
-/// Say what is wrong with what to do, its links and the daemon's files, without touching anything
+/// Validate the configuration with the daemon's own parser, change nothing
 #[derive(Debug, clap::Args)]
-// The group of the arguments that it takes over has the same name.
+// The flattened arguments have a group of the same name.
 #[group(skip)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -26,6 +26,6 @@ pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
         eprintln!("error: {:#}", anyhow::Error::from(error));
         return Ok(ExitCode::from(1));
     }
-    eprintln!("the daemon takes its configuration");
+    eprintln!("the configuration is valid");
     Ok(ExitCode::SUCCESS)
 }

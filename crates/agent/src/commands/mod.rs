@@ -1,4 +1,4 @@
-//! What the agent can be asked to do.
+//! The commands of the agent.
 
 mod check;
 mod down;
@@ -9,7 +9,7 @@ mod status;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Where the agent keeps what is gone after a reboot.
+/// The default run directory, which does not survive a reboot.
 const RUN: &str = "/run/ichor";
 
 /// The commands.
@@ -23,7 +23,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Does it.
+    /// Runs the command.
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
         match self {
             Self::Run(args) => run::run(args).await,
@@ -35,10 +35,10 @@ impl Command {
     }
 }
 
-/// What to do
+/// The configuration
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Duty {
-    /// File that says what to do, as `ichor build` writes it
+pub(crate) struct ConfigArgs {
+    /// Configuration file (agent.json) that `ichor build` wrote
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! `render`: show what the daemon would be told.
+//! `render`: print the daemon's configuration files.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -11,35 +11,35 @@ use ichor_agent::config::ConfigLoader;
 use ichor_agent::daemon::Installation;
 use ichor_agent::kernel::Kernel;
 use ichor_bgp::agent::AgentConfig;
-use ichor_bgp::agent::scene::{Conditions, Scene};
+use ichor_bgp::agent::scene::{Conditions, DesiredState};
 use ichor_bgp::agent::{Link, link};
 use ichor_bgp::render::Service;
 use ichor_values::SoftwareVersion;
 use ichor_values::format::{Document, Version, Versioned};
 
-use super::{Duty, RUN};
+use super::{ConfigArgs, RUN};
 
 /// The version of what `--json` prints and `--links` reads.
-const VERSION: Version = Version::new(1, 0);
+const VERSION: Version = Version::new(2, 0);
 
-/// Show the daemon's files as they would be written now, without touching anything
+/// Print the daemon's configuration files, change nothing
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(super) duty: Duty,
-    /// Description of links to take in the place of this machine's: what `--json` prints as `links`
+    pub(super) duty: ConfigArgs,
+    /// Read links from FILE (the output of --json) instead of the kernel
     #[arg(long, value_name = "FILE")]
     pub(super) links: Option<PathBuf>,
-    /// Release of the daemon; the one that is installed, or that the configuration is written for, when left out
+    /// Release of the daemon [default: the installed one]
     #[arg(long, value_name = "VERSION", value_parser = SoftwareVersion::parse)]
     pub(super) daemon_version: Option<SoftwareVersion>,
-    /// Print JSON: files, links, and what is waited for
+    /// Print files, links and missing prerequisites as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// What would be done.
-pub(super) struct Draft {
+/// The configuration, and the files rendered from it.
+pub(super) struct RenderedConfig {
     pub(super) duty: AgentConfig,
     pub(super) links: Vec<Link>,
     pub(super) waiting: Vec<String>,
@@ -52,7 +52,7 @@ pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.json {
         let files: serde_json::Map<_, _> =
             draft.service.files.iter().map(|file| (file.name.to_owned(), file.text.clone().into())).collect();
-        let draft = serde_json::json!({"files": files, "links": draft.links, "waiting": draft.waiting});
+        let draft = serde_json::json!({"files": files, "links": draft.links, "waiting_for": draft.waiting});
         writeln!(out, "{:#}", serde_json::json!(Versioned::new(VERSION, draft)))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -66,16 +66,16 @@ pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads what to do, looks at links, and renders.
-pub(super) async fn draft(args: &Args) -> anyhow::Result<Draft> {
+/// Loads the configuration, lists links, and renders the files.
+pub(super) async fn draft(args: &Args) -> anyhow::Result<RenderedConfig> {
     let loaded = ConfigLoader::new(args.duty.config.clone()).load()?;
     loaded.remarks.iter().for_each(|remark| eprintln!("warning: {remark}"));
     let duty = loaded.duty;
     let links = links(args).await?;
-    // Whoever renders at the desk has heard no router: all ports count.
+    // No router advertisements are received here, so every port counts as one with a router.
     let advertised: BTreeSet<String> = links.iter().map(|link| link.name.clone()).collect();
     let now = Conditions { links: &links, advertised: &advertised, vrf: true, healthy: true, leaving: false };
-    let scene = Scene::of(&duty, now).map_err(|ambiguous| anyhow::anyhow!(list(&ambiguous)))?;
+    let scene = DesiredState::of(&duty, now).map_err(|ambiguous| anyhow::anyhow!(list(&ambiguous)))?;
     let version = match &args.daemon_version {
         Some(version) => Some(version.clone()),
         None => installed(&duty).await,
@@ -88,31 +88,32 @@ pub(super) async fn draft(args: &Args) -> anyhow::Result<Draft> {
         }
     };
     let waiting = scene.waiting.iter().map(ToString::to_string).collect();
-    Ok(Draft { duty, links, waiting, service })
+    Ok(RenderedConfig { duty, links, waiting, service })
 }
 
-fn list(ambiguous: &[link::Ambiguous]) -> String {
+fn list(ambiguous: &[link::AmbiguousMac]) -> String {
     ambiguous.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// The links of a description, or of this machine.
+/// The links of a file, or of this machine.
 async fn links(args: &Args) -> anyhow::Result<Vec<Link>> {
     let Some(path) = &args.links else {
-        let kernel = Kernel::open().context("cannot talk to the kernel")?;
-        return kernel.links().await.context("cannot list the links");
+        let kernel = Kernel::open().context("cannot open a netlink socket")?;
+        return kernel.links().await.context("cannot list links");
     };
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let value: serde_json::Value =
-        serde_json::from_str(&text).with_context(|| format!("{} is no JSON", path.display()))?;
+        serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))?;
     let document = Document::new(value, VERSION)
         .with_context(|| format!("cannot read {}; use the ichor-agent that wrote it", path.display()))?;
     let mut value = document.into_content();
     let list = value.get_mut("links").map(serde_json::Value::take).unwrap_or(value);
-    let wrong = || format!("{} describes no links; `ichor-agent render --json` prints some", path.display());
+    let wrong =
+        || format!("{} is not a list of links; create it with `ichor-agent render --json`", path.display());
     serde_json::from_value(list).with_context(wrong)
 }
 
-/// The release that is installed, where it is the daemon that is meant.
+/// The installed release of the configured daemon.
 async fn installed(config: &AgentConfig) -> Option<SoftwareVersion> {
     Installation::find(config.backend, Path::new(RUN)).await.ok()?.version().await
 }

@@ -1,4 +1,4 @@
-//! `run`: keep the routing in the desired state until a signal.
+//! `run`: keep the node's routing in the desired state until a signal.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,20 +7,22 @@ use ichor_agent::config::ConfigLoader;
 use ichor_agent::run::{Settings, run as keep_running};
 use ichor_agent::{machined, serve};
 
-use super::{Duty, RUN};
+use super::{ConfigArgs, RUN};
 
-/// Make links, run the routing daemon, and keep both as they are meant, until told to end
+/// Set up links and run the routing daemon until SIGTERM
 ///
-/// SIGTERM ends it as for a restart: neighbours keep the node's routes for a while. When Talos says that the node leaves, its
-/// routes are withdrawn at once. SIGHUP reads the configuration again.
+/// Repairs links and routes, and restarts the daemon when it fails. SIGTERM
+/// stops the daemon for a restart: neighbours keep the node's routes for a
+/// while. When the node reboots, shuts down, is reset or upgraded, its routes
+/// are withdrawn immediately. SIGHUP reloads the configuration.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    duty: Duty,
-    /// Folder for sockets and for the daemon's files as they run
+    duty: ConfigArgs,
+    /// Run directory: sockets and the daemon's configuration files
     #[arg(long, value_name = "DIR", default_value = RUN)]
     run: PathBuf,
-    /// Port on 127.0.0.1 that serves /metrics, /healthz and /status; 0 serves nothing
+    /// Serve /metrics, /healthz and /status on 127.0.0.1:PORT; 0 disables it
     #[arg(long, value_name = "PORT", default_value_t = serve::local::PORT)]
     port: u16,
     /// Socket of Talos' machined

@@ -1,4 +1,4 @@
-//! `status`: what the agent that runs tells.
+//! `status`: print the status of the running agent.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,15 +7,15 @@ use ichor_agent::serve::socket;
 
 use super::RUN;
 
-/// Show sessions, daemons and what is waited for
+/// Show BGP sessions, daemons and problems
 ///
-/// Exit status 1 when the node's routing does not work.
+/// Exit status 1 if the node's routing is not healthy.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Folder of the agent that runs
+    /// Run directory of the agent
     #[arg(long, value_name = "DIR", default_value = RUN)]
     run: PathBuf,
-    /// Print JSON
+    /// Print the status as JSON
     #[arg(long)]
     json: bool,
 }

@@ -20,7 +20,7 @@ pub use routing_daemon::{DaemonError, Installation, RoutingDaemon, installed};
 
 /// Why a daemon ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopReason {
     /// It comes back: neighbours keep the node's routes meanwhile, and the kernel those of the neighbours.
     Planned,
     /// The node leaves: neighbours are told, and the kernel forgets.

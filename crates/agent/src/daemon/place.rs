@@ -13,7 +13,7 @@ use crate::daemon::process::ask;
 
 /// Where a daemon is and what belongs to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct DaemonPaths {
     /// The program.
     pub program: PathBuf,
     /// The folder of the file it reads.
@@ -24,7 +24,7 @@ pub struct Place {
 
 /// A file was not taken.
 #[derive(Debug, thiserror::Error)]
-pub enum CheckError {
+pub enum ConfigCheckError {
     /// It could not be given to the daemon.
     #[error(transparent)]
     Write(#[from] ReplaceError),
@@ -46,7 +46,7 @@ pub enum CheckError {
     },
 }
 
-impl Place {
+impl DaemonPaths {
     /// A file that is gone after a reboot.
     pub fn run(&self, name: &str) -> PathBuf {
         self.run.join(name)
@@ -68,20 +68,21 @@ impl Place {
         service: &Service,
         daemon: &'static str,
         arguments: &[&str],
-    ) -> Result<(), CheckError> {
+    ) -> Result<(), ConfigCheckError> {
         let tried = self.file(service).with_extension("tried");
         replace(&tried, service.text())?;
         let mut command = Command::new(&self.program);
         command.args(arguments).arg(&tried);
         let output = ask(command).await;
         let _ = fs::remove_file(&tried);
-        let output = output.map_err(|source| CheckError::Run { program: self.program.clone(), source })?;
+        let output =
+            output.map_err(|source| ConfigCheckError::Run { program: self.program.clone(), source })?;
         if output.status.success() {
             return Ok(());
         }
         let said = [output.stderr, output.stdout].concat();
         let said = String::from_utf8_lossy(&said).trim().replace(&*tried.to_string_lossy(), "it");
-        Err(CheckError::Refused { daemon, said })
+        Err(ConfigCheckError::Refused { daemon, said })
     }
 
     /// Remembers that the daemon runs, and says whether an earlier one ended without leaving.
@@ -155,7 +156,7 @@ mod tests {
     #[test]
     fn options_are_the_words_of_their_line() {
         let text = "# n1: written by ichor\nbird=yes\nbird_options=\"-l -D  /tmp/x\"\n".to_owned();
-        let files = vec![routing::File { name: "daemons", text, private: false }];
+        let files = vec![routing::ConfigFile { name: "daemons", text, private: false }];
         let service = Service { name: "bird", version: (2, 17), folder: "/etc/bird", files };
 
         assert_eq!(options(&service, "bird"), ["-l", "-D", "/tmp/x"]);
@@ -165,7 +166,8 @@ mod tests {
     #[test]
     fn one_that_did_not_leave_is_remembered() {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place { program: "/bin/true".into(), folder: "/".into(), run: folder.path().to_owned() };
+        let place =
+            DaemonPaths { program: "/bin/true".into(), folder: "/".into(), run: folder.path().to_owned() };
 
         assert!(!place.enter().unwrap());
         assert!(place.enter().unwrap());

@@ -12,13 +12,13 @@ use ichor_values::Backend;
 use ichor_values::SoftwareVersion;
 use ipnet::IpNet;
 
-use super::Stop;
+use super::StopReason;
 use super::bird::control::ControlError;
 use super::bird::{self, Bird, BirdError};
 use super::frr::{self, FrrError, Suite};
-use super::gobgp::api::{ApiError, Changes};
+use super::gobgp::api::{ApiError, TableChanges};
 use super::gobgp::{self, Gobgp, GobgpError};
-use super::place::{self, Place};
+use super::place::{self, DaemonPaths};
 use super::release;
 
 /// Where the programs of daemons are that are one process.
@@ -28,11 +28,11 @@ const PROGRAMS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/l
 #[derive(Debug)]
 pub enum Installation {
     /// FRR's, and a folder for what it is asked about.
-    Frr(frr::Install, PathBuf),
+    Frr(frr::FrrInstallation, PathBuf),
     /// BIRD's.
-    Bird(Place),
+    Bird(DaemonPaths),
     /// GoBGP's.
-    Gobgp(Place),
+    Gobgp(DaemonPaths),
 }
 
 /// A daemon that runs.
@@ -56,13 +56,13 @@ pub enum DaemonError {
     Native,
     /// FRR cannot run here.
     #[error(transparent)]
-    Place(#[from] frr::PlaceError),
+    Place(#[from] frr::FrrInstallError),
     /// FRR refuses a file.
     #[error(transparent)]
-    Refused(#[from] frr::CheckError),
+    Refused(#[from] frr::FrrCheckError),
     /// Another daemon refuses a file.
     #[error(transparent)]
-    RefusedSolo(#[from] place::CheckError),
+    RefusedSolo(#[from] place::ConfigCheckError),
     /// FRR fails.
     #[error(transparent)]
     Frr(#[from] FrrError),
@@ -106,10 +106,10 @@ impl Installation {
     pub async fn find(backend: Backend, run: &Path) -> Result<Self, DaemonError> {
         let solo = |name| {
             let program = program(&PROGRAMS, name).ok_or(DaemonError::Missing(name))?;
-            Ok(Place { program, folder: run.to_owned(), run: run.to_owned() })
+            Ok(DaemonPaths { program, folder: run.to_owned(), run: run.to_owned() })
         };
         match backend {
-            Backend::Frr => Ok(Self::Frr(frr::Install::find().await?, run.to_owned())),
+            Backend::Frr => Ok(Self::Frr(frr::FrrInstallation::find().await?, run.to_owned())),
             Backend::Bird => solo("bird").map(Self::Bird),
             Backend::Gobgp => solo("gobgpd").map(Self::Gobgp),
             Backend::Native => Err(DaemonError::Native),
@@ -140,7 +140,7 @@ impl Installation {
     pub async fn start(self, service: &Service, own: BTreeSet<IpNet>) -> Result<RoutingDaemon, DaemonError> {
         Ok(match self {
             Self::Frr(install, _) => {
-                let place = frr::Place::take(install, None)?;
+                let place = frr::FrrRunDir::take(install, None)?;
                 RoutingDaemon::Frr(Box::new(Suite::start(place, service).await?))
             }
             Self::Bird(place) => RoutingDaemon::Bird(Bird::start(place, service).await?),
@@ -221,7 +221,7 @@ impl RoutingDaemon {
     }
 
     /// Changes of a table whose routes somebody else has to install; none where the daemon does it itself.
-    pub async fn changes(&self) -> Result<Option<Changes>, DaemonError> {
+    pub async fn changes(&self) -> Result<Option<TableChanges>, DaemonError> {
         match self {
             Self::Gobgp(gobgp) => Ok(Some(gobgp.changes().await?)),
             Self::Frr(_) | Self::Bird(_) => Ok(None),
@@ -229,7 +229,7 @@ impl RoutingDaemon {
     }
 
     /// Ends it.
-    pub async fn stop(self, why: Stop) {
+    pub async fn stop(self, why: StopReason) {
         match self {
             Self::Frr(suite) => suite.stop(why).await,
             Self::Bird(bird) => bird.stop(why).await,

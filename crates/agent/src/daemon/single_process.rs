@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use super::process::{Program, StartError, Supervised};
+use super::process::{Program, StartError, SupervisedProcess};
 
 /// Between an answer and the next question whether it is there.
 const ASK: Duration = Duration::from_secs(2);
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The process of a daemon, and its last failure.
 #[derive(Debug, Default)]
 pub struct SingleProcess {
-    kept: Option<Supervised>,
+    kept: Option<SupervisedProcess>,
     /// When it is to be asked.
     due: Option<Instant>,
     /// When it was asked the question that it has not answered so far.
@@ -35,14 +35,14 @@ impl SingleProcess {
         self.begun = true;
         let kept = match self.kept.take() {
             Some(kept) if *kept.program() == program => kept,
-            _ => Supervised::new(program),
+            _ => SupervisedProcess::new(program),
         };
         self.kept.insert(kept).start()
     }
 
     /// The process, while there is one.
     pub fn pid(&self) -> Option<u32> {
-        self.kept.as_ref().and_then(Supervised::pid)
+        self.kept.as_ref().and_then(SupervisedProcess::pid)
     }
 
     /// Waits until the process ends, and for ever while there is none.
@@ -113,7 +113,7 @@ impl SingleProcess {
     }
 
     /// The process, to end it.
-    pub fn take(&mut self) -> Option<Supervised> {
+    pub fn take(&mut self) -> Option<SupervisedProcess> {
         self.kept.take()
     }
 }

@@ -5,26 +5,26 @@ use std::time::Duration;
 
 use ichor_system::program::{ProgramError, ProgramRun};
 
-use super::Bad;
+use super::ProbeError;
 
 /// How much of what a program says is shown.
 const SHOWN: usize = 200;
 
-pub(super) async fn ask(words: &[String], within: Duration) -> Result<(), Bad> {
-    let [program, arguments @ ..] = words else { return Err(Bad::Empty) };
+pub(super) async fn ask(words: &[String], within: Duration) -> Result<(), ProbeError> {
+    let [program, arguments @ ..] = words else { return Err(ProbeError::Empty) };
     let mut command = Command::new(program);
     command.args(arguments);
     // All it started ends with it, so that checks that hang do not become more and more processes.
     let run = ProgramRun::new(command, within).without_stdout().own_group();
     match run.run_async().await {
         Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(Bad::Ended {
+        Ok(output) => Err(ProbeError::Ended {
             program: program.clone(),
             end: output.status.to_string(),
             said: first_line(&output.stderr[..output.stderr.len().min(SHOWN)]),
         }),
-        Err(ProgramError::TimedOut { .. }) => Err(Bad::Late { of: program.clone(), within }),
-        Err(error) => Err(Bad::Start { program: program.clone(), source: error.into() }),
+        Err(ProgramError::TimedOut { .. }) => Err(ProbeError::Late { of: program.clone(), within }),
+        Err(error) => Err(ProbeError::Start { program: program.clone(), source: error.into() }),
     }
 }
 

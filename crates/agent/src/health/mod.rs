@@ -11,17 +11,17 @@ mod request;
 use std::io;
 use std::time::Duration;
 
-use ichor_bgp::agent::Gate;
-use ichor_bgp::agent::config::{Health, Probe};
-use ichor_bgp::agent::gate::Position;
-use ichor_bgp::agent::status::Anycast;
+use ichor_bgp::agent::HealthGate;
+use ichor_bgp::agent::config::{HealthCheck, HealthProbe};
+use ichor_bgp::agent::gate::GateState;
+use ichor_bgp::agent::status::AnycastStatus;
 use tokio::net::TcpStream;
 use tokio::sync::watch::Sender;
 use tokio::time::{self, MissedTickBehavior};
 
 /// A bad answer.
 #[derive(Debug, thiserror::Error)]
-pub enum Bad {
+pub enum ProbeError {
     /// It took too long.
     #[error("no answer from {of} within {} ms", within.as_millis())]
     Late {
@@ -89,27 +89,27 @@ pub enum Bad {
 }
 
 /// Puts one question; the answer takes at most `within`.
-pub async fn ask(probe: &Probe, within: Duration) -> Result<(), Bad> {
+pub async fn ask(probe: &HealthProbe, within: Duration) -> Result<(), ProbeError> {
     let (of, answer) = match probe {
-        Probe::Url(url) => (url.clone(), time::timeout(within, request::ask(url)).await),
-        Probe::Tcp(to) => (to.clone(), time::timeout(within, connect(to)).await),
-        Probe::Command(words) => return command::ask(words, within).await,
+        HealthProbe::Url(url) => (url.clone(), time::timeout(within, request::ask(url)).await),
+        HealthProbe::Tcp(to) => (to.clone(), time::timeout(within, connect(to)).await),
+        HealthProbe::Command(words) => return command::ask(words, within).await,
     };
-    answer.unwrap_or(Err(Bad::Late { of, within }))
+    answer.unwrap_or(Err(ProbeError::Late { of, within }))
 }
 
-async fn connect(to: &str) -> Result<(), Bad> {
+async fn connect(to: &str) -> Result<(), ProbeError> {
     match TcpStream::connect(to).await {
         Ok(_) => Ok(()),
-        Err(source) => Err(Bad::Connect { to: to.to_owned(), source }),
+        Err(source) => Err(ProbeError::Connect { to: to.to_owned(), source }),
     }
 }
 
 /// Asks until nobody listens any more, and tells of the gate and the last reason.
 ///
 /// `begin` is where the gate was before the agent restarted; shut on a node that boots.
-pub async fn watch(health: Health, begin: Position, told: Sender<Anycast>) {
-    let mut gate = Gate::new(&health, begin);
+pub async fn watch(health: HealthCheck, begin: GateState, told: Sender<AnycastStatus>) {
+    let mut gate = HealthGate::new(&health, begin);
     let mut ticks = time::interval(Duration::from_millis(health.interval.max(1).into()));
     // A late answer is not made up for by many questions at once.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -117,8 +117,10 @@ pub async fn watch(health: Health, begin: Position, told: Sender<Anycast>) {
     while !told.is_closed() {
         ticks.tick().await;
         let answer = ask(&health.probe, within).await;
-        let now =
-            Anycast { gate: gate.hear(answer.is_ok()), reason: answer.err().map(|bad| bad.to_string()) };
+        let now = AnycastStatus {
+            gate: gate.hear(answer.is_ok()),
+            reason: answer.err().map(|bad| bad.to_string()),
+        };
         told.send_if_modified(|was| {
             let changed = *was != now;
             *was = now;

@@ -9,7 +9,7 @@ use hyper::client::conn::http1;
 use hyper::header::{CONNECTION, HOST, USER_AGENT};
 use hyper::{Request, Uri};
 use hyper_util::rt::TokioIo;
-use ichor_tls::{Rule, Verifier, client_config};
+use ichor_tls::{CertificateRule, CertificateVerifier, client_config};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use rustls::version::{TLS12, TLS13};
@@ -17,13 +17,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::Bad;
+use super::ProbeError;
 
 /// The longest head of an answer.
 const HEAD: usize = 16 * 1024;
 
-pub(super) async fn ask(url: &str) -> Result<(), Bad> {
-    let not_url = || Bad::Url(url.to_owned());
+pub(super) async fn ask(url: &str) -> Result<(), ProbeError> {
+    let not_url = || ProbeError::Url(url.to_owned());
     let uri: Uri = url.parse().map_err(|_| not_url())?;
     let authority =
         uri.authority().filter(|authority| !authority.as_str().contains('@')).ok_or_else(not_url)?;
@@ -35,20 +35,23 @@ pub(super) async fn ask(url: &str) -> Result<(), Bad> {
     let host = authority.host().trim_start_matches('[').trim_end_matches(']');
     let port = authority.port_u16().unwrap_or(if tls { 443 } else { 80 });
     let name = ServerName::try_from(host.to_owned()).map_err(|_| not_url())?;
-    let connect = |source| Bad::Connect { to: authority.to_string(), source };
+    let connect = |source| ProbeError::Connect { to: authority.to_string(), source };
     let stream = TcpStream::connect((host, port)).await.map_err(connect)?;
     if !tls {
         return get(&uri, stream).await;
     }
     let connector = TlsConnector::from(configuration());
-    let refused = |source: io::Error| Bad::Tls { with: authority.to_string(), source };
+    let refused = |source: io::Error| ProbeError::Tls { with: authority.to_string(), source };
     let stream = connector.connect(name, stream).await.map_err(refused)?;
     get(&uri, stream).await
 }
 
 /// The head of the answer is all that is read.
-async fn get(uri: &Uri, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Result<(), Bad> {
-    let http = |source| Bad::Http { of: uri.to_string(), source };
+async fn get(
+    uri: &Uri,
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+) -> Result<(), ProbeError> {
+    let http = |source| ProbeError::Http { of: uri.to_string(), source };
     let mut builder = http1::Builder::new();
     let (mut sender, connection) =
         builder.max_buf_size(HEAD).handshake(TokioIo::new(stream)).await.map_err(http)?;
@@ -59,7 +62,7 @@ async fn get(uri: &Uri, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'st
         .header(USER_AGENT, "ichor-agent")
         .header(CONNECTION, "close")
         .body(Empty::<Bytes>::new())
-        .map_err(|_| Bad::Url(uri.to_string()))?;
+        .map_err(|_| ProbeError::Url(uri.to_string()))?;
     let answer = sender.send_request(request);
     tokio::pin!(answer);
     tokio::pin!(connection);
@@ -76,7 +79,7 @@ async fn get(uri: &Uri, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'st
     if status.is_success() {
         Ok(())
     } else {
-        Err(Bad::Status { of: uri.to_string(), status: status.as_u16() })
+        Err(ProbeError::Status { of: uri.to_string(), status: status.as_u16() })
     }
 }
 
@@ -84,7 +87,7 @@ fn configuration() -> Arc<ClientConfig> {
     static MADE: OnceLock<Arc<ClientConfig>> = OnceLock::new();
     // The node's own API is asked, and only whether it is well: its certificate does not matter.
     let make = || {
-        let verifier = Verifier::new(Rule::Unproven, None);
+        let verifier = CertificateVerifier::new(CertificateRule::Unproven, None);
         Arc::new(client_config(&verifier, &[&TLS13, &TLS12], &[b"http/1.1"]))
     };
     Arc::clone(MADE.get_or_init(make))

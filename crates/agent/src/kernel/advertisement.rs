@@ -5,7 +5,7 @@ use std::net::{Ipv6Addr, SocketAddrV6};
 use std::os::fd::AsRawFd;
 
 use ichor_bgp::agent::Link;
-use ichor_bgp::agent::advertisement::{Advertisement, HOP_LIMIT, Message};
+use ichor_bgp::agent::advertisement::{Advertisement, HOP_LIMIT, NdpMessage};
 use ichor_values::Mac;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrIn6, recvmsg};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -20,14 +20,14 @@ const ALL_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
 
 /// A port on which routers are looked for, and which says that it is one itself. Needs CAP_NET_RAW.
 #[derive(Debug)]
-pub struct Port {
+pub struct RaSocket {
     /// Not really UDP: it is what tokio has to wait for packets with, of whatever kind.
     socket: UdpSocket,
     index: u32,
     mac: Option<Mac>,
 }
 
-impl Port {
+impl RaSocket {
     /// Begins to listen on a link; needs a tokio runtime.
     pub fn open(link: &Link) -> io::Result<Self> {
         let socket = Socket::new(Domain::IPV6, Type::RAW, Some(Protocol::ICMPV6))?;
@@ -45,34 +45,34 @@ impl Port {
 
     /// Asks for routers: they answer with an advertisement before their next is due.
     pub async fn solicit(&self) -> io::Result<()> {
-        self.send(&Message::Solicitation { source: self.mac }, ALL_ROUTERS).await
+        self.send(&NdpMessage::Solicitation { source: self.mac }, ALL_ROUTERS).await
     }
 
     /// Says that this node is here, and nobody's default router: a leaf learns its address so.
     pub async fn advertise(&self) -> io::Result<()> {
         let said = Advertisement { lifetime: 0, source: self.mac, mtu: None };
-        self.send(&Message::Advertisement(said), ALL_NODES).await
+        self.send(&NdpMessage::Advertisement(said), ALL_NODES).await
     }
 
-    async fn send(&self, message: &Message, to: Ipv6Addr) -> io::Result<()> {
+    async fn send(&self, message: &NdpMessage, to: Ipv6Addr) -> io::Result<()> {
         let bytes = message.bytes();
         self.socket.send_to(&bytes, SocketAddrV6::new(to, 0, 0, self.index)).await.map(drop)
     }
 
     /// The next message of somebody on the link, with its address. Anything else is left unheard: what is malformed, and
     /// what came through a router (RFC 4861, section 6.1).
-    pub async fn hear(&self) -> io::Result<(Ipv6Addr, Message)> {
+    pub async fn hear(&self) -> io::Result<(Ipv6Addr, NdpMessage)> {
         let mut buffer = vec![0; LONGEST];
         loop {
             let (length, from, hops) =
                 self.socket.async_io(Interest::READABLE, || receive(&self.socket, &mut buffer)).await?;
             let Some(from) = from.filter(|_| hops == Some(i32::from(HOP_LIMIT))) else { continue };
-            match Message::parse(&buffer[..length]) {
+            match NdpMessage::parse(&buffer[..length]) {
                 // A router has a link-local address; who asks for one may have none so far.
-                Ok(message @ Message::Advertisement(_)) if from.is_unicast_link_local() => {
+                Ok(message @ NdpMessage::Advertisement(_)) if from.is_unicast_link_local() => {
                     return Ok((from, message));
                 }
-                Ok(message @ Message::Solicitation { .. }) => return Ok((from, message)),
+                Ok(message @ NdpMessage::Solicitation { .. }) => return Ok((from, message)),
                 _ => {}
             }
         }

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
-use ichor_bgp::agent::wiring::{At, FENCE_METRIC, GROUP, PROTOCOL, Step};
+use ichor_bgp::agent::wiring::{FENCE_METRIC, GROUP, LinkRef, PROTOCOL, Step};
 use ichor_bgp::model::Family;
 use ipnet::IpNet;
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressProtocol};
@@ -16,7 +16,7 @@ use super::{HINT, Kernel, error, namespace, routes, switch, unless};
 
 /// How far the steps went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ApplyOutcome {
     /// All are done.
     Done,
     /// The kernel has no VRFs so far: all is done but the link to the speaker.
@@ -43,7 +43,7 @@ impl ApplyError {
 
 impl Kernel {
     /// Does steps in their order, and stops at the first that fails.
-    pub async fn apply(&self, steps: &[Step]) -> Result<Outcome, ApplyError> {
+    pub async fn apply(&self, steps: &[Step]) -> Result<ApplyOutcome, ApplyError> {
         for group in steps.chunk_by(|a, b| a.namespace() == b.namespace()) {
             let done = match group[0].namespace() {
                 None => self.each(group).await,
@@ -51,12 +51,12 @@ impl Kernel {
             };
             match done {
                 Err(ApplyError { step: Step::Vrf { .. }, source }) if lacks_vrfs(&source) => {
-                    return Ok(Outcome::NoVrf);
+                    return Ok(ApplyOutcome::NoVrf);
                 }
                 done => done?,
             }
         }
-        Ok(Outcome::Done)
+        Ok(ApplyOutcome::Done)
     }
 
     async fn each(&self, steps: &[Step]) -> Result<(), ApplyError> {
@@ -96,7 +96,7 @@ impl Kernel {
     }
 
     /// Makes both ends, each where it belongs and marked as ours. To move one afterwards takes the kernel twenty times as long.
-    async fn make_pair(&self, ours: &At, theirs: &str, mtu: u32) -> io::Result<()> {
+    async fn make_pair(&self, ours: &LinkRef, theirs: &str, mtu: u32) -> io::Result<()> {
         let namespace = ours.namespace.as_deref().map(namespace::open).transpose()?;
         let mut end = LinkUnspec::new_with_name(&ours.link).link_group(GROUP).mtu(mtu);
         if let Some(namespace) = &namespace {

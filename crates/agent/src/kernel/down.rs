@@ -3,25 +3,25 @@
 use std::{fmt, io};
 
 use ichor_bgp::agent::Wiring;
-use ichor_bgp::agent::wiring::{Removal, Switches, removals};
+use ichor_bgp::agent::wiring::{Removal, Sysctls, removals};
 use nix::errno::Errno;
 
 use super::{HINT, Kernel, ObserveError, apply, namespace, switch, unless};
 
 /// What is still there, all of it.
 #[derive(Debug)]
-pub struct DownError(pub Vec<Left>);
+pub struct DownError(pub Vec<RemovalError>);
 
 /// One thing that could not be removed.
 #[derive(Debug)]
-pub struct Left {
+pub struct RemovalError {
     /// What.
     pub removal: Removal,
     /// The kernel's reason.
     pub reason: io::Error,
 }
 
-impl fmt::Display for Left {
+impl fmt::Display for RemovalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cannot {}: {}", self.removal, self.reason)
     }
@@ -39,7 +39,7 @@ impl std::error::Error for DownError {}
 impl DownError {
     /// What may help.
     pub fn hint(&self) -> Option<&'static str> {
-        let denied = |left: &Left| left.reason.kind() == io::ErrorKind::PermissionDenied;
+        let denied = |left: &RemovalError| left.reason.kind() == io::ErrorKind::PermissionDenied;
         self.0.iter().any(denied).then_some(HINT)
     }
 }
@@ -50,12 +50,12 @@ impl Kernel {
     pub async fn down(
         &self,
         wiring: &Wiring,
-        before: &Switches,
+        before: &Sysctls,
     ) -> Result<Result<(), DownError>, ObserveError> {
         let mut left = Vec::new();
         for removal in removals(wiring, &self.observe(wiring).await?, before) {
             if let Err(reason) = self.remove(&removal).await {
-                left.push(Left { removal, reason });
+                left.push(RemovalError { removal, reason });
             }
         }
         Ok(if left.is_empty() { Ok(()) } else { Err(DownError(left)) })

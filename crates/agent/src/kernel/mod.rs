@@ -1,7 +1,7 @@
 //! The kernel: links, addresses, routes and switches.
 //!
 //! A [`Kernel`] is asked and told by netlink. [`observe`](Kernel::observe) gives what `core` decides upon,
-//! [`apply`](Kernel::apply) does what it decided, [`down`](Kernel::down) takes it away again; a [`Watch`] says that something
+//! [`apply`](Kernel::apply) does what it decided, [`down`](Kernel::down) takes it away again; a [`NetlinkWatch`] says that something
 //! changed. [`routes`] are those that came by BGP, [`neighbour`] and [`advertisement`] are who is at the other end of a port.
 
 pub mod advertisement;
@@ -25,12 +25,12 @@ use netlink_packet_route::RouteNetlinkMessage;
 use rtnetlink::packet_core::{NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
 use rtnetlink::sys::AsyncSocket;
 
-pub use apply::{ApplyError, Outcome};
-pub use down::{DownError, Left};
+pub use apply::{ApplyError, ApplyOutcome};
+pub use down::{DownError, RemovalError};
 pub use namespace::{FOLDER, number};
 pub use observe::ObserveError;
 pub use rival::rival;
-pub use watch::{Change, Watch};
+pub use watch::{KernelChange, NetlinkWatch};
 
 /// How often a list is asked for again that changed while the kernel told it.
 const ATTEMPTS: usize = 5;

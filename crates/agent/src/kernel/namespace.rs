@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use ichor_bgp::agent::wiring::{GROUP, Inside};
+use ichor_bgp::agent::wiring::{GROUP, NamespaceState};
 use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags};
 use nix::sched::CloneFlags;
@@ -45,14 +45,14 @@ pub(super) fn visit<T>(name: &str, open_there: impl FnOnce() -> io::Result<T>) -
 fn away<T>(leave: impl FnOnce() -> nix::Result<()>, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let home = File::open(OWN)?;
     leave()?;
-    let _return = Return(home);
+    let _return = NamespaceGuard(home);
     work()
 }
 
 /// The way back to the namespace that a thread came from.
-struct Return(File);
+struct NamespaceGuard(File);
 
-impl Drop for Return {
+impl Drop for NamespaceGuard {
     fn drop(&mut self) {
         if nix::sched::setns(&self.0, CloneFlags::CLONE_NEWNET).is_err() {
             // All that this thread did from now on, it would do in the wrong network.
@@ -69,18 +69,18 @@ pub fn number(name: &str) -> Option<u64> {
 }
 
 /// What is there of a namespace.
-pub(super) async fn inside(name: &str) -> io::Result<Inside> {
+pub(super) async fn inside(name: &str) -> io::Result<NamespaceState> {
     let file = match File::open(path(name)) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Inside::Missing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(NamespaceState::Missing),
         Err(error) => return Err(error),
     };
     if fstatfs(&file)?.filesystem_type() != NSFS_MAGIC {
-        return Ok(Inside::Half);
+        return Ok(NamespaceState::Half);
     }
     let links = kernel(name)?.links().await?;
     let made = links.iter().any(|link| link.loopback && link.made);
-    Ok(Inside::There { made, links })
+    Ok(NamespaceState::There { made, links })
 }
 
 /// Makes a namespace. It gets its name when it is marked as ours, so that none is ever without the mark.

@@ -4,7 +4,7 @@ use std::io;
 use std::net::IpAddr;
 
 use futures_util::StreamExt;
-use ichor_bgp::agent::route::{Difference, Hop, Protocol, Route};
+use ichor_bgp::agent::route::{NextHop, Route, RouteChanges, RouteOrigin};
 use ichor_bgp::model::Family;
 use ipnet::IpNet;
 use netlink_packet_route::route::{
@@ -69,7 +69,7 @@ impl Kernel {
     }
 
     /// Does what makes the agent's routes those that are wanted. Tries everything, then tells everything that failed.
-    pub async fn reconcile(&self, difference: &Difference) -> Vec<RouteError> {
+    pub async fn reconcile(&self, difference: &RouteChanges) -> Vec<RouteError> {
         let mut errors = Vec::new();
         for route in &difference.install {
             if let Err(source) = self.install(route).await {
@@ -162,7 +162,7 @@ pub(super) fn set_table(message: &mut RouteMessage, table: u32) {
     message.attributes.push(RouteAttribute::Table(table));
 }
 
-fn next_hop(family: AddressFamily, hop: &Hop) -> io::Result<RouteNextHop> {
+fn next_hop(family: AddressFamily, hop: &NextHop) -> io::Result<RouteNextHop> {
     let builder = RouteNextHopBuilder::new(family).interface(hop.link);
     let builder = match hop.via {
         Some(via) => builder.via(via).map_err(io::Error::other)?,
@@ -189,17 +189,17 @@ pub(super) fn metric(message: &RouteMessage) -> u32 {
     told.unwrap_or(0)
 }
 
-fn protocol_of(protocol: Protocol) -> RouteProtocol {
+fn protocol_of(protocol: RouteOrigin) -> RouteProtocol {
     match protocol {
-        Protocol::Bgp => RouteProtocol::Bgp,
-        Protocol::Bird => RouteProtocol::Bird,
-        Protocol::Zebra => RouteProtocol::Zebra,
+        RouteOrigin::Bgp => RouteProtocol::Bgp,
+        RouteOrigin::Bird => RouteProtocol::Bird,
+        RouteOrigin::Zebra => RouteProtocol::Zebra,
     }
 }
 
 /// The route, if it is one of a routing daemon.
 fn route(message: &RouteMessage) -> Option<Route> {
-    let protocol = [Protocol::Bgp, Protocol::Bird, Protocol::Zebra]
+    let protocol = [RouteOrigin::Bgp, RouteOrigin::Bird, RouteOrigin::Zebra]
         .into_iter()
         .find(|protocol| protocol_of(*protocol) == message.header.protocol)?;
     let family = match message.header.address_family {
@@ -236,7 +236,7 @@ fn route(message: &RouteMessage) -> Option<Route> {
 }
 
 /// A way; none without a link, such as into nothing.
-fn way(link: Option<u32>, attributes: &[RouteAttribute]) -> Option<Hop> {
+fn way(link: Option<u32>, attributes: &[RouteAttribute]) -> Option<NextHop> {
     let (mut link, mut via) = (link, None);
     for attribute in attributes {
         match attribute {
@@ -247,7 +247,7 @@ fn way(link: Option<u32>, attributes: &[RouteAttribute]) -> Option<Hop> {
             _ => {}
         }
     }
-    Some(Hop { via, link: link? })
+    Some(NextHop { via, link: link? })
 }
 
 fn address(address: &RouteAddress) -> Option<IpAddr> {

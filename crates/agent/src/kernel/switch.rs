@@ -4,15 +4,15 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use ichor_bgp::agent::wiring::Switches;
+use ichor_bgp::agent::wiring::Sysctls;
 
 fn path(switch: &str) -> PathBuf {
     Path::new("/proc/sys").join(switch)
 }
 
 /// What switches say; those that the kernel does not have are left out.
-pub(super) fn read(paths: Vec<String>) -> io::Result<Switches> {
-    let mut values = Switches::new();
+pub(super) fn read(paths: Vec<String>) -> io::Result<Sysctls> {
+    let mut values = Sysctls::new();
     for switch in paths {
         match value(&switch) {
             Ok(value) => drop(values.insert(switch, value)),

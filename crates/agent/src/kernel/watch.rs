@@ -14,7 +14,7 @@ use super::namespace;
 
 /// What changed. Only that: what it is like now has to be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Change {
+pub enum KernelChange {
     /// A link or an address.
     Links,
     /// A route.
@@ -23,13 +23,13 @@ pub enum Change {
     Neighbours,
 }
 
-impl Change {
+impl KernelChange {
     /// Every kind.
     pub const ALL: [Self; 3] = [Self::Links, Self::Routes, Self::Neighbours];
 }
 
 /// Changes of one network namespace: the one the calling thread is in when it is opened.
-pub struct Watch(TokioSocket);
+pub struct NetlinkWatch(TokioSocket);
 
 const LINKS: [MulticastGroup; 3] =
     [MulticastGroup::Link, MulticastGroup::Ipv4Ifaddr, MulticastGroup::Ipv6Ifaddr];
@@ -39,7 +39,7 @@ const OTHERS: [MulticastGroup; 3] =
 /// The octets of a message that are read: it tells its kind after its length.
 const HEADER: usize = 16;
 
-impl Watch {
+impl NetlinkWatch {
     /// Begins to listen; needs a tokio runtime. Whoever asks the kernel after that misses nothing.
     pub fn open() -> io::Result<Self> {
         Self::of(LINKS.into_iter().chain(OTHERS))
@@ -59,7 +59,7 @@ impl Watch {
 
     /// Waits for the next change, and takes all that came meanwhile: a thousand routes are a few changes. Everything when more
     /// happened at once than the kernel could tell. An error when nothing will be told any more.
-    pub async fn next(&mut self) -> io::Result<BTreeSet<Change>> {
+    pub async fn next(&mut self) -> io::Result<BTreeSet<KernelChange>> {
         let mut changed = BTreeSet::new();
         while changed.is_empty() {
             changed.extend(self.one().await?);
@@ -71,21 +71,23 @@ impl Watch {
     }
 
     /// What one message says. The rest of it is never copied.
-    async fn one(&self) -> io::Result<&'static [Change]> {
+    async fn one(&self) -> io::Result<&'static [KernelChange]> {
         let mut header = [0; HEADER];
         match self.0.recv(&mut header.as_mut_slice()).await {
             Ok(()) => Ok(change(u16::from_ne_bytes([header[4], header[5]]))),
-            Err(error) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => Ok(&Change::ALL),
+            Err(error) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => Ok(&KernelChange::ALL),
             Err(error) => Err(error),
         }
     }
 }
 
-fn change(kind: u16) -> &'static [Change] {
+fn change(kind: u16) -> &'static [KernelChange] {
     match kind {
-        libc::RTM_NEWLINK | libc::RTM_DELLINK | libc::RTM_NEWADDR | libc::RTM_DELADDR => &[Change::Links],
-        libc::RTM_NEWROUTE | libc::RTM_DELROUTE => &[Change::Routes],
-        libc::RTM_NEWNEIGH | libc::RTM_DELNEIGH => &[Change::Neighbours],
+        libc::RTM_NEWLINK | libc::RTM_DELLINK | libc::RTM_NEWADDR | libc::RTM_DELADDR => {
+            &[KernelChange::Links]
+        }
+        libc::RTM_NEWROUTE | libc::RTM_DELROUTE => &[KernelChange::Routes],
+        libc::RTM_NEWNEIGH | libc::RTM_DELNEIGH => &[KernelChange::Neighbours],
         _ => &[],
     }
 }

@@ -4,11 +4,11 @@ use std::fmt;
 
 use prost::Message;
 
-use super::message::{Any, MachineStatusEvent, SequenceAction, SequenceEvent, Stage};
+use super::message::{EventData, MachineStatusEvent, SequenceAction, SequenceEvent, Stage};
 
 /// Why a node leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leaving {
+pub enum LeaveReason {
     /// It comes back.
     Reboots,
     /// It does not.
@@ -19,7 +19,7 @@ pub enum Leaving {
     Upgraded,
 }
 
-impl Leaving {
+impl LeaveReason {
     /// The stages that are the end of one.
     fn of_stage(stage: Stage) -> Option<Self> {
         match stage {
@@ -42,7 +42,7 @@ impl Leaving {
     }
 }
 
-impl fmt::Display for Leaving {
+impl fmt::Display for LeaveReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Reboots => "the node reboots",
@@ -58,24 +58,24 @@ impl fmt::Display for Leaving {
 /// Its stage says it all. The sequence behind it is heard a moment earlier, and is over when it ends: one that fails
 /// leaves the machine running.
 #[derive(Debug, Default)]
-pub(super) struct Machine {
-    stage: Option<Leaving>,
-    sequence: Option<Leaving>,
+pub(super) struct MachineState {
+    stage: Option<LeaveReason>,
+    sequence: Option<LeaveReason>,
 }
 
-impl Machine {
+impl MachineState {
     /// Takes an event in; what cannot be read, or is about something else, changes nothing.
-    pub(super) fn hear(&mut self, event: &Any) {
+    pub(super) fn hear(&mut self, event: &EventData) {
         match event.type_url.rsplit('/').next() {
             Some("machine.MachineStatusEvent") => {
                 if let Ok(event) = MachineStatusEvent::decode(&event.value[..]) {
-                    self.stage = Leaving::of_stage(event.stage());
+                    self.stage = LeaveReason::of_stage(event.stage());
                 }
             }
             Some("machine.SequenceEvent") => {
                 if let Ok(event) = SequenceEvent::decode(&event.value[..]) {
                     self.sequence = match event.action() {
-                        SequenceAction::Start => Leaving::of_sequence(&event.sequence),
+                        SequenceAction::Start => LeaveReason::of_sequence(&event.sequence),
                         SequenceAction::Stop => None,
                         SequenceAction::Noop => self.sequence,
                     };
@@ -85,7 +85,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn leaving(&self) -> Option<Leaving> {
+    pub(super) fn leaving(&self) -> Option<LeaveReason> {
         self.stage.or(self.sequence)
     }
 }
@@ -95,18 +95,18 @@ mod tests {
     use super::SequenceAction::{Start, Stop};
     use super::*;
 
-    fn stage(stage: i32) -> Any {
+    fn stage(stage: i32) -> EventData {
         let value = MachineStatusEvent { stage }.encode_to_vec();
-        Any { type_url: "talos/runtime/machine.MachineStatusEvent".into(), value }
+        EventData { type_url: "talos/runtime/machine.MachineStatusEvent".into(), value }
     }
 
-    fn sequence(sequence: &str, action: SequenceAction) -> Any {
+    fn sequence(sequence: &str, action: SequenceAction) -> EventData {
         let value = SequenceEvent { sequence: sequence.into(), action: action.into() }.encode_to_vec();
-        Any { type_url: "talos/runtime/machine.SequenceEvent".into(), value }
+        EventData { type_url: "talos/runtime/machine.SequenceEvent".into(), value }
     }
 
-    fn after(events: &[Any]) -> Option<Leaving> {
-        let mut machine = Machine::default();
+    fn after(events: &[EventData]) -> Option<LeaveReason> {
+        let mut machine = MachineState::default();
         for event in events {
             machine.hear(event);
         }
@@ -117,17 +117,18 @@ mod tests {
     fn four_stages_mean_leaving() {
         let found: Vec<_> = (0..10).map(|number| after(&[stage(number)])).collect();
 
-        let four = [Leaving::Reboots, Leaving::ShutsDown, Leaving::Reset, Leaving::Upgraded].map(Some);
+        let four = [LeaveReason::Reboots, LeaveReason::ShutsDown, LeaveReason::Reset, LeaveReason::Upgraded]
+            .map(Some);
         assert_eq!(found[5..9], four);
         assert!(found[..5].iter().chain(&found[9..]).all(Option::is_none));
     }
 
     #[test]
     fn a_sequence_is_heard_before_the_stage_and_a_late_word_about_the_old_stage_changes_nothing() {
-        assert_eq!(after(&[sequence("reboot", Start)]), Some(Leaving::Reboots));
-        assert_eq!(after(&[sequence("reboot", Start), stage(4)]), Some(Leaving::Reboots));
+        assert_eq!(after(&[sequence("reboot", Start)]), Some(LeaveReason::Reboots));
+        assert_eq!(after(&[sequence("reboot", Start), stage(4)]), Some(LeaveReason::Reboots));
         for upgrade in ["upgrade", "stageUpgrade", "maintenanceUpgrade"] {
-            assert_eq!(after(&[sequence(upgrade, Start)]), Some(Leaving::Upgraded));
+            assert_eq!(after(&[sequence(upgrade, Start)]), Some(LeaveReason::Upgraded));
         }
         for other in ["boot", "initialize", "install", "noop", "emergencyVolumeCleanup"] {
             assert_eq!(after(&[sequence(other, Start)]), None);
@@ -138,15 +139,15 @@ mod tests {
     fn a_sequence_that_failed_is_over() {
         let failed = [sequence("upgrade", Start), stage(8), sequence("upgrade", Stop), stage(4)];
 
-        assert_eq!(after(&failed[..3]), Some(Leaving::Upgraded), "the stage has the last word");
+        assert_eq!(after(&failed[..3]), Some(LeaveReason::Upgraded), "the stage has the last word");
         assert_eq!(after(&failed), None);
     }
 
     #[test]
     fn what_cannot_be_read_changes_nothing() {
-        let broken = Any { value: vec![0xff], ..stage(5) };
-        let foreign = Any { type_url: "talos/runtime/machine.TaskEvent".into(), ..stage(4) };
+        let broken = EventData { value: vec![0xff], ..stage(5) };
+        let foreign = EventData { type_url: "talos/runtime/machine.TaskEvent".into(), ..stage(4) };
 
-        assert_eq!(after(&[stage(5), broken, foreign, Any::default()]), Some(Leaving::Reboots));
+        assert_eq!(after(&[stage(5), broken, foreign, EventData::default()]), Some(LeaveReason::Reboots));
     }
 }

@@ -10,14 +10,14 @@ pub(super) struct EventsRequest {
 
 /// One event; the first of a stream is empty.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
-pub(super) struct Event {
+pub(super) struct MachineEvent {
     #[prost(message, optional, tag = "2")]
-    pub data: Option<Any>,
+    pub data: Option<EventData>,
 }
 
 /// A message and its name.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
-pub(super) struct Any {
+pub(super) struct EventData {
     /// Such as `talos/runtime/machine.MachineStatusEvent`: the name is after the last `/`.
     #[prost(string, tag = "1")]
     pub type_url: String,

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch::Sender;
 use tokio::time;
 
-use crate::grpc::{Client, GrpcError, Messages};
+use crate::grpc::{GrpcClient, GrpcError, MessageStream};
 use crate::log;
 use crate::run::chain;
-pub use machine::Leaving;
-use machine::Machine;
-use message::{Event, EventsRequest};
+pub use machine::LeaveReason;
+use machine::MachineState;
+use message::{EventsRequest, MachineEvent};
 
 /// Where machined listens, on the node and in an extension that mounts it.
 pub const SOCKET: &str = "/system/run/machined/machine.sock";
@@ -34,7 +34,7 @@ const PAST: Duration = Duration::from_secs(1);
 
 /// Why machined is not heard.
 #[derive(Debug, thiserror::Error)]
-enum Deaf {
+enum EventsError {
     #[error(
         "{0} is not there: a node that leaves cannot be told from a restart; \
          mount it into the service and let the service depend on it"
@@ -51,7 +51,7 @@ enum Deaf {
 /// Tells for ever whether the node is leaving, and why; ends when nobody listens any more.
 ///
 /// What was told stays when machined is gone: it ends before the node does.
-pub async fn follow(socket: &Path, told: &Sender<Option<Leaving>>) {
+pub async fn follow(socket: &Path, told: &Sender<Option<LeaveReason>>) {
     let mut pause = PAUSES.0;
     let mut said = None;
     loop {
@@ -76,15 +76,15 @@ pub async fn follow(socket: &Path, told: &Sender<Option<Leaving>>) {
 /// Listens until there is nothing to be heard any more.
 async fn listen(
     socket: &Path,
-    told: &Sender<Option<Leaving>>,
+    told: &Sender<Option<LeaveReason>>,
     said: &mut Option<String>,
     pause: &mut Duration,
-) -> Deaf {
+) -> EventsError {
     let mut events = match open(socket).await {
         Ok(events) => events,
         Err(deaf) => return deaf,
     };
-    let (mut machine, mut past, start) = (Machine::default(), true, Instant::now());
+    let (mut machine, mut past, start) = (MachineState::default(), true, Instant::now());
     loop {
         let next = if past { time::timeout(SILENCE, events.next()).await } else { Ok(events.next().await) };
         match next {
@@ -98,8 +98,8 @@ async fn listen(
                 }
                 past &= start.elapsed() < PAST;
             }
-            Ok(Ok(None)) => return Deaf::Ended,
-            Ok(Err(error)) => return Deaf::Refused(chain(&error)),
+            Ok(Ok(None)) => return EventsError::Ended,
+            Ok(Err(error)) => return EventsError::Refused(chain(&error)),
             Err(_) => past = false,
         }
         // Of what is past only the end counts: a reboot that failed this morning is not one that begins now.
@@ -111,13 +111,13 @@ async fn listen(
 }
 
 /// The machine's events since it booted, and from then on each as it happens.
-async fn open(socket: &Path) -> Result<Messages<Event>, Deaf> {
+async fn open(socket: &Path) -> Result<MessageStream<MachineEvent>, EventsError> {
     let path = socket.display().to_string();
     if !socket.exists() {
-        return Err(Deaf::Missing(path));
+        return Err(EventsError::Missing(path));
     }
-    let client = Client::connect(socket).await.map_err(Deaf::Connect)?;
+    let client = GrpcClient::connect(socket).await.map_err(EventsError::Connect)?;
     let mut client = client.with_metadata("talos-role", "os:reader");
     let request = EventsRequest { tail_events: -1 };
-    client.stream(EVENTS, &request).await.map_err(|error| Deaf::Refused(chain(&error)))
+    client.stream(EVENTS, &request).await.map_err(|error| EventsError::Refused(chain(&error)))
 }

@@ -1,4 +1,4 @@
-//! The agent: what it knows, and how it reacts to events.
+//! The agent: its state, and its reactions to events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,26 +6,26 @@ use std::time::SystemTime;
 
 use ichor_bgp::agent::Link;
 use ichor_bgp::agent::config::AgentConfig;
-use ichor_bgp::agent::gate::Position;
-use ichor_bgp::agent::wiring::Switches;
+use ichor_bgp::agent::gate::GateState;
+use ichor_bgp::agent::wiring::Sysctls;
 use ichor_values::Backend;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::daemon_state::DaemonState;
-use super::event::{Event, Events, Request};
+use super::event::{Event, Events, SignalRequest};
 use super::host::{Host, HostEvent};
 use super::known_routers::KnownRouters;
 use super::ra::RouterAdvertisement;
 use super::reporting::Reporting;
 use super::state_dir::{OPEN, ROUTERS, SWITCHES, StateDir};
 use super::{RunError, Settings, chain};
-use crate::daemon::Stop;
-use crate::kernel::Change;
-use crate::machined::{self, Leaving};
+use crate::daemon::StopReason;
+use crate::kernel::KernelChange;
+use crate::machined::{self, LeaveReason};
 use crate::{log, serve};
 
-/// Ticks after which what failed is tried again.
+/// Ticks between retries after a failure.
 const RETRY: u64 = 5;
 /// Ticks between two status lines when nothing changes.
 const LINE: u64 = 60;
@@ -34,42 +34,42 @@ const LINE: u64 = 60;
 pub(super) struct Agent<H> {
     pub(super) settings: Settings,
     pub(super) config: AgentConfig,
-    /// When the configuration's file last changed.
+    /// When the configuration file last changed.
     config_changed: Option<SystemTime>,
     pub(super) host: H,
     pub(super) daemon: DaemonState,
-    pub(super) routers: Routers,
+    pub(super) routers: PortRouters,
     pub(super) reporting: Reporting,
     pub(super) links: Vec<Link>,
-    /// Why something could not be done.
+    /// The current failures.
     pub(super) failures: Vec<String>,
-    /// Whether the kernel can make VRFs, as far as it is known.
+    /// Whether the kernel supports VRFs, until it proves not to.
     pub(super) has_vrfs: bool,
-    pub(super) leaving: watch::Sender<Option<Leaving>>,
+    pub(super) leaving: watch::Sender<Option<LeaveReason>>,
     ticks: u64,
     pub(super) state_dir: StateDir,
-    /// The values of kernel switches before the agent changed them.
-    pub(super) switches_before: Switches,
+    /// The values of sysctls before the agent changed them.
+    pub(super) switches_before: Sysctls,
 }
 
-/// The routers at the other end of the ports.
-pub(super) struct Routers {
-    /// By port, the last advertisement and when it came.
+/// The routers on the ports.
+pub(super) struct PortRouters {
+    /// The last advertisement on each port, and when it was received.
     pub heard: BTreeMap<String, (RouterAdvertisement, Instant)>,
-    /// Those that the daemon is told by their addresses.
+    /// The routers that the daemon's configuration names by address.
     pub known: KnownRouters,
 }
 
 impl<H: Host> Agent<H> {
-    /// An agent that has done nothing yet.
+    /// A new agent. It has not changed anything yet.
     pub(super) fn new(settings: Settings, config: AgentConfig, state_dir: StateDir, host: H) -> Self {
-        let gate = if settings.run.join(OPEN).exists() { Position::Open } else { Position::Shut };
+        let gate = if settings.run.join(OPEN).exists() { GateState::Open } else { GateState::Shut };
         let known = KnownRouters::new(config.backend, state_dir.load(ROUTERS));
         Self {
             config_changed: settings.loader.stamp(),
             host,
             daemon: DaemonState::default(),
-            routers: Routers { heard: BTreeMap::new(), known },
+            routers: PortRouters { heard: BTreeMap::new(), known },
             reporting: Reporting::new(&config, gate),
             links: Vec::new(),
             failures: Vec::new(),
@@ -83,7 +83,7 @@ impl<H: Host> Agent<H> {
         }
     }
 
-    /// Begins to serve the status, to follow Talos' events and to check health.
+    /// Starts to serve the status, to follow Talos' events and to check health.
     pub(super) fn serve(&mut self) -> Result<(), RunError> {
         let listener = serve::socket::bind(&self.settings.run.join(serve::socket::NAME))?;
         tokio::spawn(serve::socket::serve(listener, self.reporting.status.subscribe()));
@@ -102,15 +102,15 @@ impl<H: Host> Agent<H> {
         Ok(())
     }
 
-    /// Reacts to events until it is asked to stop.
-    pub(super) async fn run(mut self, requests: mpsc::Receiver<Request>) {
+    /// Reacts to events until a signal stops it.
+    pub(super) async fn run(mut self, requests: mpsc::Receiver<SignalRequest>) {
         let (leaving, anycast) = (self.leaving.subscribe(), self.reporting.anycast.subscribe());
         let mut events = Events::new(requests, leaving, anycast);
         self.reconcile().await;
         loop {
             match events.next(&mut self.host).await {
-                Event::Request(Request::Stop) => break,
-                Event::Request(Request::Reload) => self.reload_config().await,
+                Event::Request(SignalRequest::Stop) => break,
+                Event::Request(SignalRequest::Reload) => self.reload_config().await,
                 Event::Host(event) => self.handle(event).await,
                 Event::Leaving => self.reconcile().await,
                 Event::Anycast(now) => {
@@ -128,7 +128,7 @@ impl<H: Host> Agent<H> {
             HostEvent::Kernel(changes) => self.handle_changes(&changes).await,
             HostEvent::Router(router) => self.handle_router(router).await,
             HostEvent::Repaired { what, rejection } => {
-                log::warn(format_args!("put right: {what}"));
+                log::warn(format_args!("recovered from a failure: {what}"));
                 self.daemon.record_rejection(rejection);
                 self.refresh_status().await;
             }
@@ -136,11 +136,11 @@ impl<H: Host> Agent<H> {
         }
     }
 
-    async fn handle_changes(&mut self, changes: &BTreeSet<Change>) {
-        if changes.contains(&Change::Links) {
+    async fn handle_changes(&mut self, changes: &BTreeSet<KernelChange>) {
+        if changes.contains(&KernelChange::Links) {
             self.reconcile().await;
         }
-        if changes.contains(&Change::Routes) {
+        if changes.contains(&KernelChange::Routes) {
             self.repair_routes().await;
         }
     }
@@ -150,7 +150,7 @@ impl<H: Host> Agent<H> {
         let before = self.routers.heard.insert(router.port.clone(), (router.clone(), Instant::now()));
         let is_new = before.is_none_or(|(before, _)| before.router != router.router);
         if is_new {
-            log::debug(format_args!("{}: the router {} is there", router.port, router.router));
+            log::debug(format_args!("discovered router {} on port {}", router.router, router.port));
             self.add_neighbour(&router).await;
         }
         if is_new || is_renamed {
@@ -158,27 +158,30 @@ impl<H: Host> Agent<H> {
         }
     }
 
-    /// gobgpd looks for the router of a port among the kernel's neighbours, and takes it only when it is the only one.
+    /// Adds the router of a port to the kernel's neighbour table, where gobgpd looks it up and accepts a single entry only.
     async fn add_neighbour(&mut self, router: &RouterAdvertisement) {
         let link = self.links.iter().find(|link| link.name == router.port);
         if let (Backend::Gobgp, Some(link), Some(mac)) = (self.config.backend, link, router.mac)
             && let Err(error) = self.host.set_only_neighbour(link.index, router.router, mac).await
         {
-            log::warn(format_args!("{}: cannot note the router {}: {error}", router.port, router.router));
+            log::warn(format_args!(
+                "cannot add router {} to the neighbour table of port {}: {error}",
+                router.router, router.port
+            ));
         }
     }
 
-    /// Stores the gate, so that an agent that restarts goes on announcing anycast addresses.
-    fn store_gate(&self, gate: Position) {
+    /// Stores the state of the health gate, so that a restarted agent continues to announce anycast addresses.
+    fn store_gate(&self, gate: GateState) {
         let path = self.settings.run.join(OPEN);
         let stored = match gate {
-            Position::Open => fs::write(&path, ""),
-            Position::Shut => fs::remove_file(&path),
+            GateState::Open => fs::write(&path, ""),
+            GateState::Shut => fs::remove_file(&path),
         };
         if let Err(error) = stored
             && error.kind() != std::io::ErrorKind::NotFound
         {
-            log::debug(format_args!("cannot remember where the gate is: {error}"));
+            log::debug(format_args!("cannot store the state of the health gate: {error}"));
         }
     }
 
@@ -200,12 +203,12 @@ impl<H: Host> Agent<H> {
         }
     }
 
-    /// Loads the configuration again. One that cannot be used is reported and leaves everything as it is.
+    /// Reloads the configuration. An invalid one is reported, and the previous one stays in use.
     async fn reload_config(&mut self) {
         self.config_changed = self.settings.loader.stamp();
         match self.settings.loader.load() {
             Ok(loaded) if loaded.duty.backend != self.config.backend => {
-                self.daemon.keep_old("the daemon is another one now; start the service anew to change it");
+                self.daemon.keep_old("cannot change the backend of a running agent; restart the service");
             }
             Ok(loaded) => {
                 log::set_level(loaded.duty.log);
@@ -220,11 +223,11 @@ impl<H: Host> Agent<H> {
         self.refresh_status().await;
     }
 
-    /// Compares what can be done now with what exists, and applies the difference. A start, a change and a repair are the same.
+    /// Compares the desired with the existing state and applies the difference. A start, a change and a repair are the same.
     pub(super) async fn reconcile(&mut self) {
         match self.host.links().await {
             Ok(links) => self.links = links,
-            Err(error) => return self.report_failure(format!("cannot list the links: {error}")),
+            Err(error) => return self.report_failure(format!("cannot list links: {error}")),
         }
         self.failures.clear();
         if let Err(error) = self.reporting.set_endpoint(self.config.status.as_ref()).await {
@@ -239,7 +242,7 @@ impl<H: Host> Agent<H> {
         self.refresh_status().await;
     }
 
-    /// Reports why something could not be done. It is tried again with the next event, and every few seconds.
+    /// Reports a failure. The agent retries on the next event and every few seconds.
     pub(super) fn report_failure(&mut self, reason: String) {
         if self.failures.contains(&reason) {
             return;
@@ -250,18 +253,18 @@ impl<H: Host> Agent<H> {
         self.failures.push(reason);
     }
 
-    /// Stops the daemon: for a restart, or for good when the node leaves. Links stay: `down` removes them.
+    /// Stops the daemon, for a restart or because the node leaves. Links stay: `down` removes them.
     async fn stop(mut self) {
-        let why = if self.leaving.borrow().is_some() { Stop::Leaving } else { Stop::Planned };
+        let why = if self.leaving.borrow().is_some() { StopReason::Leaving } else { StopReason::Planned };
         log::info(match why {
-            Stop::Planned => "stopping; neighbours keep the routes for a while",
-            Stop::Leaving => "stopping; the node leaves",
+            StopReason::Planned => "stopping for a restart; neighbours keep the routes for a while",
+            StopReason::Leaving => "stopping because the node leaves; withdrawing its routes",
         });
-        if why == Stop::Leaving && self.daemon.is_started && self.config.backend == Backend::Gobgp {
+        if why == StopReason::Leaving && self.daemon.is_started && self.config.backend == Backend::Gobgp {
             self.remove_routes().await;
         }
         self.host.stop_daemon(why).await;
-        // From now on `status` finds no agent.
+        // `ichor-agent status` must not find a stopped agent.
         let _ = fs::remove_file(self.settings.run.join(serve::socket::NAME));
     }
 }

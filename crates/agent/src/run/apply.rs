@@ -1,4 +1,4 @@
-//! Applying what can be done now: links first, then the daemon's configuration.
+//! Applying the desired state: links first, then the daemon's configuration.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use ichor_bgp::agent::Link;
 use ichor_bgp::agent::config::ConfigSource;
-use ichor_bgp::agent::gate::Position;
-use ichor_bgp::agent::scene::{Conditions, Scene, Waiting};
-use ichor_bgp::agent::wiring::{Observed, Step, Wiring, note, steps};
+use ichor_bgp::agent::gate::GateState;
+use ichor_bgp::agent::scene::{Conditions, DesiredState, Prerequisite};
+use ichor_bgp::agent::wiring::{KernelState, Step, Wiring, note, steps};
 use ichor_bgp::render::Service;
 use ichor_values::Issue;
 use ipnet::IpNet;
@@ -19,7 +19,7 @@ use super::chain;
 use super::host::Host;
 use super::state_dir::SWITCHES;
 use crate::daemon::{DaemonError, replace};
-use crate::kernel::Outcome;
+use crate::kernel::ApplyOutcome;
 use crate::log;
 use ichor_system::file::ReplaceError;
 
@@ -40,17 +40,17 @@ fn list(issues: &[Issue]) -> String {
 }
 
 impl<H: Host> Agent<H> {
-    /// What can be done now; none while ports cannot be told apart.
-    pub(super) fn desired_state(&mut self) -> Option<Scene> {
+    /// The desired state under present conditions; none while several ports have the same MAC address.
+    pub(super) fn desired_state(&mut self) -> Option<DesiredState> {
         let advertised: BTreeSet<String> = self.routers.heard.keys().cloned().collect();
         let now = Conditions {
             links: &self.links,
             advertised: &advertised,
             vrf: self.has_vrfs,
-            healthy: self.config.health.is_none() || self.reporting.anycast.borrow().gate == Position::Open,
+            healthy: self.config.health.is_none() || self.reporting.anycast.borrow().gate == GateState::Open,
             leaving: self.leaving.borrow().is_some(),
         };
-        match Scene::of(&self.config, now) {
+        match DesiredState::of(&self.config, now) {
             Ok(desired) => Some(desired.knowing(&self.routers.known.routers)),
             Err(ambiguous) => {
                 for error in ambiguous {
@@ -61,8 +61,8 @@ impl<H: Host> Agent<H> {
         }
     }
 
-    /// Listens for routers on the ports of the fabric, and on all physical links where neighbours are discovered.
-    pub(super) fn listen_for_routers(&mut self, desired: &Scene) {
+    /// Listens for routers on the fabric ports, and on all physical links if neighbours are discovered.
+    pub(super) fn listen_for_routers(&mut self, desired: &DesiredState) {
         let discovers = matches!(&self.config.source, ConfigSource::Model(meant) if meant.discover.is_some());
         let ports = &desired.wiring.ports;
         let is_port = |link: &&Link| ports.contains(&link.name) || (discovers && link.is_physical());
@@ -71,19 +71,19 @@ impl<H: Host> Agent<H> {
         self.host.listen_for_routers(&ports);
     }
 
-    /// Makes the links complete. Returns what the daemon can do with them: without the speaker where the link to it cannot be
-    /// made.
-    pub(super) async fn apply_links(&mut self, desired: Scene) -> Scene {
+    /// Sets up the links. Returns the desired state of the daemon: without the load balancer if its veth pair cannot be
+    /// created.
+    pub(super) async fn apply_links(&mut self, desired: DesiredState) -> DesiredState {
         let is_complete = self.apply_wiring(self.links.clone(), &desired.wiring).await;
         let Some(pair) = desired.wiring.pair.as_ref().filter(|_| !is_complete) else { return desired };
         let domain = pair.domain.name().unwrap_or_default().to_owned();
         let mut desired = desired.without_speaker();
         if !self.has_vrfs {
-            desired.waiting.push(Waiting::Vrf(domain));
+            desired.waiting.push(Prerequisite::Vrf(domain));
         }
         match self.host.links().await {
             Ok(links) => drop(self.apply_wiring(links, &desired.wiring).await),
-            Err(error) => self.report_failure(format!("cannot list the links: {error}")),
+            Err(error) => self.report_failure(format!("cannot list links: {error}")),
         }
         desired
     }
@@ -93,7 +93,7 @@ impl<H: Host> Agent<H> {
         let observed = match self.host.observe(links, wiring).await {
             Ok(observed) => observed,
             Err(error) => {
-                self.report_failure(format!("cannot look at the links: {}", chain(&error)));
+                self.report_failure(format!("cannot read the state of the links: {}", chain(&error)));
                 return false;
             }
         };
@@ -108,14 +108,14 @@ impl<H: Host> Agent<H> {
         }
     }
 
-    async fn apply_steps(&mut self, steps: &[Step], observed: &Observed) -> bool {
+    async fn apply_steps(&mut self, steps: &[Step], observed: &KernelState) -> bool {
         self.remember_switches(steps, observed);
         for step in steps {
             log::debug(step);
         }
         match self.host.apply_steps(steps).await {
-            Ok(Outcome::Done) => true,
-            Ok(Outcome::NoVrf) => {
+            Ok(ApplyOutcome::Done) => true,
+            Ok(ApplyOutcome::NoVrf) => {
                 self.has_vrfs = false;
                 false
             }
@@ -127,8 +127,8 @@ impl<H: Host> Agent<H> {
         }
     }
 
-    /// Stores the values of kernel switches before they are changed, for `down`.
-    fn remember_switches(&mut self, steps: &[Step], observed: &Observed) {
+    /// Stores the values of sysctls before they are changed, for `down`.
+    fn remember_switches(&mut self, steps: &[Step], observed: &KernelState) {
         let known = self.switches_before.len();
         note(steps, observed, &mut self.switches_before);
         if self.switches_before.len() > known {
@@ -136,8 +136,8 @@ impl<H: Host> Agent<H> {
         }
     }
 
-    /// Makes the daemon run the desired configuration: starts it, or changes the one that runs.
-    pub(super) async fn apply_daemon(&mut self, desired: &Scene) {
+    /// Makes the daemon run the desired configuration: starts or reloads it.
+    pub(super) async fn apply_daemon(&mut self, desired: &DesiredState) {
         let own = own_addresses(desired);
         let applied = if self.daemon.is_started {
             self.reload_daemon(desired, own).await
@@ -149,7 +149,11 @@ impl<H: Host> Agent<H> {
         }
     }
 
-    async fn start_daemon(&mut self, desired: &Scene, own: BTreeSet<IpNet>) -> Result<(), ApplyDaemonError> {
+    async fn start_daemon(
+        &mut self,
+        desired: &DesiredState,
+        own: BTreeSet<IpNet>,
+    ) -> Result<(), ApplyDaemonError> {
         let found = self.host.find_daemon(self.config.backend).await;
         let (installation, version) = found?;
         self.daemon.version = version;
@@ -165,7 +169,11 @@ impl<H: Host> Agent<H> {
         Ok(())
     }
 
-    async fn reload_daemon(&mut self, desired: &Scene, own: BTreeSet<IpNet>) -> Result<(), ApplyDaemonError> {
+    async fn reload_daemon(
+        &mut self,
+        desired: &DesiredState,
+        own: BTreeSet<IpNet>,
+    ) -> Result<(), ApplyDaemonError> {
         let service = self.render(desired)?;
         if self.daemon.needs(&service, Instant::now()) {
             match self.host.reload_daemon(&service).await {
@@ -179,18 +187,18 @@ impl<H: Host> Agent<H> {
         Ok(self.host.announce(own).await?)
     }
 
-    fn render(&self, desired: &Scene) -> Result<Service, ApplyDaemonError> {
+    fn render(&self, desired: &DesiredState) -> Result<Service, ApplyDaemonError> {
         desired.render(&self.config, self.daemon.version.as_ref()).map_err(ApplyDaemonError::Render)
     }
 }
 
-/// The node's addresses that a daemon without links of its own has to be given.
-fn own_addresses(desired: &Scene) -> BTreeSet<IpNet> {
+/// The node's announced addresses, for a daemon that does not read them from links.
+fn own_addresses(desired: &DesiredState) -> BTreeSet<IpNet> {
     let announced = desired.model.iter().flat_map(|model| &model.fabric.announced);
     announced.map(|announced| announced.net).collect()
 }
 
-/// Writes the daemon's files as they run into the agent's folder, for people to read. Each is replaced in one step.
+/// Writes the running configuration files into the run directory, for operators to read. Each is replaced atomically.
 fn write_files(service: &Service, folder: &Path) -> Result<(), ReplaceError> {
     for file in &service.files {
         replace(&folder.join(file.name), &file.text)?;

@@ -1,9 +1,9 @@
-//! What the agent knows of the daemon's configuration: desired, running and rejected.
+//! The daemon's configuration: desired, running and rejected.
 
 use std::collections::BTreeSet;
 
-use ichor_bgp::agent::scene::Scene;
-use ichor_bgp::agent::status::Reload;
+use ichor_bgp::agent::scene::DesiredState;
+use ichor_bgp::agent::status::ReloadStatus;
 use ichor_bgp::render::Service;
 use ichor_values::SoftwareVersion;
 use ipnet::IpNet;
@@ -13,37 +13,37 @@ use super::host::Rejection;
 use super::rejected::RejectedConfig;
 use ichor_system::now;
 
-/// The routing daemon, as the agent last left it.
+/// The state of the routing daemon.
 #[derive(Debug, Default)]
 pub(super) struct DaemonState {
     /// The release that is installed.
     pub version: Option<SoftwareVersion>,
-    /// Whether it was started. From then on it is supervised.
+    /// Whether it was started. It is supervised from then on.
     pub is_started: bool,
-    /// What it should do under the present conditions.
-    pub desired: Option<Scene>,
-    /// The configuration that it runs; none while it may run parts of two.
+    /// The desired state under present conditions.
+    pub desired: Option<DesiredState>,
+    /// The running configuration; none while the daemon may run parts of two.
     pub service: Option<Service>,
-    /// The configuration that it rejected last.
+    /// The last rejected configuration.
     pub rejected: Option<RejectedConfig>,
-    /// The outcome of the last change of its configuration.
-    pub reload: Option<Reload>,
-    /// Until when routes from before its start are kept.
+    /// The result of the last reload.
+    pub reload: Option<ReloadStatus>,
+    /// The end of the recovery, during which routes from before the start are kept.
     pub recovery: Option<Instant>,
-    /// The prefixes that GoBGP's neighbours were last sent.
+    /// The prefixes last exported to GoBGP's neighbours.
     pub exported: BTreeSet<IpNet>,
     /// Routes that another program removed and the agent restored.
     pub restored: u64,
 }
 
 impl DaemonState {
-    /// Whether the daemon is to be given `service`: it does not run it, and has not rejected it just now.
+    /// Whether the daemon must load `service`: it does not run it and has not rejected it recently.
     pub(super) fn needs(&self, service: &Service, now: Instant) -> bool {
         let rejected = self.rejected.as_ref().is_some_and(|it| it.is(service) && !it.is_due(now));
         self.service.as_ref() != Some(service) && !rejected
     }
 
-    /// Whether it is time to try the rejected configuration again.
+    /// Whether the rejected configuration is due for a retry.
     pub(super) fn is_retry_due(&self, now: Instant) -> bool {
         self.rejected.as_ref().is_some_and(|rejected| rejected.is_due(now))
     }
@@ -52,21 +52,21 @@ impl DaemonState {
     pub(super) fn accept(&mut self, service: Service) {
         self.service = Some(service);
         self.rejected = None;
-        self.reload = Some(Reload { time: now(), refused: None, again: None });
+        self.reload = Some(ReloadStatus { time: now(), refused: None, again: None });
     }
 
-    /// Records that the daemon did not take `service`. A transient rejection is retried. The daemon may run parts of both
-    /// configurations, so it is given whatever is desired next, also the one it had before.
+    /// Records that the daemon rejected `service`. A transient rejection is retried. The daemon may run parts of both
+    /// configurations, so the next desired one is loaded in any case.
     pub(super) fn reject(&mut self, service: Service, rejection: Rejection) {
         let (clock, time) = (Instant::now(), now());
         let rejected = RejectedConfig::new(service, rejection.is_transient, self.rejected.take(), clock);
         let again = rejected.wait(clock).and_then(|wait| time.after(wait));
-        self.reload = Some(Reload { time, refused: Some(rejection.reason), again });
+        self.reload = Some(ReloadStatus { time, refused: Some(rejection.reason), again });
         self.service = None;
         self.rejected = Some(rejected);
     }
 
-    /// Records what a daemon that was just started did not take.
+    /// Records the parts of its configuration that a new daemon rejected.
     pub(super) fn record_rejection(&mut self, rejection: Option<Rejection>) {
         if let Some(rejection) = rejection
             && let Some(service) = self.service.take()
@@ -75,17 +75,17 @@ impl DaemonState {
         }
     }
 
-    /// Records that the agent's own new configuration cannot be used.
+    /// Records that the agent's new configuration is invalid and the previous one stays in use.
     pub(super) fn keep_old(&mut self, reason: &str) {
-        let refused = Some(format!("{reason}; the old one runs on"));
-        self.reload = Some(Reload { time: now(), refused, again: None });
+        let refused = Some(format!("{reason}; keeping the previous configuration"));
+        self.reload = Some(ReloadStatus { time: now(), refused, again: None });
     }
 
-    /// Forgets what was rejected: the agent's own configuration is another now.
+    /// Clears the rejection, because the agent's configuration has changed.
     pub(super) fn forget_rejection(&mut self) {
         self.rejected = None;
         if self.reload.as_ref().is_some_and(|reload| reload.refused.is_some()) {
-            self.reload = Some(Reload { time: now(), refused: None, again: None });
+            self.reload = Some(ReloadStatus { time: now(), refused: None, again: None });
         }
     }
 }

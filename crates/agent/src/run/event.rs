@@ -1,17 +1,17 @@
-//! What the loop waits for.
+//! The events that the agent waits for.
 
 use std::time::Duration;
 
-use ichor_bgp::agent::status::Anycast;
+use ichor_bgp::agent::status::AnycastStatus;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::RunError;
 use super::host::{Host, HostEvent};
-use crate::machined::Leaving;
+use crate::machined::LeaveReason;
 
-/// Between two polls of everything.
+/// The interval between polls.
 pub(super) const TICK: Duration = Duration::from_secs(1);
 
 /// Something that the agent reacts to.
@@ -19,45 +19,45 @@ pub(super) const TICK: Duration = Duration::from_secs(1);
 pub(super) enum Event {
     /// Something happened on the node.
     Host(HostEvent),
-    /// Talos reports that the node leaves, or that it does not.
+    /// Talos reports that the node leaves, or no longer leaves.
     Leaving,
-    /// The health check opened or closed the gate of anycast addresses.
-    Anycast(Anycast),
-    /// A second went by.
+    /// The health check changed whether anycast addresses are announced.
+    Anycast(AnycastStatus),
+    /// The poll interval has elapsed.
     Tick,
     /// A signal.
-    Request(Request),
+    Request(SignalRequest),
 }
 
-/// What a signal asks for.
+/// A request by a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Request {
-    /// Load the configuration again (SIGHUP).
+pub(super) enum SignalRequest {
+    /// Reload the configuration (SIGHUP).
     Reload,
-    /// Stop the daemon and end (SIGTERM, SIGINT).
+    /// Stop the daemon and exit (SIGTERM, SIGINT).
     Stop,
 }
 
-/// Everything that the agent waits for, beside the node itself.
+/// The sources of events, apart from the host.
 pub(super) struct Events {
-    pub requests: mpsc::Receiver<Request>,
-    pub leaving: watch::Receiver<Option<Leaving>>,
-    pub anycast: watch::Receiver<Anycast>,
+    pub requests: mpsc::Receiver<SignalRequest>,
+    pub leaving: watch::Receiver<Option<LeaveReason>>,
+    pub anycast: watch::Receiver<AnycastStatus>,
     pub tick: Interval,
 }
 
 impl Events {
     pub(super) fn new(
-        requests: mpsc::Receiver<Request>,
-        leaving: watch::Receiver<Option<Leaving>>,
-        anycast: watch::Receiver<Anycast>,
+        requests: mpsc::Receiver<SignalRequest>,
+        leaving: watch::Receiver<Option<LeaveReason>>,
+        anycast: watch::Receiver<AnycastStatus>,
     ) -> Self {
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self { requests, leaving, anycast, tick }
     }
 
-    /// The next event. The daemon is supervised meanwhile.
+    /// Waits for the next event and supervises the daemon meanwhile.
     pub(super) async fn next(&mut self, host: &mut impl Host) -> Event {
         tokio::select! {
             biased;
@@ -70,8 +70,8 @@ impl Events {
     }
 }
 
-/// The signals of this process, as requests from now on.
-pub(super) fn signals() -> Result<mpsc::Receiver<Request>, RunError> {
+/// Installs signal handlers and returns their requests.
+pub(super) fn signals() -> Result<mpsc::Receiver<SignalRequest>, RunError> {
     let listen = |kind| signal(kind).map_err(RunError::Kernel);
     let mut terminate = listen(SignalKind::terminate())?;
     let mut interrupt = listen(SignalKind::interrupt())?;
@@ -80,9 +80,9 @@ pub(super) fn signals() -> Result<mpsc::Receiver<Request>, RunError> {
     tokio::spawn(async move {
         loop {
             let request = tokio::select! {
-                _ = terminate.recv() => Request::Stop,
-                _ = interrupt.recv() => Request::Stop,
-                _ = hangup.recv() => Request::Reload,
+                _ = terminate.recv() => SignalRequest::Stop,
+                _ = interrupt.recv() => SignalRequest::Stop,
+                _ = hangup.recv() => SignalRequest::Reload,
             };
             if send.send(request).await.is_err() {
                 return;

@@ -1,37 +1,36 @@
 //! Routers whose addresses BIRD's file contains.
 //!
-//! On a port BIRD accepts its neighbour by a range of addresses, as none is known beforehand. But graceful restart works only with
-//! a neighbour that the file names: only that one keeps the node's routes while BIRD restarts. So the routers of established
-//! sessions are stored, and BIRD's next start gets their addresses. While BIRD runs, a range stays a range: to change it would
-//! reset the session.
+//! On a port BIRD accepts its neighbour by an address range, because the address is unknown in advance. But graceful restart works
+//! only with a neighbour that the file names. So the routers of established sessions are stored, and BIRD's next start gets their
+//! addresses. While BIRD runs, a range stays a range, because a change would reset the session.
 
-use ichor_bgp::agent::status::Told;
-use ichor_bgp::render::Routers;
+use ichor_bgp::agent::status::SessionStatus;
+use ichor_bgp::render::RouterAddresses;
 use ichor_values::Backend;
 
 use super::ra::RouterAdvertisement;
 
-/// The routers, by their ports.
+/// The known routers, by port.
 #[derive(Debug, Default)]
 pub(super) struct KnownRouters {
     /// Whether the daemon is BIRD.
     wanted: bool,
-    /// Those that the file names.
-    pub(super) routers: Routers,
-    /// Those of the last established sessions.
-    pub(super) established: Routers,
+    /// The routers that the file names.
+    pub(super) routers: RouterAddresses,
+    /// The routers of the last established sessions.
+    pub(super) established: RouterAddresses,
 }
 
 impl KnownRouters {
-    /// Starts with those of an earlier run.
-    pub(super) fn new(backend: Backend, established: Routers) -> Self {
+    /// Starts with the routers of an earlier run.
+    pub(super) fn new(backend: Backend, established: RouterAddresses) -> Self {
         let wanted = backend == Backend::Bird;
-        let established = if wanted { established } else { Routers::new() };
+        let established = if wanted { established } else { RouterAddresses::new() };
         Self { wanted, routers: established.clone(), established }
     }
 
-    /// Records the routers of established sessions; whether one is new.
-    pub(super) fn update(&mut self, told: &[Told]) -> bool {
+    /// Records the routers of established sessions. Returns whether one is new.
+    pub(super) fn update(&mut self, told: &[SessionStatus]) -> bool {
         let before = self.established.clone();
         for session in told.iter().map(|told| &told.session).filter(|_| self.wanted) {
             if session.is_established()
@@ -43,10 +42,9 @@ impl KnownRouters {
         self.established != before
     }
 
-    /// Replaces the named router of a port by the one that advertises itself there, unless the session is established. Whether it
-    /// did.
-    pub(super) fn hear(&mut self, heard: &RouterAdvertisement, told: &[Told]) -> bool {
-        let stands = |told: &Told| told.session.peer == heard.port && told.session.is_established();
+    /// Replaces the named router of a port by the advertised one, unless the session is established. Returns whether it did.
+    pub(super) fn hear(&mut self, heard: &RouterAdvertisement, told: &[SessionStatus]) -> bool {
+        let stands = |told: &SessionStatus| told.session.peer == heard.port && told.session.is_established();
         match self.routers.get_mut(&heard.port) {
             Some(named) if *named != heard.router && !told.iter().any(stands) => {
                 *named = heard.router;
@@ -60,15 +58,15 @@ impl KnownRouters {
 #[cfg(test)]
 mod tests {
     use ichor_bgp::agent::Session;
-    use ichor_bgp::agent::session::State;
-    use ichor_bgp::agent::status::With;
+    use ichor_bgp::agent::session::SessionState;
+    use ichor_bgp::agent::status::PeerRole;
 
     use super::*;
 
-    fn told(address: &str, state: State) -> Vec<Told> {
+    fn told(address: &str, state: SessionState) -> Vec<SessionStatus> {
         let (peer, address) = ("eth0".to_owned(), Some(address.to_owned()));
         let session = Session { peer, address, state, ..Session::default() };
-        vec![Told { session, with: With::Fabric, trouble: None }]
+        vec![SessionStatus { session, with: PeerRole::Fabric, trouble: None }]
     }
 
     fn heard(router: &str) -> RouterAdvertisement {
@@ -76,11 +74,11 @@ mod tests {
     }
 
     #[test]
-    fn a_router_gets_its_name_with_the_next_start() {
-        let mut named = KnownRouters::new(Backend::Bird, Routers::new());
+    fn a_router_is_named_from_the_next_start_on() {
+        let mut named = KnownRouters::new(Backend::Bird, RouterAddresses::new());
 
-        assert!(named.update(&told("fe80::1", State::Established)));
-        assert!(!named.update(&told("fe80::2", State::Active)));
+        assert!(named.update(&told("fe80::1", SessionState::Established)));
+        assert!(!named.update(&told("fe80::2", SessionState::Active)));
         assert!(!named.hear(&heard("fe80::1"), &[]));
 
         assert!(named.routers.is_empty());
@@ -89,20 +87,20 @@ mod tests {
     }
 
     #[test]
-    fn a_named_router_gives_way_to_another_only_when_its_session_is_down() {
-        let stood = Routers::from([("eth0".to_owned(), "fe80::1".parse().unwrap())]);
+    fn a_named_router_is_replaced_only_while_its_session_is_down() {
+        let stood = RouterAddresses::from([("eth0".to_owned(), "fe80::1".parse().unwrap())]);
         let mut named = KnownRouters::new(Backend::Bird, stood);
 
-        assert!(!named.hear(&heard("fe80::2"), &told("fe80::1", State::Established)));
-        assert!(named.hear(&heard("fe80::2"), &told("fe80::1", State::Active)));
+        assert!(!named.hear(&heard("fe80::2"), &told("fe80::1", SessionState::Established)));
+        assert!(named.hear(&heard("fe80::2"), &told("fe80::1", SessionState::Active)));
 
         assert_eq!(named.routers["eth0"], heard("fe80::2").router);
     }
 
     #[test]
-    fn other_daemons_find_routers_by_themselves() {
-        let mut named = KnownRouters::new(Backend::Frr, Routers::new());
+    fn routers_are_recorded_for_bird_only() {
+        let mut named = KnownRouters::new(Backend::Frr, RouterAddresses::new());
 
-        assert!(!named.update(&told("fe80::1", State::Established)));
+        assert!(!named.update(&told("fe80::1", SessionState::Established)));
     }
 }

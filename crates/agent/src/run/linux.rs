@@ -5,8 +5,8 @@ use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::PathBuf;
 
-use ichor_bgp::agent::route::{Difference, Route};
-use ichor_bgp::agent::wiring::{Observed, Step, Wiring};
+use ichor_bgp::agent::route::{Route, RouteChanges};
+use ichor_bgp::agent::wiring::{KernelState, Step, Wiring};
 use ichor_bgp::agent::{Link, Session};
 use ichor_bgp::render::Service;
 use ichor_values::Backend;
@@ -19,47 +19,49 @@ use super::chain;
 use super::event::TICK;
 use super::host::{DaemonReport, DaemonRoutes, Host, HostEvent, Rejection};
 use super::ra::{RaListeners, RouterAdvertisement};
-use crate::daemon::gobgp::api::Changes;
+use crate::daemon::gobgp::api::TableChanges;
 use crate::daemon::process::orphan::Reaper;
-use crate::daemon::{DaemonError, Installation, RoutingDaemon, Stop};
+use crate::daemon::{DaemonError, Installation, RoutingDaemon, StopReason};
 use crate::kernel::routes::RouteError;
-use crate::kernel::{ApplyError, Change, Kernel, ObserveError, Outcome, Watch, number, rival};
+use crate::kernel::{
+    ApplyError, ApplyOutcome, Kernel, KernelChange, NetlinkWatch, ObserveError, number, rival,
+};
 use crate::log;
 
 /// The node that the agent runs on.
 pub(super) struct LinuxHost {
     kernel: Kernel,
-    watch: Watch,
+    watch: NetlinkWatch,
     /// The namespace of the last wiring that was observed.
     namespace: Option<String>,
     inside: Option<NamespaceWatch>,
     listeners: RaListeners,
     advertisements: mpsc::Receiver<RouterAdvertisement>,
-    /// The agent's folder, where the daemon has its own files.
+    /// The run directory, which also has the daemon's files.
     run: PathBuf,
     daemon: Option<RoutingDaemon>,
     /// Changes of GoBGP's table.
-    table: Option<Changes>,
+    table: Option<TableChanges>,
     reaper: Reaper,
     reap: Interval,
 }
 
-/// A watch in the namespace of the link to the speaker: of its links, as routes and neighbours there are the daemon's.
+/// A watch of the links in the namespace of the veth pair. Its routes and neighbours belong to the daemon.
 struct NamespaceWatch {
-    /// The kernel's number of the namespace: one that is made anew has another.
+    /// The inode of the namespace: a new namespace of the same name has another.
     number: u64,
-    watch: Watch,
+    watch: NetlinkWatch,
 }
 
 impl LinuxHost {
-    /// Opens kernel and ports, and changes nothing. No change is missed from here on.
+    /// Opens netlink sockets and listeners, and changes nothing. No change is missed from then on.
     pub(super) fn open(run: PathBuf, backend: Backend) -> io::Result<Self> {
         let (listeners, advertisements) = RaListeners::new(backend == Backend::Gobgp);
         let mut reap = interval(TICK);
         reap.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Ok(Self {
             kernel: Kernel::open()?,
-            watch: Watch::open()?,
+            watch: NetlinkWatch::open()?,
             namespace: None,
             inside: None,
             listeners,
@@ -72,7 +74,7 @@ impl LinuxHost {
         })
     }
 
-    /// Opens the watches that need something that was made since.
+    /// Opens the watches whose namespace or daemon exists by now.
     async fn open_watches(&mut self) {
         self.watch_namespace();
         if self.table.is_none()
@@ -82,7 +84,7 @@ impl LinuxHost {
         }
     }
 
-    /// Watches the namespace of the wiring. A removed one is released: it exists as long as somebody listens in it.
+    /// Watches the namespace of the wiring. A removed namespace is released, because a listening socket keeps it alive.
     fn watch_namespace(&mut self) {
         let number = self.namespace.as_deref().and_then(number);
         if self.inside.as_ref().map(|inside| inside.number) == number {
@@ -90,26 +92,26 @@ impl LinuxHost {
         }
         self.inside = None;
         if let (Some(name), Some(number)) = (&self.namespace, number) {
-            match Watch::links_in(name) {
+            match NetlinkWatch::links_in(name) {
                 Ok(watch) => self.inside = Some(NamespaceWatch { number, watch }),
-                Err(error) => log::debug(format_args!("cannot listen in namespace {name}: {error}")),
+                Err(error) => log::debug(format_args!("cannot watch links in namespace {name}: {error}")),
             }
         }
     }
 
-    /// What the kernel reports; after an error anything may have changed.
-    fn changes(&mut self, changes: io::Result<BTreeSet<Change>>) -> BTreeSet<Change> {
+    /// The changes that the kernel reports; all of them after an error.
+    fn changes(&mut self, changes: io::Result<BTreeSet<KernelChange>>) -> BTreeSet<KernelChange> {
         changes.unwrap_or_else(|error| {
-            log::error(format_args!("{error}; everything is looked at again"));
-            match Watch::open() {
+            log::error(format_args!("lost kernel events: {error}; resynchronising"));
+            match NetlinkWatch::open() {
                 Ok(watch) => self.watch = watch,
-                Err(error) => log::error(format_args!("cannot listen to the kernel: {error}")),
+                Err(error) => log::error(format_args!("cannot watch kernel events: {error}")),
             }
-            BTreeSet::from(Change::ALL)
+            BTreeSet::from(KernelChange::ALL)
         })
     }
 
-    /// Waits for one event; none when only the host itself had something to do.
+    /// Waits for one event; none after housekeeping.
     async fn wait(&mut self) -> Option<HostEvent> {
         let Self { daemon, advertisements, watch, inside, table, reap, .. } = self;
         let supervised = async {
@@ -143,7 +145,7 @@ impl LinuxHost {
                 if changed.is_err() {
                     self.inside = None;
                 }
-                Some(HostEvent::Kernel(BTreeSet::from([Change::Links])))
+                Some(HostEvent::Kernel(BTreeSet::from([KernelChange::Links])))
             }
             changed = table_changed => {
                 if changed.is_err() {
@@ -180,12 +182,12 @@ impl Host for LinuxHost {
         self.kernel.links().await
     }
 
-    async fn observe(&mut self, links: Vec<Link>, wiring: &Wiring) -> Result<Observed, ObserveError> {
+    async fn observe(&mut self, links: Vec<Link>, wiring: &Wiring) -> Result<KernelState, ObserveError> {
         self.namespace = wiring.namespace().map(str::to_owned);
         self.kernel.observe_beside(links, wiring).await
     }
 
-    async fn apply_steps(&mut self, steps: &[Step]) -> Result<Outcome, ApplyError> {
+    async fn apply_steps(&mut self, steps: &[Step]) -> Result<ApplyOutcome, ApplyError> {
         self.kernel.apply(steps).await
     }
 
@@ -201,7 +203,7 @@ impl Host for LinuxHost {
         self.kernel.routes(tables).await
     }
 
-    async fn change_routes(&mut self, difference: &Difference) -> Vec<RouteError> {
+    async fn change_routes(&mut self, difference: &RouteChanges) -> Vec<RouteError> {
         self.kernel.reconcile(difference).await
     }
 
@@ -280,14 +282,14 @@ impl Host for LinuxHost {
         }
     }
 
-    async fn stop_daemon(&mut self, why: Stop) {
+    async fn stop_daemon(&mut self, why: StopReason) {
         if let Some(daemon) = self.daemon.take() {
             daemon.stop(why).await;
         }
     }
 }
 
-/// What a daemon did not take when it was started.
+/// The part of its configuration that a daemon rejected at its start.
 fn rejection(daemon: &RoutingDaemon) -> Option<Rejection> {
     daemon.rejected().map(|(reason, is_transient)| Rejection { reason, is_transient })
 }

@@ -1,14 +1,14 @@
-//! `run`: keeps the node's routing in the desired state until it is asked to stop.
+//! `run`: keeps the node's routing in the desired state until a signal stops it.
 //!
-//! The agent waits for an event (`event`): of a link, a router or a process, from Talos, from the health check, a signal, the
-//! clock. With each one the `agent` computes what can be done now and applies the difference (`apply`, `routes`): links, the daemon's
-//! configuration, announced addresses, routes. So a start and a change are the same, and an agent that was killed continues where it
+//! The agent waits for events (`event`): of links, routers and processes, from Talos, from the health check, signals, and a timer.
+//! On each one `agent` computes the desired state and applies the difference (`apply`, `routes`): links, the daemon's
+//! configuration, announced addresses, routes. A start and a change are the same, so an agent that was killed continues where it
 //! stopped.
 //!
-//! `host` is all that the loop knows of the node, `linux` is the real one, with `ra` for router advertisements on its ports.
-//! `daemon_state` is which configuration is desired, running or rejected (`rejected`), `known_routers` are those that BIRD needs by
-//! address. `status` polls, `diagnosis` says what is wrong with a session, `reporting` is who gets to know it. `state_dir` is what
-//! survives a restart of the agent.
+//! `host` is the loop's interface to the node, `linux` implements it, with `ra` for router advertisements on ports. `daemon_state`
+//! records which configuration is desired, running or rejected (`rejected`), `known_routers` the routers that BIRD needs by
+//! address. `status` polls the daemon, `diagnosis` finds the problems of sessions, `reporting` publishes them. `state_dir` is the
+//! state that survives a restart of the agent.
 
 mod agent;
 mod apply;
@@ -37,14 +37,14 @@ use agent::Agent;
 use linux::LinuxHost;
 use state_dir::StateDir;
 
-/// Where the agent finds things and keeps its own.
+/// The paths and ports of the agent.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Loads its configuration.
+    /// Loads the configuration.
     pub loader: ConfigLoader,
-    /// The folder of what is gone after a reboot.
+    /// The run directory, which does not survive a reboot.
     pub run: PathBuf,
-    /// The port of this node on which the state is served; none when it is not.
+    /// The port on 127.0.0.1 that serves the status; none to disable it.
     pub port: Option<u16>,
     /// machined's socket.
     pub machined: PathBuf,
@@ -53,32 +53,32 @@ pub struct Settings {
 /// The agent cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// It has no configuration that it understands.
+    /// The configuration cannot be loaded.
     #[error(transparent)]
     Config(#[from] LoadError),
-    /// The kernel cannot be talked to.
-    #[error("cannot talk to the kernel")]
+    /// Netlink sockets or signal handlers cannot be opened.
+    #[error("cannot open netlink sockets or signal handlers")]
     Kernel(#[source] io::Error),
-    /// Its folder cannot be made.
-    #[error("cannot use the folder {}", path.display())]
+    /// The run directory cannot be used.
+    #[error("cannot use run directory {}", path.display())]
     Folder {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
         /// Why.
         source: io::Error,
     },
-    /// Another agent has the folder.
-    #[error("another agent runs with the folder {}; end it first", path.display())]
+    /// Another agent uses the run directory.
+    #[error("another agent uses run directory {}; stop it first", path.display())]
     Taken {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
     },
-    /// Its socket cannot be made.
+    /// The status socket cannot be created.
     #[error(transparent)]
-    Socket(#[from] serve::socket::BindError),
+    Socket(#[from] serve::socket::SocketBindError),
 }
 
-/// Keeps the node's routing in the desired state until a signal asks it to stop.
+/// Keeps the node's routing in the desired state until a signal stops it.
 pub async fn run(settings: Settings) -> Result<(), RunError> {
     let loaded = settings.loader.load()?;
     log::set_level(loaded.duty.log);
@@ -88,7 +88,7 @@ pub async fn run(settings: Settings) -> Result<(), RunError> {
     let requests = event::signals()?;
     let mut agent = Agent::new(settings, loaded.duty, state_dir, host);
     agent.serve()?;
-    // The loop's state is large, and the same box is used to the end.
+    // The loop's state is large.
     Box::pin(agent.run(requests)).await;
     Ok(())
 }

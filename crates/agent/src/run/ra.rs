@@ -5,41 +5,41 @@ use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use ichor_bgp::agent::Link;
-use ichor_bgp::agent::advertisement::Message;
+use ichor_bgp::agent::advertisement::NdpMessage;
 use ichor_values::Mac;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use crate::kernel::advertisement::Port;
+use crate::kernel::advertisement::RaSocket;
 use crate::log;
 
-/// Between two solicitations while no router has answered.
+/// The interval of solicitations while no router has answered.
 const SOON: Duration = Duration::from_millis(500);
-/// Between two solicitations after an answer or after many without one, and between two advertisements of the node.
+/// The interval of solicitations after an answer or many attempts, and of the node's own advertisements.
 const LATER: Duration = Duration::from_secs(10);
-/// Solicitations in a row before it is assumed that no router is there.
+/// The number of frequent solicitations without an answer.
 const TRIES: u32 = 40;
 
-/// An advertisement that a router sent.
+/// A received router advertisement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RouterAdvertisement {
     /// The port.
     pub port: String,
     /// The router's address.
     pub router: Ipv6Addr,
-    /// Its MAC address, where it said so.
+    /// Its MAC address, if the advertisement has one.
     pub mac: Option<Mac>,
 }
 
 /// A listener on each port.
 pub(super) struct RaListeners {
-    /// By name and number of the port: a port that comes back has another number.
+    /// By name and index of the port: a port that comes back has another index.
     listening: BTreeMap<(String, u32), JoinHandle<()>>,
     received: mpsc::Sender<RouterAdvertisement>,
     /// Counts the requests to solicit again.
     asked: watch::Sender<u64>,
-    /// Whether the node advertises itself, because its daemon does not.
+    /// Whether the agent sends advertisements, because the daemon does not.
     advertises: bool,
 }
 
@@ -88,14 +88,14 @@ struct RaListener {
 impl RaListener {
     async fn listen(self, mut asked: watch::Receiver<u64>) {
         loop {
-            let failed = match Port::open(&self.link) {
+            let failed = match RaSocket::open(&self.link) {
                 Ok(port) => {
                     let Err(error) = self.serve(&port, &mut asked).await;
                     error
                 }
                 Err(error) => error,
             };
-            log::debug(format_args!("{}: cannot listen for routers: {failed}", self.link.name));
+            log::debug(format_args!("cannot listen for routers on port {}: {failed}", self.link.name));
             sleep(LATER / 10).await;
         }
     }
@@ -103,14 +103,14 @@ impl RaListener {
     /// Solicits, receives and advertises until the port fails.
     async fn serve(
         &self,
-        port: &Port,
+        port: &RaSocket,
         asked: &mut watch::Receiver<u64>,
     ) -> Result<std::convert::Infallible, std::io::Error> {
         let (mut tries, mut ask, mut advertise) = (0, Instant::now(), Instant::now());
         loop {
             tokio::select! {
                 () = tokio::time::sleep_until(ask) => {
-                    // A port without an address yet cannot send: it tries again.
+                    // Sending fails until the port has an address. The next attempt follows.
                     let _ = port.solicit().await;
                     tries += 1;
                     ask = Instant::now() + if tries < TRIES { SOON } else { LATER };
@@ -126,13 +126,13 @@ impl RaListener {
                     (tries, ask) = (0, Instant::now());
                 }
                 heard = port.hear() => match heard? {
-                    (router, Message::Advertisement(said)) => {
+                    (router, NdpMessage::Advertisement(said)) => {
                         ask = Instant::now() + LATER;
                         let heard = RouterAdvertisement { port: self.link.name.clone(), router, mac: said.source };
-                        // A loop that does not keep up receives the next one.
+                        // An agent that does not keep up receives the next one.
                         let _ = self.received.try_send(heard);
                     }
-                    (_, Message::Solicitation { .. }) => advertise = Instant::now(),
+                    (_, NdpMessage::Solicitation { .. }) => advertise = Instant::now(),
                 },
             }
         }

@@ -1,4 +1,4 @@
-//! A configuration that the daemon rejected, and when it is tried again.
+//! A rejected configuration, and when it is retried.
 
 use std::time::Duration;
 
@@ -7,20 +7,20 @@ use tokio::time::Instant;
 
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30);
-/// Attempts in a row with the same configuration: some four minutes.
+/// The maximum number of retries of the same configuration: about four minutes.
 const TRIES: u32 = 12;
 
 /// A configuration that the daemon rejected.
 #[derive(Debug)]
 pub(super) struct RejectedConfig {
     service: Service,
-    /// How often it was tried again.
+    /// The number of retries.
     tries: u32,
     again: Option<Instant>,
 }
 
 impl RejectedConfig {
-    /// One that was rejected now. After a transient reason it is tried again with growing pauses, and not endlessly.
+    /// Records a rejection. A transient one is retried with backoff, a limited number of times.
     pub(super) fn new(service: Service, is_transient: bool, before: Option<Self>, now: Instant) -> Self {
         let before = before.filter(|before| before.is(&service) && before.again.is_some());
         let tries = before.map_or(0, |before| before.tries + 1);
@@ -33,12 +33,12 @@ impl RejectedConfig {
         self.service == *service
     }
 
-    /// Whether it is time to try it again.
+    /// Whether a retry is due.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.again.is_some_and(|again| again <= now)
     }
 
-    /// The time until it is tried again; none when it is not.
+    /// The time until the next retry; none if there is no other.
     pub(super) fn wait(&self, now: Instant) -> Option<Duration> {
         self.again.map(|again| again.saturating_duration_since(now))
     }
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_is_told_again_later_and_later_and_not_for_ever() {
+    fn transient_rejections_are_retried_with_backoff_and_a_limit() {
         let now = Instant::now();
         let mut refused = RejectedConfig::new(service("frr"), true, None, now);
         let mut waits = Vec::new();
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_not_told_again() {
+    fn permanent_rejections_are_not_retried() {
         let now = Instant::now();
 
         let refused = RejectedConfig::new(service("frr"), false, None, now);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn another_configuration_begins_anew() {
+    fn the_backoff_of_another_configuration_starts_from_zero() {
         let now = Instant::now();
         let first = RejectedConfig::new(service("frr"), true, None, now);
         let second = RejectedConfig::new(service("frr"), true, Some(first), now);

@@ -1,47 +1,47 @@
-//! What the agent reports and to whom: the status, its endpoints, and the health check behind anycast addresses.
+//! The status, its endpoints, and the health check behind anycast addresses.
 
 use ichor_bgp::agent::config;
-use ichor_bgp::agent::config::{AgentConfig, ConfigSource, Health};
-use ichor_bgp::agent::gate::Position;
-use ichor_bgp::agent::status::{Anycast, Stage, Status};
-use ichor_bgp::agent::stood::Stood;
+use ichor_bgp::agent::config::{AgentConfig, ConfigSource, HealthCheck};
+use ichor_bgp::agent::gate::GateState;
+use ichor_bgp::agent::status::{AgentStage, AgentStatus, AnycastStatus};
+use ichor_bgp::agent::stood::LastMacs;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::diagnosis::Processes;
+use super::diagnosis::DaemonProcesses;
 use crate::health;
 use crate::serve::tls::{TlsConfig, TlsError, TlsListener};
 use ichor_system::now;
 
 /// The status, and the tasks that serve it and that check health.
 pub(super) struct Reporting {
-    /// What is reported now.
-    pub status: watch::Sender<Status>,
-    /// The gate of anycast addresses.
-    pub anycast: watch::Sender<Anycast>,
+    /// The current status.
+    pub status: watch::Sender<AgentStatus>,
+    /// Whether anycast addresses are announced.
+    pub anycast: watch::Sender<AnycastStatus>,
     /// The daemon's processes and their restarts.
-    pub processes: Processes,
+    pub processes: DaemonProcesses,
     /// The MAC address with which each session was last established.
-    pub last_macs: Stood,
-    health_check: Option<(Health, JoinHandle<()>)>,
-    endpoint: Option<(config::Status, JoinHandle<()>)>,
+    pub last_macs: LastMacs,
+    health_check: Option<(HealthCheck, JoinHandle<()>)>,
+    endpoint: Option<(config::StatusListener, JoinHandle<()>)>,
 }
 
 impl Reporting {
-    /// Nothing is checked or served yet; the gate of anycast addresses is at `gate`.
-    pub(super) fn new(config: &AgentConfig, gate: Position) -> Self {
+    /// Starts without checking or serving anything. `gate` is the stored state of the health gate.
+    pub(super) fn new(config: &AgentConfig, gate: GateState) -> Self {
         Self {
             status: watch::Sender::new(initial_status(config)),
-            anycast: watch::Sender::new(Anycast { gate, reason: None }),
-            processes: Processes::default(),
-            last_macs: Stood::default(),
+            anycast: watch::Sender::new(AnycastStatus { gate, reason: None }),
+            processes: DaemonProcesses::default(),
+            last_macs: LastMacs::default(),
             health_check: None,
             endpoint: None,
         }
     }
 
-    /// Checks health as `wanted` says from now on.
-    pub(super) fn set_health_check(&mut self, wanted: Option<&Health>) {
+    /// Replaces the health check by `wanted`.
+    pub(super) fn set_health_check(&mut self, wanted: Option<&HealthCheck>) {
         if self.health_check.as_ref().map(|(health, _)| health) == wanted {
             return;
         }
@@ -55,14 +55,17 @@ impl Reporting {
         });
     }
 
-    /// Serves the status over mutual TLS as `wanted` says from now on. An endpoint that cannot be opened leaves the one before.
-    pub(super) async fn set_endpoint(&mut self, wanted: Option<&config::Status>) -> Result<(), TlsError> {
+    /// Replaces the endpoint with mutual TLS by `wanted`. With an invalid configuration the previous endpoint stays.
+    pub(super) async fn set_endpoint(
+        &mut self,
+        wanted: Option<&config::StatusListener>,
+    ) -> Result<(), TlsError> {
         if self.endpoint.as_ref().map(|(status, _)| status) == wanted {
             return Ok(());
         }
         let config = wanted.map(TlsConfig::read).transpose()?;
         if let Some((_, serving)) = self.endpoint.take() {
-            // The port is free when the task has ended.
+            // The port is free once the task has ended.
             serving.abort();
             let _ = serving.await;
         }
@@ -74,19 +77,19 @@ impl Reporting {
     }
 }
 
-/// The status of an agent that has done nothing.
-pub(super) fn initial_status(config: &AgentConfig) -> Status {
+/// The status of an agent that has just started.
+pub(super) fn initial_status(config: &AgentConfig) -> AgentStatus {
     let node = match &config.source {
         ConfigSource::Model(meant) => meant.model.name.to_string(),
         ConfigSource::Files(_) => String::new(),
     };
-    Status {
+    AgentStatus {
         time: now(),
         node,
         agent: env!("CARGO_PKG_VERSION").to_owned(),
         backend: config.backend,
         version: None,
-        stage: Stage::Starting,
+        stage: AgentStage::Starting,
         reason: None,
         waiting: Vec::new(),
         sessions: Vec::new(),

@@ -1,12 +1,12 @@
-//! Routes in the kernel: restored when another program removed them, and installed for a daemon that does not do it itself.
+//! Kernel routes: restored when another program removed them, and installed for a daemon that does not do it itself.
 
 use std::time::Duration;
 
 use ichor_bgp::agent::route;
-use ichor_bgp::agent::route::{Difference, MAIN, Route};
-use ichor_bgp::agent::status::With;
+use ichor_bgp::agent::route::{MAIN, Route, RouteChanges};
+use ichor_bgp::agent::status::PeerRole;
 use ichor_bgp::agent::{frr, gobgp};
-use ichor_bgp::model::Domain;
+use ichor_bgp::model::RoutingDomain;
 use ichor_values::Backend;
 use ipnet::IpNet;
 use tokio::time::{Instant, sleep};
@@ -38,13 +38,13 @@ impl<H: Host> Agent<H> {
             return;
         }
         let count = install.len() as u64;
-        let errors = self.host.change_routes(&Difference { install, remove: Vec::new() }).await;
+        let errors = self.host.change_routes(&RouteChanges { install, remove: Vec::new() }).await;
         warn(&errors);
         self.daemon.restored += count.saturating_sub(errors.len() as u64);
     }
 
-    /// Those routes that FRR believes to be in the kernel and that are not.
-    async fn missing_routes(&mut self, routes: Vec<frr::Route>) -> Vec<Route> {
+    /// The routes that FRR has installed and that are missing in the kernel.
+    async fn missing_routes(&mut self, routes: Vec<frr::InstalledRoute>) -> Vec<Route> {
         let table = self.speaker_table();
         let tables: Vec<u32> = std::iter::once(MAIN).chain(table.as_ref().map(|(_, table)| *table)).collect();
         let Ok(kernel) = self.host.routes(&tables).await else { return Vec::new() };
@@ -56,11 +56,11 @@ impl<H: Host> Agent<H> {
         routes
     }
 
-    /// The VRF of the speaker, and its table.
+    /// The VRF of the load balancer, and its table.
     fn speaker_table(&self) -> Option<(String, u32)> {
         match &self.daemon.desired.as_ref()?.wiring.pair.as_ref()?.domain {
-            Domain::Vrf { name, table } => Some((name.clone(), *table)),
-            Domain::Namespace { .. } | Domain::Shared => None,
+            RoutingDomain::Vrf { name, table } => Some((name.clone(), *table)),
+            RoutingDomain::Namespace { .. } | RoutingDomain::Shared => None,
         }
     }
 
@@ -73,7 +73,7 @@ impl<H: Host> Agent<H> {
         }
     }
 
-    async fn install_paths(&mut self, paths: &[gobgp::Path]) {
+    async fn install_paths(&mut self, paths: &[gobgp::BgpPath]) {
         let Some(model) = self.daemon.desired.as_ref().and_then(|desired| desired.model.as_ref()) else {
             return;
         };
@@ -82,7 +82,7 @@ impl<H: Host> Agent<H> {
         if gobgp::owes(&self.daemon.exported, &exported, paths)
             && let Err(error) = self.host.readvertise().await
         {
-            log::warn(format_args!("neighbours may keep what is not here any more: {}", chain(&error)));
+            log::warn(format_args!("neighbours may keep withdrawn routes: {}", chain(&error)));
         }
         self.daemon.exported = exported;
         let Ok(kernel) = self.host.routes(&[MAIN]).await else { return };
@@ -93,11 +93,11 @@ impl<H: Host> Agent<H> {
         warn(&self.host.change_routes(&difference).await);
     }
 
-    /// Whether routes from before the start are kept: until every neighbour has sent its own, and no longer than neighbours keep
-    /// ours.
+    /// Whether routes from before the start are kept: until every neighbour has sent its routes, at most for the restart time of
+    /// graceful restart.
     fn is_recovering(&self) -> bool {
         let status = self.reporting.status.borrow();
-        let fabric = || status.sessions.iter().filter(|told| told.with == With::Fabric);
+        let fabric = || status.sessions.iter().filter(|told| told.with == PeerRole::Fabric);
         let is_complete = fabric().count() > 0
             && fabric().all(|told| told.session.received > 0)
             && status.waiting.is_empty();

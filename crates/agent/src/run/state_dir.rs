@@ -1,4 +1,4 @@
-//! The folder of what is gone after a reboot: whose it is, and what the agent keeps there.
+//! The run directory: its lock, and the state that the agent stores there.
 
 use std::fs;
 use std::io;
@@ -12,16 +12,16 @@ use super::RunError;
 use crate::daemon::place::{open_way, replace};
 use crate::{log, serve};
 
-/// Held by the agent that runs: a second one would take the first one's links and daemons for leftovers.
+/// Locked by the running agent: a second one would treat the links and daemons of the first as leftovers.
 const LOCK: &str = "agent.lock";
-/// Remembers through a restart that anycast addresses were announced.
+/// Exists while anycast addresses are announced.
 pub(super) const OPEN: &str = "anycast-open";
-/// What switches of the kernel said before the agent turned them.
+/// The values of sysctls from before the agent.
 pub const SWITCHES: &str = "switches.json";
 /// The routers of established sessions.
 pub(super) const ROUTERS: &str = "routers.json";
 
-/// All that is ever there: the agent's own files, and those of the daemons that it runs there.
+/// Every file of the directory: those of the agent and of the daemons that it runs.
 const FILES: [&str; 16] = [
     LOCK,
     OPEN,
@@ -41,19 +41,19 @@ const FILES: [&str; 16] = [
     "gobgpd.sock",
 ];
 
-/// A folder that belongs to this process.
+/// A run directory that this process has locked.
 pub struct StateDir {
     path: PathBuf,
-    /// Held as long as the folder is this one's.
+    /// Released when the directory is dropped.
     _lock: LockFile,
 }
 
 impl StateDir {
-    /// Makes the folder where it is missing, and takes it, unless an agent has it.
+    /// Creates the directory if needed, and locks it unless another agent has it.
     pub fn open(path: &Path) -> Result<Self, RunError> {
         let folder = |source| RunError::Folder { path: path.to_owned(), source };
         fs::create_dir_all(path).map_err(folder)?;
-        // FRR's own user reads there what FRR is asked about.
+        // FRR's own user reads the files to check there.
         for way in [path.parent(), Some(path)].into_iter().flatten() {
             open_way(way).map_err(folder)?;
         }
@@ -62,21 +62,21 @@ impl StateDir {
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
-    /// What was stored under a name; the default where it cannot be read.
+    /// Loads the value of a name; the default if it cannot be read.
     pub fn load<T: DeserializeOwned + Default>(&self, name: &str) -> T {
         let text = fs::read_to_string(self.path.join(name)).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
     }
 
-    /// Stores something under a name.
+    /// Stores a value under a name.
     pub(super) fn store<T: Serialize>(&self, name: &str, what: &T) {
         let text = serde_json::to_string(what).unwrap_or_default();
         if let Err(error) = replace(&self.path.join(name), &text) {
-            log::debug(format_args!("cannot remember {name}: {error}"));
+            log::debug(format_args!("cannot store {name}: {error}"));
         }
     }
 
-    /// Removes what is there, also what an agent was writing when it was killed; and the folder if nothing of others is in it.
+    /// Removes all files of the agent, also temporary ones of a killed agent, and the directory if it is then empty.
     pub fn clear(self) -> io::Result<()> {
         for name in FILES.into_iter().flat_map(|name| [name.to_owned(), format!("{name}.new")]) {
             match fs::remove_file(self.path.join(name)) {
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_cleared_of_what_is_the_agents_alone() {
+    fn clearing_a_run_directory_keeps_foreign_files() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("ichor");
         let folder = StateDir::open(&path).unwrap();

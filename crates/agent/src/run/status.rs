@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ichor_bgp::agent::Session;
-use ichor_bgp::agent::status::{Stage, Status, Told, changes};
+use ichor_bgp::agent::status::{AgentStage, AgentStatus, SessionStatus, changes};
 use ichor_bgp::setting::LogLevel;
 
 use super::agent::Agent;
@@ -39,11 +39,11 @@ impl<H: Host> Agent<H> {
         }
     }
 
-    fn status(&self, sessions: Vec<Told>) -> Status {
+    fn status(&self, sessions: Vec<SessionStatus>) -> AgentStatus {
         let (stage, reason) = self.stage();
         let waiting =
             self.daemon.desired.iter().flat_map(|desired| &desired.waiting).map(ToString::to_string);
-        Status {
+        AgentStatus {
             time: now(),
             version: self.daemon.version.as_ref().map(ToString::to_string),
             stage,
@@ -58,13 +58,13 @@ impl<H: Host> Agent<H> {
         }
     }
 
-    /// The sessions, each with what is wrong with it as far as kernel and ports show it.
+    /// The sessions, each with its problem according to daemon, kernel and ports.
     async fn diagnose_sessions(
         &mut self,
         sessions: Vec<Session>,
         conflicting: Option<String>,
-        before: &Status,
-    ) -> Vec<Told> {
+        before: &AgentStatus,
+    ) -> Vec<SessionStatus> {
         let reachable = self.reachability(&sessions).await;
         let context = DiagnosisContext {
             desired: self.daemon.desired.as_ref(),
@@ -94,13 +94,13 @@ impl<H: Host> Agent<H> {
         reachable
     }
 
-    fn stage(&self) -> (Stage, Option<String>) {
+    fn stage(&self) -> (AgentStage, Option<String>) {
         if let Some(leaving) = *self.leaving.borrow() {
-            return (Stage::Leaving, Some(leaving.to_string()));
+            return (AgentStage::Leaving, Some(leaving.to_string()));
         }
         if self.config.drain {
-            return (Stage::Draining, Some("the configuration says so".to_owned()));
+            return (AgentStage::Draining, Some("`drain` is set in the configuration".to_owned()));
         }
-        (if self.daemon.is_started { Stage::Running } else { Stage::Starting }, None)
+        (if self.daemon.is_started { AgentStage::Running } else { AgentStage::Starting }, None)
     }
 }

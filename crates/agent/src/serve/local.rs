@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use tokio::time;
 
 use super::connection_limit::ConnectionLimit;
-use super::{PAUSE, Source, page};
+use super::{PAUSE, StatusSource, page};
 use crate::log;
 
 /// The usual port.
@@ -16,18 +16,18 @@ pub const PORT: u16 = 9180;
 /// The port of this node cannot be listened on.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot serve the state on 127.0.0.1:{port}; another program may have the port")]
-pub struct BindError {
+pub struct LocalBindError {
     port: u16,
     source: io::Error,
 }
 
 /// Listens on 127.0.0.1, and on nothing else.
-pub async fn bind(port: u16) -> Result<TcpListener, BindError> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(|source| BindError { port, source })
+pub async fn bind(port: u16) -> Result<TcpListener, LocalBindError> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(|source| LocalBindError { port, source })
 }
 
 /// Serves pages for ever.
-pub async fn serve(listener: TcpListener, source: Source) {
+pub async fn serve(listener: TcpListener, source: StatusSource) {
     let mut connections = ConnectionLimit::default();
     loop {
         match listener.accept().await {

@@ -9,17 +9,20 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use ichor_bgp::agent::Status;
+use ichor_bgp::agent::AgentStatus;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::{REQUEST_TIMEOUT, Source};
+use super::{REQUEST_TIMEOUT, StatusSource};
 use crate::log;
 
 /// The longest head of a request.
 const HEAD: usize = 16 * 1024;
 
 /// Answers one request of a connection.
-pub(super) async fn serve(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, source: Source) {
+pub(super) async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    source: StatusSource,
+) {
     let answer = service_fn(move |request: Request<Incoming>| {
         let answer = answer(request.method(), request.uri().path(), &source.borrow());
         async move { Ok::<_, Infallible>(answer) }
@@ -31,7 +34,7 @@ pub(super) async fn serve(stream: impl AsyncRead + AsyncWrite + Send + Unpin + '
     }
 }
 
-fn answer(method: &Method, path: &str, status: &Status) -> Response<Full<Bytes>> {
+fn answer(method: &Method, path: &str, status: &AgentStatus) -> Response<Full<Bytes>> {
     if method != Method::GET && method != Method::HEAD {
         let mut answer = page(StatusCode::METHOD_NOT_ALLOWED, PLAIN, "only GET\n".to_owned());
         answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ichor_bgp::agent::Status;
+use ichor_bgp::agent::AgentStatus;
 use ichor_bgp::agent::status::StatusError;
 use ichor_system::file::replace_with;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -16,7 +16,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::time;
 
 use super::connection_limit::ConnectionLimit;
-use super::{PAUSE, Source};
+use super::{PAUSE, StatusSource};
 use crate::log;
 
 /// The name of the socket in the agent's run folder.
@@ -29,24 +29,24 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The socket cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot make the socket {}", path.display())]
-pub struct BindError {
+pub struct SocketBindError {
     path: PathBuf,
     source: io::Error,
 }
 
 /// Listens on `path`, for root alone, in the place of what an earlier agent left there.
-pub fn bind(path: &Path) -> Result<UnixListener, BindError> {
+pub fn bind(path: &Path) -> Result<UnixListener, SocketBindError> {
     // Nobody can connect before the mode is right: the name comes last.
     replace_with(path, ".new", |made| {
         let listener = UnixListener::bind(made)?;
         fs::set_permissions(made, Permissions::from_mode(0o600))?;
         Ok(listener)
     })
-    .map_err(|error| BindError { path: error.path, source: error.source })
+    .map_err(|error| SocketBindError { path: error.path, source: error.source })
 }
 
 /// Gives the status line for ever.
-pub async fn serve(listener: UnixListener, source: Source) {
+pub async fn serve(listener: UnixListener, source: StatusSource) {
     let mut connections = ConnectionLimit::default();
     loop {
         match listener.accept().await {
@@ -68,7 +68,7 @@ pub async fn serve(listener: UnixListener, source: Source) {
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum AskError {
+pub enum StatusQueryError {
     /// No agent is there.
     #[error("no agent answers on {}; is `ichor-agent run` running?", path.display())]
     Nobody {
@@ -86,14 +86,16 @@ pub enum AskError {
 }
 
 /// Asks the agent that listens on `path`.
-pub async fn ask(path: &Path) -> Result<Status, AskError> {
+pub async fn ask(path: &Path) -> Result<AgentStatus, StatusQueryError> {
     let read = async {
         let stream = UnixStream::connect(path).await?;
         let mut text = Vec::new();
         stream.take(LONGEST).read_to_end(&mut text).await?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     };
-    let nobody = |source| AskError::Nobody { path: path.to_owned(), source };
-    let text = time::timeout(PATIENCE, read).await.map_err(|_| AskError::Late)?.map_err(nobody)?;
-    Status::find(&text).ok_or(AskError::Foreign(None))?.map_err(|error| AskError::Foreign(Some(error)))
+    let nobody = |source| StatusQueryError::Nobody { path: path.to_owned(), source };
+    let text = time::timeout(PATIENCE, read).await.map_err(|_| StatusQueryError::Late)?.map_err(nobody)?;
+    AgentStatus::find(&text)
+        .ok_or(StatusQueryError::Foreign(None))?
+        .map_err(|error| StatusQueryError::Foreign(Some(error)))
 }

@@ -16,7 +16,7 @@ use tokio::time;
 use tokio_rustls::TlsAcceptor;
 
 use super::connection_limit::ConnectionLimit;
-use super::{PAUSE, Source, page};
+use super::{PAUSE, StatusSource, page};
 use crate::log;
 
 /// Why the state cannot be served over mutual TLS.
@@ -60,7 +60,7 @@ pub struct TlsConfig {
 
 impl TlsConfig {
     /// Reads certificates, and touches nothing.
-    pub fn read(status: &config::Status) -> Result<Self, TlsError> {
+    pub fn read(status: &config::StatusListener) -> Result<Self, TlsError> {
         let address = SocketAddr::new(status.listen, status.port);
         Ok(Self { address, configuration: configuration(status)? })
     }
@@ -80,7 +80,7 @@ impl TlsListener {
     }
 
     /// Serves pages for ever.
-    pub async fn serve(self, source: Source) {
+    pub async fn serve(self, source: StatusSource) {
         let mut connections = ConnectionLimit::default();
         loop {
             match self.listener.accept().await {
@@ -89,7 +89,7 @@ impl TlsListener {
                     connections.admit(async move {
                         match acceptor.accept(stream).await {
                             Ok(stream) => page::serve(stream, source).await,
-                            Err(error) => log::debug(format_args!("{from} was not let in: {error}")),
+                            Err(error) => log::debug(format_args!("rejected {from}: {error}")),
                         }
                     });
                 }
@@ -118,7 +118,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-fn configuration(status: &config::Status) -> Result<ServerConfig, TlsError> {
+fn configuration(status: &config::StatusListener) -> Result<ServerConfig, TlsError> {
     let provider = Arc::new(ring::default_provider());
     let mut roots = RootCertStore::empty();
     for root in certificates("client_ca", &status.ca)? {
@@ -141,7 +141,7 @@ fn certificates(name: &'static str, text: &str) -> Result<Vec<CertificateDer<'st
 }
 
 /// Talos writes `ED25519 PRIVATE KEY` over what is PKCS #8 like any other.
-fn key(key: &config::Hidden) -> Result<PrivateKeyDer<'static>, TlsError> {
+fn key(key: &config::SecretText) -> Result<PrivateKeyDer<'static>, TlsError> {
     let text = key.0.replace("ED25519 PRIVATE KEY", "PRIVATE KEY");
     PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| TlsError::Key)
 }

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use ichor_agent::daemon::Stop;
-use ichor_agent::daemon::bird::control::Control;
+use ichor_agent::daemon::StopReason;
+use ichor_agent::daemon::bird::control::ControlSocket;
 use ichor_agent::daemon::bird::{Bird, BirdError, check};
-use ichor_agent::daemon::place::{CheckError, Place};
+use ichor_agent::daemon::place::{ConfigCheckError, DaemonPaths};
 use ichor_bgp::agent::Session;
 use ichor_bgp::agent::bird::Reply;
 use ichor_bgp::render::Service;
@@ -16,7 +16,7 @@ use crate::single::{Leaf, Scene, tended, until, up};
 use ichor_testbed::routing::service_of;
 
 /// A release of BIRD: what stands in a cluster file for it, and where it is.
-type Release = (&'static str, fn(&Scene) -> Place);
+type Release = (&'static str, fn(&Scene) -> DaemonPaths);
 
 const RELEASES: [Release; 2] = [
     ("2.0.12", |scene| scene.of_machine("/usr/sbin/bird")),
@@ -49,7 +49,7 @@ fn scene() -> Scene {
 }
 
 /// BIRD with both sessions up, and what the leafs then know of the node.
-async fn routed(scene: &Scene, place: &Place, service: &Service) -> Bird {
+async fn routed(scene: &Scene, place: &DaemonPaths, service: &Service) -> Bird {
     let bird = Bird::start(place.clone(), service).await.unwrap();
     sessions(&bird, 2).await;
     for leaf in 0..2 {
@@ -103,7 +103,7 @@ fn sessions_are_told_and_a_reload_keeps_them() {
             broken.files[0].text += "protocol nonsense { }\n";
             let refused = bird.reload(&broken).await;
 
-            let Err(BirdError::Check(CheckError::Refused { said, .. })) = refused else {
+            let Err(BirdError::Check(ConfigCheckError::Refused { said, .. })) = refused else {
                 panic!("{refused:?}")
             };
             assert!(said.contains("syntax error"), "{said}");
@@ -111,7 +111,7 @@ fn sessions_are_told_and_a_reload_keeps_them() {
             assert!(check(&place, &marked).await.is_ok());
             assert!(up(&sessions(&bird, 2).await, 2) && bird.alive().await);
             assert_eq!((scene.established(0), scene.established(1)), (before.1, before.2), "{release}");
-            bird.stop(Stop::Leaving).await;
+            bird.stop(StopReason::Leaving).await;
         });
     }
 }
@@ -126,7 +126,7 @@ fn the_kernel_keeps_its_routes_through_a_planned_restart_and_a_node_that_leaves_
             let bird = routed(&scene, &place, &service).await;
             scene.node.ask("ip monitor route >/tmp/monitor 2>&1 & sleep 0.2");
 
-            bird.stop(Stop::Planned).await;
+            bird.stop(StopReason::Planned).await;
             tokio::time::sleep(Duration::from_secs(2)).await;
             // Until it is back: then a leaf was seen to delete the routes of a neighbour out of a range, and to take them again.
             assert!(scene.rib(1, "ipv4").contains_key("10.12.10.1/32"), "{release}");
@@ -136,12 +136,13 @@ fn the_kernel_keeps_its_routes_through_a_planned_restart_and_a_node_that_leaves_
             let lost = said.lines().any(|line| line.starts_with("Deleted") && line.contains("10.255.0.99"));
             assert!(!lost, "{release}: {said}");
             let socket = place.run("bird.ctl");
-            let status = async || Control::connect(&socket).await.unwrap().ask("show status").await.unwrap();
+            let status =
+                async || ControlSocket::connect(&socket).await.unwrap().ask("show status").await.unwrap();
             let over = |said: &Reply| said.lines().all(|(_, line)| !line.contains("in progress"));
             until("the end of the restart", status, over).await;
 
             let start = Instant::now();
-            bird.stop(Stop::Leaving).await;
+            bird.stop(StopReason::Leaving).await;
 
             until("no route", async || scene.rib(1, "ipv4"), |rib| rib.is_empty()).await;
             assert!(start.elapsed() < Duration::from_secs(3), "{release}: {:?}", start.elapsed());
@@ -171,7 +172,7 @@ fn a_leaf_that_falls_silent_is_forgotten_when_its_hold_time_is_over() {
                     "{release}, {restarts}: {:?}",
                     start.elapsed()
                 );
-                bird.stop(Stop::Leaving).await;
+                bird.stop(StopReason::Leaving).await;
                 scene.leafs[1].ask("kill -CONT $(pidof bgpd)");
             }
         });
@@ -197,7 +198,7 @@ fn one_that_was_killed_or_hangs_is_replaced() {
                 until("the node", async || scene.rib(1, "ipv4"), |rib| rib.contains_key("10.12.10.1/32"))
                     .await;
             }
-            bird.stop(Stop::Leaving).await;
+            bird.stop(StopReason::Leaving).await;
         });
     }
 }

@@ -11,7 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{Machine, wait_for};
+use ichor_testbed::lab::{LabMachine, wait_for};
 
 /// The node's address.
 const ADDRESS: &str = "10.0.0.1";
@@ -53,8 +53,8 @@ true
 
 /// A node and a leaf on one cable.
 pub struct Node {
-    pub machine: Machine,
-    pub leaf: Machine,
+    pub machine: LabMachine,
+    pub leaf: LabMachine,
     variables: Vec<String>,
 }
 

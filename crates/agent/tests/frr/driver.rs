@@ -6,15 +6,15 @@ use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
-use ichor_agent::daemon::Stop;
-use ichor_agent::daemon::frr::{Install, Place, Suite, check};
+use ichor_agent::daemon::StopReason;
+use ichor_agent::daemon::frr::{FrrInstallation, FrrRunDir, Suite, check};
 use ichor_bgp::agent::Session;
-use ichor_bgp::agent::status::{Stage, Status, Told, With};
-use ichor_bgp::render::{File, Service};
+use ichor_bgp::agent::status::{AgentStage, AgentStatus, PeerRole, SessionStatus};
+use ichor_bgp::render::{ConfigFile, Service};
 use ichor_values::{Backend, Moment};
 use tokio::io::AsyncBufReadExt as _;
 
-use ichor_testbed::lab::Machine;
+use ichor_testbed::lab::LabMachine;
 
 /// Set where this program is the agent.
 const HERE: &str = "ICHOR_FRR_DRIVER";
@@ -31,7 +31,7 @@ pub struct Agent {
 
 impl Agent {
     /// Starts FRR in a machine with a configuration; what it said when that ran.
-    pub fn start(machine: &Machine, conf: &str, daemons: &str) -> (Self, String) {
+    pub fn start(machine: &LabMachine, conf: &str, daemons: &str) -> (Self, String) {
         let program = machine.path("/tmp/agent");
         if !program.exists() {
             fs::copy(env::current_exe().unwrap(), &program).unwrap();
@@ -85,7 +85,7 @@ impl Agent {
     }
 
     /// Gives FRR another configuration.
-    pub fn reload(&mut self, machine: &Machine, conf: &str, daemons: &str) -> String {
+    pub fn reload(&mut self, machine: &LabMachine, conf: &str, daemons: &str) -> String {
         write(machine, conf, daemons);
         self.tell("reload")
     }
@@ -97,19 +97,19 @@ impl Agent {
     }
 
     /// Ends the agent as the kernel would; its daemons go on.
-    pub fn kill(mut self, machine: &Machine) {
+    pub fn kill(mut self, machine: &LabMachine) {
         machine.ask("pkill -KILL -x agent");
         self.child.wait().unwrap();
     }
 }
 
-fn write(machine: &Machine, conf: &str, daemons: &str) {
+fn write(machine: &LabMachine, conf: &str, daemons: &str) {
     machine.write("/tmp/frr.conf", conf);
     machine.write("/tmp/daemons", daemons);
 }
 
 fn service() -> Service {
-    let file = |name, path| File { name, text: fs::read_to_string(path).unwrap(), private: false };
+    let file = |name, path| ConfigFile { name, text: fs::read_to_string(path).unwrap(), private: false };
     let files = vec![file("frr.conf", "/tmp/frr.conf"), file("daemons", "/tmp/daemons")];
     Service { name: "frr", version: (10, 3), folder: "/usr/local/etc/frr", files }
 }
@@ -136,7 +136,7 @@ async fn agent() {
     }
     let mut lines = tokio::io::BufReader::new(tokio::io::stdin()).lines();
     assert_eq!(lines.next_line().await.unwrap().as_deref(), Some("start"));
-    let place = Place::take(Install::find().await.unwrap(), Some("node")).unwrap();
+    let place = FrrRunDir::take(FrrInstallation::find().await.unwrap(), Some("node")).unwrap();
     if let Err(error) = check(place.install(), place.run(), &service()).await {
         return say(format_args!("error {}", chain(&error)));
     }
@@ -171,8 +171,8 @@ async fn agent() {
                 Ok(routes) => say(format_args!("{routes:?}")),
                 Err(error) => say(format_args!("error {}", chain(&error))),
             },
-            "planned" => break suite.stop(Stop::Planned).await,
-            "leaving" => break suite.stop(Stop::Leaving).await,
+            "planned" => break suite.stop(StopReason::Planned).await,
+            "leaving" => break suite.stop(StopReason::Leaving).await,
             other => panic!("{other}?"),
         }
     }
@@ -180,15 +180,16 @@ async fn agent() {
 }
 
 /// Sessions in the format that crosses from one process to the other.
-fn status(sessions: Vec<Session>) -> Status {
-    let sessions = sessions.into_iter().map(|session| Told { session, with: With::Fabric, trouble: None });
-    Status {
+fn status(sessions: Vec<Session>) -> AgentStatus {
+    let sessions =
+        sessions.into_iter().map(|session| SessionStatus { session, with: PeerRole::Fabric, trouble: None });
+    AgentStatus {
         time: Moment::from_unix(0).unwrap(),
         node: String::new(),
         agent: String::new(),
         backend: Backend::Frr,
         version: None,
-        stage: Stage::Running,
+        stage: AgentStage::Running,
         reason: None,
         waiting: Vec::new(),
         sessions: sessions.collect(),

@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use ichor_agent::daemon::Stop;
+use ichor_agent::daemon::StopReason;
 use ichor_agent::daemon::gobgp::{Gobgp, GobgpError};
-use ichor_agent::daemon::place::{CheckError, Place};
+use ichor_agent::daemon::place::{ConfigCheckError, DaemonPaths};
 use ichor_agent::kernel::Kernel;
-use ichor_agent::kernel::advertisement::Port;
-use ichor_bgp::agent::advertisement::Message;
-use ichor_bgp::agent::gobgp::{Path, heard, routes};
+use ichor_agent::kernel::advertisement::RaSocket;
+use ichor_bgp::agent::advertisement::NdpMessage;
+use ichor_bgp::agent::gobgp::{BgpPath, heard, routes};
 use ichor_bgp::agent::route::{MAIN, difference};
 use ichor_bgp::agent::{Link, Session};
-use ichor_bgp::model::Model;
-use ichor_bgp::render::{Order, Routers, SecretError, Service, render};
+use ichor_bgp::model::BgpModel;
+use ichor_bgp::render::{RenderRequest, RouterAddresses, SecretError, Service, render};
 use ichor_bgp::setting::Carrier;
 use ichor_core::plan::Plan;
 use ichor_values::Backend;
@@ -22,7 +22,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::single::{Leaf, Scene, tended, until, up};
-use ichor_testbed::lab::made;
+use ichor_testbed::lab::lab_path;
 use ichor_testbed::routing::{model, service_of};
 use ichor_testbed::{load_text, planned};
 
@@ -60,7 +60,7 @@ impl Kind {
         service_of(&self.text(more)).unwrap()
     }
 
-    fn model(self) -> Model {
+    fn model(self) -> BgpModel {
         let (cluster, plan) = planned(load_text(self.text("")));
         model(&cluster, &plan, &plan.nodes[0])
     }
@@ -85,8 +85,8 @@ impl Kind {
         scene
     }
 
-    fn place(self, scene: &Scene) -> Place {
-        let root = made(if self == Self::Three { "trixie" } else { "gobgp4" });
+    fn place(self, scene: &Scene) -> DaemonPaths {
+        let root = lab_path(if self == Self::Three { "trixie" } else { "gobgp4" });
         scene.of_machine(&format!("{}/usr/bin/gobgpd", root.display()))
     }
 }
@@ -98,7 +98,7 @@ async fn ports(kernel: &Kernel, number: u8) {
         let link = links.into_iter().find(|link| link.name == format!("eth{nth}")).unwrap();
         hear(kernel, &link).await;
         tokio::spawn(async move {
-            let port = Port::open(&link).unwrap();
+            let port = RaSocket::open(&link).unwrap();
             loop {
                 let _ = port.advertise().await;
                 tokio::time::sleep(Duration::from_millis(300)).await;
@@ -109,10 +109,10 @@ async fn ports(kernel: &Kernel, number: u8) {
 
 /// Makes the router that advertises itself on a port the only neighbour there.
 async fn hear(kernel: &Kernel, link: &Link) {
-    let port = Port::open(link).unwrap();
+    let port = RaSocket::open(link).unwrap();
     port.solicit().await.unwrap();
     loop {
-        if let Ok((address, Message::Advertisement(said))) = port.hear().await {
+        if let Ok((address, NdpMessage::Advertisement(said))) = port.hear().await {
             kernel.only_neighbour(link.index, address, said.source.unwrap()).await.unwrap();
             return;
         }
@@ -129,7 +129,7 @@ async fn sessions(gobgp: &Gobgp, number: usize) -> Vec<Session> {
 }
 
 /// gobgpd with both sessions up, and what the leafs then know of the node.
-async fn routed(scene: &Scene, place: &Place, service: &Service) -> Gobgp {
+async fn routed(scene: &Scene, place: &DaemonPaths, service: &Service) -> Gobgp {
     let gobgp = Gobgp::start(place.clone(), service, own()).await.unwrap();
     sessions(&gobgp, 2).await;
     knows(scene, true).await;
@@ -145,7 +145,7 @@ async fn knows(scene: &Scene, meant: bool) {
 }
 
 /// Puts into the kernel what the table says.
-async fn install(kernel: &Kernel, gobgp: &Gobgp, model: &Model) {
+async fn install(kernel: &Kernel, gobgp: &Gobgp, model: &BgpModel) {
     let links = kernel.links().await.unwrap();
     let wanted = routes(model, &gobgp.paths().await.unwrap(), &links);
     let errors = kernel.reconcile(&difference(&wanted, &kernel.routes(&[MAIN]).await.unwrap())).await;
@@ -159,7 +159,7 @@ fn reaches(scene: &Scene, address: &str) {
 }
 
 /// Does something on the node of a scene of each kind.
-fn each(work: impl AsyncFn(Kind, &Scene, &Place, &Kernel) + Sync) {
+fn each(work: impl AsyncFn(Kind, &Scene, &DaemonPaths, &Kernel) + Sync) {
     for kind in KINDS {
         let scene = kind.scene();
         let place = kind.place(&scene);
@@ -206,12 +206,12 @@ fn sessions_are_told_and_a_reload_keeps_them() {
         broken.files[0].text += "nonsense = [\n";
         let refused = gobgp.reload(&broken).await;
 
-        assert!(matches!(refused, Err(GobgpError::Check(CheckError::Refused { .. }))), "{refused:?}");
+        assert!(matches!(refused, Err(GobgpError::Check(ConfigCheckError::Refused { .. }))), "{refused:?}");
         assert!(std::fs::read_to_string(place.file(&marked)).unwrap() == marked.files[0].text);
         assert!(gobgp.alive().await);
         sessions(&gobgp, 2).await;
         assert_eq!([scene.established(0), scene.established(1)], before, "{kind:?}");
-        gobgp.stop(Stop::Leaving).await;
+        gobgp.stop(StopReason::Leaving).await;
     });
 }
 
@@ -232,7 +232,7 @@ fn what_a_signal_does_not_change_a_planned_restart_does() {
         assert_ne!(gobgp.pid(), before, "{kind:?}");
         sessions(&gobgp, 2).await;
         knows(scene, true).await;
-        gobgp.stop(Stop::Leaving).await;
+        gobgp.stop(StopReason::Leaving).await;
     });
 }
 
@@ -246,7 +246,7 @@ fn addresses_come_and_go_and_routes_lead_to_the_leafs() {
         // GoBGP 3 takes one of several that are as good.
         let best = if kind == Kind::Four { 2 } else { 1 };
         let table = async || gobgp.paths().await.unwrap();
-        let to_both = |paths: &Vec<Path>, net: &str| {
+        let to_both = |paths: &Vec<BgpPath>, net: &str| {
             paths.iter().filter(|path| path.best && path.net.to_string() == net).count()
         };
         until("paths", table, |paths| to_both(paths, "10.255.0.99/32") == best).await;
@@ -274,7 +274,7 @@ fn addresses_come_and_go_and_routes_lead_to_the_leafs() {
         knows(scene, false).await;
         gobgp.announce(own()).await.unwrap();
         knows(scene, true).await;
-        gobgp.stop(Stop::Leaving).await;
+        gobgp.stop(StopReason::Leaving).await;
     });
 }
 
@@ -289,7 +289,7 @@ fn leafs_keep_routes_through_a_planned_restart_and_forget_a_node_that_leaves() {
         kill(Pid::from_raw(gobgp.pid().unwrap().cast_signed()), Signal::SIGTERM).unwrap();
         tokio::time::sleep(Duration::from_millis(500)).await;
         assert!(!gobgp.alive().await, "{kind:?}: gobgpd is to end when it is told to");
-        gobgp.stop(Stop::Planned).await;
+        gobgp.stop(StopReason::Planned).await;
         tokio::time::sleep(Duration::from_secs(2)).await;
         let gobgp = routed(scene, place, &service).await;
         tokio::time::sleep(Duration::from_secs(2)).await;
@@ -299,7 +299,7 @@ fn leafs_keep_routes_through_a_planned_restart_and_forget_a_node_that_leaves() {
         assert!(!lost, "{kind:?}: {said}");
 
         let start = Instant::now();
-        gobgp.stop(Stop::Leaving).await;
+        gobgp.stop(StopReason::Leaving).await;
 
         knows(scene, false).await;
         assert!(start.elapsed() < Duration::from_secs(3), "{kind:?}: {:?}", start.elapsed());
@@ -321,7 +321,7 @@ fn one_that_was_killed_or_hangs_is_replaced() {
             sessions(&gobgp, 2).await;
             knows(scene, true).await;
         }
-        gobgp.stop(Stop::Leaving).await;
+        gobgp.stop(StopReason::Leaving).await;
     });
 }
 
@@ -334,7 +334,7 @@ fn a_leaf_that_is_heard_late_or_comes_back_as_another_is_peered_with() {
         let kernel = Kernel::open().unwrap();
         ports(&kernel, 1).await;
         let (_, plan) = planned(load_text(kind.text("")));
-        let order = |model: &Model| service_for(&plan, model);
+        let order = |model: &BgpModel| service_for(&plan, model);
         let model = kind.model();
         let first = order(&heard(&model, |port| port.as_str() == "eth0"));
         let mut gobgp = Gobgp::start(place.clone(), &first, own()).await.unwrap();
@@ -366,21 +366,21 @@ fn a_leaf_that_is_heard_late_or_comes_back_as_another_is_peered_with() {
         };
         until("a session with the other", ask, with_other).await;
         assert_eq!(scene.established(0), 1);
-        gobgp.stop(Stop::Leaving).await;
+        gobgp.stop(StopReason::Leaving).await;
     });
 }
 
 /// The service of a model that is another than the plan's.
-fn service_for(plan: &Plan, model: &Model) -> Service {
+fn service_for(plan: &Plan, model: &BgpModel) -> Service {
     let decided = plan.nodes[0].routing.as_deref().unwrap();
-    let order = Order {
+    let order = RenderRequest {
         backend: Backend::Gobgp,
         carrier: Carrier::Ichor,
         model,
         version: decided.version.as_ref().map(|version| &version.value),
         options: &decided.options(),
         template: None,
-        routers: &Routers::new(),
+        routers: &RouterAddresses::new(),
     };
     render(order, &|_| Err(SecretError::new("no password is written"))).unwrap().unwrap()
 }

@@ -4,9 +4,9 @@ use std::net::{Ipv6Addr, SocketAddrV6};
 use std::time::Duration;
 
 use ichor_agent::kernel::Kernel;
-use ichor_agent::kernel::advertisement::Port;
+use ichor_agent::kernel::advertisement::RaSocket;
 use ichor_bgp::agent::Link;
-use ichor_bgp::agent::advertisement::{Advertisement, Message};
+use ichor_bgp::agent::advertisement::{Advertisement, NdpMessage};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::time::timeout;
 
@@ -43,7 +43,7 @@ fn link_local(link: &Link) -> Ipv6Addr {
         .unwrap()
 }
 
-async fn heard(port: &Port) -> (Ipv6Addr, Message) {
+async fn heard(port: &RaSocket) -> (Ipv6Addr, NdpMessage) {
     timeout(Duration::from_secs(5), port.hear()).await.expect("nothing was heard").unwrap()
 }
 
@@ -51,15 +51,15 @@ async fn heard(port: &Port) -> (Ipv6Addr, Message) {
 fn both_ends_hear_each_other() {
     alone(|| async {
         let (node, leaf) = ends().await;
-        let (ours, theirs) = (Port::open(&node).unwrap(), Port::open(&leaf).unwrap());
+        let (ours, theirs) = (RaSocket::open(&node).unwrap(), RaSocket::open(&leaf).unwrap());
 
         ours.solicit().await.unwrap();
-        let solicitation = Message::Solicitation { source: node.mac };
+        let solicitation = NdpMessage::Solicitation { source: node.mac };
         assert_eq!(heard(&theirs).await, (link_local(&node), solicitation));
 
         theirs.advertise().await.unwrap();
         let said = Advertisement { lifetime: 0, source: leaf.mac, mtu: None };
-        assert_eq!(heard(&ours).await, (link_local(&leaf), Message::Advertisement(said)));
+        assert_eq!(heard(&ours).await, (link_local(&leaf), NdpMessage::Advertisement(said)));
     });
 }
 
@@ -67,11 +67,11 @@ fn both_ends_hear_each_other() {
 fn what_came_through_a_router_is_not_heard() {
     alone(|| async {
         let (node, leaf) = ends().await;
-        let (ours, theirs) = (Port::open(&node).unwrap(), Port::open(&leaf).unwrap());
+        let (ours, theirs) = (RaSocket::open(&node).unwrap(), RaSocket::open(&leaf).unwrap());
         let far = Socket::new(Domain::IPV6, Type::RAW, Some(Protocol::ICMPV6)).unwrap();
         far.set_multicast_hops_v6(254).unwrap();
         let all: Ipv6Addr = "ff02::1".parse().unwrap();
-        let forged = Message::Advertisement(Advertisement { lifetime: 9000, ..Advertisement::default() });
+        let forged = NdpMessage::Advertisement(Advertisement { lifetime: 9000, ..Advertisement::default() });
 
         let to = SocketAddrV6::new(all, 0, 0, leaf.index);
         far.send_to(&forged.bytes(), &to.into()).unwrap();

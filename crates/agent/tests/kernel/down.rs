@@ -1,7 +1,7 @@
 //! Taking away.
 
 use ichor_agent::kernel::Kernel;
-use ichor_bgp::model::Domain;
+use ichor_bgp::model::RoutingDomain;
 
 use super::alone::alone;
 use super::host::*;
@@ -13,7 +13,7 @@ fn what_others_made_stays() {
         cable("ours", "theirs");
         ip("addr add fd00::1/128 dev lo");
         ip("addr add fd00:1::/127 dev ours nodad");
-        let (kernel, wiring) = (Kernel::open().unwrap(), wiring(Domain::Shared));
+        let (kernel, wiring) = (Kernel::open().unwrap(), wiring(RoutingDomain::Shared));
 
         complete(&kernel, &wiring).await;
         down(&kernel, &wiring).await;
@@ -32,6 +32,6 @@ fn nothing_made_is_nothing_to_remove() {
     alone(|| async {
         let kernel = Kernel::open().unwrap();
 
-        down(&kernel, &wiring(Domain::Namespace { name: "metallb".to_owned() })).await;
+        down(&kernel, &wiring(RoutingDomain::Namespace { name: "metallb".to_owned() })).await;
     });
 }

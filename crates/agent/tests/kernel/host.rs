@@ -5,10 +5,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use ichor_agent::kernel::{Kernel, Outcome};
-use ichor_bgp::agent::wiring::{Carried, Inside, Observed, Pair, Step, Switches, steps};
+use ichor_agent::kernel::{ApplyOutcome, Kernel};
+use ichor_bgp::agent::wiring::{ExtraAddresses, KernelState, NamespaceState, Step, Sysctls, VethLink, steps};
 use ichor_bgp::agent::{Link, Wiring};
-use ichor_bgp::model::Domain;
+use ichor_bgp::model::RoutingDomain;
 use ipnet::IpNet;
 
 /// What `ip` says; it must succeed.
@@ -44,14 +44,15 @@ pub fn cable(port: &str, other: &str) {
 }
 
 /// The wiring of a node whose speaker is in `domain`.
-pub fn wiring(domain: Domain) -> Wiring {
-    let pair = Pair {
+pub fn wiring(domain: RoutingDomain) -> Wiring {
+    let pair = VethLink {
         domain,
         ours: ("ours".to_owned(), net("fd00:1::/127")),
         theirs: ("theirs".to_owned(), net("fd00:1::1/127")),
         mtu: 4000,
     };
-    let carried = Carried { link: "lo".to_owned(), addresses: vec![net("10.0.0.1/32"), net("fd00::1/128")] };
+    let carried =
+        ExtraAddresses { link: "lo".to_owned(), addresses: vec![net("10.0.0.1/32"), net("fd00::1/128")] };
     Wiring {
         pair: Some(pair),
         carried: vec![carried],
@@ -69,21 +70,21 @@ pub async fn missing(kernel: &Kernel, wiring: &Wiring) -> Vec<Step> {
 /// Does what is to be done, and looks that nothing is left.
 pub async fn complete(kernel: &Kernel, wiring: &Wiring) {
     let steps = missing(kernel, wiring).await;
-    assert_eq!(kernel.apply(&steps).await.unwrap(), Outcome::Done);
+    assert_eq!(kernel.apply(&steps).await.unwrap(), ApplyOutcome::Done);
     assert_eq!(missing(kernel, wiring).await, []);
 }
 
 /// Removes everything.
 pub async fn down(kernel: &Kernel, wiring: &Wiring) {
-    kernel.down(wiring, &Switches::new()).await.unwrap().unwrap();
+    kernel.down(wiring, &Sysctls::new()).await.unwrap().unwrap();
 }
 
 /// What is there, without what is never the same: numbers, MAC addresses, and addresses made from those.
-pub async fn state(kernel: &Kernel, wiring: &Wiring) -> Observed {
+pub async fn state(kernel: &Kernel, wiring: &Wiring) -> KernelState {
     let mut observed = kernel.observe(wiring).await.unwrap();
-    let Observed { links, inside, .. } = &mut observed;
+    let KernelState { links, inside, .. } = &mut observed;
     links.iter_mut().for_each(plain);
-    if let Inside::There { links, .. } = inside {
+    if let NamespaceState::There { links, .. } = inside {
         links.iter_mut().for_each(plain);
     }
     observed.fences.sort();
@@ -129,7 +130,7 @@ pub async fn survives_being_killed_anywhere(kernel: &Kernel, wiring: &Wiring) {
 }
 
 /// Links, with those of the namespace; that a port was switched on stays.
-fn links(observed: &Observed) -> (Vec<Link>, &Inside) {
+fn links(observed: &KernelState) -> (Vec<Link>, &NamespaceState) {
     let mut links = observed.links.clone();
     for link in &mut links {
         link.up = true;

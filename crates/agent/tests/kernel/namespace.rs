@@ -3,14 +3,14 @@
 use std::fs;
 
 use ichor_agent::kernel::{FOLDER, Kernel};
-use ichor_bgp::agent::wiring::{GROUP, Switches};
-use ichor_bgp::model::Domain;
+use ichor_bgp::agent::wiring::{GROUP, Sysctls};
+use ichor_bgp::model::RoutingDomain;
 
 use super::alone::alone;
 use super::host::*;
 
-fn domain() -> Domain {
-    Domain::Namespace { name: "metallb".to_owned() }
+fn domain() -> RoutingDomain {
+    RoutingDomain::Namespace { name: "metallb".to_owned() }
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_file_where_the_namespace_should_be_is_completed_or_removed() {
         assert!(!fs::exists(&path).unwrap());
 
         fs::write(&path, "something else").unwrap();
-        let error = kernel.down(&wiring, &Switches::new()).await.unwrap().unwrap_err().to_string();
+        let error = kernel.down(&wiring, &Sysctls::new()).await.unwrap().unwrap_err().to_string();
         assert_eq!(error, "cannot remove namespace metallb: it is no namespace and no empty file");
     });
 }

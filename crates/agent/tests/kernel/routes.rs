@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use ichor_agent::kernel::Kernel;
-use ichor_bgp::agent::route::{Difference, Hop, MAIN, Route, difference, swept};
+use ichor_bgp::agent::route::{MAIN, NextHop, Route, RouteChanges, difference, swept};
 
 use super::alone::alone;
 use super::host::*;
@@ -20,16 +20,16 @@ fn node() {
     ip("addr add fd00::1/128 dev lo nodad");
 }
 
-async fn hops(kernel: &Kernel, ports: &[&str]) -> Vec<Hop> {
+async fn hops(kernel: &Kernel, ports: &[&str]) -> Vec<NextHop> {
     let links = kernel.links().await.unwrap();
-    let hop = |port: &&str| Hop {
+    let hop = |port: &&str| NextHop {
         via: Some("fe80::99".parse().unwrap()),
         link: links.iter().find(|link| link.name == **port).unwrap().index,
     };
     ports.iter().map(hop).collect()
 }
 
-async fn reconcile(kernel: &Kernel, wanted: &[Route]) -> Difference {
+async fn reconcile(kernel: &Kernel, wanted: &[Route]) -> RouteChanges {
     let difference = difference(wanted, &kernel.routes(&[MAIN, 1088]).await.unwrap());
     let errors: Vec<_> =
         kernel.reconcile(&difference).await.iter().map(|error| format!("{error:?}")).collect();
@@ -55,7 +55,7 @@ fn routes_become_those_that_are_wanted() {
 
         // Installed, and then nothing is left to do.
         assert_eq!(reconcile(&kernel, &wanted).await.install.len(), 4);
-        assert_eq!(reconcile(&kernel, &wanted).await, Difference::default());
+        assert_eq!(reconcile(&kernel, &wanted).await, RouteChanges::default());
         let said = ip("-4 route show default");
         assert!(said.contains("proto bgp src 10.0.0.1"), "{said}");
         assert_eq!(said.matches("nexthop via inet6 fe80::99 dev eth").count(), 2, "{said}");
@@ -67,7 +67,7 @@ fn routes_become_those_that_are_wanted() {
         wanted[1] = Route::ours(MAIN, net("::/0"), v6, one);
         wanted[2] = Route::ours(MAIN, net("192.0.2.0/24"), v4, both);
         reconcile(&kernel, &wanted).await;
-        assert_eq!(reconcile(&kernel, &wanted).await, Difference::default());
+        assert_eq!(reconcile(&kernel, &wanted).await, RouteChanges::default());
 
         // What another program swept is seen and put back.
         let told: Vec<_> = wanted.iter().map(|route| (route.table, route.prefix)).collect();
@@ -88,7 +88,7 @@ fn routes_become_those_that_are_wanted() {
 fn a_refused_route_is_named() {
     alone(|| async {
         let kernel = Kernel::open().unwrap();
-        let hop = Hop { via: Some("fe80::99".parse().unwrap()), link: 4711 };
+        let hop = NextHop { via: Some("fe80::99".parse().unwrap()), link: 4711 };
         let wanted = [Route::ours(MAIN, net("192.0.2.0/24"), None, [hop])];
 
         let errors = kernel.reconcile(&difference(&wanted, &[])).await;

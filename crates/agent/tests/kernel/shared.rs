@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use ichor_agent::kernel::{Kernel, Outcome};
-use ichor_bgp::model::Domain;
+use ichor_agent::kernel::{ApplyOutcome, Kernel};
+use ichor_bgp::model::RoutingDomain;
 
 use super::alone::{alone, powerless};
 use super::host::*;
@@ -13,7 +13,7 @@ fn killed_after_any_step_the_end_is_the_same() {
     alone(|| async {
         cable("eth0", "leaf");
 
-        survives_being_killed_anywhere(&Kernel::open().unwrap(), &wiring(Domain::Shared)).await;
+        survives_being_killed_anywhere(&Kernel::open().unwrap(), &wiring(RoutingDomain::Shared)).await;
     });
 }
 
@@ -21,7 +21,7 @@ fn killed_after_any_step_the_end_is_the_same() {
 fn what_somebody_changed_is_put_right() {
     alone(|| async {
         cable("eth0", "leaf");
-        let (kernel, mut wiring) = (Kernel::open().unwrap(), wiring(Domain::Shared));
+        let (kernel, mut wiring) = (Kernel::open().unwrap(), wiring(RoutingDomain::Shared));
         complete(&kernel, &wiring).await;
         let before = state(&kernel, &wiring).await;
         let made: Vec<u32> = kernel.links().await.unwrap().iter().map(|link| link.index).collect();
@@ -63,13 +63,13 @@ fn without_vrfs_everything_else_is_done() {
     alone(|| async {
         cable("eth0", "leaf");
         let kernel = Kernel::open().unwrap();
-        let wiring = wiring(Domain::Vrf { name: "metallb".to_owned(), table: 88 });
+        let wiring = wiring(RoutingDomain::Vrf { name: "metallb".to_owned(), table: 88 });
         let probe =
             Command::new("ip").args("link add probe type vrf table 9999".split(' ')).output().unwrap();
 
         let outcome = kernel.apply(&missing(&kernel, &wiring).await).await.unwrap();
 
-        assert_eq!(outcome, if probe.status.success() { Outcome::Done } else { Outcome::NoVrf });
+        assert_eq!(outcome, if probe.status.success() { ApplyOutcome::Done } else { ApplyOutcome::NoVrf });
         assert!(ip("-o addr show dev lo").contains("inet 10.0.0.1/32"));
         assert!(ip("-o link show dev eth0").contains("LOWER_UP"));
         assert_eq!(ip("-o link").contains("theirs"), probe.status.success());

@@ -1,22 +1,22 @@
-//! What needs no daemon: the commands as a user sees them.
+//! The commands as a user sees them, as far as they need no daemon.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::run::AGENT;
-use ichor_testbed::lab::said;
+use ichor_testbed::lab::output_text;
 
-/// What the agent says with these variables and arguments, on a machine that tells it nothing else.
+/// Runs the agent with these variables and arguments and no other configuration.
 fn agent(variables: &[(&str, &str)], arguments: &[&str]) -> Output {
     let mut command = Command::new(AGENT);
     command.env_clear().env("PATH", "/usr/sbin:/usr/bin").envs(variables.iter().copied()).args(arguments);
     command.output().unwrap()
 }
 
-/// The first example of a console in the documentation: what is typed, and what is said.
+/// The first console example of the documentation: the command and its output.
 fn example() -> (String, String) {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/agent.md");
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/agent.md");
     let docs = fs::read_to_string(docs).unwrap();
     let block = docs.split("```console\n$ ").nth(1).unwrap().split("```").next().unwrap();
     let (typed, said) = block.split_once('\n').unwrap();
@@ -24,7 +24,7 @@ fn example() -> (String, String) {
 }
 
 #[test]
-fn wrong_variables_are_all_told_at_once_as_documented() {
+fn all_invalid_variables_are_reported_at_once_as_documented() {
     let (typed, meant) = example();
     let words: Vec<&str> = typed.split(' ').collect();
     let variables: Vec<_> = words.iter().filter_map(|word| word.split_once('=')).collect();
@@ -33,21 +33,24 @@ fn wrong_variables_are_all_told_at_once_as_documented() {
     for command in [&["check"][..], &["render"], &["run", "--run", "/nowhere/ichor"], &["down"]] {
         let output = agent(&variables, command);
 
-        assert_eq!((output.status.code(), said(&output)), (Some(2), meant.clone()), "{command:?}");
+        assert_eq!((output.status.code(), output_text(&output)), (Some(2), meant.clone()), "{command:?}");
     }
     assert!(!Path::new("/nowhere").exists());
 }
 
 #[test]
-fn nobody_who_says_what_to_do_is_an_error() {
+fn a_missing_configuration_is_an_error() {
     let output = agent(&[], &["run"]);
 
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("put what `ichor build` wrote into the service's ExtensionServiceConfig"));
+    assert!(
+        output_text(&output)
+            .contains("apply the ExtensionServiceConfig that `ichor build` wrote for this node")
+    );
 }
 
 #[test]
-fn files_are_rendered_at_the_desk_from_saved_links() {
+fn files_are_rendered_offline_from_saved_links() {
     let folder = tempfile::tempdir().unwrap();
     let links = folder.path().join("links.json");
     fs::write(
@@ -73,23 +76,26 @@ fn files_are_rendered_at_the_desk_from_saved_links() {
     assert!(text.status.success(), "{err}");
     assert!(out.contains("neighbor enp1s0 interface v6only remote-as external"), "{out}");
     assert!(out.contains("# ----- daemons") && out.contains("mgmtd=yes"), "{out}");
-    assert!(err.contains("FE_MAC is no variable of the agent; FE_MACS is"), "{err}");
+    assert!(err.contains("unknown variable FE_MAC; did you mean FE_MACS?"), "{err}");
     assert!(err.contains("waiting: no port has the MAC address 02:00:00:00:00:02 (fe1)"), "{err}");
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert!(out.contains(json["files"]["frr.conf"].as_str().unwrap()), "{json}");
     fs::write(&links, json.to_string()).unwrap();
-    assert_eq!(String::from_utf8(of(&[]).stdout).unwrap(), out, "what --json prints can be taken again");
+    assert_eq!(String::from_utf8(of(&[]).stdout).unwrap(), out, "the output of --json can be read back");
     fs::write(&links, "[1]").unwrap();
     let wrong = of(&[]);
-    assert!(wrong.status.code() == Some(2) && said(&wrong).contains("describes no links"), "{wrong:?}");
+    assert!(
+        wrong.status.code() == Some(2) && output_text(&wrong).contains("is not a list of links"),
+        "{wrong:?}"
+    );
 }
 
 #[test]
-fn the_status_of_an_agent_that_does_not_run_is_an_error_that_names_its_socket() {
+fn status_without_a_running_agent_is_an_error_that_names_the_socket() {
     let folder = tempfile::tempdir().unwrap();
 
     let output = agent(&[], &["status", "--run", folder.path().to_str().unwrap()]);
 
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("status.sock"), "{output:?}");
+    assert!(output_text(&output).contains("status.sock"), "{output:?}");
 }

@@ -5,10 +5,10 @@ use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use ichor_agent::daemon::place::Place;
-use ichor_bgp::agent::session::{Session, State};
+use ichor_agent::daemon::place::DaemonPaths;
+use ichor_bgp::agent::session::{Session, SessionState};
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{Machine, Root, made, said};
+use ichor_testbed::lab::{LabMachine, RootFileSystem, lab_path, output_text};
 use nix::sched::{CloneFlags, setns};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -18,8 +18,8 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A node between two leafs that run FRR 8.4, with the folders of a daemon.
 pub struct Scene {
-    pub node: Machine,
-    pub leafs: [Machine; 2],
+    pub node: LabMachine,
+    pub leafs: [LabMachine; 2],
     folder: TempDir,
 }
 
@@ -37,7 +37,7 @@ pub struct Leaf {
 impl Scene {
     /// Cables, addresses and leafs. `addresses` are on the node's loopback.
     pub fn new(leafs: [Leaf; 2], addresses: &[&str]) -> Self {
-        let node = Machine::new(Root::Own);
+        let node = LabMachine::new(RootFileSystem::Own);
         node.ask("echo 1 >/proc/sys/net/ipv6/conf/all/forwarding; echo 1 >/proc/sys/net/ipv4/ip_forward");
         for address in addresses {
             node.ask(&format!("ip address add {address} dev lo"));
@@ -66,22 +66,22 @@ impl Scene {
     }
 
     /// Where a daemon is, of a command that starts it. It ends with the thread that started it.
-    fn place(&self, command: &str) -> Place {
+    fn place(&self, command: &str) -> DaemonPaths {
         let program = self.folder.path().join("daemon");
         fs::write(&program, format!("#!/bin/sh\nexec setpriv --pdeathsig KILL -- {command} \"$@\"\n"))
             .unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        Place { program, folder: self.folder.path().join("etc"), run: self.folder.path().join("run") }
+        DaemonPaths { program, folder: self.folder.path().join("etc"), run: self.folder.path().join("run") }
     }
 
     /// Where a daemon of this machine is.
-    pub fn of_machine(&self, program: &str) -> Place {
+    pub fn of_machine(&self, program: &str) -> DaemonPaths {
         self.place(program)
     }
 
     /// Where a daemon of Debian 13 is, which brings its own libraries.
-    pub fn of_trixie(&self, program: &str) -> Place {
-        let root = made("trixie");
+    pub fn of_trixie(&self, program: &str) -> DaemonPaths {
+        let root = lab_path("trixie");
         let root = root.display();
         let libraries = format!("{root}/usr/lib/x86_64-linux-gnu");
         self.place(&format!("{root}/lib64/ld-linux-x86-64.so.2 --library-path {libraries} {root}{program}"))
@@ -119,7 +119,7 @@ impl Scene {
 }
 
 impl Leaf {
-    fn tell(&self, machine: &Machine, nth: u8) {
+    fn tell(&self, machine: &LabMachine, nth: u8) {
         let Self { asn, neighbor, group, .. } = self;
         let port = if neighbor.contains(" interface ") {
             "interface to-node\n no ipv6 nd suppress-ra\n ipv6 nd ra-interval 1\nexit\n"
@@ -141,7 +141,7 @@ impl Leaf {
             family("ipv6"),
         );
         let loaded = Frr::load(machine, &conf);
-        assert!(loaded.status.success(), "{}\n{conf}", said(&loaded));
+        assert!(loaded.status.success(), "{}\n{conf}", output_text(&loaded));
     }
 }
 
@@ -164,7 +164,7 @@ pub async fn until<T: std::fmt::Debug>(
 
 /// Whether that many sessions are up.
 pub fn up(sessions: &[Session], number: usize) -> bool {
-    sessions.iter().filter(|session| session.state == State::Established).count() == number
+    sessions.iter().filter(|session| session.state == SessionState::Established).count() == number
 }
 
 /// What care of a daemon comes to that is let go of again and again, as the agent does whenever something else happens.

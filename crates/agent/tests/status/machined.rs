@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ichor_agent::machined::{Leaving, follow};
+use ichor_agent::machined::{LeaveReason, follow};
 use tempfile::TempDir;
 use tokio::sync::watch::{self, Receiver};
 use tokio::task::JoinHandle;
@@ -15,7 +15,7 @@ const LONG: Duration = Duration::from_secs(10);
 
 struct Scene {
     folder: TempDir,
-    told: Receiver<Option<Leaving>>,
+    told: Receiver<Option<LeaveReason>>,
     following: JoinHandle<()>,
 }
 
@@ -47,7 +47,7 @@ impl Scene {
         sleep(Duration::from_millis(200)).await;
     }
 
-    async fn hear(&mut self, want: Option<Leaving>) {
+    async fn hear(&mut self, want: Option<LeaveReason>) {
         timeout(LONG, self.told.wait_for(|told| *told == want)).await.expect("told in time").unwrap();
     }
 
@@ -67,7 +67,7 @@ async fn a_reboot_is_heard_in_milliseconds() {
 
     let start = Instant::now();
     simulator.stage(REBOOTING);
-    scene.hear(Some(Leaving::Reboots)).await;
+    scene.hear(Some(LeaveReason::Reboots)).await;
 
     assert!(start.elapsed() < Duration::from_millis(250), "{:?}", start.elapsed());
     assert_eq!(simulator.refused(), 0);
@@ -81,7 +81,7 @@ async fn the_start_of_a_sequence_is_enough_and_one_that_fails_is_taken_back() {
     scene.followed(&simulator).await;
 
     simulator.sequence("upgrade", START);
-    scene.hear(Some(Leaving::Upgraded)).await;
+    scene.hear(Some(LeaveReason::Upgraded)).await;
 
     simulator.stage(UPGRADING);
     simulator.sequence("upgrade", STOP);
@@ -120,7 +120,7 @@ async fn an_agent_that_starts_while_the_node_leaves_knows() {
     let following = tokio::spawn(async move { follow(&socket, &sender).await });
     let mut scene = Scene { folder, told, following };
 
-    scene.hear(Some(Leaving::Upgraded)).await;
+    scene.hear(Some(LeaveReason::Upgraded)).await;
 }
 
 #[tokio::test]
@@ -132,7 +132,7 @@ async fn machined_is_found_when_it_comes_late_and_again_after_it_was_gone() {
     first.stage(RUNNING);
     scene.followed(&first).await;
     first.stage(SHUTTING_DOWN);
-    scene.hear(Some(Leaving::ShutsDown)).await;
+    scene.hear(Some(LeaveReason::ShutsDown)).await;
     drop(first);
     assert!(scene.is_quiet().await, "machined ends before the node does");
 
@@ -140,7 +140,7 @@ async fn machined_is_found_when_it_comes_late_and_again_after_it_was_gone() {
     second.stage(RUNNING);
     scene.hear(None).await;
     second.stage(REBOOTING);
-    scene.hear(Some(Leaving::Reboots)).await;
+    scene.hear(Some(LeaveReason::Reboots)).await;
 }
 
 #[tokio::test]

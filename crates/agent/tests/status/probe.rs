@@ -14,9 +14,9 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use ichor_agent::health::{ask, watch};
-use ichor_bgp::agent::config::{Health, Probe};
-use ichor_bgp::agent::gate::Position;
-use ichor_bgp::agent::status::Anycast;
+use ichor_bgp::agent::config::{HealthCheck, HealthProbe};
+use ichor_bgp::agent::gate::GateState;
+use ichor_bgp::agent::status::AnycastStatus;
 use rustls::ServerConfig;
 use rustls::version::{TLS12, TLS13};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -83,12 +83,12 @@ async fn mute(says: Vec<u8>) -> SocketAddr {
 }
 
 async fn url(url: String) -> Result<(), String> {
-    ask(&Probe::Url(url), WITHIN).await.map_err(|bad| bad.to_string())
+    ask(&HealthProbe::Url(url), WITHIN).await.map_err(|bad| bad.to_string())
 }
 
 async fn command(words: &[&str], within: Duration) -> Result<(), String> {
     let words = words.iter().map(|&word| word.to_owned()).collect();
-    ask(&Probe::Command(words), within).await.map_err(|bad| bad.to_string())
+    ask(&HealthProbe::Command(words), within).await.map_err(|bad| bad.to_string())
 }
 
 #[tokio::test]
@@ -127,7 +127,7 @@ async fn the_reason_of_a_failure_is_said_in_plain_words() {
     let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let refused = format!("cannot connect to {free}: Connection refused (os error 111)");
     assert_eq!(url(format!("https://{free}/readyz")).await, Err(refused.clone()));
-    let tcp = ask(&Probe::Tcp(free.to_string()), WITHIN).await;
+    let tcp = ask(&HealthProbe::Tcp(free.to_string()), WITHIN).await;
     assert_eq!(tcp.map_err(|bad| bad.to_string()), Err(refused));
 
     let plain = mute(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()).await;
@@ -149,13 +149,13 @@ async fn who_does_not_answer_is_waited_for_only_so_long() {
 
     for scheme in ["http", "https"] {
         let start = Instant::now();
-        let probe = Probe::Url(format!("{scheme}://{address}/readyz"));
+        let probe = HealthProbe::Url(format!("{scheme}://{address}/readyz"));
         let bad = ask(&probe, Duration::from_millis(200)).await.unwrap_err().to_string();
 
         assert_eq!(bad, format!("no answer from {scheme}://{address}/readyz within 200 ms"));
         assert!(start.elapsed() < Duration::from_millis(1500));
     }
-    assert!(ask(&Probe::Tcp(address.to_string()), WITHIN).await.is_ok());
+    assert!(ask(&HealthProbe::Tcp(address.to_string()), WITHIN).await.is_ok());
 }
 
 #[tokio::test]
@@ -221,22 +221,22 @@ async fn a_child_that_holds_the_pipe_does_not_hold_the_answer() {
 #[tokio::test]
 async fn the_gate_follows_a_server_with_hysteresis() {
     let (address, code) = server(None).await;
-    let probe = Probe::Url(format!("http://{address}/readyz"));
-    let health = Health { interval: 20, timeout: 500, ..Health::of(probe) };
-    let (sender, mut told) = channel::channel(Anycast { gate: Position::Shut, reason: None });
-    let watching = tokio::spawn(watch(health, Position::Shut, sender));
+    let probe = HealthProbe::Url(format!("http://{address}/readyz"));
+    let health = HealthCheck { interval: 20, timeout: 500, ..HealthCheck::of(probe) };
+    let (sender, mut told) = channel::channel(AnycastStatus { gate: GateState::Shut, reason: None });
+    let watching = tokio::spawn(watch(health, GateState::Shut, sender));
     let long = Duration::from_secs(10);
 
-    timeout(long, told.wait_for(|it| it.gate == Position::Open)).await.unwrap().unwrap();
+    timeout(long, told.wait_for(|it| it.gate == GateState::Open)).await.unwrap().unwrap();
 
     code.store(500, Ordering::Relaxed);
     let first = timeout(long, told.wait_for(|it| it.reason.is_some())).await.unwrap().unwrap().clone();
-    assert_eq!(first.gate, Position::Open, "one bad answer is not enough");
-    let shut = timeout(long, told.wait_for(|it| it.gate == Position::Shut)).await.unwrap().unwrap().clone();
+    assert_eq!(first.gate, GateState::Open, "one bad answer is not enough");
+    let shut = timeout(long, told.wait_for(|it| it.gate == GateState::Shut)).await.unwrap().unwrap().clone();
     assert_eq!(shut.reason, Some(format!("http://{address}/readyz answers 500")));
 
     code.store(200, Ordering::Relaxed);
-    timeout(long, told.wait_for(|it| it.gate == Position::Open)).await.unwrap().unwrap();
+    timeout(long, told.wait_for(|it| it.gate == GateState::Open)).await.unwrap().unwrap();
 
     drop(told);
     timeout(long, watching).await.expect("it ends when nobody listens").unwrap();

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use ichor_agent::serve::tls::{TlsConfig, TlsError, TlsListener};
 use ichor_agent::serve::{local, socket};
-use ichor_bgp::agent::Status;
+use ichor_bgp::agent::AgentStatus;
 use ichor_bgp::agent::config;
-use ichor_bgp::agent::config::Hidden;
-use ichor_bgp::agent::session::State;
+use ichor_bgp::agent::config::SecretText;
+use ichor_bgp::agent::session::SessionState;
 use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, SupportedProtocolVersion};
@@ -26,7 +26,7 @@ use crate::status::sample;
 
 const LONG: Duration = Duration::from_secs(20);
 
-async fn pages() -> (SocketAddr, Sender<Status>) {
+async fn pages() -> (SocketAddr, Sender<AgentStatus>) {
     let listener = local::bind(0).await.unwrap();
     let address = listener.local_addr().unwrap();
     let (sender, source) = watch::channel(sample::status());
@@ -61,9 +61,9 @@ async fn pages_tell_the_state_as_it_is_now() {
     assert_eq!(page(address, "GET /metrics").await, (200, sample::status().metrics()));
     assert_eq!(page(address, "GET /healthz").await, (200, "ok\n".into()));
     let (code, line) = page(address, "GET /status?x=y").await;
-    assert_eq!((code, Status::find(&line).unwrap().unwrap()), (200, sample::status()));
+    assert_eq!((code, AgentStatus::find(&line).unwrap().unwrap()), (200, sample::status()));
 
-    state.send_modify(|status| status.sessions[0].session.state = State::Active);
+    state.send_modify(|status| status.sessions[0].session.state = SessionState::Active);
     let reason = "no session with the fabric stands: eth0: Active\n";
     assert_eq!(page(address, "GET /healthz").await, (503, reason.into()));
 }
@@ -146,17 +146,17 @@ async fn an_answer_of_something_else_is_not_taken_for_a_state() {
     assert_eq!(foreign, "what answers is not an agent of this release");
 }
 
-fn door(authority: &Authority, listen: IpAddr) -> config::Status {
-    config::Status {
+fn door(authority: &Authority, listen: IpAddr) -> config::StatusListener {
+    config::StatusListener {
         listen,
         port: 0,
         ca: authority.os.crt.text().into_owned(),
         certificate: authority.agent.crt.text().into_owned(),
-        key: Hidden(authority.agent.key.text().into_owned()),
+        key: SecretText(authority.agent.key.text().into_owned()),
     }
 }
 
-fn open(status: &config::Status) -> Result<TlsListener, TlsError> {
+fn open(status: &config::StatusListener) -> Result<TlsListener, TlsError> {
     TlsConfig::read(status).and_then(TlsListener::open)
 }
 
@@ -192,7 +192,7 @@ async fn only_who_has_a_certificate_of_the_authority_is_let_in() {
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
         let answer = over_tls(address, &ours, Some(&ours), version).await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
-        assert_eq!(Status::find(&answer).unwrap().unwrap(), sample::status());
+        assert_eq!(AgentStatus::find(&answer).unwrap().unwrap(), sample::status());
 
         for stranger in [None, Some(&theirs)] {
             let refused = over_tls(address, &ours, stranger, version).await.unwrap_err().to_string();
@@ -226,21 +226,21 @@ async fn an_address_that_is_not_there_yet_can_be_listened_on() {
 async fn what_cannot_be_a_certificate_or_a_key_is_named_and_no_secret_is_told() {
     let (authority, other) = (Authority::new(1), Authority::new(2));
     let good = door(&authority, Ipv4Addr::LOCALHOST.into());
-    let key = Hidden(other.signed.key.text().into_owned());
+    let key = SecretText(other.signed.key.text().into_owned());
     for (wrong, part) in [
         (
-            config::Status { ca: "hello".into(), ..good.clone() },
+            config::StatusListener { ca: "hello".into(), ..good.clone() },
             "`status_listener.client_ca` has no certificate",
         ),
         (
-            config::Status { certificate: String::new(), ..good.clone() },
+            config::StatusListener { certificate: String::new(), ..good.clone() },
             "`status_listener.certificate` has no certificate",
         ),
         (
-            config::Status { key: Hidden("hunter2".into()), ..good.clone() },
+            config::StatusListener { key: SecretText("hunter2".into()), ..good.clone() },
             "`status_listener.private_key` has no key",
         ),
-        (config::Status { key, ..good.clone() }, "do not belong together"),
+        (config::StatusListener { key, ..good.clone() }, "do not belong together"),
     ] {
         let error = open(&wrong).map(drop).unwrap_err();
 

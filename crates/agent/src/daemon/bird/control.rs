@@ -50,13 +50,13 @@ impl ControlError {
 
 /// A connection.
 #[derive(Debug)]
-pub struct Control {
+pub struct ControlSocket {
     socket: PathBuf,
     stream: UnixStream,
     buffer: Vec<u8>,
 }
 
-impl Control {
+impl ControlSocket {
     /// Connects, and waits for the greeting.
     pub async fn connect(socket: &Path) -> Result<Self, ControlError> {
         let failed = |source| ControlError::new(socket.to_owned(), source);
@@ -121,6 +121,6 @@ impl Control {
 }
 
 async fn within<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-    let late = || format!("no answer within {} s", ANSWERING.as_secs());
+    let late = || format!("no response within {} s", ANSWERING.as_secs());
     timeout(ANSWERING, work).await.unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, late())))
 }

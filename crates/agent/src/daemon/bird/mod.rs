@@ -13,12 +13,12 @@ use ichor_bgp::render::Service;
 use ichor_system::file::ReplaceError;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::place::{CheckError, Place, options};
+use super::place::{ConfigCheckError, DaemonPaths, options};
 use super::process::{OnSigterm, Program, StartError, leftover};
 use super::single_process::SingleProcess;
-use super::{Stop, silence};
+use super::{StopReason, silence};
 use crate::log;
-use control::{Control, ControlError};
+use control::{ControlError, ControlSocket};
 
 /// How long BIRD may take to listen to its control socket.
 const STARTING: Duration = Duration::from_secs(10);
@@ -34,7 +34,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// BIRD, and the process that runs it.
 #[derive(Debug)]
 pub struct Bird {
-    place: Place,
+    place: DaemonPaths,
     process: SingleProcess,
     /// What it reads now.
     service: Service,
@@ -45,7 +45,7 @@ pub struct Bird {
 pub enum BirdError {
     /// Its file was not taken.
     #[error(transparent)]
-    Check(#[from] CheckError),
+    Check(#[from] ConfigCheckError),
     /// Its file could not be written.
     #[error(transparent)]
     Write(#[from] ReplaceError),
@@ -61,7 +61,7 @@ pub enum BirdError {
 }
 
 /// Asks BIRD's own parser about a file, and touches nothing.
-pub async fn check(place: &Place, service: &Service) -> Result<(), CheckError> {
+pub async fn check(place: &DaemonPaths, service: &Service) -> Result<(), ConfigCheckError> {
     place.check(service, "bird", &["-p", "-c"]).await
 }
 
@@ -70,7 +70,7 @@ impl Bird {
     ///
     /// Where an earlier one ended without leaving, the kernel still has its routes, and neighbours may: then it takes up
     /// where that one ended.
-    pub async fn start(place: Place, service: &Service) -> Result<Self, BirdError> {
+    pub async fn start(place: DaemonPaths, service: &Service) -> Result<Self, BirdError> {
         check(&place, service).await?;
         place.write(service)?;
         let mut bird = Self { place, process: SingleProcess::default(), service: service.clone() };
@@ -93,7 +93,7 @@ impl Bird {
     async fn run(&mut self) -> Result<(), BirdError> {
         if !self.process.begun() {
             // Else it would be taken for the one of the process that is to start.
-            Place::clear(&self.socket())?;
+            DaemonPaths::clear(&self.socket())?;
             let recovers = self.place.enter()?;
             self.process.start(self.program(recovers))?;
         }
@@ -149,7 +149,7 @@ impl Bird {
         check(&self.place, service).await?;
         self.place.write(service)?;
         let path = self.place.file(service);
-        let told = async { Control::connect(&self.socket()).await?.configure(&path).await };
+        let told = async { ControlSocket::connect(&self.socket()).await?.configure(&path).await };
         if let Err(error) = told.await {
             // What is started again later reads the file that runs now.
             self.place.write(&self.service)?;
@@ -161,7 +161,7 @@ impl Bird {
 
     /// Its sessions.
     pub async fn sessions(&self) -> Result<Vec<Session>, ControlError> {
-        let mut control = Control::connect(&self.socket()).await?;
+        let mut control = ControlSocket::connect(&self.socket()).await?;
         let protocols = control.ask(bird::PROTOCOLS).await?;
         let bfd = control.say(bird::BFD).await?;
         let status = control.ask(bird::STATUS).await?;
@@ -179,15 +179,15 @@ impl Bird {
     }
 
     async fn ask(&self, command: &str) -> Result<bird::Reply, ControlError> {
-        Control::connect(&self.socket()).await?.ask(command).await
+        ControlSocket::connect(&self.socket()).await?.ask(command).await
     }
 
     /// Ends it.
-    pub async fn stop(mut self, why: Stop) {
+    pub async fn stop(mut self, why: StopReason) {
         let Some(mut kept) = self.process.take() else { return };
         let command = match why {
-            Stop::Planned => RESTART,
-            Stop::Leaving => DOWN,
+            StopReason::Planned => RESTART,
+            StopReason::Leaving => DOWN,
         };
         let asked = self.ask(command).await.is_ok();
         if !asked || timeout(ENDING, kept.ended()).await.is_err() {
@@ -195,8 +195,8 @@ impl Bird {
         }
         match why {
             // Of its end neighbours that watch it by BFD are told as little.
-            Stop::Planned => silence::noticed(detection::bird(self.service.text())).await,
-            Stop::Leaving => self.place.leave(),
+            StopReason::Planned => silence::noticed(detection::bird(self.service.text())).await,
+            StopReason::Leaving => self.place.leave(),
         }
     }
 
@@ -207,6 +207,6 @@ impl Bird {
 }
 
 async fn answers(socket: &Path) -> bool {
-    let asked = async { Control::connect(socket).await?.ask(bird::STATUS).await };
+    let asked = async { ControlSocket::connect(socket).await?.ask(bird::STATUS).await };
     asked.await.is_ok()
 }

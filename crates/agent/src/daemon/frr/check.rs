@@ -5,18 +5,18 @@ use std::os::unix::fs::fchown;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ichor_bgp::reload::{Daemon, without_secret};
-use ichor_bgp::render::{File, Service};
+use ichor_bgp::reload::{FrrDaemon, without_secret};
+use ichor_bgp::render::{ConfigFile, Service};
 use ichor_system::file::create_fresh;
 use tempfile::TempPath;
 
-use super::place::Install;
+use super::place::FrrInstallation;
 use crate::daemon::account;
 use crate::daemon::process::ask;
 
 /// Why a configuration is not taken.
 #[derive(Debug, thiserror::Error)]
-pub enum CheckError {
+pub enum FrrCheckError {
     /// The file that FRR is asked about could not be written.
     #[error("cannot write {}", path.display())]
     Write {
@@ -50,12 +50,12 @@ const TRIED: &str = "frr.conf.tried";
 
 /// Shows the first file of a service to vtysh, for its grammar, and to bgpd, for its meaning. `folder` has it meanwhile: FRR's own
 /// user must be able to reach it.
-pub async fn check(install: &Install, folder: &Path, service: &Service) -> Result<(), CheckError> {
+pub async fn check(install: &FrrInstallation, folder: &Path, service: &Service) -> Result<(), FrrCheckError> {
     let Some(file) = service.files.first() else { return Ok(()) };
     let failed =
-        |program: &str, source| CheckError::Ask { program: program.to_owned(), file: file.name, source };
+        |program: &str, source| FrrCheckError::Ask { program: program.to_owned(), file: file.name, source };
     let path = folder.join(TRIED);
-    let unwritten = |source| CheckError::Write { path: path.clone(), source };
+    let unwritten = |source| FrrCheckError::Write { path: path.clone(), source };
     let copy = TempPath::try_from_path(&path).map_err(unwritten)?;
     // bgpd gives up the rights of root before it reads.
     let attempt = || {
@@ -64,11 +64,11 @@ pub async fn check(install: &Install, folder: &Path, service: &Service) -> Resul
         fchown(&tried, account::user("frr"), None)
     };
     attempt().map_err(unwritten)?;
-    let bgpd = install.program(Daemon::Bgpd);
+    let bgpd = install.program(FrrDaemon::Bgpd);
     let (grammar, meaning) = tokio::join!(said(Path::new("vtysh"), &copy), said(&bgpd, &copy));
     let mut complaints = of_vtysh(&grammar.map_err(|error| failed("vtysh", error))?, file, &copy);
     complaints.extend(of_bgpd(&meaning.map_err(|error| failed("bgpd", error))?));
-    if complaints.is_empty() { Ok(()) } else { Err(CheckError::Refused { file: file.name, complaints }) }
+    if complaints.is_empty() { Ok(()) } else { Err(FrrCheckError::Refused { file: file.name, complaints }) }
 }
 
 /// What a program that only checks a file says, and whether it ended well.
@@ -80,7 +80,7 @@ async fn said(program: &Path, file: &Path) -> io::Result<(String, bool)> {
     Ok((text, output.status.success()))
 }
 
-fn of_vtysh((text, well): &(String, bool), file: &File, copy: &Path) -> Vec<String> {
+fn of_vtysh((text, well): &(String, bool), file: &ConfigFile, copy: &Path) -> Vec<String> {
     if *well {
         return Vec::new();
     }

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::future::{join_all, try_join_all};
-use ichor_bgp::reload::{Change, Configuration, Daemon, Line, compare, difference, in_order};
+use ichor_bgp::reload::{ConfigChange, FrrConfig, FrrDaemon, Line, compare, difference, in_order};
 use tokio::time::{Instant, sleep};
 
-use super::vty::{Answer, Vty, VtyError};
+use super::vty::{Vty, VtyError, VtyReply};
 use crate::log;
 
 /// mgmtd hands on what it was told after it has answered.
@@ -32,22 +32,22 @@ const FIRST: [&str; 7] = [
 
 /// What shall run, for a release.
 #[derive(Clone, Debug)]
-pub(super) struct Intent {
+pub(super) struct TargetConfig {
     pub(super) version: (u16, u16),
     pub(super) first: Vec<String>,
-    pub(super) configuration: Configuration,
+    pub(super) configuration: FrrConfig,
 }
 
-impl Intent {
+impl TargetConfig {
     pub(super) fn of(text: &str, version: (u16, u16)) -> Self {
         let bare = |line: &str| line.strip_prefix("no ").unwrap_or(line).to_owned();
         let is_first = |line: &&str| FIRST.iter().any(|first| bare(line).starts_with(first));
         let first = text.lines().map(str::trim_end).filter(is_first).map(str::to_owned).collect();
-        Self { version, first, configuration: Configuration::parse(text) }
+        Self { version, first, configuration: FrrConfig::parse(text) }
     }
 
     /// The lines that none of these daemons is told.
-    pub(super) fn of_nobody(&self, daemons: &[Daemon]) -> Vec<Line> {
+    pub(super) fn of_nobody(&self, daemons: &[FrrDaemon]) -> Vec<Line> {
         let taken = |line: &&Line| daemons.iter().any(|daemon| daemon.takes(self.version, line));
         self.configuration.lines().iter().filter(|line| !taken(line)).cloned().collect()
     }
@@ -60,11 +60,11 @@ impl Intent {
 
 /// What daemons were meant to run and do not, or the other way round.
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
-pub struct NotTaken {
+pub struct RejectedLines {
     /// Lines that a daemon should run; no daemon where none here would take the line.
-    pub missing: Vec<(Option<Daemon>, Line)>,
+    pub missing: Vec<(Option<FrrDaemon>, Line)>,
     /// Lines that a daemon should not run any more.
-    pub extra: Vec<(Daemon, Line)>,
+    pub extra: Vec<(FrrDaemon, Line)>,
     /// What the daemons said, in their own words.
     pub said: Vec<String>,
 }
@@ -73,11 +73,11 @@ pub struct NotTaken {
 /// it did not know so far; or somebody else writes.
 const PASSING: [&str; 2] = ["deleted by another process", "could not lock"];
 
-impl NotTaken {
+impl RejectedLines {
     /// Whether the same may be taken when it is told again. What mgmtd does not run although nobody said no is lost, and not refused: as
     /// with a port that went and came back at once (FRR 10.3).
     pub fn passes(&self) -> bool {
-        let of_mgmtd = |daemon: Option<Daemon>| daemon == Some(Daemon::Mgmtd);
+        let of_mgmtd = |daemon: Option<FrrDaemon>| daemon == Some(FrrDaemon::Mgmtd);
         let is_lost = self.missing.iter().all(|(daemon, _)| of_mgmtd(*daemon))
             && self.extra.iter().all(|(daemon, _)| of_mgmtd(Some(*daemon)));
         if self.said.is_empty() {
@@ -87,7 +87,7 @@ impl NotTaken {
     }
 }
 
-impl fmt::Display for NotTaken {
+impl fmt::Display for RejectedLines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let missing = self.missing.iter().map(|(daemon, line)| match daemon {
             Some(daemon) => format!("{daemon} has not taken `{line}`"),
@@ -100,26 +100,26 @@ impl fmt::Display for NotTaken {
 }
 
 /// A daemon that is told.
-pub(super) struct Told {
-    daemon: Daemon,
+pub(super) struct ConfigSession {
+    daemon: FrrDaemon,
     vty: Vty,
 }
 
-impl Told {
-    async fn open(daemon: Daemon, socket: PathBuf) -> Result<Self, VtyError> {
+impl ConfigSession {
+    async fn open(daemon: FrrDaemon, socket: PathBuf) -> Result<Self, VtyError> {
         let mut vty = Vty::open(daemon.name(), &socket).await?;
         vty.ask("enable").await?;
         Ok(Self { daemon, vty })
     }
 
     /// What it runs of what it can be told.
-    async fn running(&mut self, version: (u16, u16)) -> Result<Configuration, VtyError> {
+    async fn running(&mut self, version: (u16, u16)) -> Result<FrrConfig, VtyError> {
         let text = self.vty.ask("show running-config").await?;
-        Ok(Configuration::parse(&text).of(self.daemon, version))
+        Ok(FrrConfig::parse(&text).of(self.daemon, version))
     }
 
     /// Opens the configuration, as vtysh does: with a file to start with, FRR from 9 on wants it locked for a file.
-    async fn begin(&mut self, intent: &Intent, fresh: bool) -> Result<(), VtyError> {
+    async fn begin(&mut self, intent: &TargetConfig, fresh: bool) -> Result<(), VtyError> {
         let lock = if fresh && intent.version.0 >= 9 { " file-lock" } else { "" };
         self.open_configuration(&format!("configure terminal{lock}")).await?;
         if fresh {
@@ -128,7 +128,7 @@ impl Told {
         // Not all of them know all of these.
         self.vty.tell(&intent.first).await?;
         if !fresh {
-            self.vty.ask(Change::END).await?;
+            self.vty.ask(ConfigChange::END).await?;
         }
         Ok(())
     }
@@ -145,13 +145,13 @@ impl Told {
     }
 
     /// Tells changes in one go; what was not done is returned.
-    async fn tell(&mut self, changes: Vec<Change>, fresh: bool) -> Result<Vec<String>, VtyError> {
+    async fn tell(&mut self, changes: Vec<ConfigChange>, fresh: bool) -> Result<Vec<String>, VtyError> {
         let commands: Vec<Vec<String>> = changes.iter().map(|change| commands(change, fresh)).collect();
         let answers = self.vty.tell(&commands.concat()).await?;
         let mut answers = answers.iter();
         let mut against = Vec::new();
         for (change, commands) in changes.iter().zip(&commands) {
-            let refusals = answers.by_ref().take(commands.len()).filter_map(Answer::refusal);
+            let refusals = answers.by_ref().take(commands.len()).filter_map(VtyReply::refusal);
             against.extend(
                 refusals.map(|refusal| format!("{} on `{}`: {refusal}", self.daemon, change.line)).take(1),
             );
@@ -161,7 +161,7 @@ impl Told {
 }
 
 /// What is sent for a change. What a daemon starts with is one file to it, and may not be closed in between.
-fn commands(change: &Change, fresh: bool) -> Vec<String> {
+fn commands(change: &ConfigChange, fresh: bool) -> Vec<String> {
     if !fresh {
         return change.commands();
     }
@@ -173,12 +173,12 @@ fn commands(change: &Change, fresh: bool) -> Vec<String> {
 
 /// Brings daemons to what is meant. `fresh` ones read it as the file they start with: bgpd connects to nobody before its end.
 pub(super) async fn load(
-    intent: &Intent,
-    daemons: Vec<(Daemon, PathBuf)>,
+    intent: &TargetConfig,
+    daemons: Vec<(FrrDaemon, PathBuf)>,
     fresh: bool,
-) -> Result<Result<(), NotTaken>, VtyError> {
+) -> Result<Result<(), RejectedLines>, VtyError> {
     let mut told =
-        try_join_all(daemons.into_iter().map(|(daemon, socket)| Told::open(daemon, socket))).await?;
+        try_join_all(daemons.into_iter().map(|(daemon, socket)| ConfigSession::open(daemon, socket))).await?;
     let running = told.iter_mut().map(|told| async {
         let running = told.running(intent.version).await?;
         told.begin(intent, fresh).await?;
@@ -190,7 +190,8 @@ pub(super) async fn load(
     });
     let said = make(&mut told, in_order(changes), fresh).await;
     if fresh {
-        join_all(told.iter_mut().map(|told| told.vty.tell(&["XFRR_end_configuration", Change::END]))).await;
+        join_all(told.iter_mut().map(|told| told.vty.tell(&["XFRR_end_configuration", ConfigChange::END])))
+            .await;
     }
     let said = said?;
     if !said.is_empty() {
@@ -201,15 +202,15 @@ pub(super) async fn load(
 
 /// Makes changes, one phase after the other.
 async fn make(
-    told: &mut [Told],
-    changes: Vec<(Daemon, Change)>,
+    told: &mut [ConfigSession],
+    changes: Vec<(FrrDaemon, ConfigChange)>,
     fresh: bool,
 ) -> Result<Vec<String>, VtyError> {
     let mut said = Vec::new();
     for phase in changes.chunk_by(|(_, one), (_, other)| one.phase == other.phase) {
         let all = told.iter_mut().map(|told| {
             let own = phase.iter().filter(|(daemon, _)| *daemon == told.daemon);
-            let own: Vec<Change> = own.map(|(_, change)| change.clone()).collect();
+            let own: Vec<ConfigChange> = own.map(|(_, change)| change.clone()).collect();
             told.tell(own, fresh)
         });
         said.extend(try_join_all(all).await?.concat());
@@ -219,13 +220,13 @@ async fn make(
 
 /// Compares until what runs is what is meant, or time is up.
 async fn settled(
-    intent: &Intent,
-    told: &mut [Told],
+    intent: &TargetConfig,
+    told: &mut [ConfigSession],
     said: Vec<String>,
-) -> Result<Result<(), NotTaken>, VtyError> {
+) -> Result<Result<(), RejectedLines>, VtyError> {
     let start = Instant::now();
     loop {
-        let mut result = NotTaken { missing: Vec::new(), extra: Vec::new(), said: said.clone() };
+        let mut result = RejectedLines { missing: Vec::new(), extra: Vec::new(), said: said.clone() };
         for told in told.iter_mut() {
             let running = told.running(intent.version).await?;
             let found = compare(&running, &intent.configuration.of(told.daemon, intent.version));
@@ -247,15 +248,15 @@ async fn settled(
 mod tests {
     use super::*;
 
-    fn not_taken(daemon: Option<Daemon>, said: &[&str]) -> NotTaken {
-        let line = Configuration::parse("interface eth1\n no ipv6 nd suppress-ra\nexit\n").lines()[0].clone();
+    fn not_taken(daemon: Option<FrrDaemon>, said: &[&str]) -> RejectedLines {
+        let line = FrrConfig::parse("interface eth1\n no ipv6 nd suppress-ra\nexit\n").lines()[0].clone();
         let said = said.iter().map(|said| (*said).to_owned()).collect();
-        NotTaken { missing: vec![(daemon, line)], extra: Vec::new(), said }
+        RejectedLines { missing: vec![(daemon, line)], extra: Vec::new(), said }
     }
 
     #[test]
     fn only_what_was_in_the_way_for_a_moment_passes() {
-        let mgmtd = Some(Daemon::Mgmtd);
+        let mgmtd = Some(FrrDaemon::Mgmtd);
         let gone = "mgmtd on `x`: Current configuration object was deleted by another process.";
         let locked = "mgmtd on `x`: % command failed, could not lock candidate DS";
 
@@ -263,7 +264,8 @@ mod tests {
             assert!(passing.passes(), "{passing}");
         }
         let wrong = "mgmtd on `x`: % Unknown command: x";
-        for refused in [not_taken(mgmtd, &[wrong]), not_taken(Some(Daemon::Bgpd), &[]), not_taken(None, &[])]
+        for refused in
+            [not_taken(mgmtd, &[wrong]), not_taken(Some(FrrDaemon::Bgpd), &[]), not_taken(None, &[])]
         {
             assert!(!refused.passes(), "{refused}");
         }

@@ -1,6 +1,6 @@
 //! FRR on a node: a suite of daemons that is started, told its configuration, watched, and stopped.
 //!
-//! [`Install::find`] finds FRR, and [`check`] asks it about a configuration: both touch nothing. [`Place::take`] is a folder for its sockets.
+//! [`FrrInstallation::find`] finds FRR, and [`check`] asks it about a configuration: both touch nothing. [`FrrRunDir::take`] is a folder for its sockets.
 //! [`Suite::start`] starts the daemons and tells them theirs; [`Suite::supervise`] is what the agent waits for from then on: it notices
 //! what ended or hangs and puts it right. [`Suite::reload`] changes the configuration, [`Suite::stop`] ends it all.
 //!
@@ -22,23 +22,23 @@ use futures_util::future::{join_all, select_all};
 use ichor_bgp::agent::Session;
 use ichor_bgp::agent::detection;
 use ichor_bgp::agent::frr;
-use ichor_bgp::agent::frr::{Route, Run, Strange, Unrunnable};
-use ichor_bgp::reload::Daemon;
+use ichor_bgp::agent::frr::{DaemonRun, DaemonsFileError, InstalledRoute, ReplyError};
+use ichor_bgp::reload::FrrDaemon;
 use ichor_bgp::render::Service;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-pub use check::{CheckError, check};
-pub use load::NotTaken;
+pub use check::{FrrCheckError, check};
+pub use load::RejectedLines;
 pub(super) use place::PROGRAMS;
-pub use place::{Install, Place, PlaceError};
-pub use vty::{Answer, Vty, VtyError};
+pub use place::{FrrInstallError, FrrInstallation, FrrRunDir};
+pub use vty::{Vty, VtyError, VtyReply};
 
-use super::process::{OnSigterm, Program, StartError, Supervised, leftover};
-use super::{Stop, silence};
+use super::process::{OnSigterm, Program, StartError, SupervisedProcess, leftover};
+use super::{StopReason, silence};
 use crate::log;
-use load::{Intent, load};
-use watch::{Silence, Watch};
+use load::{TargetConfig, load};
+use watch::{LivenessProbe, UnresponsiveProcess};
 
 /// The time a daemon has to answer after its start.
 const START: Duration = Duration::from_secs(15);
@@ -53,7 +53,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 pub enum FrrError {
     /// Its file `daemons` cannot be followed.
     #[error(transparent)]
-    Daemons(#[from] Unrunnable),
+    Daemons(#[from] DaemonsFileError),
     /// A daemon cannot be started.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -61,7 +61,7 @@ pub enum FrrError {
     #[error("{daemon} ended while it was started: {status}")]
     Ended {
         /// Which.
-        daemon: Daemon,
+        daemon: FrrDaemon,
         /// How.
         status: String,
     },
@@ -69,24 +69,24 @@ pub enum FrrError {
     #[error("{daemon} has not answered within {} s of its start", START.as_secs())]
     NeverReady {
         /// Which.
-        daemon: Daemon,
+        daemon: FrrDaemon,
     },
     /// A daemon cannot be talked to.
     #[error(transparent)]
     Talk(#[from] VtyError),
     /// A daemon answers what cannot be read.
     #[error(transparent)]
-    Strange(#[from] Strange),
+    Strange(#[from] ReplyError),
     /// The configuration was refused, and the one before runs again.
     #[error("FRR refuses the configuration, and goes on with the one before")]
-    Refused(#[source] NotTaken),
+    Refused(#[source] RejectedLines),
     /// The configuration was refused, and the one before could not be brought back either.
     #[error("FRR refuses the configuration, and cannot go back to the one before ({back})")]
     Stuck {
         /// What is not as it was.
         back: String,
         /// What was refused.
-        source: NotTaken,
+        source: RejectedLines,
     },
 }
 
@@ -104,9 +104,9 @@ impl FrrError {
 
 /// A daemon that was put right.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Healed {
+pub struct RecoveredDaemon {
     /// Which.
-    pub daemon: Daemon,
+    pub daemon: FrrDaemon,
     /// What was wrong.
     pub why: String,
 }
@@ -114,19 +114,19 @@ pub struct Healed {
 /// FRR's daemons.
 #[derive(Debug)]
 pub struct Suite {
-    place: Place,
-    intent: Intent,
-    members: Vec<Member>,
-    silent: mpsc::Receiver<Silence>,
-    to_silent: mpsc::Sender<Silence>,
-    refused: Option<NotTaken>,
+    place: FrrRunDir,
+    intent: TargetConfig,
+    members: Vec<SuiteMember>,
+    silent: mpsc::Receiver<UnresponsiveProcess>,
+    to_silent: mpsc::Sender<UnresponsiveProcess>,
+    refused: Option<RejectedLines>,
 }
 
 #[derive(Debug)]
-struct Member {
-    run: Run,
-    kept: Supervised,
-    watch: Option<Watch>,
+struct SuiteMember {
+    run: DaemonRun,
+    kept: SupervisedProcess,
+    watch: Option<LivenessProbe>,
     /// When it has to answer, until it does.
     due: Option<Instant>,
     /// Whether it was told its configuration.
@@ -135,20 +135,20 @@ struct Member {
     why: Option<String>,
 }
 
-impl Member {
-    fn new(place: &Place, run: Run) -> Self {
+impl SuiteMember {
+    fn new(place: &FrrRunDir, run: DaemonRun) -> Self {
         let mut arguments = run.options.clone();
         arguments.extend(place.options(run.daemon));
         let path = place.install().program(run.daemon);
         // bgpd would take its routes back from a zebra that still runs, and its neighbours from bfdd. bfdd would tell neighbours that
         // the path is down, and they would forget the node's routes before bgpd has closed its sessions.
-        let is_told_by_agent = matches!(run.daemon, Daemon::Bgpd | Daemon::Bfdd);
+        let is_told_by_agent = matches!(run.daemon, FrrDaemon::Bgpd | FrrDaemon::Bfdd);
         let on_sigterm = if is_told_by_agent { OnSigterm::Blocked } else { OnSigterm::Default };
         let program = Program { name: run.daemon.to_string(), path, arguments, on_sigterm };
-        Self { run, kept: Supervised::new(program), watch: None, due: None, told: false, why: None }
+        Self { run, kept: SupervisedProcess::new(program), watch: None, due: None, told: false, why: None }
     }
 
-    fn start(&mut self, place: &Place) -> Result<(), StartError> {
+    fn start(&mut self, place: &FrrRunDir) -> Result<(), StartError> {
         if self.kept.pid().is_none() {
             place.clear(self.run.daemon);
             self.due = None;
@@ -158,7 +158,7 @@ impl Member {
     }
 
     /// Waits until the daemon answers, and the others can find it. Its time goes on while nobody waits.
-    async fn ready(&mut self, place: &Place) -> Result<(), FrrError> {
+    async fn ready(&mut self, place: &FrrRunDir) -> Result<(), FrrError> {
         let daemon = self.run.daemon;
         let (socket, doors) = (place.socket(daemon), place.doors(daemon));
         let answers = async {
@@ -190,7 +190,7 @@ impl Member {
 
     /// Ends the process: bfdd without a word.
     async fn stop(&mut self) {
-        if self.run.daemon == Daemon::Bfdd { self.kept.cut().await } else { self.kept.stop(END).await }
+        if self.run.daemon == FrrDaemon::Bfdd { self.kept.cut().await } else { self.kept.stop(END).await }
     }
 
     /// Waits until the process ends or, while there is none, until there may be one again.
@@ -209,9 +209,10 @@ impl Member {
         self.told = false;
     }
 
-    fn watch(&mut self, place: &Place, to: &mpsc::Sender<Silence>) {
+    fn watch(&mut self, place: &FrrRunDir, to: &mpsc::Sender<UnresponsiveProcess>) {
         let daemon = self.run.daemon;
-        self.watch = self.kept.pid().map(|pid| Watch::start(daemon, pid, place.socket(daemon), to.clone()));
+        self.watch =
+            self.kept.pid().map(|pid| LivenessProbe::start(daemon, pid, place.socket(daemon), to.clone()));
     }
 }
 
@@ -220,10 +221,10 @@ impl Suite {
     ///
     /// Lines that they do not take are told by [`Suite::refused`]: a node that routes half of what it should is better than
     /// one that cannot be reached.
-    pub async fn start(place: Place, service: &Service) -> Result<Self, FrrError> {
+    pub async fn start(place: FrrRunDir, service: &Service) -> Result<Self, FrrError> {
         let (runs, intent) = read(&place, service)?;
         end_leftovers(&place).await;
-        let members = runs.into_iter().map(|run| Member::new(&place, run)).collect();
+        let members = runs.into_iter().map(|run| SuiteMember::new(&place, run)).collect();
         let (to_silent, silent) = mpsc::channel(8);
         let mut suite = Self { place, intent, members, silent, to_silent, refused: None };
         suite.bring_up().await?;
@@ -232,7 +233,7 @@ impl Suite {
     }
 
     /// Where it runs.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &FrrRunDir {
         &self.place
     }
 
@@ -243,8 +244,8 @@ impl Suite {
 
     /// zebra's socket, while it runs.
     pub fn zebra(&self) -> Option<PathBuf> {
-        let runs = |(name, pid): (&str, Option<u32>)| name == Daemon::Zebra.name() && pid.is_some();
-        self.daemons().any(runs).then(|| self.place.socket(Daemon::Zebra))
+        let runs = |(name, pid): (&str, Option<u32>)| name == FrrDaemon::Zebra.name() && pid.is_some();
+        self.daemons().any(runs).then(|| self.place.socket(FrrDaemon::Zebra))
     }
 
     /// The release of FRR.
@@ -253,12 +254,12 @@ impl Suite {
     }
 
     /// What is meant and does not run, or the other way round; none when all is as it should be.
-    pub fn refused(&self) -> Option<&NotTaken> {
+    pub fn refused(&self) -> Option<&RejectedLines> {
         self.refused.as_ref()
     }
 
     /// Waits until something was wrong with daemons and has been put right. Nothing is lost when it is not waited for any longer.
-    pub async fn supervise(&mut self) -> Vec<Healed> {
+    pub async fn supervise(&mut self) -> Vec<RecoveredDaemon> {
         loop {
             if let Err(error) = self.bring_up().await {
                 log::error(error);
@@ -295,50 +296,50 @@ impl Suite {
     }
 
     /// Ends every daemon.
-    pub async fn stop(mut self, why: Stop) {
+    pub async fn stop(mut self, why: StopReason) {
         self.members.iter_mut().for_each(|member| member.watch = None);
-        let is_watched = why == Stop::Planned && self.member(Daemon::Bfdd).is_some();
+        let is_watched = why == StopReason::Planned && self.member(FrrDaemon::Bfdd).is_some();
         match why {
             // zebra before bgpd, which would else take its routes back. bgpd says no good-bye, so neighbours wait for it. bfdd after
             // both: FRR drops the routes of a session that stands when BFD goes down, be it as AdminDown (RFC 5882, section 4.1,
             // says otherwise), and keeps those that wait for a restart.
-            Stop::Planned => {
-                self.end(Daemon::Zebra, false).await;
-                self.end(Daemon::Bgpd, true).await;
+            StopReason::Planned => {
+                self.end(FrrDaemon::Zebra, false).await;
+                self.end(FrrDaemon::Bgpd, true).await;
             }
-            Stop::Leaving => {
+            StopReason::Leaving => {
                 if let Err(error) = self.say_goodbye().await {
                     log::warn(format_args!(
                         "neighbours may not have been told that the node leaves: {error}"
                     ));
                 }
-                self.end(Daemon::Bgpd, false).await;
+                self.end(FrrDaemon::Bgpd, false).await;
             }
         }
-        join_all(self.members.iter_mut().map(Member::stop)).await;
+        join_all(self.members.iter_mut().map(SuiteMember::stop)).await;
         self.members.iter().for_each(|member| self.place.clear(member.run.daemon));
         silence::noticed(is_watched.then(|| detection::frr(&self.intent.configuration))).await;
     }
 
     /// What BGP's sessions are like.
     pub async fn sessions(&self) -> Result<Vec<Session>, FrrError> {
-        let neighbors = self.ask(Daemon::Bgpd, frr::NEIGHBORS).await?;
-        let bfd = self.members.iter().any(|member| member.run.daemon == Daemon::Bfdd);
-        let peers = if bfd { Some(self.ask(Daemon::Bfdd, frr::PEERS).await?) } else { None };
+        let neighbors = self.ask(FrrDaemon::Bgpd, frr::NEIGHBORS).await?;
+        let bfd = self.members.iter().any(|member| member.run.daemon == FrrDaemon::Bfdd);
+        let peers = if bfd { Some(self.ask(FrrDaemon::Bfdd, frr::PEERS).await?) } else { None };
         Ok(frr::sessions(&neighbors, peers.as_deref())?)
     }
 
     /// The routes that BGP gave the kernel, as zebra knows them.
-    pub async fn routes(&self) -> Result<Vec<Route>, FrrError> {
+    pub async fn routes(&self) -> Result<Vec<InstalledRoute>, FrrError> {
         let [v4, v6] = frr::ROUTES;
-        let v4 = self.ask(Daemon::Zebra, v4).await?;
-        let v6 = self.ask(Daemon::Zebra, v6).await?;
+        let v4 = self.ask(FrrDaemon::Zebra, v4).await?;
+        let v6 = self.ask(FrrDaemon::Zebra, v6).await?;
         Ok(frr::routes([&v4, &v6])?)
     }
 
     /// Tells every neighbour that the node leaves: with graceful restart, bgpd ends without a word.
     async fn say_goodbye(&self) -> Result<(), FrrError> {
-        let mut vty = Vty::open(Daemon::Bgpd.name(), &self.place.socket(Daemon::Bgpd)).await?;
+        let mut vty = Vty::open(FrrDaemon::Bgpd.name(), &self.place.socket(FrrDaemon::Bgpd)).await?;
         let mut commands = vec!["enable", "configure terminal"];
         let lines = self.intent.configuration.lines().iter();
         let instances = lines.filter(|line| line.above.is_empty() && line.text.starts_with("router bgp "));
@@ -348,18 +349,18 @@ impl Suite {
         Ok(())
     }
 
-    async fn ask(&self, daemon: Daemon, question: &str) -> Result<String, VtyError> {
+    async fn ask(&self, daemon: FrrDaemon, question: &str) -> Result<String, VtyError> {
         let mut vty = Vty::open(daemon.name(), &self.place.socket(daemon)).await?;
         // bfdd tells nothing without.
         vty.ask("enable").await?;
         vty.ask(question).await
     }
 
-    fn member(&mut self, daemon: Daemon) -> Option<&mut Member> {
+    fn member(&mut self, daemon: FrrDaemon) -> Option<&mut SuiteMember> {
         self.members.iter_mut().find(|member| member.run.daemon == daemon)
     }
 
-    async fn end(&mut self, daemon: Daemon, cut: bool) {
+    async fn end(&mut self, daemon: FrrDaemon, cut: bool) {
         let Some(member) = self.member(daemon) else { return };
         member.watch = None;
         member.told = false;
@@ -369,10 +370,13 @@ impl Suite {
     /// Starts what does not run and may. A daemon that looks for another in vain looks again much later, so the others are
     /// there first.
     async fn bring_up(&mut self) -> Result<(), FrrError> {
-        for stage in [&[Daemon::Mgmtd][..], &[Daemon::Zebra], &[Daemon::Bfdd, Daemon::Staticd, Daemon::Bgpd]]
-        {
+        for stage in [
+            &[FrrDaemon::Mgmtd][..],
+            &[FrrDaemon::Zebra],
+            &[FrrDaemon::Bfdd, FrrDaemon::Staticd, FrrDaemon::Bgpd],
+        ] {
             let place = &self.place;
-            let due = |member: &&mut Member| {
+            let due = |member: &&mut SuiteMember| {
                 stage.contains(&member.run.daemon) && member.kept.pid().is_none() && member.kept.is_due()
             };
             let mut started: Vec<_> = self.members.iter_mut().filter(due).collect();
@@ -387,15 +391,15 @@ impl Suite {
     }
 
     /// Tells those daemons their configuration that were not told it since they started.
-    async fn tell_fresh(&mut self) -> Result<Vec<Healed>, FrrError> {
-        let untold = |member: &&mut Member| member.kept.pid().is_some() && !member.told;
+    async fn tell_fresh(&mut self) -> Result<Vec<RecoveredDaemon>, FrrError> {
+        let untold = |member: &&mut SuiteMember| member.kept.pid().is_some() && !member.told;
         let place = &self.place;
         for result in join_all(self.members.iter_mut().filter(untold).map(|member| member.ready(place))).await
         {
             result?;
         }
         self.members.iter_mut().filter(untold).for_each(|member| member.watch(place, &self.to_silent));
-        let fresh: Vec<Daemon> =
+        let fresh: Vec<FrrDaemon> =
             self.members.iter_mut().filter(untold).map(|member| member.run.daemon).collect();
         if fresh.is_empty() {
             return Ok(Vec::new());
@@ -408,10 +412,10 @@ impl Suite {
         let mut healed = Vec::new();
         for member in self.members.iter_mut().filter(|member| fresh.contains(&member.run.daemon)) {
             member.told = true;
-            healed.extend(member.why.take().map(|why| Healed { daemon: member.run.daemon, why }));
+            healed.extend(member.why.take().map(|why| RecoveredDaemon { daemon: member.run.daemon, why }));
         }
-        let zebra = healed.iter().any(|healed| healed.daemon == Daemon::Zebra);
-        if zebra && !fresh.contains(&Daemon::Bgpd) {
+        let zebra = healed.iter().any(|healed| healed.daemon == FrrDaemon::Zebra);
+        if zebra && !fresh.contains(&FrrDaemon::Bgpd) {
             self.give_routes_again().await?;
         }
         Ok(healed)
@@ -422,19 +426,19 @@ impl Suite {
         if self.version().0 >= 9 {
             return Ok(());
         }
-        self.end(Daemon::Bgpd, true).await;
+        self.end(FrrDaemon::Bgpd, true).await;
         self.bring_up().await?;
         Box::pin(self.tell_fresh()).await?;
         Ok(())
     }
 
-    fn sockets(&self, daemons: &[Daemon]) -> Vec<(Daemon, std::path::PathBuf)> {
+    fn sockets(&self, daemons: &[FrrDaemon]) -> Vec<(FrrDaemon, std::path::PathBuf)> {
         daemons.iter().map(|&daemon| (daemon, self.place.socket(daemon))).collect()
     }
 
     /// What was not taken, and what nobody was told because nobody here would take it.
-    fn judge(&self, taken: Result<(), NotTaken>) -> Option<NotTaken> {
-        let daemons: Vec<Daemon> = self.members.iter().map(|member| member.run.daemon).collect();
+    fn judge(&self, taken: Result<(), RejectedLines>) -> Option<RejectedLines> {
+        let daemons: Vec<FrrDaemon> = self.members.iter().map(|member| member.run.daemon).collect();
         let nobody = self.intent.of_nobody(&daemons);
         let mut found = taken.err().unwrap_or_default();
         found.missing.extend(nobody.into_iter().map(|line| (None, line)));
@@ -448,7 +452,8 @@ impl Suite {
             _ = changes => return,
             found = self.silent.recv() => found,
         };
-        let same = |member: &&mut Member| found.as_ref().is_some_and(|it| member.kept.pid() == Some(it.pid));
+        let same =
+            |member: &&mut SuiteMember| found.as_ref().is_some_and(|it| member.kept.pid() == Some(it.pid));
         if let Some(member) = self.members.iter_mut().find(same) {
             log::error(format_args!("{} does not answer and is replaced", member.run.daemon));
             member.why = Some("it did not answer".to_owned());
@@ -458,34 +463,39 @@ impl Suite {
     }
 
     /// Runs these daemons with this configuration; what they do not take is returned.
-    async fn adopt(&mut self, runs: Vec<Run>, intent: Intent) -> Result<Option<NotTaken>, FrrError> {
+    async fn adopt(
+        &mut self,
+        runs: Vec<DaemonRun>,
+        intent: TargetConfig,
+    ) -> Result<Option<RejectedLines>, FrrError> {
         let anew = self.intent.profile() != intent.profile();
         self.intent = intent;
-        let wanted: Vec<Daemon> = runs.iter().map(|run| run.daemon).collect();
+        let wanted: Vec<FrrDaemon> = runs.iter().map(|run| run.daemon).collect();
         for run in runs {
-            let same = |member: &Member| member.run == run && !anew;
+            let same = |member: &SuiteMember| member.run == run && !anew;
             match self.members.iter_mut().find(|member| member.run.daemon == run.daemon) {
                 Some(member) if same(member) => {}
                 Some(member) => {
                     member.watch = None;
                     member.stop().await;
-                    *member = Member::new(&self.place, run);
+                    *member = SuiteMember::new(&self.place, run);
                 }
-                None => self.members.push(Member::new(&self.place, run)),
+                None => self.members.push(SuiteMember::new(&self.place, run)),
             }
         }
         self.members.sort_by_key(|member| member.run.daemon);
         self.bring_up().await?;
-        let told = |member: &&Member| member.told && wanted.contains(&member.run.daemon);
-        let told: Vec<Daemon> = self.members.iter().filter(told).map(|member| member.run.daemon).collect();
-        let restarted = self.members.iter().any(|member| member.run.daemon == Daemon::Zebra && !member.told);
+        let told = |member: &&SuiteMember| member.told && wanted.contains(&member.run.daemon);
+        let told: Vec<FrrDaemon> = self.members.iter().filter(told).map(|member| member.run.daemon).collect();
+        let restarted =
+            self.members.iter().any(|member| member.run.daemon == FrrDaemon::Zebra && !member.told);
         self.tell_fresh().await?;
         let taken = load(&self.intent, self.sockets(&told), false).await?;
-        let mut gone: Vec<Member> = Vec::new();
+        let mut gone: Vec<SuiteMember> = Vec::new();
         for member in std::mem::take(&mut self.members) {
             if wanted.contains(&member.run.daemon) { self.members.push(member) } else { gone.push(member) }
         }
-        join_all(gone.iter_mut().map(Member::stop)).await;
+        join_all(gone.iter_mut().map(SuiteMember::stop)).await;
         if restarted {
             self.give_routes_again().await?;
         }
@@ -494,16 +504,16 @@ impl Suite {
     }
 }
 
-fn read(place: &Place, service: &Service) -> Result<(Vec<Run>, Intent), FrrError> {
+fn read(place: &FrrRunDir, service: &Service) -> Result<(Vec<DaemonRun>, TargetConfig), FrrError> {
     let version = place.install().version();
-    Ok((frr::daemons(service.daemons(), version)?, Intent::of(service.text(), version)))
+    Ok((frr::daemons(service.daemons(), version)?, TargetConfig::of(service.text(), version)))
 }
 
 /// Ends the daemons of an agent that was killed.
-async fn end_leftovers(place: &Place) {
-    for &daemon in Daemon::of(place.install().version()) {
+async fn end_leftovers(place: &FrrRunDir) {
+    for &daemon in FrrDaemon::of(place.install().version()) {
         // These do not hear that they shall end.
-        let is_deaf = matches!(daemon, Daemon::Bgpd | Daemon::Bfdd);
+        let is_deaf = matches!(daemon, FrrDaemon::Bgpd | FrrDaemon::Bfdd);
         let patience = if is_deaf { Duration::from_millis(100) } else { END };
         leftover::end(&[daemon.name()], &[&place.mark(daemon)], patience).await;
     }

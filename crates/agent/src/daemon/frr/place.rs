@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use ichor_bgp::reload::Daemon;
+use ichor_bgp::reload::FrrDaemon;
 use ichor_system::lock::LockFile;
 
 use crate::daemon::account;
@@ -24,7 +24,7 @@ const WORDS: &str = "/var/tmp/frr";
 
 /// FRR cannot run here.
 #[derive(Debug, thiserror::Error)]
-pub enum PlaceError {
+pub enum FrrInstallError {
     /// It is not installed.
     #[error("FRR is not installed: there is no zebra in {}", PROGRAMS.join(" or "))]
     NoPrograms,
@@ -62,19 +62,19 @@ pub enum PlaceError {
 
 /// FRR as it is installed. Finding it touches nothing.
 #[derive(Clone, Debug)]
-pub struct Install {
+pub struct FrrInstallation {
     programs: PathBuf,
     version: (u16, u16),
 }
 
-impl Install {
+impl FrrInstallation {
     /// Finds FRR.
-    pub async fn find() -> Result<Self, PlaceError> {
+    pub async fn find() -> Result<Self, FrrInstallError> {
         let here = |folder: &&Path| folder.join("zebra").exists();
-        let programs = PROGRAMS.iter().map(Path::new).find(here).ok_or(PlaceError::NoPrograms)?;
+        let programs = PROGRAMS.iter().map(Path::new).find(here).ok_or(FrrInstallError::NoPrograms)?;
         let program = programs.join("zebra");
         let version = release::of("frr", &program).await;
-        let version = version.map_err(|source| PlaceError::NoVersion { program, source })?;
+        let version = version.map_err(|source| FrrInstallError::NoVersion { program, source })?;
         Ok(Self { programs: programs.to_owned(), version })
     }
 
@@ -84,25 +84,25 @@ impl Install {
     }
 
     /// The program of a daemon.
-    pub(super) fn program(&self, daemon: Daemon) -> PathBuf {
+    pub(super) fn program(&self, daemon: FrrDaemon) -> PathBuf {
         self.programs.join(daemon.name())
     }
 }
 
 /// Where one suite of FRR's daemons runs.
 #[derive(Debug)]
-pub struct Place {
-    install: Install,
+pub struct FrrRunDir {
+    install: FrrInstallation,
     space: Option<String>,
     run: PathBuf,
     /// Held as long as the suite is this agent's.
     _lock: LockFile,
 }
 
-impl Place {
+impl FrrRunDir {
     /// Takes the folder of FRR's sockets: its own, or one below it by the name of `space`, so that several agents can run
     /// side by side.
-    pub fn take(install: Install, space: Option<&str>) -> Result<Self, PlaceError> {
+    pub fn take(install: FrrInstallation, space: Option<&str>) -> Result<Self, FrrInstallError> {
         let run = space.map_or_else(|| PathBuf::from(RUN), |space| Path::new(RUN).join(space));
         make(&run)?;
         let lock = lock(&run)?;
@@ -110,7 +110,7 @@ impl Place {
     }
 
     /// The FRR that runs there.
-    pub fn install(&self) -> &Install {
+    pub fn install(&self) -> &FrrInstallation {
         &self.install
     }
 
@@ -120,35 +120,35 @@ impl Place {
     }
 
     /// The socket on which a daemon answers.
-    pub(super) fn socket(&self, daemon: Daemon) -> PathBuf {
+    pub(super) fn socket(&self, daemon: FrrDaemon) -> PathBuf {
         self.run.join(format!("{daemon}.vty"))
     }
 
     /// The sockets that other daemons find a daemon by.
-    pub(super) fn doors(&self, daemon: Daemon) -> Vec<PathBuf> {
+    pub(super) fn doors(&self, daemon: FrrDaemon) -> Vec<PathBuf> {
         let names: &[&str] = match daemon {
-            Daemon::Mgmtd => &["mgmtd_be.sock", "mgmtd_fe.sock"],
-            Daemon::Zebra => &["zserv.api"],
-            Daemon::Bfdd | Daemon::Staticd | Daemon::Bgpd => &[],
+            FrrDaemon::Mgmtd => &["mgmtd_be.sock", "mgmtd_fe.sock"],
+            FrrDaemon::Zebra => &["zserv.api"],
+            FrrDaemon::Bfdd | FrrDaemon::Staticd | FrrDaemon::Bgpd => &[],
         };
         names.iter().map(|name| self.run.join(name)).collect()
     }
 
     /// What every daemon is told about the place. The pid file is named although it is the usual one: by this word
     /// a later run knows the daemon.
-    pub(super) fn options(&self, daemon: Daemon) -> Vec<String> {
+    pub(super) fn options(&self, daemon: FrrDaemon) -> Vec<String> {
         let mut options = vec!["-i".to_owned(), self.mark(daemon)];
         options.extend(self.space.iter().flat_map(|space| ["-N".to_owned(), space.clone()]));
         options
     }
 
     /// The word among its arguments by which a daemon of this place is known.
-    pub(super) fn mark(&self, daemon: Daemon) -> String {
+    pub(super) fn mark(&self, daemon: FrrDaemon) -> String {
         self.run.join(format!("{daemon}.pid")).display().to_string()
     }
 
     /// Takes away what an earlier process of a daemon left, so that what is there is the new one's.
-    pub(super) fn clear(&self, daemon: Daemon) {
+    pub(super) fn clear(&self, daemon: FrrDaemon) {
         forget_words(Path::new(WORDS), daemon);
         let files = [self.socket(daemon), self.run.join(format!("{daemon}.pid"))];
         for path in files.into_iter().chain(self.doors(daemon)) {
@@ -158,9 +158,9 @@ impl Place {
 }
 
 /// Makes the folder of the sockets, for FRR's own user.
-fn make(folder: &Path) -> Result<(), PlaceError> {
-    let user = account::user("frr").ok_or(PlaceError::Nobody { kind: "user", name: "frr" })?;
-    let group = account::group("frr").ok_or(PlaceError::Nobody { kind: "group", name: "frr" })?;
+fn make(folder: &Path) -> Result<(), FrrInstallError> {
+    let user = account::user("frr").ok_or(FrrInstallError::Nobody { kind: "user", name: "frr" })?;
+    let group = account::group("frr").ok_or(FrrInstallError::Nobody { kind: "group", name: "frr" })?;
     let attempt = || {
         fs::create_dir_all(folder)?;
         open_way(Path::new(RUN).parent().unwrap_or(folder))?;
@@ -170,18 +170,18 @@ fn make(folder: &Path) -> Result<(), PlaceError> {
         }
         Ok(())
     };
-    attempt().map_err(|source| PlaceError::Folder { folder: folder.to_owned(), source })
+    attempt().map_err(|source| FrrInstallError::Folder { folder: folder.to_owned(), source })
 }
 
-fn lock(folder: &Path) -> Result<LockFile, PlaceError> {
+fn lock(folder: &Path) -> Result<LockFile, FrrInstallError> {
     let lock = LockFile::try_take(&folder.join("agent.lock"));
-    let failed = |source| PlaceError::Folder { folder: folder.to_owned(), source };
+    let failed = |source| FrrInstallError::Folder { folder: folder.to_owned(), source };
     let lock = lock.map_err(|error| failed(error.source))?;
-    lock.ok_or_else(|| PlaceError::Taken { folder: folder.to_owned() })
+    lock.ok_or_else(|| FrrInstallError::Taken { folder: folder.to_owned() })
 }
 
 /// Removes the last words of a daemon's processes that run no more.
-fn forget_words(folder: &Path, daemon: Daemon) {
+fn forget_words(folder: &Path, daemon: FrrDaemon) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let pid = name.to_str().and_then(|name| name.strip_prefix(daemon.name())?.strip_prefix('.'));
@@ -212,7 +212,7 @@ mod tests {
             fs::write(folder.path().join(name).join("logbuf.1"), "").unwrap();
         }
 
-        forget_words(folder.path(), Daemon::Bgpd);
+        forget_words(folder.path(), FrrDaemon::Bgpd);
 
         let left = names.map(|name| folder.path().join(name).exists());
         assert_eq!(left, [true, false, true, true]);

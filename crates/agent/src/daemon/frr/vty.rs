@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use ichor_bgp::reload::{Daemon, without_secret};
+use ichor_bgp::reload::{FrrDaemon, without_secret};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
@@ -74,14 +74,14 @@ impl VtyError {
 
 /// What a daemon answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct VtyReply {
     /// FRR's number for how it went: 0 is done, 2 an unknown command, 4 an incomplete one, 13 a refusal.
     pub status: u8,
     /// The text.
     pub text: String,
 }
 
-impl Answer {
+impl VtyReply {
     /// Why it was not done, in one line and without a secret; none when it was.
     pub fn refusal(&self) -> Option<String> {
         if self.status == 0 {
@@ -125,8 +125,8 @@ impl Vty {
     }
 
     /// Sends commands, and gives the answers in their order. When the daemon ends the connection, those that it gave before.
-    pub async fn tell(&mut self, commands: &[impl AsRef<str>]) -> Result<Vec<Answer>, VtyError> {
-        let at_once = if self.daemon == Daemon::Mgmtd.name() { 1 } else { commands.len().max(1) };
+    pub async fn tell(&mut self, commands: &[impl AsRef<str>]) -> Result<Vec<VtyReply>, VtyError> {
+        let at_once = if self.daemon == FrrDaemon::Mgmtd.name() { 1 } else { commands.len().max(1) };
         let mut answers = Vec::with_capacity(commands.len());
         for some in commands.chunks(at_once) {
             let given = self.tell_at_once(some).await?;
@@ -139,7 +139,7 @@ impl Vty {
         Ok(answers)
     }
 
-    async fn tell_at_once(&mut self, commands: &[impl AsRef<str>]) -> Result<Vec<Answer>, VtyError> {
+    async fn tell_at_once(&mut self, commands: &[impl AsRef<str>]) -> Result<Vec<VtyReply>, VtyError> {
         let mut bytes = Vec::new();
         for command in commands {
             bytes.extend(command.as_ref().bytes().filter(|byte| *byte != 0));
@@ -160,15 +160,15 @@ impl Vty {
                 let name = || (daemon.clone(), without_secret(command.as_ref()));
                 let answer = match answer(&mut from, unread).await {
                     Ok(answer) => answer,
-                    Err(Trouble::Silence) => {
+                    Err(ReadError::Silence) => {
                         let (daemon, command) = name();
                         return Err(VtyError::Silent { daemon, command });
                     }
-                    Err(Trouble::Length) => {
+                    Err(ReadError::Length) => {
                         let (daemon, command) = name();
                         return Err(VtyError::Endless { daemon, command });
                     }
-                    Err(Trouble::Io(source)) => {
+                    Err(ReadError::Io(source)) => {
                         return Err(VtyError::Talk { daemon: daemon.clone(), source });
                     }
                 };
@@ -190,7 +190,7 @@ impl Vty {
     }
 }
 
-enum Trouble {
+enum ReadError {
     Silence,
     Length,
     Io(io::Error),
@@ -200,24 +200,24 @@ enum Trouble {
 async fn answer(
     from: &mut (impl AsyncReadExt + Unpin),
     unread: &mut Vec<u8>,
-) -> Result<Option<Answer>, Trouble> {
+) -> Result<Option<VtyReply>, ReadError> {
     let mut looked = 0;
     loop {
         if let Some(end) = end(unread, looked) {
             let rest = unread.split_off(end + MARK);
             let whole = std::mem::replace(unread, rest);
             let text = String::from_utf8_lossy(&whole[..end]).into_owned();
-            return Ok(Some(Answer { status: whole[end + MARK - 1], text }));
+            return Ok(Some(VtyReply { status: whole[end + MARK - 1], text }));
         }
         looked = unread.len().saturating_sub(MARK);
         if unread.len() > LONGEST {
-            return Err(Trouble::Length);
+            return Err(ReadError::Length);
         }
-        let read = timeout(PATIENCE, from.read_buf(unread)).await.map_err(|_| Trouble::Silence)?;
+        let read = timeout(PATIENCE, from.read_buf(unread)).await.map_err(|_| ReadError::Silence)?;
         match read {
             Ok(0) => return Ok(None),
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
-            read => drop(read.map_err(Trouble::Io)?),
+            read => drop(read.map_err(ReadError::Io)?),
         }
     }
 }
@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     /// What a daemon that says `answers`, whatever it is asked, is understood as.
-    async fn told(answers: &'static [&'static [u8]], commands: &[&str]) -> Result<Vec<Answer>, VtyError> {
+    async fn told(answers: &'static [&'static [u8]], commands: &[&str]) -> Result<Vec<VtyReply>, VtyError> {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("bgpd.vty");
         let listener = UnixListener::bind(&socket).unwrap();
@@ -251,8 +251,8 @@ mod tests {
         Vty::open("bgpd", &socket).await.unwrap().tell(commands).await
     }
 
-    fn answer(status: u8, text: &str) -> Answer {
-        Answer { status, text: text.to_owned() }
+    fn answer(status: u8, text: &str) -> VtyReply {
+        VtyReply { status, text: text.to_owned() }
     }
 
     #[tokio::test]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ichor_bgp::reload::Daemon;
+use ichor_bgp::reload::FrrDaemon;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
@@ -16,33 +16,38 @@ const PATIENCE: Duration = Duration::from_secs(4);
 
 /// A daemon's process that does not answer any more.
 #[derive(Debug)]
-pub(super) struct Silence {
+pub(super) struct UnresponsiveProcess {
     pub(super) pid: u32,
 }
 
 /// A question that is asked until nobody answers, or until it is dropped.
 #[derive(Debug)]
-pub(super) struct Watch(AbortHandle);
+pub(super) struct LivenessProbe(AbortHandle);
 
-impl Watch {
-    pub(super) fn start(daemon: Daemon, pid: u32, socket: PathBuf, to: mpsc::Sender<Silence>) -> Self {
+impl LivenessProbe {
+    pub(super) fn start(
+        daemon: FrrDaemon,
+        pid: u32,
+        socket: PathBuf,
+        to: mpsc::Sender<UnresponsiveProcess>,
+    ) -> Self {
         let task = tokio::spawn(async move {
             while answers(daemon, &socket).await {
                 sleep(EVERY).await;
             }
-            let _ = to.send(Silence { pid }).await;
+            let _ = to.send(UnresponsiveProcess { pid }).await;
         });
         Self(task.abort_handle())
     }
 }
 
-impl Drop for Watch {
+impl Drop for LivenessProbe {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-async fn answers(daemon: Daemon, socket: &Path) -> bool {
+async fn answers(daemon: FrrDaemon, socket: &Path) -> bool {
     let ask = async { Vty::open(daemon.name(), socket).await?.ask("show version").await };
     matches!(timeout(PATIENCE, ask).await, Ok(Ok(_) | Err(VtyError::Refused { .. })))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ichor_bgp::agent::Session;
 use ichor_bgp::agent::gobgp;
-use ichor_bgp::agent::gobgp::Running;
+use ichor_bgp::agent::gobgp::GobgpConfig;
 use ipnet::IpNet;
 use prost::Message;
 use tokio::sync::watch;
@@ -14,12 +14,12 @@ use tokio::time::timeout;
 
 use super::dialect::{Dialect, family};
 use super::message::{
-    AddPathRequest, DeletePathRequest, GetBgpResponse, ListDefinedSetRequest, ListDefinedSetResponse,
-    ListPathRequest, ListPathResponse, ListPeerRequest, ListPeerResponse, ListPolicyResponse, Nothing, Peer,
+    AddPathRequest, DeletePathRequest, Empty, GetBgpResponse, ListDefinedSetRequest, ListDefinedSetResponse,
+    ListPathRequest, ListPathResponse, ListPeerRequest, ListPeerResponse, ListPolicyResponse, Peer,
     ResetPeerRequest, StopBgpRequest, WatchEventRequest, WatchFilter, WatchTable,
 };
 use super::peer;
-use crate::grpc::{Client, GrpcError, Messages, UNIMPLEMENTED};
+use crate::grpc::{GrpcClient, GrpcError, MessageStream, UNIMPLEMENTED};
 use crate::run::chain;
 
 /// How long an answer may take.
@@ -49,19 +49,19 @@ pub enum ApiError {
 /// A connection.
 #[derive(Clone, Debug)]
 pub struct Api {
-    client: Client,
+    client: GrpcClient,
     dialect: Dialect,
 }
 
 /// Changes of the table, as they happen.
 #[derive(Debug)]
-pub struct Changes {
+pub struct TableChanges {
     /// Counts them.
     told: watch::Receiver<u64>,
     listening: JoinHandle<()>,
 }
 
-impl Changes {
+impl TableChanges {
     /// Waits for the next. Those that nobody waited for are one.
     pub async fn next(&mut self) -> Result<(), ApiError> {
         let over = |_| ApiError::Call { call: "WatchEvent", said: "no more is told".to_owned() };
@@ -69,7 +69,7 @@ impl Changes {
     }
 }
 
-impl Drop for Changes {
+impl Drop for TableChanges {
     fn drop(&mut self) {
         self.listening.abort();
     }
@@ -78,10 +78,10 @@ impl Drop for Changes {
 impl Api {
     /// Connects, and finds out which release it is.
     pub async fn connect(socket: &Path) -> Result<Self, ApiError> {
-        let client = within(Client::connect(socket)).await;
+        let client = within(GrpcClient::connect(socket)).await;
         let client = client.map_err(|source| ApiError::Connect { socket: socket.to_owned(), source })?;
         let mut api = Self { client, dialect: Dialect::Four };
-        match api.try_call::<_, GetBgpResponse>("GetBgp", Nothing {}).await {
+        match api.try_call::<_, GetBgpResponse>("GetBgp", Empty {}).await {
             Err(GrpcError::Status { code: UNIMPLEMENTED, .. }) => api.dialect = Dialect::Three,
             Err(error) => return Err(failed("GetBgp", &error)),
             Ok(_) => {}
@@ -91,7 +91,7 @@ impl Api {
 
     /// Its AS number; none before it has read its file.
     pub async fn asn(&mut self) -> Result<Option<u32>, ApiError> {
-        let answer: GetBgpResponse = self.call("GetBgp", Nothing {}).await?;
+        let answer: GetBgpResponse = self.call("GetBgp", Empty {}).await?;
         Ok(answer.global.map(|global| global.asn).filter(|asn| *asn != 0))
     }
 
@@ -109,17 +109,17 @@ impl Api {
     }
 
     /// What it runs.
-    pub async fn running(&mut self) -> Result<Running, ApiError> {
+    pub async fn running(&mut self) -> Result<GobgpConfig, ApiError> {
         let neighbors = self.peers().await?.iter().map(peer::written).collect();
         let kind = ListDefinedSetRequest { defined_type: self.dialect.first() };
         let sets: Vec<ListDefinedSetResponse> = self.list("ListDefinedSet", kind).await?;
-        let policies: Vec<ListPolicyResponse> = self.list("ListPolicy", Nothing {}).await?;
+        let policies: Vec<ListPolicyResponse> = self.list("ListPolicy", Empty {}).await?;
         let prefix = |prefix: super::message::Prefix| {
             format!("{} {}..{}", prefix.net, prefix.mask_length_min, prefix.mask_length_max)
         };
         let sets = sets.into_iter().filter_map(|answer| answer.defined_set);
         let policies = policies.into_iter().filter_map(|answer| answer.policy);
-        Ok(Running {
+        Ok(GobgpConfig {
             neighbors,
             sets: sets.map(|set| (set.name, set.prefixes.into_iter().map(prefix).collect())).collect(),
             policies: policies
@@ -129,7 +129,7 @@ impl Api {
     }
 
     /// The paths of its table, of both families.
-    pub async fn paths(&mut self) -> Result<Vec<gobgp::Path>, ApiError> {
+    pub async fn paths(&mut self) -> Result<Vec<gobgp::BgpPath>, ApiError> {
         let dialect = self.dialect;
         let mut paths = Vec::new();
         for v4 in [true, false] {
@@ -147,7 +147,7 @@ impl Api {
     /// Adds an address of the node.
     pub async fn add(&mut self, net: IpNet) -> Result<(), ApiError> {
         let (table_type, path) = (self.dialect.first(), Some(self.dialect.own(net)));
-        self.call::<_, Nothing>("AddPath", AddPathRequest { table_type, path }).await.map(drop)
+        self.call::<_, Empty>("AddPath", AddPathRequest { table_type, path }).await.map(drop)
     }
 
     /// Takes an address of the node out again.
@@ -155,30 +155,30 @@ impl Api {
         let table_type = self.dialect.first();
         let path = super::message::Path { is_withdraw: true, ..self.dialect.own(net) };
         let request = DeletePathRequest { table_type, family: path.family, path: Some(path) };
-        self.call::<_, Nothing>("DeletePath", request).await.map(drop)
+        self.call::<_, Empty>("DeletePath", request).await.map(drop)
     }
 
     /// Tells of every change of the table from now on, and of what is in it already. What it is then, [`paths`](Self::paths) says.
     ///
     /// gobgpd does not even begin to answer before there is something to tell, so nobody waits for that.
-    pub fn changes(mut self) -> Changes {
+    pub fn changes(mut self) -> TableChanges {
         let filters = vec![WatchFilter { kind: self.dialect.first(), init: true }];
         let request = WatchEventRequest { table: Some(WatchTable { filters }) };
         let (count, told) = watch::channel(0);
         let listening = tokio::spawn(async move {
-            let Ok(mut stream) = self.stream::<_, Nothing>("WatchEvent", request).await else { return };
+            let Ok(mut stream) = self.stream::<_, Empty>("WatchEvent", request).await else { return };
             while let Ok(Some(_)) = stream.next().await {
                 count.send_modify(|count| *count += 1);
             }
         });
-        Changes { told, listening }
+        TableChanges { told, listening }
     }
 
     /// Tells all neighbours once more what they shall have, and what not. Sessions stay.
     pub async fn repeat(&mut self) -> Result<(), ApiError> {
         let direction = self.dialect.outward();
         let request = ResetPeerRequest { address: "all".to_owned(), soft: true, direction };
-        self.call::<_, Nothing>("ResetPeer", request).await.map(drop)
+        self.call::<_, Empty>("ResetPeer", request).await.map(drop)
     }
 
     /// Ends all sessions without a word to neighbours that keep routes. GoBGP 3 cannot: it says good-bye.
@@ -196,7 +196,7 @@ impl Api {
 
     async fn stop(&mut self, allow_graceful_restart: bool) -> Result<(), ApiError> {
         let request = StopBgpRequest { allow_graceful_restart };
-        self.call::<_, Nothing>("StopBgp", request).await.map(drop)
+        self.call::<_, Empty>("StopBgp", request).await.map(drop)
     }
 
     async fn call<Q, A>(&mut self, name: &'static str, request: Q) -> Result<A, ApiError>
@@ -231,7 +231,7 @@ impl Api {
         within(all).await.map_err(|error| failed(name, &error))
     }
 
-    async fn stream<Q, A>(&mut self, name: &'static str, request: Q) -> Result<Messages<A>, GrpcError>
+    async fn stream<Q, A>(&mut self, name: &'static str, request: Q) -> Result<MessageStream<A>, GrpcError>
     where
         Q: Message + 'static,
         A: Message + Default + 'static,

@@ -55,13 +55,13 @@ impl Dialect {
     }
 
     /// A path of the table; none when it is of another kind.
-    pub fn read(self, prefix: &str, path: &Path) -> Option<gobgp::Path> {
+    pub fn read(self, prefix: &str, path: &Path) -> Option<gobgp::BgpPath> {
         let net = prefix.parse().ok()?;
         let hops = path.pattrs.iter().flat_map(|attribute| self.hops(attribute)).collect();
         let address = path.neighbor_ip.split('%').next().unwrap_or_default();
         // What was added here has no neighbour, which each release says in words of its own.
         let from = address.parse::<IpAddr>().is_ok().then(|| path.neighbor_ip.clone());
-        Some(gobgp::Path { net, hops, from, best: path.best })
+        Some(gobgp::BgpPath { net, hops, from, best: path.best })
     }
 
     fn hops(self, attribute: &[u8]) -> Vec<IpAddr> {
@@ -148,7 +148,7 @@ mod tests {
                 let read = dialect.read(net, &added).unwrap();
 
                 let hops = vec![hop.parse().unwrap()];
-                assert_eq!(read, gobgp::Path { net: net.parse().unwrap(), hops, from: None, best: true });
+                assert_eq!(read, gobgp::BgpPath { net: net.parse().unwrap(), hops, from: None, best: true });
             }
         }
     }

@@ -5,7 +5,7 @@
 
 /// A question without particulars, and an answer that only says yes.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Nothing {}
+pub struct Empty {}
 
 /// The answer to `GetBgp`.
 #[derive(Clone, PartialEq, Eq, prost::Message)]

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ichor_bgp::agent::gobgp;
-use ichor_bgp::agent::gobgp::Running;
+use ichor_bgp::agent::gobgp::GobgpConfig;
 use ichor_bgp::agent::{Session, detection};
 use ichor_bgp::render::Service;
 use ichor_system::file::ReplaceError;
@@ -28,12 +28,12 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::time::{Instant, sleep};
 
-use super::place::{CheckError, Place, options};
+use super::place::{ConfigCheckError, DaemonPaths, options};
 use super::process::{OnSigterm, Program, StartError, leftover};
 use super::single_process::SingleProcess;
-use super::{Stop, silence};
+use super::{StopReason, silence};
 use crate::log;
-use api::{Api, ApiError, Changes};
+use api::{Api, ApiError, TableChanges};
 
 /// How long gobgpd may take to have what its file means.
 const TAKING: Duration = Duration::from_secs(10);
@@ -47,7 +47,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// gobgpd, and the process that runs it.
 #[derive(Debug)]
 pub struct Gobgp {
-    place: Place,
+    place: DaemonPaths,
     process: SingleProcess,
     /// What it reads now.
     service: Service,
@@ -60,7 +60,7 @@ pub struct Gobgp {
 pub enum GobgpError {
     /// Its file was not taken.
     #[error(transparent)]
-    Check(#[from] CheckError),
+    Check(#[from] ConfigCheckError),
     /// Its file could not be written.
     #[error(transparent)]
     Write(#[from] ReplaceError),
@@ -79,7 +79,7 @@ pub enum GobgpError {
 }
 
 /// Asks gobgpd's own reader about a file, and touches nothing.
-pub async fn check(place: &Place, service: &Service) -> Result<(), CheckError> {
+pub async fn check(place: &DaemonPaths, service: &Service) -> Result<(), ConfigCheckError> {
     place.check(service, "gobgpd", &["-d", "-p", "-f"]).await
 }
 
@@ -87,7 +87,11 @@ impl Gobgp {
     /// Checks and writes its file, and starts it with the node's own addresses. It has what the file means afterwards.
     ///
     /// Where an earlier one ended without leaving, neighbours may still have its routes: it then takes up where that one ended.
-    pub async fn start(place: Place, service: &Service, own: BTreeSet<IpNet>) -> Result<Self, GobgpError> {
+    pub async fn start(
+        place: DaemonPaths,
+        service: &Service,
+        own: BTreeSet<IpNet>,
+    ) -> Result<Self, GobgpError> {
         check(&place, service).await?;
         place.write(service)?;
         let mut gobgp = Self { place, process: SingleProcess::default(), service: service.clone(), own };
@@ -101,7 +105,7 @@ impl Gobgp {
     /// Starts it, unless that was begun, waits until it has what its file means, and gives it the node's own addresses.
     async fn run(&mut self) -> Result<(), GobgpError> {
         if !self.process.begun() {
-            Place::clear(&self.socket())?;
+            DaemonPaths::clear(&self.socket())?;
             let recovers = self.place.enter()?;
             self.process.start(self.program(recovers))?;
         }
@@ -140,7 +144,7 @@ impl Gobgp {
         if api.asn().await?.is_none() {
             return Ok(vec!["it has not started".to_owned()]);
         }
-        Ok(Running::meant(self.service.text()).missing_in(&api.running().await?))
+        Ok(GobgpConfig::meant(self.service.text()).missing_in(&api.running().await?))
     }
 
     /// Waits until it fails, puts that right, and says what it was. Nothing is lost when it is not waited for any longer.
@@ -208,7 +212,7 @@ impl Gobgp {
     }
 
     /// The paths of its table.
-    pub async fn paths(&self) -> Result<Vec<gobgp::Path>, ApiError> {
+    pub async fn paths(&self) -> Result<Vec<gobgp::BgpPath>, ApiError> {
         Api::connect(&self.socket()).await?.paths().await
     }
 
@@ -218,7 +222,7 @@ impl Gobgp {
     }
 
     /// Changes of its table from now on.
-    pub async fn changes(&self) -> Result<Changes, ApiError> {
+    pub async fn changes(&self) -> Result<TableChanges, ApiError> {
         Ok(Api::connect(&self.socket()).await?.changes())
     }
 
@@ -233,13 +237,13 @@ impl Gobgp {
     }
 
     /// Ends it.
-    pub async fn stop(mut self, why: Stop) {
+    pub async fn stop(mut self, why: StopReason) {
         match why {
-            Stop::Planned => {
+            StopReason::Planned => {
                 self.pause().await;
                 silence::noticed(detection::gobgp(self.service.text())).await;
             }
-            Stop::Leaving => {
+            StopReason::Leaving => {
                 if let Err(error) = self.farewell().await {
                     log::warn(format_args!("gobgpd says no good-bye to its neighbours: {error}"));
                 }

@@ -1,7 +1,7 @@
 //! Sessions, from what gobgpd says of its neighbours.
 
-use ichor_bgp::agent::gobgp::Timers;
-use ichor_bgp::agent::session::{Session, State};
+use ichor_bgp::agent::gobgp::SessionTimers;
+use ichor_bgp::agent::session::{Session, SessionState};
 
 use super::dialect::Dialect;
 use super::message::{Peer, PeerConf, PeerState, TimersConfig};
@@ -32,10 +32,10 @@ pub fn session(peer: &Peer, dialect: Dialect, now: i64) -> Session {
     let state = peer.state.clone().unwrap_or_default();
     let conf = peer.conf.clone().unwrap_or_default();
     let reached = match usize::try_from(state.session_state) {
-        Ok(number @ 1..) => State::ALL.get(number - 1).copied().unwrap_or(State::Idle),
-        _ => State::Idle,
+        Ok(number @ 1..) => SessionState::ALL.get(number - 1).copied().unwrap_or(SessionState::Idle),
+        _ => SessionState::Idle,
     };
-    let up = reached == State::Established;
+    let up = reached == SessionState::Established;
     let since = peer.timers.as_ref().and_then(|timers| timers.state.as_ref()?.uptime.as_ref());
     let uptime = since.and_then(|since| u64::try_from(now - since.seconds).ok());
     let sum = |count: fn(&super::message::AfiSafiState) -> u64| {
@@ -59,11 +59,11 @@ pub fn session(peer: &Peer, dialect: Dialect, now: i64) -> Session {
 }
 
 /// By what a neighbour is known in the file, and its times.
-pub fn written(peer: &Peer) -> (String, Timers) {
+pub fn written(peer: &Peer) -> (String, SessionTimers) {
     let conf = peer.conf.clone().unwrap_or_default();
     let config = peer.timers.as_ref().and_then(|timers| timers.config.clone());
     let TimersConfig { hold_time, keepalive_interval } = config.unwrap_or_default();
-    let timers = Timers { keepalive: Some(keepalive_interval), hold: Some(hold_time) };
+    let timers = SessionTimers { keepalive: Some(keepalive_interval), hold: Some(hold_time) };
     (name(&conf, &peer.state.clone().unwrap_or_default()), timers)
 }
 

@@ -18,7 +18,7 @@ async fn within(patience: Duration, command: Command) -> io::Result<ProgramOutpu
     // Callers say which program it is.
     ProgramRun::new(command, patience).run_async().await.map_err(|error| match error {
         ProgramError::TimedOut { .. } => {
-            io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {patience:?}"))
+            io::Error::new(io::ErrorKind::TimedOut, format!("no response within {patience:?}"))
         }
         error => error.into(),
     })
@@ -57,7 +57,7 @@ mod tests {
 
         let error = within(Duration::from_millis(50), shell(&script)).await.unwrap_err();
 
-        assert_eq!(error.to_string(), "no answer within 50ms");
+        assert_eq!(error.to_string(), "no response within 50ms");
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert!(!alive.exists());
     }

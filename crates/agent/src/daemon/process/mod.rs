@@ -1,7 +1,7 @@
 //! Child processes: started, logged, restarted when they end, and stopped.
 //!
-//! A [`Program`] is what is to run. [`Supervised`] keeps it running: [`Supervised::start`], then [`Supervised::ended`] whenever there is time,
-//! and [`Supervised::stop`]. What an agent that was killed left behind is ended by [`leftover::end`]; what a child left behind
+//! A [`Program`] is what is to run. [`SupervisedProcess`] keeps it running: [`SupervisedProcess::start`], then [`SupervisedProcess::ended`] whenever there is time,
+//! and [`SupervisedProcess::stop`]. What an agent that was killed left behind is ended by [`leftover::end`]; what a child left behind
 //! is reaped by [`orphan::Reaper`]. `ask` is for programs that answer and end.
 //!
 //! Not here: whether a daemon answers, and what it is told.
@@ -72,28 +72,28 @@ pub struct StartError {
 
 /// A program and its process.
 #[derive(Debug)]
-pub struct Supervised {
+pub struct SupervisedProcess {
     program: Program,
-    running: Option<Running>,
+    running: Option<RunningProcess>,
     backoff: Backoff,
     due: Instant,
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningProcess {
     child: Child,
     pid: Pid,
     since: Instant,
-    _starter: Option<silent::Starter>,
+    _starter: Option<silent::StarterThread>,
 }
 
-impl Drop for Running {
+impl Drop for RunningProcess {
     fn drop(&mut self) {
         awaited(|pids| pids.remove(&self.pid.as_raw()));
     }
 }
 
-impl Supervised {
+impl SupervisedProcess {
     /// A program that does not run yet.
     pub fn new(program: Program) -> Self {
         Self { program, running: None, backoff: Backoff::default(), due: Instant::now() }
@@ -132,7 +132,7 @@ impl Supervised {
             let id = child.id().and_then(|id| i32::try_from(id).ok());
             let pid = id.ok_or_else(|| io::Error::other("it has no process id"))?;
             pids.insert(pid);
-            Ok(Running { child, pid: Pid::from_raw(pid), since: Instant::now(), _starter: starter })
+            Ok(RunningProcess { child, pid: Pid::from_raw(pid), since: Instant::now(), _starter: starter })
         });
         let mut running = running.map_err(|error| {
             self.due = Instant::now() + self.backoff.after(Duration::ZERO);
@@ -221,9 +221,9 @@ fn told(status: io::Result<ExitStatus>) -> String {
 mod tests {
     use super::*;
 
-    fn shell(script: &str) -> Supervised {
+    fn shell(script: &str) -> SupervisedProcess {
         let arguments = vec!["-c".to_owned(), script.to_owned()];
-        Supervised::new(Program {
+        SupervisedProcess::new(Program {
             name: "test".to_owned(),
             path: "/bin/sh".into(),
             arguments,
@@ -262,7 +262,7 @@ mod tests {
     async fn who_is_deaf_ends_when_the_agent_says_so_and_not_when_all_are_told_to() {
         // A shell would take its signal mask off.
         let (name, arguments) = ("test".to_owned(), vec!["60".to_owned()]);
-        let mut kept = Supervised::new(Program {
+        let mut kept = SupervisedProcess::new(Program {
             name,
             path: "/bin/sleep".into(),
             arguments,
@@ -302,7 +302,7 @@ mod tests {
     #[tokio::test]
     async fn a_program_that_is_not_there_is_named() {
         let path = PathBuf::from("/nowhere/bgpd");
-        let mut kept = Supervised::new(Program {
+        let mut kept = SupervisedProcess::new(Program {
             name: "bgpd".to_owned(),
             path,
             arguments: Vec::new(),

@@ -17,10 +17,10 @@ use tokio::runtime::Handle;
 
 /// The thread that started a program. It stays as long as this: a program can ask to end with the thread that made it.
 #[derive(Debug)]
-pub(super) struct Starter(#[expect(dead_code, reason = "it is there to be dropped")] Sender<()>);
+pub(super) struct StarterThread(#[expect(dead_code, reason = "it is there to be dropped")] Sender<()>);
 
 /// Starts a program so, in a thread that has the filter: a child has it from there.
-pub(super) fn spawn(mut command: Command) -> io::Result<(Child, Starter)> {
+pub(super) fn spawn(mut command: Command) -> io::Result<(Child, StarterThread)> {
     let filter = filter().map_err(io::Error::other)?;
     let runtime = Handle::current();
     let (answer, answered) = mpsc::channel();
@@ -36,7 +36,7 @@ pub(super) fn spawn(mut command: Command) -> io::Result<(Child, Starter)> {
     });
     let started =
         answered.recv().unwrap_or_else(|_| Err(io::Error::other("the thread that starts it ended")));
-    Ok((started?, Starter(stays)))
+    Ok((started?, StarterThread(stays)))
 }
 
 /// Every call is let through, but those that say what to do on SIGTERM: they are answered, and not done.

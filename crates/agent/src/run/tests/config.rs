@@ -1,12 +1,12 @@
 //! The daemon's configuration: changed, rejected, retried, and gated by health.
 
-use ichor_bgp::agent::config::{AgentConfig, ConfigSource, Health, Probe};
-use ichor_bgp::agent::gate::Position;
-use ichor_bgp::agent::status::{Anycast, Reload, Stage, Status};
+use ichor_bgp::agent::config::{AgentConfig, ConfigSource, HealthCheck, HealthProbe};
+use ichor_bgp::agent::gate::GateState;
+use ichor_bgp::agent::status::{AgentStage, AgentStatus, AnycastStatus, ReloadStatus};
 use ichor_values::Backend;
 
-use super::{Running, config, port, working};
-use crate::run::event::Request;
+use super::{TestAgent, config, port, working};
+use crate::run::event::SignalRequest;
 use crate::run::host::Rejection;
 use crate::run::state_dir::OPEN;
 
@@ -22,13 +22,13 @@ fn rejection(is_transient: bool) -> Rejection {
     Rejection { reason: "bgpd has not taken `timers 4 12`".to_owned(), is_transient }
 }
 
-fn refused(status: &Status) -> Option<&str> {
+fn refused(status: &AgentStatus) -> Option<&str> {
     status.reload.as_ref()?.refused.as_deref()
 }
 
-async fn started() -> Running {
-    let mut agent = Running::start(&config(), working());
-    agent.wait_for("is running", |status| status.stage == Stage::Running).await;
+async fn started() -> TestAgent {
+    let mut agent = TestAgent::start(&config(), working());
+    agent.wait_for("is running", |status| status.stage == AgentStage::Running).await;
     agent
 }
 
@@ -38,7 +38,7 @@ async fn a_changed_file_is_applied_by_a_reload() {
 
     agent.write(&changed().text(), 1);
 
-    let taken = |status: &Status| matches!(status.reload, Some(Reload { refused: None, .. }));
+    let taken = |status: &AgentStatus| matches!(status.reload, Some(ReloadStatus { refused: None, .. }));
     agent.wait_for("reports a reload", taken).await;
     let node = agent.control.node();
     assert!(node.config().contains("timers 4 12"), "{}", node.config());
@@ -50,10 +50,10 @@ async fn an_unreadable_file_is_reported_and_changes_nothing() {
     let mut agent = started().await;
 
     agent.write("{", 1);
-    agent.requests.send(Request::Reload).await.unwrap();
+    agent.requests.send(SignalRequest::Reload).await.unwrap();
 
     let status = agent.wait_for("reports the file", |status| refused(status).is_some()).await;
-    assert!(refused(&status).unwrap().ends_with("; the old one runs on"), "{status:?}");
+    assert!(refused(&status).unwrap().ends_with("; keeping the previous configuration"), "{status:?}");
     assert_eq!(agent.control.node().count("reload"), 0);
 
     agent.write(&config().text(), 2);
@@ -113,8 +113,8 @@ async fn a_wrong_configuration_is_not_retried_and_another_one_is_applied() {
 async fn after_a_rejection_the_daemon_is_given_its_old_configuration_again() {
     let mut node = working();
     node.links.pop();
-    let mut agent = Running::start(&config(), node);
-    agent.wait_for("is running", |status| status.stage == Stage::Running).await;
+    let mut agent = TestAgent::start(&config(), node);
+    agent.wait_for("is running", |status| status.stage == AgentStage::Running).await;
     agent.control.node().rejection = Some(rejection(false));
     agent.control.node().links.push(port(3));
     agent.links_changed().await;
@@ -130,16 +130,18 @@ async fn after_a_rejection_the_daemon_is_given_its_old_configuration_again() {
 
 #[tokio::test(start_paused = true)]
 async fn the_health_gate_opens_and_closes_the_anycast_address_alone() {
-    let config = AgentConfig { health: Some(Health::of(Probe::Tcp("127.0.0.1:1".to_owned()))), ..config() };
-    let mut agent = Running::start(&config, working());
-    let status = agent.wait_for("is running", |status| status.stage == Stage::Running).await;
-    assert_eq!(status.anycast.unwrap().gate, Position::Shut);
-    let announces = |agent: &Running, address: &str| agent.control.node().config().contains(address);
+    let config =
+        AgentConfig { health: Some(HealthCheck::of(HealthProbe::Tcp("127.0.0.1:1".to_owned()))), ..config() };
+    let mut agent = TestAgent::start(&config, working());
+    let status = agent.wait_for("is running", |status| status.stage == AgentStage::Running).await;
+    assert_eq!(status.anycast.unwrap().gate, GateState::Shut);
+    let announces = |agent: &TestAgent, address: &str| agent.control.node().config().contains(address);
     assert!(announces(&agent, "10.0.0.1/32") && !announces(&agent, "192.0.2.53/32"));
 
-    for (gate, is_open) in [(Position::Open, true), (Position::Shut, false)] {
-        agent.anycast.send_replace(Anycast { gate, reason: None });
-        let is_there = |status: &Status| status.anycast.as_ref().is_some_and(|anycast| anycast.gate == gate);
+    for (gate, is_open) in [(GateState::Open, true), (GateState::Shut, false)] {
+        agent.anycast.send_replace(AnycastStatus { gate, reason: None });
+        let is_there =
+            |status: &AgentStatus| status.anycast.as_ref().is_some_and(|anycast| anycast.gate == gate);
         agent.wait_for("has the gate", is_there).await;
         agent.pass(1).await;
         assert_eq!(announces(&agent, "192.0.2.53/32"), is_open);

@@ -5,9 +5,9 @@ use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use ichor_bgp::agent::route::{Difference, Route};
-use ichor_bgp::agent::session::State;
-use ichor_bgp::agent::wiring::{Observed, Step, Switches, Wiring};
+use ichor_bgp::agent::route::{Route, RouteChanges};
+use ichor_bgp::agent::session::SessionState;
+use ichor_bgp::agent::wiring::{KernelState, Step, Sysctls, Wiring};
 use ichor_bgp::agent::{Link, Session};
 use ichor_bgp::render::Service;
 use ichor_values::Backend;
@@ -16,9 +16,9 @@ use ipnet::IpNet;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
-use crate::daemon::{DaemonError, Stop};
+use crate::daemon::{DaemonError, StopReason};
 use crate::kernel::routes::RouteError;
-use crate::kernel::{ApplyError, ObserveError, Outcome};
+use crate::kernel::{ApplyError, ApplyOutcome, ObserveError};
 use crate::run::host::{DaemonReport, DaemonRoutes, Host, HostEvent, Rejection};
 
 /// Everything about the node that a test sees or sets.
@@ -31,7 +31,7 @@ pub struct Node {
     /// Why the kernel refuses every step, while it does.
     pub step_error: Option<io::ErrorKind>,
     /// The kernel's switches.
-    pub switches: Switches,
+    pub switches: Sysctls,
     /// Applied steps, as text.
     pub steps: Vec<String>,
     /// The kernel's routes.
@@ -96,13 +96,13 @@ impl Node {
 
 /// The node as the test holds it.
 #[derive(Clone)]
-pub struct Control {
+pub struct FakeControl {
     node: Arc<Mutex<Node>>,
     died: Arc<Notify>,
     events: mpsc::Sender<HostEvent>,
 }
 
-impl Control {
+impl FakeControl {
     /// The node, to see and to change.
     pub fn node(&self) -> MutexGuard<'_, Node> {
         self.node.lock().unwrap()
@@ -122,7 +122,7 @@ impl Control {
 
 /// The node as the agent holds it.
 pub struct FakeHost {
-    control: Control,
+    control: FakeControl,
     events: mpsc::Receiver<HostEvent>,
 }
 
@@ -130,10 +130,10 @@ impl FakeHost {
     pub fn new(node: Node) -> Self {
         let (send, events) = mpsc::channel(8);
         let node = Arc::new(Mutex::new(node));
-        Self { control: Control { node, died: Arc::default(), events: send }, events }
+        Self { control: FakeControl { node, died: Arc::default(), events: send }, events }
     }
 
-    pub fn control(&self) -> Control {
+    pub fn control(&self) -> FakeControl {
         self.control.clone()
     }
 
@@ -171,11 +171,11 @@ impl Host for FakeHost {
         node.links_error.map_or_else(|| Ok(node.links.clone()), |kind| Err(kind.into()))
     }
 
-    async fn observe(&mut self, links: Vec<Link>, _: &Wiring) -> Result<Observed, ObserveError> {
-        Ok(Observed { links, switches: self.node().switches.clone(), ..Observed::default() })
+    async fn observe(&mut self, links: Vec<Link>, _: &Wiring) -> Result<KernelState, ObserveError> {
+        Ok(KernelState { links, switches: self.node().switches.clone(), ..Observed::default() })
     }
 
-    async fn apply_steps(&mut self, steps: &[Step]) -> Result<Outcome, ApplyError> {
+    async fn apply_steps(&mut self, steps: &[Step]) -> Result<ApplyOutcome, ApplyError> {
         let mut node = self.node();
         for step in steps {
             if let Some(kind) = node.step_error {
@@ -184,7 +184,7 @@ impl Host for FakeHost {
             node.apply(step);
             node.steps.push(step.to_string());
         }
-        Ok(Outcome::Done)
+        Ok(ApplyOutcome::Done)
     }
 
     fn listen_for_routers(&mut self, ports: &[&Link]) {
@@ -201,7 +201,7 @@ impl Host for FakeHost {
         Ok(node.routes.iter().filter(|route| tables.contains(&route.table)).cloned().collect())
     }
 
-    async fn change_routes(&mut self, difference: &Difference) -> Vec<RouteError> {
+    async fn change_routes(&mut self, difference: &RouteChanges) -> Vec<RouteError> {
         let mut node = self.node();
         node.routes.retain(|route| !difference.remove.contains(route));
         node.routes.extend(difference.install.iter().cloned());
@@ -257,7 +257,7 @@ impl Host for FakeHost {
         let session = Session {
             peer: "eth0".to_owned(),
             address: Some("fe80::1".to_owned()),
-            state: State::Established,
+            state: SessionState::Established,
             received: node.received,
             ..Session::default()
         };
@@ -274,7 +274,7 @@ impl Host for FakeHost {
         Ok(())
     }
 
-    async fn stop_daemon(&mut self, why: Stop) {
+    async fn stop_daemon(&mut self, why: StopReason) {
         let mut node = self.node();
         node.orders.push(format!("stop {why:?}"));
         (node.running, node.pid) = (None, None);

@@ -3,19 +3,19 @@
 use std::fs;
 use std::io::ErrorKind;
 
-use ichor_bgp::agent::status::Stage;
+use ichor_bgp::agent::status::AgentStage;
 use ichor_values::Backend;
 
 use super::fake::Node;
-use super::{Running, config, mac, port, with_gobgp, working};
+use super::{TestAgent, config, mac, port, with_gobgp, working};
 use crate::run::host::HostEvent;
 use crate::run::ra::RouterAdvertisement;
 
 #[tokio::test(start_paused = true)]
 async fn a_start_applies_links_and_then_runs_the_rendered_configuration() {
-    let mut agent = Running::start(&config(), working());
+    let mut agent = TestAgent::start(&config(), working());
 
-    let status = agent.wait_for("is running", |status| status.stage == Stage::Running).await;
+    let status = agent.wait_for("is running", |status| status.stage == AgentStage::Running).await;
 
     assert!(status.waiting.is_empty(), "{:?}", status.waiting);
     assert_eq!(status.version.as_deref(), Some("10.3"));
@@ -34,8 +34,8 @@ async fn a_start_applies_links_and_then_runs_the_rendered_configuration() {
 
 #[tokio::test(start_paused = true)]
 async fn a_complete_node_is_left_alone() {
-    let mut agent = Running::start(&config(), working());
-    agent.wait_for("is running", |status| status.stage == Stage::Running).await;
+    let mut agent = TestAgent::start(&config(), working());
+    agent.wait_for("is running", |status| status.stage == AgentStage::Running).await;
     let before = agent.control.node().steps.clone();
 
     agent.links_changed().await;
@@ -50,8 +50,8 @@ async fn a_complete_node_is_left_alone() {
 async fn a_port_that_appears_late_is_added_to_the_running_daemon() {
     let mut node = working();
     node.links.pop();
-    let mut agent = Running::start(&config(), node);
-    let status = agent.wait_for("is running", |status| status.stage == Stage::Running).await;
+    let mut agent = TestAgent::start(&config(), node);
+    let status = agent.wait_for("is running", |status| status.stage == AgentStage::Running).await;
     assert_eq!(status.waiting, ["no port has the MAC address 02:00:00:00:00:03 (eth1)"]);
     assert!(!agent.control.node().config().contains("eth1"));
 
@@ -67,14 +67,14 @@ async fn a_port_that_appears_late_is_added_to_the_running_daemon() {
 #[tokio::test(start_paused = true)]
 async fn a_refused_step_is_reported_and_tried_again_while_the_daemon_runs() {
     let node = Node { step_error: Some(ErrorKind::PermissionDenied), ..working() };
-    let mut agent = Running::start(&config(), node);
+    let mut agent = TestAgent::start(&config(), node);
 
     let status = agent.wait_for("reports the step", |status| !status.waiting.is_empty()).await;
 
     let reason = &status.waiting[0];
     assert!(reason.starts_with("cannot set net/ipv4/ip_forward = 1: "), "{reason}");
     assert!(reason.contains("CAP_NET_ADMIN"), "{reason}");
-    assert_eq!(status.stage, Stage::Running);
+    assert_eq!(status.stage, AgentStage::Running);
 
     agent.control.node().step_error = None;
     agent.wait_for("waits for nothing", |status| status.waiting.is_empty()).await;
@@ -84,14 +84,14 @@ async fn a_refused_step_is_reported_and_tried_again_while_the_daemon_runs() {
 #[tokio::test(start_paused = true)]
 async fn a_kernel_that_lists_no_links_is_reported_and_asked_again() {
     let node = Node { links_error: Some(ErrorKind::PermissionDenied), ..working() };
-    let mut agent = Running::start(&config(), node);
+    let mut agent = TestAgent::start(&config(), node);
     let status = agent.wait_for("reports it", |status| !status.waiting.is_empty()).await;
-    assert!(status.waiting[0].starts_with("cannot list the links: "), "{:?}", status.waiting);
-    assert_eq!((status.stage, agent.control.node().count("start")), (Stage::Starting, 0));
+    assert!(status.waiting[0].starts_with("cannot list links: "), "{:?}", status.waiting);
+    assert_eq!((status.stage, agent.control.node().count("start")), (AgentStage::Starting, 0));
 
     agent.control.node().links_error = None;
 
-    let status = agent.wait_for("is running", |status| status.stage == Stage::Running).await;
+    let status = agent.wait_for("is running", |status| status.stage == AgentStage::Running).await;
     assert!(status.waiting.is_empty(), "{:?}", status.waiting);
 }
 
@@ -99,8 +99,8 @@ async fn a_kernel_that_lists_no_links_is_reported_and_asked_again() {
 async fn a_router_becomes_gobgps_only_neighbour_before_its_session_is_configured() {
     let mut config = config();
     config.backend = Backend::Gobgp;
-    let mut agent = Running::start(&config, with_gobgp());
-    let waits = ["no router advertises itself on eth0", "no router advertises itself on eth1"];
+    let mut agent = TestAgent::start(&config, with_gobgp());
+    let waits = ["no router advertisement on port eth0", "no router advertisement on port eth1"];
     agent.wait_for("waits for routers", |status| status.waiting == waits).await;
 
     let (port, router) = ("eth0".to_owned(), "fe80::1".parse().unwrap());

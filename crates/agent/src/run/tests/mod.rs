@@ -13,10 +13,10 @@ use std::time::{Duration, SystemTime};
 
 use ichor_bgp::agent::Link;
 use ichor_bgp::agent::config::{AgentConfig, BgpConfig, ConfigSource};
-use ichor_bgp::agent::status::{Anycast, Status};
-use ichor_bgp::agent::wiring::Carried;
-use ichor_bgp::model::fabric::{Announced, Fabric, Found, Inward, Neighbor, Outward};
-use ichor_bgp::model::{Family, Filter, Model};
+use ichor_bgp::agent::status::{AgentStatus, AnycastStatus};
+use ichor_bgp::agent::wiring::ExtraAddresses;
+use ichor_bgp::model::fabric::{AnnouncedAddress, ExportPolicy, Fabric, ImportPolicy, Neighbor, PeerAddress};
+use ichor_bgp::model::{BgpModel, Family, PrefixFilter};
 use ichor_bgp::setting::{Advertise, LogLevel};
 use ichor_values::Backend;
 use ichor_values::{Asn, LinkName, Mac, NodeName, SoftwareVersion};
@@ -27,24 +27,24 @@ use tokio::time::{sleep, timeout};
 
 use super::Settings;
 use super::agent::Agent;
-use super::event::Request;
+use super::event::SignalRequest;
 use super::host::HostEvent;
 use super::state_dir::StateDir;
 use crate::config::ConfigLoader;
-use crate::kernel::Change;
-use crate::machined::Leaving;
-use fake::{Control, FakeHost, Node};
+use crate::kernel::KernelChange;
+use crate::machined::LeaveReason;
+use fake::{FakeControl, FakeHost, Node};
 
 /// No change of a status takes longer, on the clock of a test.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// An agent that runs on a node in memory.
-struct Running {
-    control: Control,
-    status: watch::Receiver<Status>,
-    anycast: watch::Sender<Anycast>,
-    leaving: watch::Sender<Option<Leaving>>,
-    requests: mpsc::Sender<Request>,
+struct TestAgent {
+    control: FakeControl,
+    status: watch::Receiver<AgentStatus>,
+    anycast: watch::Sender<AnycastStatus>,
+    leaving: watch::Sender<Option<LeaveReason>>,
+    requests: mpsc::Sender<SignalRequest>,
     task: JoinHandle<()>,
     /// The agent's folder.
     run: PathBuf,
@@ -52,7 +52,7 @@ struct Running {
     _folder: TempDir,
 }
 
-impl Running {
+impl TestAgent {
     /// Starts the agent with a configuration in a file, as on a node.
     fn start(config: &AgentConfig, node: Node) -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -82,7 +82,7 @@ impl Running {
     }
 
     /// The first status for which `condition` holds.
-    async fn wait_for(&mut self, what: &str, condition: impl FnMut(&Status) -> bool) -> Status {
+    async fn wait_for(&mut self, what: &str, condition: impl FnMut(&AgentStatus) -> bool) -> AgentStatus {
         let found = timeout(PATIENCE, self.status.wait_for(condition)).await;
         let found = found.map(|status| status.expect("the agent runs").clone());
         found.unwrap_or_else(|_| panic!("no status ever {what}: {:#?}", *self.status.borrow()))
@@ -95,7 +95,7 @@ impl Running {
 
     /// Tells the agent that links changed.
     async fn links_changed(&self) {
-        self.control.send(HostEvent::Kernel(BTreeSet::from([Change::Links]))).await;
+        self.control.send(HostEvent::Kernel(BTreeSet::from([KernelChange::Links]))).await;
     }
 
     /// Writes another configuration into the agent's file, at another time.
@@ -106,8 +106,8 @@ impl Running {
     }
 
     /// Asks the agent to stop and waits until it did.
-    async fn stop(self) -> Control {
-        self.requests.send(Request::Stop).await.unwrap();
+    async fn stop(self) -> FakeControl {
+        self.requests.send(SignalRequest::Stop).await.unwrap();
         self.task.await.unwrap();
         self.control
     }
@@ -145,7 +145,7 @@ fn mac(index: u8) -> Mac {
 /// A node with the address 10.0.0.1 on the loopback, which the agent adds, and two neighbours on ports.
 fn config() -> AgentConfig {
     let neighbor = |index: u8| Neighbor {
-        found: Found::Port { name: name(&format!("eth{}", index - 2)), mac: Some(mac(index)) },
+        found: PeerAddress::Port { name: name(&format!("eth{}", index - 2)), mac: Some(mac(index)) },
         asn: Some(Asn(651)),
         families: vec![Family::V4],
         bfd: None,
@@ -153,7 +153,7 @@ fn config() -> AgentConfig {
         passive: false,
         password: None,
     };
-    let announced = |kind, net: &str| Announced { kind, link: name("lo"), net: net.parse().unwrap() };
+    let announced = |kind, net: &str| AnnouncedAddress { kind, link: name("lo"), net: net.parse().unwrap() };
     let fabric = Fabric {
         neighbors: vec![neighbor(2), neighbor(3)],
         announced: vec![
@@ -161,11 +161,11 @@ fn config() -> AgentConfig {
             announced(Advertise::Anycast, "192.0.2.53/32"),
         ],
         aggregates: Vec::new(),
-        inward: Inward { filter: Filter::default(), max_prefixes: None, local_preference: None },
-        outward: Outward::default(),
+        inward: ImportPolicy { filter: PrefixFilter::default(), max_prefixes: None, local_preference: None },
+        outward: ExportPolicy::default(),
         graceful_restart: None,
     };
-    let model = Model {
+    let model = BgpModel {
         name: NodeName::parse("row1").unwrap(),
         nth: 0,
         asn: Asn(65001),
@@ -188,7 +188,7 @@ fn config() -> AgentConfig {
         backend: Backend::Frr,
         source: ConfigSource::Model(Box::new(meant)),
         mtu: None,
-        extra_addresses: vec![Carried {
+        extra_addresses: vec![ExtraAddresses {
             link: "lo".to_owned(),
             addresses: vec!["10.0.0.1/32".parse().unwrap()],
         }],

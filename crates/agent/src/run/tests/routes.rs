@@ -4,38 +4,43 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ichor_bgp::agent::config::{AgentConfig, ConfigSource};
-use ichor_bgp::agent::route::{Hop, MAIN, Route};
-use ichor_bgp::agent::status::Stage;
+use ichor_bgp::agent::route::{MAIN, NextHop, Route};
+use ichor_bgp::agent::status::AgentStage;
 use ichor_bgp::agent::{frr, gobgp};
 use ichor_values::Backend;
 use tokio::time::sleep;
 
 use super::fake::Node;
-use super::{Running, config, with_gobgp, working};
-use crate::kernel::Change;
-use crate::machined::Leaving;
+use super::{TestAgent, config, with_gobgp, working};
+use crate::kernel::KernelChange;
+use crate::machined::LeaveReason;
 use crate::run::host::{DaemonRoutes, HostEvent};
 use crate::run::ra::RouterAdvertisement;
 
-fn hops() -> BTreeSet<Hop> {
-    BTreeSet::from([Hop { via: Some("fe80::1".parse().unwrap()), link: 2 }])
+fn hops() -> BTreeSet<NextHop> {
+    BTreeSet::from([NextHop { via: Some("fe80::1".parse().unwrap()), link: 2 }])
 }
 
 /// A route that FRR believes to be in the kernel.
-fn of_frr() -> frr::Route {
-    frr::Route { domain: None, prefix: "198.51.100.0/24".parse().unwrap(), hops: hops(), source: None }
+fn of_frr() -> frr::InstalledRoute {
+    frr::InstalledRoute {
+        domain: None,
+        prefix: "198.51.100.0/24".parse().unwrap(),
+        hops: hops(),
+        source: None,
+    }
 }
 
-async fn with_frr() -> Running {
+async fn with_frr() -> TestAgent {
     let mut node = working();
     node.daemon_routes = Some(DaemonRoutes::Installed(vec![of_frr()]));
-    let mut agent = Running::start(&config(), node);
-    agent.wait_for("is running", |status| status.stage == Stage::Running).await;
+    let mut agent = TestAgent::start(&config(), node);
+    agent.wait_for("is running", |status| status.stage == AgentStage::Running).await;
     agent
 }
 
-async fn routes_changed(agent: &Running) {
-    agent.control.send(HostEvent::Kernel(BTreeSet::from([Change::Routes]))).await;
+async fn routes_changed(agent: &TestAgent) {
+    agent.control.send(HostEvent::Kernel(BTreeSet::from([KernelChange::Routes]))).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -65,31 +70,33 @@ async fn a_route_that_the_daemon_repairs_itself_is_left_to_it() {
 }
 
 /// A GoBGP on a node that has a stale route of its last run.
-async fn started_with_gobgp(received: u32) -> Running {
+async fn started_with_gobgp(received: u32) -> TestAgent {
     let mut config = AgentConfig { backend: Backend::Gobgp, ..config() };
     let ConfigSource::Model(meant) = &mut config.source else { panic!("{config:?}") };
     meant.model.fabric.neighbors.truncate(1);
     meant.model.fabric.graceful_restart = Some(120);
     let mut node = Node { received, ..with_gobgp() };
     node.routes = vec![Route::ours(MAIN, "203.0.113.0/24".parse().unwrap(), None, hops())];
-    let mut agent = Running::start(&config, node);
+    let mut agent = TestAgent::start(&config, node);
     let router =
         RouterAdvertisement { port: "eth0".to_owned(), router: "fe80::1".parse().unwrap(), mac: None };
     agent.control.send(HostEvent::Router(router)).await;
     agent
-        .wait_for("waits for nothing", |status| status.stage == Stage::Running && status.waiting.is_empty())
+        .wait_for("waits for nothing", |status| {
+            status.stage == AgentStage::Running && status.waiting.is_empty()
+        })
         .await;
     agent
 }
 
-fn prefixes(agent: &Running) -> Vec<String> {
+fn prefixes(agent: &TestAgent) -> Vec<String> {
     agent.control.node().routes.iter().map(|route| route.prefix.to_string()).collect()
 }
 
 #[tokio::test(start_paused = true)]
 async fn stale_routes_of_gobgp_stay_until_its_neighbours_have_sent_theirs() {
     let agent = started_with_gobgp(0).await;
-    let path = gobgp::Path {
+    let path = gobgp::BgpPath {
         net: "198.51.100.0/24".parse().unwrap(),
         hops: vec!["fe80::1".parse().unwrap()],
         from: Some("fe80::1%eth0".to_owned()),
@@ -123,7 +130,7 @@ async fn a_leaving_node_removes_the_routes_that_it_installed_for_gobgp() {
     let agent = started_with_gobgp(1).await;
     assert_eq!(prefixes(&agent), ["203.0.113.0/24"]);
 
-    agent.leaving.send_replace(Some(Leaving::Reset));
+    agent.leaving.send_replace(Some(LeaveReason::Reset));
     let control = agent.stop().await;
 
     assert!(control.node().routes.is_empty());

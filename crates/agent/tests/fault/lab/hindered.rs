@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::fault::node::Node;
-use ichor_testbed::lab::said;
+use ichor_testbed::lab::output_text;
 
 /// Long enough that whoever does not wait is found out.
 const WHILE: Duration = Duration::from_secs(6);
@@ -62,12 +62,17 @@ fn a_second_agent_refuses_and_touches_nothing() {
 
     assert_eq!(second.status.code(), Some(2));
     assert!(
-        said(&second).contains("another agent runs with the folder /run/ichor; end it first"),
+        output_text(&second).contains("another agent uses run directory /run/ichor; stop it first"),
         "{second:?}"
     );
     similar_asserts::assert_eq!(node.look(), before);
     let status = node.command("status").output().unwrap();
-    assert!(said(&status).contains("zebra"), "{}: {:?}", said(&status), log.try_iter().collect::<Vec<_>>());
+    assert!(
+        output_text(&status).contains("zebra"),
+        "{}: {:?}",
+        output_text(&status),
+        log.try_iter().collect::<Vec<_>>()
+    );
     agent.stop();
 }
 
@@ -79,5 +84,8 @@ fn a_folder_that_cannot_be_written_is_named() {
     let output = node.command("run --run /tmp/closed").output().unwrap();
 
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("cannot use the folder /tmp/closed: Read-only file system"), "{output:?}");
+    assert!(
+        output_text(&output).contains("cannot use run directory /tmp/closed: Read-only file system"),
+        "{output:?}"
+    );
 }

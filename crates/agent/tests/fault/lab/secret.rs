@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::fault::node::Node;
-use ichor_testbed::lab::said;
+use ichor_testbed::lab::output_text;
 
 const PASSWORD: &str = "correct-horse-battery";
 
@@ -43,10 +43,10 @@ fn a_password_is_neither_said_nor_shown() {
 
     heard.extend(log.try_iter().map(|line| line + "\n"));
     for words in ["status", "status --json"] {
-        heard += &said(&node.command(words).output().unwrap());
+        heard += &output_text(&node.command(words).output().unwrap());
     }
     heard += &node.machine.ask("cat /proc/[0-9]*/cmdline | tr '\\0' ' '");
-    assert!(heard.contains("the old one runs on"), "{heard}");
+    assert!(heard.contains("keeping the previous configuration"), "{heard}");
     assert!(heard.contains("refuse"), "{heard}");
     assert!(!heard.contains(PASSWORD), "{heard}");
     let seen = node

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::{Node, Pair, routed};
 use crate::frr::driver::Agent;
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{let_pass, wait_for};
+use ichor_testbed::lab::{wait_for, wait_seconds};
 
 const BFD: Node = Node { bfd: true };
 const PLAIN: Node = Node { bfd: false };
@@ -63,7 +63,7 @@ fn routes_that_zebra_left_in_the_kernel_are_given_to_it_again() {
         pair.node.ask("pkill -KILL -x zebra");
         agent.healed("zebra");
         // What nobody gave zebra again is swept by then.
-        let_pass(16);
+        wait_seconds(16);
 
         pair.wait_for_routes("after the sweep");
         let routes = agent.tell("routes");

@@ -8,7 +8,7 @@ mod tell;
 
 use crate::frr::driver::Agent;
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{Machine, wait_for};
+use ichor_testbed::lab::{LabMachine, wait_for};
 
 /// The node's address.
 const ADDRESS: &str = "10.0.0.1";
@@ -19,8 +19,8 @@ const COALESCE: u32 = 250;
 
 /// A node and its leaf.
 struct Pair {
-    node: Machine,
-    leaf: Machine,
+    node: LabMachine,
+    leaf: LabMachine,
     frr: Frr,
 }
 

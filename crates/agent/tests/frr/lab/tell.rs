@@ -1,7 +1,7 @@
 //! What is told of sessions and routes.
 
-use ichor_bgp::agent::session::State;
-use ichor_bgp::agent::{Session, Status};
+use ichor_bgp::agent::session::SessionState;
+use ichor_bgp::agent::{AgentStatus, Session};
 
 use super::{Node, routed};
 use ichor_testbed::frr::Frr;
@@ -13,7 +13,7 @@ fn sessions_are_told_as_they_are_up_and_down() {
         let (pair, mut agent) = routed(frr, Node { bfd: true });
         let mut one = || -> Session {
             let told = agent.tell("sessions");
-            let status = Status::find(&told).unwrap_or_else(|| panic!("{told}")).unwrap();
+            let status = AgentStatus::find(&told).unwrap_or_else(|| panic!("{told}")).unwrap();
             let [session] = status.sessions.try_into().unwrap();
             session.session
         };
@@ -28,14 +28,14 @@ fn sessions_are_told_as_they_are_up_and_down() {
 
         assert_eq!((seen.peer.as_str(), seen.domain.as_deref(), seen.asn), ("eth0", None, Some(65100)));
         assert!(seen.address.as_deref().is_some_and(|address| address.starts_with("fe80::")), "{seen:?}");
-        assert_eq!((seen.state, seen.bfd), (State::Established, Some(true)), "{seen:?}");
+        assert_eq!((seen.state, seen.bfd), (SessionState::Established, Some(true)), "{seen:?}");
         assert_eq!((seen.received, seen.sent, seen.established), (1, 1, 1), "{seen:?}");
         assert!(seen.uptime.is_some_and(|seconds| seconds < 60), "{seen:?}");
         pair.leaf.ask("vtysh -c 'configure terminal' -c 'router bgp 65100' -c 'neighbor eth0 shutdown'");
         wait_for("no session", || !pair.is_established(), || pair.log());
         let mut down = one();
         for _ in 0..50 {
-            if down.state != State::Established {
+            if down.state != SessionState::Established {
                 break;
             }
             std::thread::sleep(std::time::Duration::from_millis(200));

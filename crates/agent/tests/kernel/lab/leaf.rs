@@ -4,13 +4,13 @@ use std::env;
 use std::time::{Duration, Instant};
 
 use ichor_agent::kernel::Kernel;
-use ichor_agent::kernel::advertisement::Port;
-use ichor_bgp::agent::advertisement::{Message, Routers};
+use ichor_agent::kernel::advertisement::RaSocket;
+use ichor_bgp::agent::advertisement::{NdpMessage, RouterTable};
 use tokio::time::timeout;
 
 use crate::kernel::alone::block_on;
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{Machine, Root, wait_for};
+use ichor_testbed::lab::{LabMachine, RootFileSystem, wait_for};
 
 const NODE: &str = "ICHOR_TEST_NODE";
 
@@ -31,7 +31,7 @@ fn a_leaf_answers_a_solicitation_and_learns_the_node_from_its_advertisement() {
         return block_on(node());
     }
     for release in Frr::ALL {
-        let (leaf, node) = (release.machine(), Machine::new(Root::Own));
+        let (leaf, node) = (release.machine(), LabMachine::new(RootFileSystem::Own));
         release.start(&leaf, None);
         node.cable("eth0", &leaf, "leaf0");
         let loaded = Frr::load(&leaf, LEAF);
@@ -53,8 +53,8 @@ fn a_leaf_answers_a_solicitation_and_learns_the_node_from_its_advertisement() {
 async fn node() {
     let links = Kernel::open().unwrap().links().await.unwrap();
     let eth0 = links.iter().find(|link| link.name == "eth0").unwrap();
-    let port = Port::open(eth0).unwrap();
-    let mut routers = Routers::default();
+    let port = RaSocket::open(eth0).unwrap();
+    let mut routers = RouterTable::default();
     let start = Instant::now();
 
     // FRR may still be busy with its configuration: it is asked again, as the agent does.
@@ -63,7 +63,7 @@ async fn node() {
         port.solicit().await.unwrap();
         if let Ok(heard) = timeout(Duration::from_millis(500), port.hear()).await {
             let (address, message) = heard.unwrap();
-            let Message::Advertisement(said) = message else { continue };
+            let NdpMessage::Advertisement(said) = message else { continue };
             routers.hear("eth0", address, &said, start.elapsed());
         }
     }

@@ -2,8 +2,8 @@
 
 use ichor_agent::kernel::Kernel;
 use ichor_bgp::agent::Wiring;
-use ichor_bgp::agent::wiring::{Carried, steps};
-use ichor_bgp::model::Domain;
+use ichor_bgp::agent::wiring::{ExtraAddresses, steps};
+use ichor_bgp::model::RoutingDomain;
 
 use crate::kernel::alone::block_on;
 use crate::kernel::host::*;
@@ -11,16 +11,17 @@ use ichor_testbed::vm;
 
 /// With a second link for addresses.
 fn node() -> Wiring {
-    let mut wiring = wiring(Domain::Vrf { name: "metallb".to_owned(), table: 88 });
-    wiring
-        .carried
-        .push(Carried { link: "dummy7".to_owned(), addresses: vec![net("10.0.0.7/32"), net("fd00::7/128")] });
+    let mut wiring = wiring(RoutingDomain::Vrf { name: "metallb".to_owned(), table: 88 });
+    wiring.carried.push(ExtraAddresses {
+        link: "dummy7".to_owned(),
+        addresses: vec![net("10.0.0.7/32"), net("fd00::7/128")],
+    });
     wiring
 }
 
 #[test]
 fn a_vrf_is_made_whole_from_every_step_and_removed() {
-    vm::inside(|| {
+    vm::run_in_vm(|| {
         block_on(async {
             cable("eth0", "leaf");
             ip("link set lo up");
@@ -57,7 +58,7 @@ fn a_vrf_is_made_whole_from_every_step_and_removed() {
 
 #[test]
 fn vrfs_of_others_are_named_and_left_alone() {
-    vm::inside(|| {
+    vm::run_in_vm(|| {
         block_on(async {
             let (kernel, wiring) = (Kernel::open().unwrap(), node());
             ip("link add blue type vrf table 88");

@@ -3,14 +3,14 @@
 use super::leaf::Leaf;
 use super::node::Node;
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{Machine, Root, wait_for};
+use ichor_testbed::lab::{LabMachine, RootFileSystem, wait_for};
 
 /// An address that every node has.
 const ANYCAST: &str = "10.0.0.100";
 
 /// Something that listens for the check of a node, in its network, as long as it is there.
-fn api(node: &Node) -> Machine {
-    let machine = Machine::beside(&node.machine, Root::Own);
+fn api(node: &Node) -> LabMachine {
+    let machine = LabMachine::beside(&node.machine, RootFileSystem::Own);
     machine.start("(busybox nc -ll -p 6443 -e true & touch /tmp/listens; wait)", "/tmp/listens");
     machine
 }

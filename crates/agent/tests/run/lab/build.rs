@@ -2,11 +2,11 @@
 
 use ichor_bgp::agent::config::{AgentConfig, ConfigSource};
 use ichor_bgp::model::Bfd;
-use ichor_bgp::model::fabric::Found;
+use ichor_bgp::model::fabric::PeerAddress;
 use ichor_values::Backend;
 
 use super::node::{Node, meant};
-use super::{Scene, Speaker};
+use super::{BgpSpeaker, Scene};
 use ichor_testbed::frr::Frr;
 use ichor_testbed::lab::wait_for;
 use ichor_testbed::machine::rendered;
@@ -64,7 +64,7 @@ fn a_changed_file_is_taken_without_a_reset_and_a_wrong_one_is_not() {
         node.start(&[], "");
 
         scene.wait_for("from the start", ADDRESS, true);
-        let speaker = Speaker::new(&node.machine, &meant(duty.clone()));
+        let speaker = BgpSpeaker::new(&node.machine, &meant(duty.clone()));
         speaker.announce(&["203.0.113.7/32"]);
         scene.wait_for("from the speaker", "203.0.113.7", true);
         assert!(node.status()["node"] == "row1" && node.agent("status").status.success(), "{}", node.state());
@@ -86,7 +86,7 @@ fn a_changed_file_is_taken_without_a_reset_and_a_wrong_one_is_not() {
         let good = duty.clone();
         let ConfigSource::Model(meant) = &mut duty.source else { panic!("{duty:?}") };
         let mut itself = meant.model.fabric.neighbors[0].clone();
-        itself.found = Found::Address { address: ADDRESS.parse().unwrap(), source: None };
+        itself.found = PeerAddress::Address { address: ADDRESS.parse().unwrap(), source: None };
         meant.model.fabric.neighbors.push(itself);
         for wrong in [&duty.text(), "{"] {
             node.machine.write(FILE, wrong);

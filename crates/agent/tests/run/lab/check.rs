@@ -2,7 +2,7 @@
 
 use super::node::Node;
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::said;
+use ichor_testbed::lab::output_text;
 
 const FILE: &str = "/usr/local/etc/frr/frr.conf";
 const CONF: &str = "router bgp 65001\n bgp router-id 10.0.0.1\n neighbor 192.0.2.1 remote-as 65100\nexit\n";
@@ -23,14 +23,14 @@ fn a_check_says_what_the_daemon_refuses_and_touches_nothing() {
             let checked = node.agent("check");
             let rendered = node.agent("render");
 
-            assert_eq!(checked.status.code(), Some(code), "{frr:?}: {}", said(&checked));
+            assert_eq!(checked.status.code(), Some(code), "{frr:?}: {}", output_text(&checked));
             assert_eq!(
-                said(&checked).contains("neighbor 192.0.2.1 remot-as"),
+                output_text(&checked).contains("neighbor 192.0.2.1 remot-as"),
                 code == 1,
                 "{}",
-                said(&checked)
+                output_text(&checked)
             );
-            assert!(said(&rendered).contains(&conf), "{}", said(&rendered));
+            assert!(output_text(&rendered).contains(&conf), "{}", output_text(&rendered));
             assert_eq!(files(&node), before, "{frr:?}");
         }
 
@@ -38,7 +38,7 @@ fn a_check_says_what_the_daemon_refuses_and_touches_nothing() {
         node.start(&[], "--port 0");
         node.wait_for("a daemon that answers", |status| status["stage"] == "running");
         let checked = node.agent("check");
-        assert_eq!(checked.status.code(), Some(0), "{frr:?}: {}", said(&checked));
+        assert_eq!(checked.status.code(), Some(0), "{frr:?}: {}", output_text(&checked));
         node.end();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use ichor_bgp::agent::config::{AgentConfig, ConfigSource, DaemonFiles, Hidden, Status};
+use ichor_bgp::agent::config::{AgentConfig, ConfigSource, DaemonFiles, SecretText, StatusListener};
 use ichor_bgp::setting::LogLevel;
 use ichor_values::Backend;
 
@@ -13,8 +13,8 @@ use ichor_testbed::lab::wait_for;
 
 const FILE: &str = "/usr/local/etc/frr/agent.json";
 
-fn duty(status: Option<Status>) -> AgentConfig {
-    let configuration = Hidden("router bgp 65001\n bgp router-id 10.0.0.1\nexit\n".to_owned());
+fn duty(status: Option<StatusListener>) -> AgentConfig {
+    let configuration = SecretText("router bgp 65001\n bgp router-id 10.0.0.1\nexit\n".to_owned());
     let ready = DaemonFiles { configuration, daemons: None, veth: None };
     AgentConfig {
         backend: Backend::Frr,
@@ -28,13 +28,13 @@ fn duty(status: Option<Status>) -> AgentConfig {
     }
 }
 
-fn served(by: &Authority, port: u16) -> Status {
-    Status {
+fn served(by: &Authority, port: u16) -> StatusListener {
+    StatusListener {
         listen: Ipv4Addr::LOCALHOST.into(),
         port,
         ca: by.os.crt.text().into_owned(),
         certificate: by.agent.crt.text().into_owned(),
-        key: Hidden(by.agent.key.text().into_owned()),
+        key: SecretText(by.agent.key.text().into_owned()),
     }
 }
 
@@ -70,7 +70,7 @@ fn the_door_follows_the_configuration() {
     meets("another certificate", &new, 50181, true);
     assert!(!answers(&node, &old, 50181), "the old authority is nobody's any more");
 
-    tell(Some(Status { certificate: "none".to_owned(), ..served(&new, 50181) }));
+    tell(Some(StatusListener { certificate: "none".to_owned(), ..served(&new, 50181) }));
     let why = "`status_listener.certificate` has no certificate";
     node.wait_for("what is wrong with it", |status| status["waiting_for"].to_string().contains(why));
     assert!(answers(&node, &new, 50181), "what ran goes on");

@@ -11,7 +11,7 @@ use super::leaf::Leaf;
 use super::{ADDRESS, NAMED, Scene, build, other};
 use crate::status::simulator::{REBOOTING, RUNNING, Simulator};
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{let_pass, wait_for};
+use ichor_testbed::lab::{wait_for, wait_seconds};
 
 /// Ends the agent, starts it again when it has ended, and tells what leafs and node were without meanwhile.
 fn restart(scene: &Scene, variables: &[(&str, &str)], address: &str, end: impl Fn()) -> String {
@@ -28,7 +28,7 @@ fn restart(scene: &Scene, variables: &[(&str, &str)], address: &str, end: impl F
         });
         scene.wait_for("after the restart", address, true);
         scene.wait_for_ways("after the restart");
-        let_pass(3);
+        wait_seconds(3);
     })
 }
 
@@ -95,7 +95,7 @@ fn a_restart_by_talos_loses_no_route_with_bfd_on_frr_10() {
 fn bird_restarts(frr: Frr) {
     let scene = Scene::new(frr);
     // For two minutes after its start FRR says that it restarts itself, and then nobody waits for its routes.
-    let_pass(121);
+    wait_seconds(121);
     build::bird(&scene.node);
     scene.node.start(&[], "");
     scene.wait_for("from the start", build::ADDRESS, true);

@@ -1,9 +1,9 @@
 //! What is killed, hangs or is swept away, and comes back.
 
 use super::leaf::SHARED;
-use super::{ADDRESS, NAMED, Scene, Speaker, told};
+use super::{ADDRESS, BgpSpeaker, NAMED, Scene, told};
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{let_pass, wait_for};
+use ichor_testbed::lab::{wait_for, wait_seconds};
 
 /// zebra alone, as FRR 8 and FRR 10 run it.
 const OTHERS: [&str; 2] =
@@ -15,7 +15,7 @@ const SERVICE: &str = "198.51.100.7";
 fn heals(frr: Frr) {
     let scene = Scene::routed(frr);
     let node = &scene.node;
-    let speaker = Speaker::new(&node.machine, &told(&NAMED));
+    let speaker = BgpSpeaker::new(&node.machine, &told(&NAMED));
     speaker.announce(&["198.51.100.7/32"]);
     scene.wait_for("from the speaker", SERVICE, true);
 
@@ -78,7 +78,7 @@ fn a_second_zebra_is_told_and_what_it_sweeps_is_put_back() {
 
         let told = "run/frr/zebra.vty) runs in the node's network too";
         node.wait_for("the second zebra", |_| node.troubles().matches(told).count() == 2);
-        let_pass(1);
+        wait_seconds(1);
         other.ask("kill $(cat /run/frr/*.pid)");
 
         scene.wait_for_all("after a second zebra");

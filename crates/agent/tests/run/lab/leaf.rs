@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use super::node::Node;
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{Machine, Root, said};
+use ichor_testbed::lab::{LabMachine, RootFileSystem, output_text};
 
 /// An address that every leaf announces.
 pub const SHARED: &str = "10.255.0.99";
 
 pub struct Leaf {
-    pub machine: Machine,
+    pub machine: LabMachine,
     frr: Frr,
     nth: u8,
     ports: RefCell<Vec<String>>,
@@ -92,7 +92,7 @@ impl Leaf {
             nth = self.nth,
         );
         let loaded = Frr::load(&self.machine, &conf);
-        assert!(loaded.status.success(), "{}\n{conf}", said(&loaded));
+        assert!(loaded.status.success(), "{}\n{conf}", output_text(&loaded));
     }
 
     /// The kernel's way to an address, on one line.
@@ -116,7 +116,7 @@ impl Leaf {
         let ping = |address: &&str| {
             format!("(busybox ping -c 3 -W 5 {address} >/dev/null 2>&1 || echo {address}) &\n")
         };
-        let beside = Machine::beside(&self.machine, Root::Own);
+        let beside = LabMachine::beside(&self.machine, RootFileSystem::Own);
         beside.ask(&format!("{}wait", addresses.iter().map(ping).collect::<String>()))
     }
 

@@ -15,12 +15,12 @@ mod port;
 mod ready;
 mod vrf;
 
-use ichor_testbed::speaker::Speaker;
+use ichor_testbed::speaker::BgpSpeaker;
 use leaf::Leaf;
 use node::{Node, told};
 
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{Machine, wait_for};
+use ichor_testbed::lab::{LabMachine, wait_for};
 
 /// The address of the node.
 const ADDRESS: &str = "10.0.0.1";
@@ -90,7 +90,7 @@ impl Scene {
             machine.ask("ip -o -ts monitor route >/tmp/monitor 2>&1 & echo $! >/tmp/monitor.pid; sleep 0.2");
         }
         what();
-        let said = |machine: &Machine| machine.ask("kill $(cat /tmp/monitor.pid); cat /tmp/monitor");
+        let said = |machine: &LabMachine| machine.ask("kill $(cat /tmp/monitor.pid); cat /tmp/monitor");
         machines.map(|(name, machine)| missed(name, &said(machine))).concat()
     }
 

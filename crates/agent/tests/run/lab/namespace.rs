@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use super::leaf::SHARED;
-use super::{ADDRESS, NAMED, Scene, Speaker, told};
+use super::{ADDRESS, BgpSpeaker, NAMED, Scene, told};
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{said, wait_for};
+use ichor_testbed::lab::{output_text, wait_for};
 
 /// What the agent turns, and what others may have turned since.
 const SWITCHES: &str = "cd /proc/sys/net; cat ipv4/ip_forward ipv6/conf/all/forwarding ipv6/conf/default/forwarding \
@@ -22,10 +22,10 @@ fn services(frr: Frr) {
     scene.wait_for_all("from the start");
     assert_ne!(node.machine.ask(SWITCHES), before);
     let running = node.machine.run(&format!("env {} /tmp/ichor-agent down", super::node::shell(&NAMED)));
-    assert!(said(&running).contains("another agent runs"), "{}", said(&running));
+    assert!(output_text(&running).contains("another agent runs"), "{}", output_text(&running));
     assert!(node.way(SHARED).contains(&format!("src {ADDRESS}")), "{}", node.way(SHARED));
 
-    let speaker = Speaker::new(&node.machine, &told(&NAMED));
+    let speaker = BgpSpeaker::new(&node.machine, &told(&NAMED));
     node.wait_for_sessions(3);
     node.serve(SERVICE);
     speaker.announce(&["0.0.0.0/0", "198.51.100.128/25", &format!("{SERVICE}/32")]);
@@ -83,7 +83,7 @@ fn what_somebody_changes_in_the_namespace_is_put_right_at_once() {
 
         let mended = || node.machine.run("ip netns exec metallb ip address show dev veth-a");
         let start = Instant::now();
-        wait_for(broken, || said(&mended()).contains(sign), || scene.state());
+        wait_for(broken, || output_text(&mended()).contains(sign), || scene.state());
         assert!(start.elapsed() < Duration::from_secs(3), "{broken}: {:?}", start.elapsed());
     }
     node.end();

@@ -7,24 +7,24 @@ use std::process::{Command, Output};
 
 use ichor_bgp::agent::config::{AgentConfig, ConfigSource};
 use ichor_bgp::agent::environment;
-use ichor_bgp::model::Model;
+use ichor_bgp::model::BgpModel;
 use ichor_values::Backend;
 use ichor_values::NodeName;
 use serde_json::Value;
 
 use crate::run::AGENT;
-use ichor_testbed::lab::{Machine, said, wait_for};
+use ichor_testbed::lab::{LabMachine, output_text, wait_for};
 
 /// The programs that an agent may have started.
 const DAEMONS: &str = "mgmtd zebra bgpd staticd bfdd bird gobgpd";
 
 pub struct Node {
-    pub machine: Machine,
+    pub machine: LabMachine,
 }
 
 impl Node {
     /// A machine with the agent, which does not run yet.
-    pub fn new(machine: Machine) -> Self {
+    pub fn new(machine: LabMachine) -> Self {
         // The static one of `make agent` where there is one: it is a tenth of the other, and reads as fast in an emulation.
         let made = env::var("ICHOR_AGENT").ok().filter(|agent| Path::new(agent).exists());
         let agent = made.unwrap_or_else(|| AGENT.to_owned());
@@ -34,7 +34,7 @@ impl Node {
             // Without what debuggers want it is small: it lies in memory, as machines have nothing else of their own.
             let mut strip = Command::new("strip");
             let copied = strip.arg("-o").arg(machine.path("/tmp/ichor-agent")).arg(agent).output().unwrap();
-            assert!(copied.status.success(), "{}", said(&copied));
+            assert!(copied.status.success(), "{}", output_text(&copied));
         }
         machine.ask("mount -t tmpfs none /usr/local/etc && mkdir /usr/local/etc/frr");
         Self { machine }
@@ -133,14 +133,14 @@ pub fn shell(variables: &[(&str, &str)]) -> String {
 }
 
 /// What variables mean, where the daemon is FRR.
-pub fn told(variables: &[(&str, &str)]) -> Model {
+pub fn told(variables: &[(&str, &str)]) -> BgpModel {
     let variables: BTreeMap<_, _> =
         variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     meant(environment::read(&variables, &NodeName::parse("node").unwrap(), Backend::Frr).unwrap())
 }
 
 /// What a duty means.
-pub fn meant(duty: AgentConfig) -> Model {
+pub fn meant(duty: AgentConfig) -> BgpModel {
     let ConfigSource::Model(meant) = duty.source else { panic!("{:?}", duty.source) };
     meant.model
 }

@@ -1,7 +1,7 @@
 //! A gateway that is found by its address.
 
 use ichor_bgp::agent::config::{AgentConfig, ConfigSource};
-use ichor_bgp::model::fabric::Found;
+use ichor_bgp::model::fabric::PeerAddress;
 
 use super::build::{ADDRESS, FILE, duty};
 use super::leaf::Leaf;
@@ -15,7 +15,7 @@ fn toward(address: &str) -> AgentConfig {
     let ConfigSource::Model(meant) = &mut duty.source else { panic!("{duty:?}") };
     meant.model.fabric.neighbors.truncate(1);
     meant.model.fabric.neighbors[0].found =
-        Found::Address { address: address.parse().unwrap(), source: None };
+        PeerAddress::Address { address: address.parse().unwrap(), source: None };
     duty
 }
 

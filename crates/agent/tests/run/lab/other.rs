@@ -4,16 +4,16 @@ use std::fs;
 
 use super::leaf::SHARED;
 use super::node::Node;
-use super::{ADDRESS, NAMED, Scene, Speaker, told};
+use super::{ADDRESS, BgpSpeaker, NAMED, Scene, told};
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{made, wait_for};
+use ichor_testbed::lab::{lab_path, wait_for};
 
 fn routes(scene: &Scene, daemon: &str, backend: &str) {
     let node = &scene.node;
     let variables = [&NAMED[..], &[("ICHOR_BACKEND", backend)]].concat();
     node.start(&variables, "");
     scene.wait_for_all("from the start");
-    let speaker = Speaker::new(&node.machine, &told(&variables));
+    let speaker = BgpSpeaker::new(&node.machine, &told(&variables));
     speaker.announce(&["198.51.100.7/32"]);
     scene.wait_for("from the speaker", "198.51.100.7", true);
     assert_eq!(speaker.given(), "{}\n{}");
@@ -33,7 +33,7 @@ fn routes(scene: &Scene, daemon: &str, backend: &str) {
 /// Gives a node GoBGP 4, also where its machine has an older one.
 pub fn gobgp(node: &Node) {
     node.machine.ask("mount -t tmpfs none /usr/local/sbin");
-    fs::copy(made("gobgp4").join("usr/bin/gobgpd"), node.machine.path("/usr/local/sbin/gobgpd")).unwrap();
+    fs::copy(lab_path("gobgp4").join("usr/bin/gobgpd"), node.machine.path("/usr/local/sbin/gobgpd")).unwrap();
     node.machine.ask("[ ! -e /usr/bin/gobgpd ] || mount --bind /usr/local/sbin/gobgpd /usr/bin/gobgpd");
 }
 

@@ -1,12 +1,12 @@
 //! Ports that come late, go, and come back, found by their MAC addresses.
 
-use ichor_bgp::reload::Daemon;
+use ichor_bgp::reload::FrrDaemon;
 use serde_json::Value;
 
 use super::leaf::Leaf;
 use super::{ADDRESS, NAMED, Scene};
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{let_pass, wait_for};
+use ichor_testbed::lab::{wait_for, wait_seconds};
 use ichor_testbed::vty::Vty;
 
 const VARIABLES: [(&str, &str); 4] = [
@@ -54,7 +54,7 @@ fn a_port_that_comes_while_somebody_else_configures_is_taken_up_when_they_have_e
     node.machine.ask("ip link set eth0 address 02:00:00:00:00:01; ip link del eth1");
     node.start(&VARIABLES, "");
     wait_for("the first leaf", || first.goes_to(ADDRESS), || scene.state());
-    let mut other = Vty::open(&node.machine, Daemon::Mgmtd);
+    let mut other = Vty::open(&node.machine, FrrDaemon::Mgmtd);
     assert_eq!(other.ask("configure terminal file-lock").1, 0);
     let before = first.established();
 
@@ -94,7 +94,7 @@ fn a_port_that_comes_back_with_another_address_is_told_while_its_leaf_holds_the_
 
     let told = "port eth1 came back with MAC 02:00:00:00:00:03 in the place of 02:00:00:00:00:02";
     node.wait_for("why the session stays down", |_| node.troubles().contains(told));
-    let_pass(10);
+    wait_seconds(10);
     assert!(node.troubles().contains(told) && !second.goes_to(ADDRESS), "{}", scene.state());
 
     plug(2);

@@ -6,7 +6,7 @@ use super::leaf::{self, Leaf};
 use super::node::{Node, told};
 use ichor_testbed::frr::Frr;
 use ichor_testbed::lab::wait_for;
-use ichor_testbed::speaker::Speaker;
+use ichor_testbed::speaker::BgpSpeaker;
 use ichor_testbed::vm;
 
 const VARIABLES: [(&str, &str); 4] = [
@@ -48,7 +48,7 @@ fn services(frr: Frr, backend: &'static str) {
     let state = || node.state() + &leafs.each_ref().map(Leaf::state).concat();
     let there = |net: &str| leafs.iter().all(|leaf| leaf.goes_to(net));
     wait_for("the node at both leafs", || there("10.0.0.1"), state);
-    let speaker = Speaker::new(&node.machine, &told(&variables));
+    let speaker = BgpSpeaker::new(&node.machine, &told(&variables));
     speaker.announce(&["0.0.0.0/0", "::/0", "198.51.100.7/32", "2001:db8:99::7/128"]);
     for address in ["198.51.100.7/32", "2001:db8:99::7/128"] {
         node.serve(address);
@@ -67,7 +67,7 @@ fn services(frr: Frr, backend: &'static str) {
 /// In one machine, which has then read and translated most of what the later ones run.
 #[test]
 fn service_addresses_leave_a_vrf_on_frr_8_frr_10_and_bird() {
-    vm::inside(|| {
+    vm::run_in_vm(|| {
         for (frr, backend) in [(Frr::V8, "frr"), (Frr::V10, "frr"), (Frr::V10, "bird")] {
             eprintln!("{backend}, with leafs of {frr:?}");
             services(frr, backend);
@@ -78,7 +78,7 @@ fn service_addresses_leave_a_vrf_on_frr_8_frr_10_and_bird() {
 /// A veth is no port of hardware: these are. Nothing is said but who the node is.
 #[test]
 fn the_ports_with_routers_are_found_and_one_whose_router_comes_late_is_taken_up() {
-    vm::inside_with_ports(|| {
+    vm::run_in_vm_with_ports(|| {
         let node = Node::new(Frr::V10.machine());
         node.machine.ask("ip address add 10.0.0.1/32 dev lo");
         node.machine.take("eth0", "eth0");
