@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use ichor_core::cluster::{FileError, Files, load};
 use ichor_core::plan::attachment::Attachments;
-use ichor_core::rules::{self, Context};
+use ichor_core::rules::{self, RuleContext};
 use ichor_core::{model, plan};
 use mimalloc::MiMalloc;
 
@@ -36,7 +36,7 @@ fn seconds(path: &str) -> Option<f64> {
     let cluster = model::validate(loaded.file, loaded.problems).ok()?;
     let plan = plan::plan(&cluster);
     let attachments = Attachments::gather(&cluster, path, &mut Disk);
-    let findings = rules::check(&Context { cluster: &cluster, plan: &plan, attachments: &attachments });
+    let findings = rules::check(&RuleContext { cluster: &cluster, plan: &plan, attachments: &attachments });
     let seconds = start.elapsed().as_secs_f64();
     (findings.len() < plan.nodes.len()).then_some(seconds)
 }

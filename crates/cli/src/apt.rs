@@ -1,4 +1,4 @@
-//! Debian packages, fetched by apt into a folder of their own: what is installed here does not matter, and is not changed.
+//! Downloads Debian packages with apt into a private folder. The packages installed on this machine are ignored and not changed.
 
 use std::fs;
 use std::io;
@@ -11,49 +11,49 @@ use ichor_values::Arch;
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// The package with the texts of licences that others only name.
+/// Package with the licence texts that other packages refer to.
 const LICENCES: &str = "base-files";
 
-/// Suites that have no updates of their own.
+/// Suites without a security suite.
 const ROLLING: [&str; 4] = ["sid", "unstable", "testing", "experimental"];
 
-/// Time for hundreds of packages over a slow line, not to hang a pipeline.
-const PATIENCE: Duration = Duration::from_hours(1);
+/// Time limit for apt: hundreds of packages over a slow link.
+const APT_TIMEOUT: Duration = Duration::from_hours(1);
 
-/// A package could not be fetched.
+/// Errors of downloading packages.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AptError {
-    #[error("`{}` is no suite of Debian's; want one such as trixie", .0.escape_debug())]
+    #[error("`{}` is not a Debian suite; want one such as trixie", .0.escape_debug())]
     Suite(String),
     #[error("cannot write {}", path.display())]
     Write { path: PathBuf, source: io::Error },
     #[error("cannot read {}", path.display())]
     Read { path: PathBuf, source: io::Error },
-    #[error("the package {0} depends on none")]
-    NoNeed(String),
-    #[error("there is no apt-get here to fetch packages with; {instead}")]
-    Absent { instead: &'static str },
+    #[error("the package {0} has no dependency")]
+    NoDependency(String),
+    #[error("apt-get is not installed on this machine; {fallback}")]
+    NoAptGet { fallback: &'static str },
     #[error("cannot run {call}")]
     Run { call: String, source: io::Error },
-    #[error("{call}: {said}")]
-    Failed { call: String, said: String },
+    #[error("{call}: {message}")]
+    Failed { call: String, message: String },
 }
 
-/// apt with a suite of Debian's, in a folder that is its own.
+/// apt with a private folder and one Debian suite.
 pub(crate) struct Apt<'f> {
     folder: &'f Path,
     arch: Arch,
-    /// What to do on a machine without apt.
-    instead: &'static str,
+    /// Hint for machines without apt.
+    fallback: &'static str,
 }
 
 impl<'f> Apt<'f> {
-    /// Asks which packages there are.
+    /// Prepares the folder and downloads the package lists.
     pub(crate) fn open(
         folder: &'f Path,
         suite: &str,
         arch: Arch,
-        instead: &'static str,
+        fallback: &'static str,
     ) -> Result<Self, AptError> {
         let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if suite.is_empty() || suite.starts_with('-') || !suite.bytes().all(is_letter) {
@@ -63,34 +63,34 @@ impl<'f> Apt<'f> {
             fs::create_dir_all(folder.join(part))
                 .map_err(|source| AptError::Write { path: folder.to_owned(), source })?;
         }
-        for (name, text) in [("status", String::new()), ("sources.list", sources(suite))] {
+        for (name, text) in [("status", String::new()), ("sources.list", sources_list(suite))] {
             let path = folder.join(name);
             fs::write(&path, text).map_err(|source| AptError::Write { path, source })?;
         }
-        let apt = Self { folder, arch, instead };
+        let apt = Self { folder, arch, fallback };
         apt.run("apt-get", &["update"])?;
         Ok(apt)
     }
 
-    /// Fetches a package and everything it needs, and returns where the files are.
-    pub(crate) fn fetch_with_needs(&self, package: &str) -> Result<Vec<PathBuf>, AptError> {
+    /// Downloads a package with all dependencies, and returns the paths.
+    pub(crate) fn download_with_dependencies(&self, package: &str) -> Result<Vec<PathBuf>, AptError> {
         self.run("apt-get", &["install", "--yes", "--download-only", package, LICENCES])?;
         self.files()
     }
 
-    /// Fetches packages alone, and returns where the files are.
-    pub(crate) fn fetch(&self, packages: &[&str]) -> Result<Vec<PathBuf>, AptError> {
+    /// Downloads packages without dependencies, and returns the paths.
+    pub(crate) fn download(&self, packages: &[&str]) -> Result<Vec<PathBuf>, AptError> {
         self.run("apt-get", &[&["download"], packages].concat())?;
         self.files()
     }
 
-    /// The first package that another depends on.
-    pub(crate) fn first_need(&self, package: &str) -> Result<String, AptError> {
+    /// First dependency of a package.
+    pub(crate) fn first_dependency(&self, package: &str) -> Result<String, AptError> {
         let output = self.run("apt-cache", &["show", "--no-all-versions", package])?;
         let text = output.stdout_text();
         let needs = text.lines().find_map(|line| line.strip_prefix("Depends: "));
         let first = needs.and_then(|needs| needs.split([' ', ',']).next());
-        first.map(str::to_owned).ok_or_else(|| AptError::NoNeed(package.to_owned()))
+        first.map(str::to_owned).ok_or_else(|| AptError::NoDependency(package.to_owned()))
     }
 
     fn archives(&self) -> PathBuf {
@@ -124,14 +124,14 @@ impl<'f> Apt<'f> {
         command.args(set("APT::Install-Recommends", "false".to_owned()));
         command.args(set("Debug::NoLocking", "true".to_owned()));
         command.arg("-qq").args(words);
-        // Packages that are fetched alone come to the working folder.
+        // `apt-get download` writes to the working folder.
         command.current_dir(self.archives()).env("LC_ALL", "C").env("DEBIAN_FRONTEND", "noninteractive");
-        run(command, format!("{program} {}", words[0]), self.instead)
+        run(command, format!("{program} {}", words[0]), self.fallback)
     }
 }
 
-/// Where packages come from: where this machine has its own from, so that a mirror nearby is used here too.
-fn sources(suite: &str) -> String {
+/// Contents of `sources.list`, with the mirror that this machine uses.
+fn sources_list(suite: &str) -> String {
     let signed = if Path::new(KEYRING).exists() { format!("[signed-by={KEYRING}] ") } else { String::new() };
     let main = mirror("Debian").unwrap_or_else(|| "http://deb.debian.org/debian".to_owned());
     let mut lines = format!("deb {signed}{main} {suite} main\n");
@@ -147,20 +147,20 @@ fn mirror(label: &str) -> Option<String> {
     let mut command = Command::new("apt-get");
     command.args(["indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Origin: Debian"]);
     command.arg(format!("Label: {label}"));
-    let output = ProgramRun::new(command, PATIENCE).run().ok()?;
+    let output = ProgramRun::new(command, APT_TIMEOUT).run().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     text.lines().next().map(|line| line.trim_end_matches('/').to_owned()).filter(|line| !line.is_empty())
 }
 
-fn run(command: Command, call: String, instead: &'static str) -> Result<ProgramOutput, AptError> {
-    let ran = ProgramRun::new(command, PATIENCE).run().and_then(ProgramOutput::succeeded);
+fn run(command: Command, call: String, fallback: &'static str) -> Result<ProgramOutput, AptError> {
+    let ran = ProgramRun::new(command, APT_TIMEOUT).run().and_then(ProgramOutput::succeeded);
     ran.map_err(|error| match error {
-        ProgramError::Missing { .. } => AptError::Absent { instead },
+        ProgramError::Missing { .. } => AptError::NoAptGet { fallback },
         ProgramError::Failed(output) => {
             let text = output.stderr_text();
             let lines: Vec<_> = text.lines().filter(|line| line.starts_with("E: ")).take(3).collect();
-            let said = if lines.is_empty() { output.status.to_string() } else { lines.join("; ") };
-            AptError::Failed { call, said }
+            let message = if lines.is_empty() { output.status.to_string() } else { lines.join("; ") };
+            AptError::Failed { call, message }
         }
         error => AptError::Run { call, source: error.into() },
     })

@@ -7,19 +7,19 @@ use std::time::Duration;
 use ichor_values::{self as value, ValueError};
 
 use crate::project::{self, Project};
-use crate::refused::Refused;
+use crate::refusal::Refusal;
 
 /// The cluster file, as the positional argument of a command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ClusterFile {
-    /// Cluster file
-    #[arg(default_value = "ichor.yaml")]
+    /// Cluster file to read
+    #[arg(value_name = "FILE", default_value = "ichor.yaml")]
     pub file: PathBuf,
 }
 
 impl ClusterFile {
-    /// Reads it and decides everything about it.
-    pub(crate) fn open(&self) -> Result<Project, Refused> {
+    /// Reads the file and plans the cluster.
+    pub(crate) fn open(&self) -> Result<Project, Refusal> {
         project::open(&self.file)
     }
 }
@@ -27,14 +27,14 @@ impl ClusterFile {
 /// The cluster file, as an option of a command with other positional arguments.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ClusterOption {
-    /// Cluster file
+    /// Cluster file to read
     #[arg(long, value_name = "FILE", default_value = "ichor.yaml")]
     pub file: PathBuf,
 }
 
 impl ClusterOption {
-    /// Reads it and decides everything about it.
-    pub(crate) fn open(&self) -> Result<Project, Refused> {
+    /// Reads the file and plans the cluster.
+    pub(crate) fn open(&self) -> Result<Project, Refusal> {
         project::open(&self.file)
     }
 }
@@ -42,7 +42,9 @@ impl ClusterOption {
 /// The age identities that decrypt secrets.
 #[derive(Debug, clap::Args)]
 pub(crate) struct IdentityFile {
-    /// File with age identities that open the secrets, in place of those SOPS would use
+    /// File with the age identities that decrypt secrets
+    ///
+    /// [default: the identities of SOPS: $SOPS_AGE_KEY, $SOPS_AGE_KEY_FILE or ~/.config/sops/age/keys.txt]
     #[arg(long, value_name = "FILE")]
     identity: Option<PathBuf>,
 }
@@ -56,7 +58,7 @@ impl IdentityFile {
 
 /// The output format of a command that reports.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Format {
+pub(crate) struct OutputFormat {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -64,24 +66,24 @@ pub(crate) struct Format {
 
 /// The output format of a command that changes machines.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Events {
-    /// Tell what happens as JSON, one event a line
+pub(crate) struct EventFormat {
+    /// Print progress as JSON events, one per line
     #[arg(long)]
     pub json: bool,
 }
 
 /// Dry run: report the changes without applying them.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Rehearsal {
-    /// Say what would be done, and do nothing
-    #[arg(long)]
-    pub dry_run: bool,
+pub(crate) struct DryRun {
+    /// Print the changes without making them
+    #[arg(long = "dry-run")]
+    pub enabled: bool,
 }
 
 /// Confirmation before an irreversible change.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Consent {
-    /// Do not ask
+pub(crate) struct Confirmation {
+    /// Skip the confirmation prompt
     #[arg(long)]
     pub yes: bool,
 }
@@ -89,7 +91,7 @@ pub(crate) struct Consent {
 /// The folder with the images that `ichor image build` wrote.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ImagesFolder {
-    /// Folder that `ichor image build` wrote to
+    /// Folder with the images of `ichor image build`
     #[arg(long, value_name = "DIR", default_value = "images")]
     pub images: PathBuf,
 }
@@ -100,13 +102,13 @@ pub(crate) enum ArgumentError {
     /// The value has another form than expected.
     #[error("want {0}")]
     Want(Cow<'static, str>),
-    #[error("{0}: want one such as 90s or 20m")]
+    #[error("{0}; want one such as 90s or 20m")]
     Time(ValueError),
-    #[error("`{0}` is no address")]
+    #[error("`{0}` is not an IP address")]
     Address(String),
-    #[error("not a fingerprint: want 32 bytes in base64, as Talos shows it")]
+    #[error("not a fingerprint; want 32 bytes in base64, as on the Talos console")]
     Fingerprint,
-    #[error("Talos has no such platform; want one of {0}")]
+    #[error("unknown platform; want one of {0}")]
     Platform(String),
 }
 

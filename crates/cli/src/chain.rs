@@ -1,8 +1,8 @@
-//! An error with its causes, in one line.
+//! Error chains in one line.
 
 use std::error::Error;
 
-/// The texts of an error and of each of its causes.
+/// Joins the messages of an error and its causes.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let (mut all, mut cause) = (error.to_string(), error.source());
     while let Some(one) = cause {

@@ -1,38 +1,38 @@
-//! Cilium for the configurations of a cluster: as it was rendered before, or as helm renders it now.
+//! The Cilium manifest of a cluster: from its lock file, or rendered by helm.
 
 use std::path::PathBuf;
 
-use ichor_core::cluster::load::beside;
+use ichor_core::cluster::load::resolve_path;
 use ichor_core::plan::attachment::lock_name;
-use ichor_core::render::chart::{ChartError, Lock, Order, judge};
+use ichor_core::render::chart::{ChartError, ChartLock, ChartRequest, judge};
 
 use crate::disk::{self, WriteError};
 use crate::helm::{self, HelmError};
 use crate::project::Project;
 
-/// Cilium as it goes into configurations.
-pub(crate) struct Rendered {
-    /// The lock's file.
+/// The rendered Cilium manifest.
+pub(crate) struct CiliumManifest {
+    /// Path of the lock file.
     path: PathBuf,
     text: String,
-    /// Why it cannot be rendered.
+    /// Error of rendering.
     failure: Option<String>,
-    /// What the lock's file has to hold, where there is to be one.
+    /// Contents of the lock file, if the cluster needs one.
     lock: Option<String>,
-    /// Whether it holds something else.
+    /// Whether the lock file must be written.
     is_new: bool,
 }
 
-impl Rendered {
-    /// Cilium of a cluster. Nothing is written.
-    pub(crate) fn of(project: &Project) -> Self {
+impl CiliumManifest {
+    /// Renders Cilium for a cluster, without writing files.
+    pub(crate) fn render(project: &Project) -> Self {
         let attachments = project.attachments();
         let name = lock_name(&project.plan.cluster.name);
-        let path = PathBuf::from(beside(project.name(), &name));
-        let Some(order) = Order::of(&project.plan, attachments) else {
+        let path = PathBuf::from(resolve_path(project.name(), &name));
+        let Some(order) = ChartRequest::of(&project.plan, attachments) else {
             return Self { path, text: String::new(), failure: None, lock: None, is_new: false };
         };
-        match lock(&order, &name, attachments.lock.as_deref()) {
+        match load_or_render(&order, &name, attachments.lock.as_deref()) {
             Ok(lock) => {
                 let file = lock.file(&order);
                 let is_new = attachments.lock.as_ref() != Some(&file);
@@ -45,62 +45,65 @@ impl Rendered {
         }
     }
 
-    /// For those who make configurations.
+    /// The manifest, or the error message.
     pub(crate) fn text(&self) -> Result<&str, &str> {
         self.failure.as_deref().map_or(Ok(&self.text), Err)
     }
 
-    /// What the lock's file has to hold.
+    /// Contents of the lock file.
     pub(crate) fn lock(&self) -> Option<&str> {
         self.lock.as_deref()
     }
 
-    /// The lock's file and what it has to hold, where that is not in it.
-    pub(crate) fn news(&self) -> Option<(&PathBuf, &str)> {
+    /// Path and new contents of the lock file, if it must change.
+    pub(crate) fn changed_lock(&self) -> Option<(&PathBuf, &str)> {
         self.lock().filter(|_| self.is_new).map(|lock| (&self.path, lock))
     }
 
-    /// Writes the lock where it has to be written; what is to be told of it then.
-    pub(crate) fn keep(&self) -> Result<Option<String>, WriteError> {
-        let Some((path, lock)) = self.news() else { return Ok(None) };
+    /// Writes the lock file if it must change; returns a note for the user.
+    pub(crate) fn write_lock(&self) -> Result<Option<String>, WriteError> {
+        let Some((path, lock)) = self.changed_lock() else { return Ok(None) };
         disk::replace(path, lock.as_bytes())?;
-        Ok(Some(format!("{} has Cilium as helm rendered it: keep it with the cluster file", path.display())))
+        Ok(Some(format!(
+            "wrote {} with Cilium as rendered by helm; commit it with the cluster file",
+            path.display()
+        )))
     }
 }
 
-/// Why Cilium cannot be rendered.
+/// Errors of rendering Cilium.
 #[derive(Debug, thiserror::Error)]
 enum CiliumError {
-    #[error("{name}: {why}; remove the file to have it rendered anew")]
+    #[error("{name}: {why}; delete the file to render it again")]
     Lock { name: String, why: String },
     #[error(
-        "Cilium is rendered by helm, which is not installed here, and {kept}; install helm and build again, or render \
-         it elsewhere with what `ichor show cilium` prints, and name the result under `cluster.cilium.manifest`"
+        "cannot render Cilium: helm is not installed, and {kept}; install helm, or render it elsewhere with the \
+        output of `ichor show cilium` and set `cluster.cilium.manifest`"
     )]
     NoHelm { kept: String },
     #[error(transparent)]
     Helm(HelmError),
-    #[error("what helm rendered cannot be used: {0}")]
+    #[error("cannot use the output of helm: {0}")]
     Unusable(ChartError),
 }
 
-/// What was rendered before where it is of this order, else what helm makes of it.
-fn lock(order: &Order, name: &str, before: Option<&str>) -> Result<Lock, CiliumError> {
-    let before = before.map(Lock::read).transpose();
+/// The lock file if it matches the request, else a new rendering by helm.
+fn load_or_render(order: &ChartRequest, name: &str, before: Option<&str>) -> Result<ChartLock, CiliumError> {
+    let before = before.map(ChartLock::read).transpose();
     let before = before.map_err(|why| CiliumError::Lock { name: name.to_owned(), why: why.to_string() })?;
     if let Some(lock) = before.as_ref().filter(|lock| lock.is_of(order)) {
         return Ok(lock.clone());
     }
-    let text = helm::template(order).map_err(|error| match error {
-        HelmError::Absent => {
+    let text = helm::render_chart(order).map_err(|error| match error {
+        HelmError::NotInstalled => {
             let kept = match before {
-                None => format!("there is no {name} with what it rendered before"),
-                Some(_) => format!("{name} was rendered from other values, or for another release"),
+                None => format!("there is no lock file {name}"),
+                Some(_) => format!("{name} was rendered for other values or another release"),
             };
             CiliumError::NoHelm { kept }
         }
         error => CiliumError::Helm(error),
     })?;
     judge(&text).map_err(CiliumError::Unusable)?;
-    Ok(Lock::new(order, text))
+    Ok(ChartLock::new(order, text))
 }

@@ -1,41 +1,40 @@
-//! What a cluster's machines read, in memory: their configurations, as `ichor build` writes them to `machine.yaml`, and the CDs
-//! that carry the first of them.
+//! Machine configurations and boot media of a cluster, rendered in memory. `ichor build` writes the same to files.
 
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use ichor_bgp::render::Fetch;
 use ichor_bgp::render::SecretError;
+use ichor_bgp::render::SecretFetcher;
 use ichor_core::plan::NodePlan;
-use ichor_core::render::artifact::Contents;
-use ichor_core::render::tree::{Inputs, PatchTexts, Renderer};
+use ichor_core::render::artifact::ArtifactContents;
+use ichor_core::render::tree::{PatchTexts, RenderInputs, Renderer};
 use ichor_talos::secrets::Bundle;
 use ichor_values::go_yaml::emit::emit_all;
 use ichor_values::{Issue, Secret};
 
+use crate::cluster_secrets::{SecretCache, patch_texts};
+use crate::parallel::map_parallel;
 use crate::progress::Progress;
 use crate::project::Project;
-use crate::vault::{Vault, patch_texts};
-use crate::work::shared_out;
 use crate::{report, style};
 
-/// The configuration of each of `nodes` as text, in their order, or everything that is wrong; a secret.
+/// Renders the configuration of each of `nodes`, in their order; contains secrets.
 pub(crate) fn configurations(
     project: &Project,
     nodes: &[&NodePlan],
     bundle: &Bundle,
     identity: Option<&Path>,
 ) -> Result<Vec<String>, Vec<Issue>> {
-    let vault = Vault::new(project.name());
-    each(project, nodes, (bundle, identity), &vault, |renderer, node| {
+    let vault = SecretCache::new(project.name());
+    render_nodes(project, nodes, (bundle, identity), &vault, |renderer, node| {
         Ok(emit_all(&renderer.machine(node)?.documents))
     })
 }
 
-/// The configurations to compare with; none where there are no secrets or, which is told, where they cannot be made.
-pub(crate) fn comparable(
+/// Renders configurations for a comparison; none without secrets, or with a warning if rendering fails.
+pub(crate) fn configurations_to_compare(
     project: &Project,
     nodes: &[&NodePlan],
     bundle: Option<&Bundle>,
@@ -46,60 +45,61 @@ pub(crate) fn comparable(
         Ok(wanted) => Ok(Some(wanted)),
         Err(errors) => {
             report::unrendered(&mut anstream::stderr(), &errors)?;
-            style::say("configurations are not compared: first mend what is wrong");
+            style::say("configurations are not compared; fix the errors first");
             Ok(None)
         }
     }
 }
 
-/// CDs by their paths in the folder of a build.
-pub(crate) type Carriers = HashMap<String, Arc<[u8]>>;
+/// Boot media by path in the build folder.
+pub(crate) type BootMediaFiles = HashMap<String, Arc<[u8]>>;
 
-/// The CDs that carry first configurations.
-pub(crate) fn carriers(
+/// Renders the boot media with first-boot configurations.
+pub(crate) fn boot_media(
     project: &Project,
     nodes: &[&NodePlan],
     bundle: &Bundle,
     identity: Option<&Path>,
-) -> Result<Carriers, Vec<Issue>> {
-    let vault = Vault::new(project.name());
-    let rendered = each(project, nodes, (bundle, identity), &vault, |renderer, node| renderer.carrier(node))?;
+) -> Result<BootMediaFiles, Vec<Issue>> {
+    let vault = SecretCache::new(project.name());
+    let rendered =
+        render_nodes(project, nodes, (bundle, identity), &vault, |renderer, node| renderer.carrier(node))?;
     let files = rendered.into_iter().flatten().map(|file| file.artifact);
     let images = files.filter_map(|artifact| match &artifact.contents {
-        Contents::Image(image) => Some((artifact.path, Arc::from(image.bytes()))),
-        Contents::Text(_) => None,
+        ArtifactContents::Image(image) => Some((artifact.path, Arc::from(image.bytes()))),
+        ArtifactContents::Text(_) => None,
     });
     Ok(images.collect())
 }
 
-/// What `make` makes of each of `nodes`, in their order, or everything that is wrong.
-fn each<T: Send>(
+/// Runs `make` for each of `nodes`, in their order; collects all issues.
+fn render_nodes<T: Send>(
     project: &Project,
     nodes: &[&NodePlan],
     (bundle, identity): (&Bundle, Option<&Path>),
-    vault: &Vault<'_>,
+    vault: &SecretCache<'_>,
     make: impl Fn(&Renderer<'_>, &NodePlan) -> Result<T, Vec<Issue>> + Sync,
 ) -> Result<Vec<T>, Vec<Issue>> {
     let patches = patch_texts(project, identity);
     let secret = |reference: &Secret| vault.open(reference).map_err(SecretError::new);
-    let (mut made, mut errors) = (Vec::with_capacity(nodes.len()), Vec::new());
-    for result in spread(inputs(project, bundle, &patches, &secret), nodes, make) {
+    let (mut results, mut errors) = (Vec::with_capacity(nodes.len()), Vec::new());
+    for result in render_in_parallel(render_inputs(project, bundle, &patches, &secret), nodes, make) {
         match result {
-            Ok(one) => made.push(one),
+            Ok(rendered) => results.push(rendered),
             Err(mut found) => errors.append(&mut found),
         }
     }
-    if errors.is_empty() { Ok(made) } else { Err(errors) }
+    if errors.is_empty() { Ok(results) } else { Err(errors) }
 }
 
-/// What the files of a project are rendered from.
-pub(crate) fn inputs<'a>(
+/// The inputs of rendering a project.
+pub(crate) fn render_inputs<'a>(
     project: &'a Project,
     bundle: &'a Bundle,
     patches: &'a PatchTexts,
-    secret: &'a Fetch<'a>,
-) -> Inputs<'a> {
-    Inputs {
+    secret: &'a SecretFetcher<'a>,
+) -> RenderInputs<'a> {
+    RenderInputs {
         cluster: &project.cluster,
         plan: &project.plan,
         bundle,
@@ -110,10 +110,10 @@ pub(crate) fn inputs<'a>(
     }
 }
 
-/// What `make` makes of each of `nodes`, in their order and spread over the processors; one failure where what they share
-/// cannot be made.
-pub(crate) fn spread<T: Send>(
-    inputs: Inputs<'_>,
+/// Runs `make` for each of `nodes`, in their order and in parallel; a single failure if the shared part
+/// cannot be rendered.
+pub(crate) fn render_in_parallel<T: Send>(
+    inputs: RenderInputs<'_>,
     nodes: &[&NodePlan],
     make: impl Fn(&Renderer<'_>, &NodePlan) -> Result<T, Vec<Issue>> + Sync,
 ) -> Vec<Result<T, Vec<Issue>>> {
@@ -122,5 +122,5 @@ pub(crate) fn spread<T: Send>(
         Err(errors) => return vec![Err(errors)],
     };
     let progress = Progress::count("rendering", nodes.len());
-    shared_out(nodes, &progress, |node| make(&renderer, node))
+    map_parallel(nodes, &progress, |node| make(&renderer, node))
 }

@@ -1,13 +1,13 @@
-//! What identifies a machine.
+//! Facts that identify a machine.
 
-use ichor_core::bringup::Facts;
+use ichor_core::bringup::MachineFacts;
 use ichor_talos::resource::{HostnameStatus, LinkStatus, SystemInformation};
 use ichor_values::Mac;
 
-use ichor_client::talos::{Node, NodeError};
+use ichor_client::talos::{NodeClient, NodeError};
 
-/// Reads what identifies a machine: ports, UUID, name, and the key it showed.
-pub(crate) async fn facts(node: &Node) -> Result<Facts, NodeError> {
+/// Reads the MAC addresses, UUID, hostname and certificate fingerprint of a machine.
+pub(crate) async fn read_facts(node: &NodeClient) -> Result<MachineFacts, NodeError> {
     let (links, system, name) = tokio::join!(
         node.list::<LinkStatus>(),
         node.get::<SystemInformation>(SystemInformation::ID),
@@ -18,5 +18,5 @@ pub(crate) async fn facts(node: &Node) -> Result<Facts, NodeError> {
     macs.sort_unstable();
     let uuid = system?.map(|system| system.uuid).filter(|uuid| !uuid.is_empty());
     let hostname = name?.map(|name| name.hostname).filter(|name| !name.is_empty());
-    Ok(Facts { macs, uuid, fingerprint: Some(node.peer().pin.to_string()), hostname })
+    Ok(MachineFacts { macs, uuid, fingerprint: Some(node.peer().pin.to_string()), hostname })
 }

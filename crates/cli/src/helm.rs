@@ -1,36 +1,36 @@
-//! helm, where it is installed, which renders charts.
+//! Renders charts with the installed helm.
 
 use std::io::{self, Write as _};
 use std::process::Command;
 use std::time::Duration;
 
-use ichor_core::render::chart::Order;
+use ichor_core::render::chart::ChartRequest;
 use ichor_system::program::{ProgramError, ProgramOutput, ProgramRun};
 use tempfile::NamedTempFile;
 
-use crate::disk::reason;
+use crate::disk::io_reason;
 
-/// Time for a chart over a slow line, not to hang a pipeline.
-const PATIENCE: Duration = Duration::from_mins(3);
-/// A hundred times Cilium's manifest.
-const LARGEST: usize = 64 << 20;
+/// Time limit for helm, including a chart download.
+const RENDER_TIMEOUT: Duration = Duration::from_mins(3);
+/// Output limit: a hundred times Cilium's manifest.
+const MAX_OUTPUT: usize = 64 << 20;
 
-/// Why a chart was not rendered.
+/// Errors of rendering a chart.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HelmError {
-    #[error("helm is not installed here")]
-    Absent,
-    #[error("cannot run helm: {}", reason(.0))]
+    #[error("helm is not installed on this machine")]
+    NotInstalled,
+    #[error("cannot run helm: {}", io_reason(.0))]
     NotRun(#[from] io::Error),
-    #[error("helm did not end within {} s", PATIENCE.as_secs())]
-    Slow,
-    #[error("helm refuses: {0}")]
+    #[error("helm timed out after {} s", RENDER_TIMEOUT.as_secs())]
+    Timeout,
+    #[error("helm failed: {0}")]
     Refused(String),
 }
 
-/// Renders the chart of an order.
-pub(crate) fn template(order: &Order) -> Result<String, HelmError> {
-    // For the owner alone, and gone with the variable.
+/// Renders a chart.
+pub(crate) fn render_chart(order: &ChartRequest) -> Result<String, HelmError> {
+    // Readable by the owner only, and deleted on drop.
     let mut values = Vec::new();
     for text in order.values() {
         let mut file = NamedTempFile::with_suffix(".yaml")?;
@@ -43,13 +43,13 @@ pub(crate) fn template(order: &Order) -> Result<String, HelmError> {
     for file in &values {
         command.arg("--values").arg(file.path());
     }
-    let run = ProgramRun::new(command, PATIENCE).limit(LARGEST);
+    let run = ProgramRun::new(command, RENDER_TIMEOUT).limit(MAX_OUTPUT);
     let output = run.run().and_then(ProgramOutput::succeeded).map_err(|error| match error {
-        ProgramError::Missing { .. } => HelmError::Absent,
-        ProgramError::TimedOut { .. } => HelmError::Slow,
+        ProgramError::Missing { .. } => HelmError::NotInstalled,
+        ProgramError::TimedOut { .. } => HelmError::Timeout,
         ProgramError::Failed(output) => {
-            let words = output.stderr_text();
-            let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+            let message = output.stderr_text();
+            let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
             HelmError::Refused(if lines.is_empty() { output.status.to_string() } else { lines.join("; ") })
         }
         error => HelmError::NotRun(error.into()),

@@ -1,4 +1,4 @@
-//! The age identities at hand, found where SOPS finds them.
+//! Age identities, found in the same places as by SOPS.
 
 use std::env;
 use std::io::Read as _;
@@ -8,14 +8,14 @@ use age::armor::ArmoredReader;
 use age::x25519;
 use age::{Decryptor, Identity};
 use ichor_core::cluster::Files as _;
-use ichor_talos::sops::Ring;
+use ichor_talos::sops::KeyProvider;
 
-use crate::disk::Disk;
+use crate::disk::DiskFiles;
 
-/// More than any data key takes.
+/// Size limit of a data key.
 const LARGEST: u64 = 4096;
 
-/// Why identities cannot be had. Nothing of them is repeated.
+/// Errors of loading identities. Messages contain no key material.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IdentityError {
     #[error("cannot read the age identities in {}: {reason}", path.display())]
@@ -26,15 +26,15 @@ pub(crate) enum IdentityError {
     NotIdentity { from: String, line: usize },
 }
 
-/// What opens files that are encrypted with age.
+/// Age identities that decrypt files.
 pub(crate) struct Identities {
     keys: Vec<x25519::Identity>,
-    /// Where they were looked for.
+    /// Places that were searched.
     pub(crate) places: Vec<String>,
 }
 
 impl Identities {
-    /// Those of a file, or those SOPS would use: `SOPS_AGE_KEY`, `SOPS_AGE_KEY_FILE` and the file in the user's settings.
+    /// Loads the identities of a file, or those SOPS would use: `SOPS_AGE_KEY`, `SOPS_AGE_KEY_FILE` and the user's key file.
     pub(crate) fn load(file: Option<&Path>) -> Result<Self, IdentityError> {
         let mut found = Self { keys: Vec::new(), places: Vec::new() };
         if let Some(file) = file {
@@ -59,23 +59,24 @@ impl Identities {
         Ok(found)
     }
 
-    /// Whether nothing was found.
+    /// Whether no identity was found.
     pub(crate) fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
     fn add_file(&mut self, path: &Path) -> Result<(), IdentityError> {
         let unreadable = |reason| IdentityError::Unreadable { path: path.to_owned(), reason };
-        let name = path.to_str().ok_or_else(|| unreadable("its name is not UTF-8".to_owned()))?;
-        let bytes = Disk.read(name).map_err(|error| unreadable(error.to_string()))?;
-        let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not text".to_owned()))?;
+        let name = path.to_str().ok_or_else(|| unreadable("the file name is not UTF-8".to_owned()))?;
+        let bytes = DiskFiles.read(name).map_err(|error| unreadable(error.to_string()))?;
+        let text =
+            String::from_utf8(bytes).map_err(|_| unreadable("the file is not UTF-8 text".to_owned()))?;
         self.places.push(name.to_owned());
         self.add(&text, name)
     }
 
     fn add(&mut self, text: &str, from: &str) -> Result<(), IdentityError> {
         for (nth, line) in text.lines().map(str::trim).enumerate() {
-            // An identity of a plugin may stand beside one that is good for us.
+            // Plugin identities are skipped; the file may also have native ones.
             if line.is_empty() || line.starts_with('#') || line.starts_with("AGE-PLUGIN-") {
                 continue;
             }
@@ -86,7 +87,7 @@ impl Identities {
     }
 }
 
-impl Ring for Identities {
+impl KeyProvider for Identities {
     fn open(&self, armored: &str) -> Option<Vec<u8>> {
         let decryptor = Decryptor::new_buffered(ArmoredReader::new(armored.as_bytes())).ok()?;
         let reader = decryptor.decrypt(self.keys.iter().map(|key| key as &dyn Identity)).ok()?;

@@ -1,49 +1,49 @@
-//! The `ichor` command: one cluster file in, Talos nodes that boot, route and join out.
+//! The `ichor` command: turns one cluster file into Talos nodes that boot, peer over BGP and join the cluster.
 //!
-//! `main` parses the arguments, calls one command and prints once why it failed: what it [`Refused`], or an error chain. Exit 0:
-//! done. Exit 1: the answer is no. Exit 2: it could not be done.
+//! `main` parses the arguments, runs one command and prints its [`Refusal`] or error chain once. Exit 0: success. Exit 1: a
+//! negative result, such as a failed check. Exit 2: the command could not run.
 
 mod apt;
 mod argument;
 mod cache;
 mod chain;
 mod cilium;
+mod cluster_client;
+mod cluster_secrets;
 mod commands;
+mod compress;
 mod configuration;
-mod consent;
-mod crew;
-mod daemon;
+mod confirmation;
+mod connect;
 mod disk;
+mod encrypted_file;
 mod facts;
-mod follow;
 mod helm;
 mod http;
 mod identity;
 mod image;
 mod lab;
+mod log_stream;
 mod machines;
 mod netlink;
 mod observe;
 mod oci;
-mod press;
+mod parallel;
 mod progress;
 mod project;
-mod reach;
 mod recipient;
-mod refused;
+mod refusal;
 mod report;
 mod reset;
-mod sealed;
 mod secret;
 mod style;
 mod table;
 mod teardown;
+mod template_check;
 mod tree;
 mod up;
 mod upgrade;
-mod vault;
 mod verify;
-mod work;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -51,21 +51,20 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use commands::Command;
-use refused::Refused;
+use refusal::Refusal;
 
-/// A plan is millions of small values, and giving each its memory is half of the work.
+/// A plan is millions of small values: with the system's allocator, allocation is half of the run time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// One cluster file in; Talos nodes that boot, route and join out
+/// Build and run Talos Linux clusters with BGP from one cluster file
 #[derive(Debug, Parser)]
 #[command(
     version,
     propagate_version = true,
     arg_required_else_help = true,
-    after_help = "Start with `ichor new DIR --like metallb`, then `ichor check` and `ichor show` in that folder.\n\
-                  FILE is ichor.yaml in the working folder when left out.\n\
-                  Exit status: 0 done, 1 the answer is no, 2 could not be done."
+    after_help = "Get started: run `ichor new DIR --like metallb`, then in DIR\n`ichor check` and `ichor show`.\n\n\
+                  Exit status: 0 success, 1 negative result, 2 the command could not run."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -75,11 +74,11 @@ struct Cli {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
-    let ran = cli.command.run(&mut out).or_else(|error| match error.downcast::<Refused>() {
+    let ran = cli.command.run(&mut out).or_else(|error| match error.downcast::<Refusal>() {
         Ok(refused) => Ok(refused.print(&mut out)?),
         Err(error) => Err(error),
     });
-    // The answer stays the answer when whoever reads it stops reading.
+    // A closed pipe does not change the exit status.
     let code = *ran.as_ref().unwrap_or(&ExitCode::SUCCESS);
     match ran.and_then(|_| Ok(out.flush()?)) {
         Ok(()) => code,
@@ -91,7 +90,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whoever reads our output may stop reading: `ichor show nodes | head` is no error.
+/// Whether an error is a closed pipe, as in `ichor show nodes | head`, which is not a failure.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);

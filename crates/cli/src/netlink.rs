@@ -1,4 +1,4 @@
-//! Questions to the kernel about the network that this thread is in.
+//! rtnetlink queries in the network namespace of this thread.
 
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -9,10 +9,10 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket,
 };
 
-/// The longest part of an answer; the kernel's are 32 KiB.
+/// Receive buffer; kernel messages are up to 32 KiB.
 const PART: usize = 64 * 1024;
 
-/// Asks for all there is.
+/// Sends a dump request and returns all answers.
 pub(crate) fn dump(question: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
     let kernel =
         socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)?;
@@ -31,7 +31,7 @@ pub(crate) fn dump(question: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlink
     }
 }
 
-/// Takes the messages of one part; false when nothing follows.
+/// Parses the messages of one datagram; false at the end of the dump.
 fn take(mut part: &[u8], answers: &mut Vec<RouteNetlinkMessage>) -> io::Result<bool> {
     while !part.is_empty() {
         let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(part).map_err(io::Error::other)?;

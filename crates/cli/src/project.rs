@@ -1,4 +1,4 @@
-//! A cluster on disk: its file, its plan and what is wrong with it.
+//! A cluster file with its plan and findings.
 
 use std::cell::OnceCell;
 use std::path::Path;
@@ -7,28 +7,28 @@ use ichor_core::cluster::load;
 use ichor_core::model::{self, Cluster};
 use ichor_core::plan::attachment::Attachments;
 use ichor_core::plan::{self, NodePlan, Plan};
-use ichor_core::rules::{self, Context, Finding};
+use ichor_core::rules::{self, Finding, RuleContext};
 use ichor_values::source::Sources;
 
-use crate::cilium::Rendered;
-use crate::disk::{Disk, Regular};
-use crate::refused::Refused;
+use crate::cilium::CiliumManifest;
+use crate::disk::{DiskFiles, RegularFiles};
+use crate::refusal::Refusal;
 
-/// A cluster file that was understood.
+/// A valid cluster file and its plan.
 pub(crate) struct Project {
-    /// The texts it was read from.
+    /// Source texts, for excerpts.
     pub sources: Sources,
     pub cluster: Cluster,
     pub plan: Plan,
     name: String,
     attachments: OnceCell<Attachments>,
-    cilium: OnceCell<Rendered>,
+    cilium: OnceCell<CiliumManifest>,
 }
 
-/// Reads the cluster file at `path` and decides everything about it.
-pub(crate) fn open(path: &Path) -> Result<Project, Refused> {
-    let name = path.to_str().ok_or(Refused::Path)?.to_owned();
-    let loaded = load(&name, &mut Disk);
+/// Loads, validates and plans the cluster file at `path`.
+pub(crate) fn open(path: &Path) -> Result<Project, Refusal> {
+    let name = path.to_str().ok_or(Refusal::Path)?.to_owned();
+    let loaded = load(&name, &mut DiskFiles);
     let sources = loaded.sources;
     match model::validate(loaded.file, loaded.problems) {
         Ok(cluster) => {
@@ -42,30 +42,30 @@ pub(crate) fn open(path: &Path) -> Result<Project, Refused> {
                 cilium: OnceCell::new(),
             })
         }
-        Err(problems) => Err(Refused::ClusterFile { name, sources, problems }),
+        Err(problems) => Err(Refusal::ClusterFile { name, sources, problems }),
     }
 }
 
-/// A name that is no node's.
+/// A name that is not in the cluster file.
 #[derive(Debug, thiserror::Error)]
-#[error("there is no node `{0}`; `ichor show nodes` lists them")]
+#[error("unknown node `{0}`; `ichor show nodes` lists all nodes")]
 pub(crate) struct UnknownNode(pub String);
 
 impl Project {
     /// Applies every rule.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let attachments = self.attachments();
-        rules::check(&Context { cluster: &self.cluster, plan: &self.plan, attachments })
+        rules::check(&RuleContext { cluster: &self.cluster, plan: &self.plan, attachments })
     }
 
-    /// Every file that the cluster file names, read once.
+    /// Files named by the cluster file, read once.
     pub(crate) fn attachments(&self) -> &Attachments {
-        self.attachments.get_or_init(|| Attachments::gather(&self.cluster, &self.name, &mut Regular))
+        self.attachments.get_or_init(|| Attachments::gather(&self.cluster, &self.name, &mut RegularFiles))
     }
 
-    /// Cilium as it goes into configurations, rendered once.
-    pub(crate) fn cilium(&self) -> &Rendered {
-        self.cilium.get_or_init(|| Rendered::of(self))
+    /// The Cilium manifest, rendered once.
+    pub(crate) fn cilium(&self) -> &CiliumManifest {
+        self.cilium.get_or_init(|| CiliumManifest::render(self))
     }
 
     /// The node of this name.
@@ -73,7 +73,7 @@ impl Project {
         self.plan.node(name).ok_or_else(|| UnknownNode(name.to_owned()))
     }
 
-    /// The nodes of these names in the order of the file; all of them where none is named.
+    /// Nodes of these names in the order of the file; all nodes if `only` is empty.
     pub(crate) fn chosen(&self, only: &[String]) -> Result<Vec<&NodePlan>, UnknownNode> {
         only.iter().try_for_each(|name| self.node(name).map(drop))?;
         let is_chosen =
@@ -81,7 +81,7 @@ impl Project {
         Ok(self.plan.nodes.iter().filter(is_chosen).collect())
     }
 
-    /// The cluster file's own name.
+    /// Name of the cluster file.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

@@ -1,4 +1,4 @@
-//! Who secrets are encrypted for.
+//! Age recipients of encrypted files.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::str::FromStr as _;
 use age::x25519;
 use ichor_core::cluster::Files as _;
 use ichor_talos::document;
-use ichor_talos::sops::Envelope;
+use ichor_talos::sops::EncryptedDataKey;
 use rand_core::{OsRng, RngCore as _};
 use regex::Regex;
 use serde_json::Value;
 
-use crate::disk::Disk;
+use crate::disk::DiskFiles;
 
-/// Why it is not known for whom to encrypt.
+/// Errors of choosing recipients.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RecipientError {
     #[error(
@@ -22,35 +22,35 @@ pub(crate) enum RecipientError {
     )]
     NotRecipient { from: String, text: String },
     #[error(
-        "nobody to encrypt for: name an age recipient with --age, `secrets_for` of the cluster file, SOPS_AGE_RECIPIENTS \
-         or .sops.yaml, or keep the file in the clear with --plain"
+        "no age recipient: set one with --age, `secrets_for` in the cluster file, SOPS_AGE_RECIPIENTS \
+        or .sops.yaml, or write the file unencrypted with --plain"
     )]
     Nobody,
     #[error("cannot use {}: {reason}", path.display())]
     Rules { path: PathBuf, reason: String },
 }
 
-/// Why a rule of `.sops.yaml` cannot be followed.
+/// Unsupported rules of `.sops.yaml`.
 #[derive(Debug, thiserror::Error)]
 enum RuleError {
     #[error("`{0}` is not a regular expression")]
     Pattern(String),
-    #[error("the rule for {0} names several key groups, and ichor encrypts for one; use --age")]
+    #[error("the rule for {0} has several key groups, but ichor supports one; use --age")]
     Groups(String),
-    #[error("the rule for {path} names `{other}`, and ichor encrypts for age alone; use --age")]
+    #[error("the rule for {path} names `{other}`, but ichor supports only age; use --age")]
     Other { path: String, other: &'static str },
 }
 
-/// What a rule or a group of its keys may name beside age.
+/// Key types besides age in a rule or a key group.
 const OTHERS: [&str; 8] =
     ["pgp", "kms", "gcp_kms", "hckms", "azure_keyvault", "hc_vault_transit_uri", "hc_vault", "merge"];
 
-/// Recipients, as they are written.
+/// Age recipients as text.
 #[derive(Debug)]
 pub(crate) struct Recipients(Vec<String>);
 
 impl Recipients {
-    /// The first that are named: on the command line, in the cluster file, in the environment, in `.sops.yaml` above `file`.
+    /// The recipients of the command line, else of the cluster file, the environment, or the nearest `.sops.yaml` above `file`.
     pub(crate) fn choose(args: &[String], cluster: &[String], file: &Path) -> Result<Self, RecipientError> {
         let env = env::var("SOPS_AGE_RECIPIENTS").unwrap_or_default();
         let env: Vec<_> = split(&env);
@@ -63,7 +63,7 @@ impl Recipients {
         Self::check(&path.display().to_string(), &named)
     }
 
-    /// Those of a file that exists.
+    /// Parses the recipients of an existing file.
     pub(crate) fn check(from: &str, named: &[String]) -> Result<Self, RecipientError> {
         for text in named {
             parse(text)
@@ -72,8 +72,8 @@ impl Recipients {
         if named.is_empty() { Err(RecipientError::Nobody) } else { Ok(Self(named.to_vec())) }
     }
 
-    /// A fresh data key, encrypted for each of them.
-    pub(crate) fn envelope(&self) -> Envelope {
+    /// Creates a data key encrypted for each recipient.
+    pub(crate) fn envelope(&self) -> EncryptedDataKey {
         let mut data_key = [0; 32];
         OsRng.fill_bytes(&mut data_key);
         let sealed = self.0.iter().map(|text| {
@@ -82,7 +82,7 @@ impl Recipients {
                 age::encrypt_and_armor(&recipient, &data_key).expect("writing to memory does not fail");
             (text.clone(), armored)
         });
-        Envelope { recipients: sealed.collect(), data_key }
+        EncryptedDataKey { recipients: sealed.collect(), data_key }
     }
 
     pub(crate) fn names(&self) -> &[String] {
@@ -98,7 +98,7 @@ fn split(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// The recipients that the nearest `.sops.yaml` names for a file.
+/// Recipients for a file in the nearest `.sops.yaml`.
 fn rules_above(file: &Path) -> Result<Option<(PathBuf, Vec<String>)>, RecipientError> {
     let Ok(file) = std::path::absolute(file) else { return Ok(None) };
     let Some(path) =
@@ -107,22 +107,22 @@ fn rules_above(file: &Path) -> Result<Option<(PathBuf, Vec<String>)>, RecipientE
         return Ok(None);
     };
     let wrong = |reason: &str| RecipientError::Rules { path: path.clone(), reason: reason.to_owned() };
-    let name = path.to_str().ok_or_else(|| wrong("its name is not UTF-8"))?;
-    let bytes = Disk.read(name).map_err(|error| wrong(&error.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|_| wrong("it is not text"))?;
+    let name = path.to_str().ok_or_else(|| wrong("the file name is not UTF-8"))?;
+    let bytes = DiskFiles.read(name).map_err(|error| wrong(&error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong("the file is not UTF-8 text"))?;
     let documents = document::read(&text).map_err(|error| wrong(&error.to_string()))?;
     let folder = path.parent().unwrap_or(Path::new("/"));
     let relative = file.strip_prefix(folder).unwrap_or(&file).to_string_lossy().into_owned();
     let named = documents.first().map(|rules| recipients_for(rules, &relative));
     let named = named.transpose().map_err(|error| wrong(&error.to_string()))?.unwrap_or_default();
     if named.is_empty() {
-        return Err(wrong(&format!("none of its creation_rules names an age recipient for {relative}")));
+        return Err(wrong(&format!("no rule in creation_rules has an age recipient for {relative}")));
     }
     Ok(Some((path, named)))
 }
 
-/// The age recipients of the first rule for a path. What else a rule names would be left out, and whoever
-/// holds it could not read the file: that is refused.
+/// Age recipients of the first rule for a path. A rule with other key types is an error: holders of those keys
+/// could not read the file.
 fn recipients_for(rules: &Value, path: &str) -> Result<Vec<String>, RuleError> {
     for (_, rule) in document::items(rules, "/creation_rules") {
         if let Some(pattern) = rule.get("path_regex").and_then(Value::as_str) {
@@ -131,7 +131,7 @@ fn recipients_for(rules: &Value, path: &str) -> Result<Vec<String>, RuleError> {
                 continue;
             }
         }
-        // Where there are groups, SOPS does not look at the keys beside them.
+        // With key groups, SOPS ignores the keys next to them.
         let keys = match rule.get("key_groups").and_then(Value::as_array).map(Vec::as_slice) {
             None | Some([]) => rule,
             Some([group]) => group,
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_group_of_age_recipients_is_as_good_as_none() {
+    fn a_single_key_group_of_age_recipients_is_supported() {
         let named = |groups: Value| {
             recipients_for(&json!({"creation_rules": [{"key_groups": groups}]}), "secrets.sops.yaml")
         };

@@ -1,24 +1,24 @@
-//! Secrets that a cluster file refers to, fetched when a command needs them and never shown.
+//! Resolves secrets that a cluster file refers to. They are never printed.
 
 use std::io;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use ichor_core::cluster::load::beside;
+use ichor_core::cluster::load::resolve_path;
 use ichor_system::program::{ProgramError, ProgramOutput, ProgramRun};
 use ichor_values::Secret;
 use serde_json::Value;
 
-use crate::disk::reason;
-use crate::sealed::{self, OpenError};
+use crate::disk::io_reason;
+use crate::encrypted_file::{self, DecryptError};
 
-/// How long a program may take: time to touch a key or type a passphrase, not to hang a pipeline.
+/// Time limit for a program, enough to touch a key or type a passphrase.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// More than any secret holds.
+/// Size limit of a secret.
 const LARGEST: usize = 1 << 20;
 
-/// Why a secret cannot be had.
+/// Errors of resolving a secret.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SecretError {
     #[error("the environment variable {0} is not set")]
@@ -30,24 +30,24 @@ pub(crate) enum SecretError {
     #[error("{0} is empty")]
     Empty(String),
     #[error("{}", chain(.0))]
-    Sealed(#[from] OpenError),
+    Sealed(#[from] DecryptError),
     #[error("{path} has no text at {key}")]
     NoKey { path: String, key: String },
     #[error("cannot run `{program}`: {reason}")]
     NotRun { program: String, reason: String },
-    #[error("`{program}` did not end within {seconds} s")]
+    #[error("`{program}` timed out after {seconds} s")]
     Slow { program: String, seconds: u64 },
     #[error("`{program}` failed with {status}")]
     Failed { program: String, status: String },
 }
 
-/// Findings have one line for a reason, and no chain.
-fn chain(error: &OpenError) -> String {
+/// The error and its cause in one line, for findings.
+fn chain(error: &DecryptError) -> String {
     let cause = std::error::Error::source(error);
     cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
 }
 
-/// Fetches a secret; paths are seen from the folder of the cluster file `from`.
+/// Resolves a secret; paths are relative to the cluster file `from`.
 pub(crate) fn resolve(from: &str, secret: &Secret) -> Result<String, SecretError> {
     match secret {
         Secret::Env(name) => match std::env::var(name.as_str()) {
@@ -55,10 +55,10 @@ pub(crate) fn resolve(from: &str, secret: &Secret) -> Result<String, SecretError
             Err(std::env::VarError::NotPresent) => Err(SecretError::NoVariable(name.to_string())),
             _ => Err(SecretError::BadVariable(name.to_string())),
         },
-        Secret::File(path) => file(&beside(from, path.as_str())),
+        Secret::File(path) => file(&resolve_path(from, path.as_str())),
         Secret::Sops { file, key } => {
-            let path = beside(from, file.as_str());
-            let documents = sealed::open_sealed(Path::new(&path), None)?;
+            let path = resolve_path(from, file.as_str());
+            let documents = encrypted_file::open_sealed(Path::new(&path), None)?;
             pick(&documents, key.as_str()).ok_or_else(|| SecretError::NoKey { path, key: key.to_string() })
         }
         Secret::Command(words) => {
@@ -71,7 +71,7 @@ pub(crate) fn resolve(from: &str, secret: &Secret) -> Result<String, SecretError
     }
 }
 
-/// The value at a key path such as `a.b.0` of an opened file, as text; empty ones count as missing.
+/// Value at a key path such as `a.b.0` of a decrypted file, as text. Empty values count as missing.
 fn pick(documents: &[Value], key: &str) -> Option<String> {
     let mut value = documents.first()?;
     for step in key.split('.') {
@@ -89,7 +89,7 @@ fn pick(documents: &[Value], key: &str) -> Option<String> {
 
 fn file(path: &str) -> Result<String, SecretError> {
     let unreadable = |reason| SecretError::Unreadable { path: path.to_owned(), reason };
-    let text = std::fs::read_to_string(path).map_err(|error| unreadable(reason(&error)))?;
+    let text = std::fs::read_to_string(path).map_err(|error| unreadable(io_reason(&error)))?;
     let text = text.trim_end_matches(['\n', '\r']);
     if text.is_empty() { Err(SecretError::Empty(path.to_owned())) } else { Ok(text.to_owned()) }
 }
@@ -98,7 +98,7 @@ fn run(program: &str, args: &[&str]) -> Result<String, SecretError> {
     let not_run = |reason| SecretError::NotRun { program: program.to_owned(), reason };
     let mut command = Command::new(program);
     command.args(args);
-    // What the program says may hold the secret: it is kept from our output.
+    // The output may contain the secret, so it is not passed on.
     let run = ProgramRun::new(command, PATIENCE).inherit_input().without_stderr().limit(LARGEST);
     let output = run.run().and_then(ProgramOutput::succeeded).map_err(|error| match error {
         ProgramError::TimedOut { timeout, .. } => {
@@ -107,7 +107,7 @@ fn run(program: &str, args: &[&str]) -> Result<String, SecretError> {
         ProgramError::Failed(output) => {
             SecretError::Failed { program: program.to_owned(), status: output.status.to_string() }
         }
-        error => not_run(reason(&io::Error::from(error))),
+        error => not_run(io_reason(&io::Error::from(error))),
     })?;
     let text = String::from_utf8(output.stdout).map_err(|_| not_run("its output is not text".to_owned()))?;
     let text = text.trim_end_matches(['\n', '\r']);

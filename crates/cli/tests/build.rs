@@ -75,7 +75,7 @@ fn the_images_that_have_to_be_made_are_listed_and_nodes_are_installed_from_them(
     let image = &list["images"][0];
     assert_eq!(image["nodes"], json!(["solcp01", "solwk01"]));
     assert_eq!(image["products"], json!(["iso", "installer"]));
-    let installer = image["installer"].as_str().unwrap();
+    let installer = image["installer_image"].as_str().unwrap();
     assert!(installer.starts_with("ghcr.io/me/installer:v1.13.9-nocloud-amd64-"), "{installer}");
     let machine = String::from_utf8(built["nodes/solwk01/machine.yaml"].clone()).unwrap();
     assert!(machine.contains(installer), "{machine}");
@@ -133,7 +133,7 @@ fn what_talos_warns_about_is_printed_with_the_patch_that_brought_it() {
     assert_eq!(checked.code, 0, "{}", checked.all());
     let findings = checked.json()["findings"].as_array().unwrap().clone();
     let found = findings.iter().find(|it| it["rule"] == "patch-warning").unwrap();
-    assert_eq!((&found["path"], &found["line"]), (&json!("defaults.patches[0]"), &json!(5)));
+    assert_eq!((&found["subject"], &found["line"]), (&json!("defaults.patches[0]"), &json!(5)));
     assert_eq!(found["message"], format!("patch.yaml: {warning}: solcp01, solwk01"));
 }
 
@@ -148,7 +148,7 @@ fn the_same_input_gives_the_same_bytes_and_nothing_is_written_twice() {
     let again = ichor(folder.path(), "build");
     assert_eq!(ichor(folder.path(), "build -o elsewhere").code, 0);
 
-    assert!(again.stderr.contains("12 files are as they should be"), "{}", again.stderr);
+    assert!(again.stderr.contains("12 files are up to date"), "{}", again.stderr);
     assert_eq!((files(&root), inode()), (first.clone(), before));
     assert_eq!(files(&folder.path().join("elsewhere/sol")), first);
 }
@@ -404,7 +404,7 @@ fn a_check_says_what_differs_and_writes_nothing() {
     assert_eq!(checked.code, 1, "{}", checked.all());
     for line in [
         "build/sol/nodes/solcp01/machine.yaml: differs",
-        "build/sol/nodes/solwk01/machine.yaml: no longer belongs here",
+        "build/sol/nodes/solwk01/machine.yaml: no longer needed",
         "build/sol/manifest.json: differs",
         "build/sol/talosconfig: differs",
         "build/sol/topology.svg: missing",

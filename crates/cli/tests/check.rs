@@ -9,7 +9,7 @@ fn a_good_file_is_said_to_be_good() {
 
     assert_eq!(
         (run.code, run.stdout.as_str(), run.stderr.as_str()),
-        (0, "ichor.yaml: nothing wrong with 3 nodes\n", "")
+        (0, "ichor.yaml: no problems; 3 nodes\n", "")
     );
 }
 
@@ -53,7 +53,7 @@ fn json_has_every_problem_and_finding_with_its_place() {
     assert_eq!((bad.code, even.code), (1, 0));
     let problem = &bad.json()["problems"][0];
     assert_eq!(
-        (&problem["path"], &problem["line"], &problem["column"]),
+        (&problem["subject"], &problem["line"], &problem["column"]),
         (&"cluster.nam".into(), &1.into(), &11.into())
     );
     let even = even.json();
@@ -167,7 +167,7 @@ fn includes_and_tables_are_read_from_the_folder_of_the_file() {
     ]);
     let run = ichor(folder.path(), "check c/ichor.yaml");
 
-    assert_eq!((run.code, run.stdout.as_str()), (0, "c/ichor.yaml: nothing wrong with 2 nodes\n"));
+    assert_eq!((run.code, run.stdout.as_str()), (0, "c/ichor.yaml: no problems; 2 nodes\n"));
 }
 
 #[test]

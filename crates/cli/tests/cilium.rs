@@ -145,7 +145,11 @@ fn another_release_or_other_values_are_rendered_anew() {
     let release = with_helm(&folder, "build");
 
     assert_eq!(checked.code, 1, "{}", checked.all());
-    assert!(checked.stdout.contains("cilium.sol.lock: not what helm renders now\n"), "{}", checked.stdout);
+    assert!(
+        checked.stdout.contains("cilium.sol.lock: differs from what helm renders now\n"),
+        "{}",
+        checked.stdout
+    );
     assert!(kept.contains("enabled: false"), "a look writes nothing: {kept}");
     assert_eq!((built.code, release.code), (0, 0), "{}{}", built.all(), release.all());
     assert!(values.contains("debug: {enabled: true}"), "{values}");
@@ -250,8 +254,8 @@ fn what_helm_would_be_asked_is_shown() {
                    --kube-version v1.34.1 --values THIS --values values.yaml\n";
     assert!(shown.stdout.starts_with(command), "{}", shown.stdout);
     assert!(shown.stdout.contains("kubeProxyReplacement: true\n"), "{}", shown.stdout);
-    assert_eq!(json["values"]["ipam"]["mode"], "kubernetes");
-    assert_eq!(json["helm"][0], "template");
+    assert_eq!(json["helm_values"]["ipam"]["mode"], "kubernetes");
+    assert_eq!(json["helm_arguments"][0], "template");
 }
 
 #[test]

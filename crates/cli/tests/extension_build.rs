@@ -11,7 +11,9 @@ use std::process::Command;
 
 use crate::common::{Run, ichor, ichor_with, root};
 use elf::{AMD64, ARM64, elf};
-use ichor_image::oci::{Archive, Entry, Image, Kind, Layer, Layout, Memory, Packed, Root, layer};
+use ichor_image::oci::{
+    Archive, EntryKind, FileTree, ImageLayout, Layer, MemoryStore, NewImage, OciImage, TreeEntry, layer,
+};
 use ichor_values::Arch;
 use ichor_values::Moment;
 use registry::Registry;
@@ -20,24 +22,24 @@ use tempfile::TempDir;
 const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
 
 /// A small system with BIRD for a machine.
-fn system(machine: u16) -> Root {
-    let mut root = Root::default();
-    let program = || Entry::file(0o755, elf(machine, Some(LOADER), &["libc.so.6"], None));
-    root.put("lib64/ld-linux-x86-64.so.2", Entry::file(0o755, elf(machine, None, &[], None)));
-    root.put("usr/lib/libc.so.6", Entry::file(0o644, elf(machine, None, &[], None)));
+fn system(machine: u16) -> FileTree {
+    let mut root = FileTree::default();
+    let program = || TreeEntry::file(0o755, elf(machine, Some(LOADER), &["libc.so.6"], None));
+    root.put("lib64/ld-linux-x86-64.so.2", TreeEntry::file(0o755, elf(machine, None, &[], None)));
+    root.put("usr/lib/libc.so.6", TreeEntry::file(0o644, elf(machine, None, &[], None)));
     root.put("usr/sbin/bird", program());
     root.put("usr/sbin/birdc", program());
     root.put("bin/sh", program());
     let apk = "P:bird\nV:2.17.1-r0\nL:GPL-2.0-or-later\no:bird\nc:abc\nF:usr/sbin\nR:bird\nR:birdc\n";
-    root.put("lib/apk/db/installed", Entry::file(0o644, apk.as_bytes()));
+    root.put("lib/apk/db/installed", TreeEntry::file(0o644, apk.as_bytes()));
     root
 }
 
-fn packed(root: &Root) -> Layer {
-    layer(root, &mut Memory::default()).unwrap()
+fn packed(root: &FileTree) -> Layer {
+    layer(root, &mut MemoryStore::default()).unwrap()
 }
 
-fn write(layout: &Layout, folder: &Path) {
+fn write(layout: &ImageLayout, folder: &Path) {
     for (path, content) in &layout.files {
         let path = folder.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -48,9 +50,10 @@ fn write(layout: &Layout, folder: &Path) {
 /// A folder with an image and agents.
 fn desk() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let images = [(Arch::Amd64, AMD64), (Arch::Arm64, ARM64)]
-        .map(|(arch, machine)| Packed::of(arch, packed(&system(machine)), Moment::from_unix(0).unwrap()));
-    let layout = Layout::pack(&images, "1");
+    let images = [(Arch::Amd64, AMD64), (Arch::Arm64, ARM64)].map(|(arch, machine)| {
+        NewImage::single_layer(arch, packed(&system(machine)), Moment::from_unix(0).unwrap())
+    });
+    let layout = ImageLayout::pack(&images, "1");
     write(&layout, &folder.path().join("image"));
     layout.archive(&mut fs::File::create(folder.path().join("image.tar")).unwrap()).unwrap();
     for (name, machine) in [("agent", AMD64), ("agent-arm64", ARM64)] {
@@ -67,26 +70,26 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 /// What the image of an archive unpacks to.
-fn unpacked(archive: &Path, arch: Arch) -> Root {
-    let mut memory = Memory::default();
+fn unpacked(archive: &Path, arch: Arch) -> FileTree {
+    let mut memory = MemoryStore::default();
     let mut source = Archive::open(fs::File::open(archive).unwrap(), &mut memory).unwrap().layout().unwrap();
-    let image = Image::find(&mut source, arch).unwrap();
+    let image = OciImage::find(&mut source, arch).unwrap();
     image.unpack(&mut source, &mut memory, &|| {}).unwrap()
 }
 
 /// Puts an unpacked image on disk.
-fn put(root: &Root, folder: &Path) {
+fn put(root: &FileTree, folder: &Path) {
     fs::create_dir(folder).unwrap();
     for (path, entry) in root.iter() {
         let path = folder.join(path);
         match &entry.kind {
-            Kind::Folder => fs::create_dir_all(&path).unwrap(),
-            Kind::Link(target) => symlink(target, &path).unwrap(),
-            Kind::File(bytes) => {
+            EntryKind::Folder => fs::create_dir_all(&path).unwrap(),
+            EntryKind::Link(target) => symlink(target, &path).unwrap(),
+            EntryKind::File(bytes) => {
                 fs::write(&path, bytes.read().unwrap()).unwrap();
                 fs::set_permissions(&path, fs::Permissions::from_mode(entry.mode)).unwrap();
             }
-            Kind::Special(name) => panic!("a {name} at {}", path.display()),
+            EntryKind::Special(name) => panic!("a {name} at {}", path.display()),
         }
     }
 }
@@ -146,7 +149,11 @@ fn an_image_is_judged_as_what_it_unpacks_to() {
     for image in ["bird.tar", "layout"] {
         let run = ichor(desk.path(), &format!("extension check {image} --json"));
         let json = run.json();
-        assert_eq!((run.code, &json["valid"], &json["as"]), (0, &true.into(), &"extension".into()), "{json}");
+        assert_eq!(
+            (run.code, &json["valid"], &json["kind"]),
+            (0, &true.into(), &"extension".into()),
+            "{json}"
+        );
     }
     // A system that is no extension.
     let other = ichor(desk.path(), "extension check image.tar");
@@ -192,7 +199,7 @@ fn a_build_that_fails_leaves_everything_as_it_was() {
         (format!("{base} -o agent"), "agent is not a folder"),
         (format!("{base} --arch arm64 -o x"), "there is no agent for arm64"),
         (format!("{base} --agent agent -o x"), "a second agent for amd64"),
-        (format!("{base} --name ../x -o x"), "no name of a service"),
+        (format!("{base} --name ../x -o x"), "not a service name"),
         (format!("{base} --version / -o x"), "no version"),
         ("--backend bird --from image --agent script -o x".to_owned(), "not an ELF file"),
         (
@@ -264,9 +271,9 @@ fn a_layer_that_was_changed_is_not_used() {
 }
 
 /// A Debian package with files.
-fn deb(control: &str, files: &Root) -> Vec<u8> {
-    let mut description = Root::default();
-    description.put("control", Entry::file(0o644, control.as_bytes()));
+fn deb(control: &str, files: &FileTree) -> Vec<u8> {
+    let mut description = FileTree::default();
+    description.put("control", TreeEntry::file(0o644, control.as_bytes()));
     let mut bytes = b"!<arch>\n".to_vec();
     for (name, body) in [
         ("debian-binary", b"2.0\n".to_vec()),
@@ -287,9 +294,9 @@ fn packages_of_debian_are_as_good_as_an_image() {
     fs::create_dir(&folder).unwrap();
     let system = system(AMD64);
     let part = |paths: &[&str]| {
-        let mut root = Root::default();
+        let mut root = FileTree::default();
         // Packages have folders that are links on a machine.
-        root.put("lib64", Entry::folder());
+        root.put("lib64", TreeEntry::folder());
         for path in paths {
             root.put(path, system.get(path).unwrap().clone());
         }
@@ -301,7 +308,7 @@ fn packages_of_debian_are_as_good_as_an_image() {
         |name: &str, arch: &str| format!("Package: {name}\nVersion: 2.0.12-7\nArchitecture: {arch}\n");
     fs::write(folder.join("libc6.deb"), deb(&control("libc6", "amd64"), &libc)).unwrap();
     fs::write(folder.join("bird2.deb"), deb(&control("bird2", "amd64"), &bird)).unwrap();
-    fs::write(folder.join("other.deb"), deb(&control("bird2", "arm64"), &Root::default())).unwrap();
+    fs::write(folder.join("other.deb"), deb(&control("bird2", "arm64"), &FileTree::default())).unwrap();
 
     let words = "extension build --backend bird --agent agent --packages debs -o bird.tar --json";
     let run = ichor(desk.path(), words);
@@ -334,8 +341,8 @@ fn an_image_is_pushed_as_it_is_and_pulled_again() {
 
     assert_eq!((&first["digest"], &first["blobs_sent"]), (&digest.as_str().into(), &4.into()));
     assert_eq!((&second["blobs_sent"], &second["blobs_present"]), (&0.into(), &4.into()));
-    assert_eq!(first["pinned"].as_str().unwrap(), format!("{}/me/bird@{digest}", registry.host));
-    let pinned = first["pinned"].as_str().unwrap();
+    assert_eq!(first["pinned_reference"].as_str().unwrap(), format!("{}/me/bird@{digest}", registry.host));
+    let pinned = first["pinned_reference"].as_str().unwrap();
     // An extension has no BIRD where one is looked for; that it was looked for there is what is asked.
     let run =
         ichor(desk.path(), &format!("extension build --backend bird --from {pinned} --agent agent -o x"));
@@ -458,7 +465,7 @@ fn the_document_shows_the_definition_that_is_made() {
 
     let path = "rootfs/usr/local/etc/containers/frr.yaml";
     let made = String::from_utf8(tree.read(path).unwrap().to_vec()).unwrap();
-    let text = fs::read_to_string(root().join("docs/extension.md")).unwrap();
+    let text = fs::read_to_string(root().join("docs/how-to/build-the-routing-extension.md")).unwrap();
     let shown =
         text.split_once("```yaml\n# the definition of the service\n").unwrap().1.split_once("```").unwrap().0;
     assert_eq!(shown, made);

@@ -82,7 +82,7 @@ fn files_are_for_the_owner_alone_and_are_not_overwritten() {
 
     let refused = ichor(path, &words);
     assert_eq!(refused.code, 2);
-    assert_eq!(refused.stderr, "error: worker.yaml exists already; --force overwrites it\n");
+    assert_eq!(refused.stderr, "error: worker.yaml already exists; overwrite it with --force\n");
     assert!(!path.join("controlplane.yaml").exists());
     assert_eq!(fs::read_to_string(path.join("worker.yaml")).unwrap(), "mine\n");
 
@@ -122,14 +122,14 @@ fn one_file_goes_to_standard_output_or_to_its_path() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_and_said() {
+fn invalid_arguments_are_refused() {
     let (case, _) = solo();
     let secrets = case.join("secrets.yaml").display().to_string();
     let folder = folder(&[("bad.yaml", "cluster: {id: hunter2}\n")]);
     for (words, said) in [
         ("10.0.0.1 --talos-version v1.13.9", "try https://10.0.0.1:6443"),
-        ("https://base:6443 --talos-version v1.13", "all three numbers, or --install-image"),
-        ("https://base:6443 --talos-version v1.9.0", "give --kubernetes-version"),
+        ("https://base:6443 --talos-version v1.13", "pass a complete --talos-version, or --install-image"),
+        ("https://base:6443 --talos-version v1.9.0", "pass --kubernetes-version"),
         ("https://base:6443 --talos-version latest", "not a Talos version"),
         ("https://base:6443 --talos-version v1.13.9 --registry-mirror ghcr.io", "want HOST=URL"),
         ("https://base:6443 --talos-version v1.13.9 --secrets bad.yaml", "cluster.secret is missing"),
@@ -147,7 +147,7 @@ fn what_cannot_be_is_refused_and_said() {
 }
 
 #[test]
-fn what_talos_will_not_take_is_a_warning() {
+fn unsupported_options_are_warnings() {
     let (_, words) = solo();
     let folder = folder(&[]);
 
@@ -158,7 +158,7 @@ fn what_talos_will_not_take_is_a_warning() {
 
     assert_eq!(run.code, 0, "{}", run.stderr);
     for said in
-        ["v1.12.4 does not run Kubernetes v1.20.0", "without comments", "refuses worker.yaml: persist: "]
+        ["v1.12.4 does not support Kubernetes v1.20.0", "without comments", "rejects worker.yaml: persist: "]
     {
         assert!(run.stderr.contains(said), "{said}: {}", run.stderr);
     }
@@ -218,20 +218,20 @@ fn a_kubernetes_that_is_a_guess_is_told() {
     };
 
     assert!(said("v1.14.0", "").contains("v1.37.0-rc.0 is a guess"), "{}", said("v1.14.0", ""));
-    assert!(said("v1.12.99", "").contains("is a guess; give --kubernetes-version"));
+    assert!(said("v1.12.99", "").contains("is a guess; pass --kubernetes-version"));
     for (talos, more) in [("v1.14.0", "--kubernetes-version 1.37.0"), ("v1.14.0-rc.1", ""), ("v1.12.5", "")] {
         assert!(!said(talos, more).contains("guess"), "{talos}: {}", said(talos, more));
     }
 }
 
 #[test]
-fn what_talos_refuses_of_what_is_written_is_a_warning() {
+fn a_configuration_that_talos_rejects_is_a_warning() {
     let (_, words) = solo();
     let folder = folder(&[("name.yaml", "machine: {network: {hostname: x}}\n")]);
     for (more, said) in [
-        ("--install-disk=", "v1.12.4 refuses worker.yaml: machine.install"),
-        ("--with-kubespan --with-cluster-discovery=false", "v1.12.4 refuses worker.yaml: "),
-        ("--config-patch-worker name.yaml", "v1.12.4 refuses worker.yaml: "),
+        ("--install-disk=", "v1.12.4 rejects worker.yaml: machine.install"),
+        ("--with-kubespan --with-cluster-discovery=false", "v1.12.4 rejects worker.yaml: "),
+        ("--config-patch-worker name.yaml", "v1.12.4 rejects worker.yaml: "),
         ("--additional-sans a$b", "warning: worker.yaml: machine.certSANs[0]: "),
     ] {
         let words = words.replace("--install-disk=/dev/sda", "");

@@ -91,7 +91,7 @@ fn every_product_is_made_and_always_the_same() {
     let image = &json["images"][0];
     assert_eq!(image["extensions"][0]["name"], "frr");
     assert_eq!(image["products"].as_array().unwrap().len(), 6);
-    assert!(image["command_line"].as_str().unwrap().starts_with("talos.platform=nocloud console=tty1"));
+    assert!(image["kernel_arguments"].as_str().unwrap().starts_with("talos.platform=nocloud console=tty1"));
 }
 
 #[test]
@@ -133,7 +133,11 @@ fn what_is_made_is_read_back() {
         let seen = ichor(folder.path(), &format!("media inspect images/{stem}{ending} --json"));
         let json = seen.json();
         assert_eq!(seen.code, 0, "{ending}: {}", seen.all());
-        assert_eq!(json["release"], serde_json::json!({"version": TALOS, "by": by}), "{ending}");
+        assert_eq!(
+            json["media_release"],
+            serde_json::json!({"talos_version": TALOS, "source": by}),
+            "{ending}"
+        );
         let extension =
             serde_json::json!([{"name": "frr", "version": "1.2.3", "author": "somebody", "image": "0.sqsh"}]);
         assert_eq!(json["extensions"], extension, "{ending}");
@@ -142,7 +146,7 @@ fn what_is_made_is_read_back() {
             continue;
         }
         assert_eq!(json["platform"], "metal", "{ending}");
-        let arguments = json["arguments"].as_array().unwrap();
+        let arguments = json["kernel_arguments"].as_array().unwrap();
         assert_eq!(arguments.last().unwrap(), "quiet", "{ending}");
     }
     let folder_of_all = ichor(folder.path(), "media inspect images");
@@ -150,7 +154,7 @@ fn what_is_made_is_read_back() {
     assert!(folder_of_all.stdout.contains("talos.environment=***"), "{}", folder_of_all.all());
     let other = ichor(folder.path(), &format!("media inspect images/{stem}.efi --talos 1.12"));
     assert_eq!(other.code, 2, "{}", other.all());
-    assert!(other.stderr.contains("says Talos v1.13.9; leave --talos out"), "{}", other.all());
+    assert!(other.stderr.contains("says Talos v1.13.9; omit --talos"), "{}", other.all());
     let line = fs::read_to_string(folder.path().join("images/talos-v1.13.9-metal-amd64.cmdline")).unwrap();
     assert!(
         line.contains("talos.environment=INSTALLER_META_BASE64=") && line.ends_with(" quiet\n"),
@@ -248,7 +252,7 @@ fn what_an_image_has_already_and_modules_of_another_kernel_are_refused() {
         (
             "--arch arm64 --base other-arm64 --base arm64.efi",
             2,
-            "the kernel is 6.12.1-talos, and the initramfs has modules for 6.18.5-talos",
+            "the kernel is 6.12.1-talos, but the initramfs has modules for 6.18.5-talos",
         ),
     ] {
         let run = build(folder.path(), &format!("--talos {TALOS} {words} --product netboot"));
@@ -273,17 +277,13 @@ fn what_does_not_belong_together_is_refused() {
         (
             "--base vmlinuz-other --base release",
             2,
-            "the kernel is 6.12.1-talos, and the initramfs has modules for 6.18.5-talos",
+            "the kernel is 6.12.1-talos, but the initramfs has modules for 6.18.5-talos",
         ),
-        ("--talos v1.13.8 --base metal-amd64-uki.efi", 2, "is of Talos v1.13.9, and v1.13.8 is wanted"),
-        ("--talos v1.13.8 --base release", 2, "the initramfs is of Talos v1.13.9, and v1.13.8 is wanted"),
-        ("--base arm64.efi", 2, "arm64.efi is for arm64, and amd64 is wanted"),
-        (
-            "--base release/vmlinuz-amd64 --base initramfs-arm64",
-            2,
-            "the initramfs is for arm64, and amd64 is wanted",
-        ),
-        ("--base text", 2, "text is nothing that Talos publishes"),
+        ("--talos v1.13.8 --base metal-amd64-uki.efi", 2, "is from Talos v1.13.9, not v1.13.8"),
+        ("--talos v1.13.8 --base release", 2, "the initramfs is from Talos v1.13.9, not v1.13.8"),
+        ("--base arm64.efi", 2, "arm64.efi is for arm64, not amd64"),
+        ("--base release/vmlinuz-amd64 --base initramfs-arm64", 2, "the initramfs is for arm64, not amd64"),
+        ("--base text", 2, "text is not a Talos boot asset"),
         ("--base nowhere/", 2, "nowhere/"),
         ("--base release --extension frr.tar --extension again.tar", 1, "the extension frr is given twice"),
         (
@@ -456,14 +456,14 @@ fn the_images_of_a_cluster_have_the_names_that_its_nodes_are_told() {
     assert_eq!(made.len(), 4, "{:?}", made.keys());
     let json = run.json();
     for (nth, node) in boot.as_array().unwrap().iter().enumerate() {
-        let name = node["base"].as_str().unwrap();
+        let name = node["image_name"].as_str().unwrap();
         assert!(made.contains_key(&format!("{name}.iso")), "{name}");
         let image = json["images"].as_array().unwrap().iter().find(|image| image["name"] == name).unwrap();
-        assert_eq!(image["installer"], node["installer"]);
+        assert_eq!(image["installer_image"], node["installer_image"]);
         assert_eq!(image["nodes"].as_array().unwrap().len(), if nth == 2 { 1 } else { 2 });
     }
-    assert_eq!(boot[0]["base"], boot[1]["base"]);
-    assert_ne!(boot[0]["installer"], boot[2]["installer"]);
+    assert_eq!(boot[0]["image_name"], boot[1]["image_name"]);
+    assert_ne!(boot[0]["installer_image"], boot[2]["installer_image"]);
     let unused = build(folder.path(), "--base imager.tar --extension frr.tar --extension imager.tar");
     assert_eq!(unused.code, 2);
 }
@@ -482,7 +482,7 @@ fn an_installer_is_sent_where_nodes_look_for_it() {
     );
 
     assert_eq!(run.code, 0, "{}", run.all());
-    let pushed = run.json()["images"][0]["pushed"].as_str().unwrap().to_owned();
+    let pushed = run.json()["images"][0]["pushed_reference"].as_str().unwrap().to_owned();
     assert!(pushed.starts_with(&format!("{}/me/bird@sha256:", registry.host)), "{pushed}");
     // What was sent is an installer that others can be made of, and that has all parts.
     let again = build(folder.path(), &format!("--talos {TALOS} --base {pushed} --product uki -o again"));

@@ -79,11 +79,11 @@ fn layout(folder: &Path, layer: &[u8], kind: &str, arch: &str) {
     let blobs = folder.join("blobs/sha256");
     fs::create_dir_all(&blobs).unwrap();
     let blob = |bytes: &[u8], kind: &str| -> Value {
-        let digest = Digest::of(bytes).to_string();
+        let digest = Digest::of_bytes(bytes).to_string();
         fs::write(blobs.join(digest.trim_start_matches("sha256:")), bytes).unwrap();
         json!({"mediaType": kind, "digest": digest, "size": bytes.len()})
     };
-    let unpacked = Digest::of(layer).to_string();
+    let unpacked = Digest::of_bytes(layer).to_string();
     let config =
         json!({"architecture": arch, "os": "linux", "rootfs": {"type": "layers", "diff_ids": [unpacked]}});
     let config = blob(config.to_string().as_bytes(), "application/vnd.oci.image.config.v1+json");
@@ -152,7 +152,8 @@ fn an_extension_that_is_no_image_of_one_is_refused() {
     layout(&at("no-archive"), &[0x55; 4096], TAR, "amd64");
     layout(&at("for-others"), &good, TAR, "arm64");
     layout(&at("changed"), &good, TAR, "amd64");
-    let blob = at("changed/blobs/sha256").join(Digest::of(&good).to_string().trim_start_matches("sha256:"));
+    let blob =
+        at("changed/blobs/sha256").join(Digest::of_bytes(&good).to_string().trim_start_matches("sha256:"));
     fs::write(&blob, [&good[..good.len() - 1], &[1]].concat()).unwrap();
     let old = MANIFEST.replace(">= v1.11.0", "< v1.5.0");
     layout(
@@ -164,7 +165,7 @@ fn an_extension_that_is_no_image_of_one_is_refused() {
     for (name, said) in [
         ("cut-off", "layer"),
         ("no-archive", "layer"),
-        ("for-others", "there is no image for linux/amd64"),
+        ("for-others", "no image for linux/amd64"),
         ("changed", "is not what it is called"),
         ("too-old", "< v1.5.0"),
     ] {
@@ -267,5 +268,5 @@ fn a_kernel_for_other_machines_is_refused() {
 
     let run = refused(folder.path(), "--base release");
 
-    assert!(run.stderr.contains("is for arm64, and amd64 is wanted"), "{}", run.stderr);
+    assert!(run.stderr.contains("is for arm64, not amd64"), "{}", run.stderr);
 }

@@ -30,6 +30,7 @@ mod show;
 mod simulated;
 mod talos;
 mod template;
+mod tutorials;
 mod up;
 mod upkeep;
 mod verify;

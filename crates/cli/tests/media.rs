@@ -37,10 +37,10 @@ fn every_nocloud_case_is_answered_as_talos_does() {
         let got = run.json();
 
         let want = expected(&path).unwrap_or_default();
-        assert_eq!(got["network"], want, "{}", path.display());
-        assert_eq!(got["error"].is_null(), says["ok"] == true, "{}", path.display());
+        assert_eq!(got["platform_network"], want, "{}", path.display());
+        assert_eq!(got["platform_network_error"].is_null(), says["ok"] == true, "{}", path.display());
         if says["ok"] == true {
-            assert_eq!(got["needs_reconcile"], says["needs_reconcile"], "{}", path.display());
+            assert_eq!(got["waits_for_links"], says["needs_reconcile"], "{}", path.display());
         }
         assert_eq!(run.code, i32::from(says["ok"] == false), "{}", path.display());
     }
@@ -55,10 +55,15 @@ fn every_meta_case_is_answered_as_each_release_does() {
                 ichor(&path, &format!("media inspect . --talos {release} --links {links} --json")).json();
 
             let want = *verdict == Value::Bool(true);
-            assert_eq!(got["network"].is_object(), want, "{} on {release}", path.display());
-            assert_eq!(got["error"].is_null(), want, "{} on {release}", path.display());
+            assert_eq!(got["platform_network"].is_object(), want, "{} on {release}", path.display());
+            assert_eq!(got["platform_network_error"].is_null(), want, "{} on {release}", path.display());
             if release == "v1.12.4" {
-                assert_eq!(got["network"], expected(&path).unwrap_or_default(), "{}", path.display());
+                assert_eq!(
+                    got["platform_network"],
+                    expected(&path).unwrap_or_default(),
+                    "{}",
+                    path.display()
+                );
             }
         }
     }
@@ -124,9 +129,9 @@ fn an_iso_is_told_by_what_it_is_and_every_mistake_is_explained() {
     let got = run.json();
 
     assert_eq!((run.code, &got["outcome"]), (1, &"maintenance".into()), "{got}");
-    assert_eq!(got["mistakes"][0]["rule"], "media-label");
+    assert_eq!(got["findings"][0]["rule"], "media-label");
     assert!(ichor(folder.path(), "explain media-label").stdout.contains("CIDATA"));
-    assert_eq!(got["sources"].as_array().unwrap().len(), 5);
+    assert_eq!(got["config_sources"].as_array().unwrap().len(), 5);
 }
 
 #[test]
@@ -141,16 +146,19 @@ fn what_a_factory_makes_is_known_by_its_address() {
     let other = ichor(folder.path(), &format!("media inspect {url} --schematic other.yaml"));
     let alone = ichor(folder.path(), "media inspect s.yaml --talos 1.13 --json").json();
 
-    assert_eq!((&known["talos"], &known["hostname"]), (&"v1.13.9".into(), &"a".into()));
-    assert!(known["found"][0]["taken_for"].as_str().unwrap().contains("arm64, secure boot"), "{known}");
+    assert_eq!((&known["talos_version"], &known["hostname"]), (&"v1.13.9".into(), &"a".into()));
+    assert!(
+        known["contents"][0]["recognized_as"].as_str().unwrap().contains("arm64, secure boot"),
+        "{known}"
+    );
     assert_eq!(
-        (&unknown["sources"][1]["verdict"], &unknown["outcome"]),
+        (&unknown["config_sources"][1]["result"], &unknown["outcome"]),
         (&"unread".into(), &"depends".into())
     );
     assert_eq!((other.code, other.stderr.contains("made from")), (2, true), "{}", other.stderr);
     let same = ichor(folder.path(), &format!("media inspect {url} --talos 1.13 --json")).json();
     let older = ichor(folder.path(), &format!("media inspect {url} --talos v1.12.4"));
-    assert_eq!(same["talos"], "v1.13.9");
+    assert_eq!(same["talos_version"], "v1.13.9");
     assert_eq!(older.code, 2, "{}", older.all());
     assert!(older.stderr.contains("v1.12.4") && older.stderr.contains("v1.13.9"), "{}", older.stderr);
     assert_eq!((&alone["hostname"], &alone["outcome"]), (&"a".into(), &"maintenance".into()));
@@ -182,7 +190,7 @@ fn what_cannot_be_inspected_is_an_error_that_says_what_can() {
         ("disk.zst", "zstd -d"),
         ("notes", "one line"),
         ("x.yaml", "neither a kernel command line"),
-        ("/dev/zero", "no regular file"),
+        ("/dev/zero", "not a regular file"),
         ("empty", "network-config"),
         ("no", "does not exist"),
     ] {
@@ -196,13 +204,13 @@ fn what_cannot_be_inspected_is_an_error_that_says_what_can() {
         ["eth0=52:54:00:00:01:0b,eth0=52:54:00:00:01:0c", "eth0=52:54:00:00:01:0b,eth1=52:54:00:00:01:0B"]
     {
         let links = ichor(folder.path(), &format!("media inspect empty --talos 1.13 --links {twice}"));
-        assert!(links.stderr.contains("two links"), "{}", links.stderr);
+        assert!(links.stderr.contains("is repeated"), "{}", links.stderr);
     }
 }
 
 #[test]
 fn the_example_in_the_documents_prints_what_it_says() {
-    let text = fs::read_to_string(root().join("docs/inspect.md")).unwrap();
+    let text = fs::read_to_string(root().join("docs/how-to/inspect-boot-media.md")).unwrap();
     let blocks =
         text.split("```yaml\n# ").skip(1).filter_map(|rest| rest.split_once("```")?.0.split_once('\n'));
     let files: Vec<(&str, &str)> = blocks.collect();

@@ -53,7 +53,7 @@ fn the_way_back_upgrades_first_and_drains() {
     assert!(run.stdout.contains("leaf1, leaf2, cp1 and 3 more"), "{}", run.stdout);
     let steps: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(steps[0]["node"], "wk1");
-    assert_eq!(steps[0]["add"][0]["kind"].as_str().map(str::is_empty), Some(false));
+    assert_eq!(steps[0]["added_documents"][0]["kind"].as_str().map(str::is_empty), Some(false));
     assert!(!json.stdout.contains("router bgp"), "what documents hold is in the patches alone");
 }
 
@@ -62,13 +62,13 @@ fn what_the_new_backend_cannot_do_keeps_the_cluster_where_it_is() {
     let folder = cluster(&EXAMPLE.replace("leaf2, role: leaf, asn: 65100", "leaf2, role: leaf, asn: 65101"));
 
     let run = ichor(folder.path(), "migrate frr native -o patches");
-    let nobody = ichor(folder.path(), "migrate gobgp bird");
+    let unmoved = ichor(folder.path(), "migrate gobgp bird");
 
     assert_eq!(run.code, 1, "{}", run.all());
     assert!(run.stdout.contains("native-transit"), "{}", run.all());
     assert!(!folder.path().join("patches").exists());
-    assert_eq!(nobody.code, 2);
-    assert!(nobody.stderr.contains("no node moves from gobgp to bird"), "{}", nobody.stderr);
+    assert_eq!(unmoved.code, 2);
+    assert!(unmoved.stderr.contains("no node can move from gobgp to bird"), "{}", unmoved.stderr);
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use crate::common::{EXAMPLES, folder, ichor, root};
 
-/// The block behind a mark in docs/prove.md.
+/// The block behind a mark in docs/explanation/proof.md.
 fn block(mark: &str) -> String {
-    let text = std::fs::read_to_string(root().join("docs/prove.md")).unwrap();
+    let text = std::fs::read_to_string(root().join("docs/explanation/proof.md")).unwrap();
     let rest = text.split_once(&format!("{mark}\n")).unwrap_or_else(|| panic!("no {mark}")).1;
     rest.split_once("```").unwrap().0.to_owned()
 }
@@ -31,8 +31,8 @@ fn every_example_that_routes_holds_and_fits_a_hundred_columns() {
 
         assert_eq!(run.code, 0, "{example}: {}", run.all());
         assert!(run.stdout.lines().all(|line| line.chars().count() <= 130), "{example}: {}", run.stdout);
-        assert_eq!(json["holds"], true, "{example}");
-        assert!(json["failures"]["tried"].as_u64().unwrap() > 10, "{example}");
+        assert_eq!(json["ok"], true, "{example}");
+        assert!(json["failures"]["simulated"].as_u64().unwrap() > 10, "{example}");
     }
 }
 
@@ -51,10 +51,10 @@ fn the_answer_is_no_when_what_fails_takes_something_away() {
         "{}",
         lost.stdout
     );
-    let losses = two.json()["failures"]["losses"].as_array().unwrap().clone();
+    let losses = two.json()["failures"]["outcomes"].as_array().unwrap().clone();
     assert!(
-        losses.iter().any(|loss| loss["without"] == serde_json::json!(["leaf2", "wk1:fab0"])
-            || loss["without"] == serde_json::json!(["wk1:fab0", "leaf2"])),
+        losses.iter().any(|loss| loss["failed"] == serde_json::json!(["leaf2", "wk1:fab0"])
+            || loss["failed"] == serde_json::json!(["wk1:fab0", "leaf2"])),
         "{losses:#?}"
     );
 }
@@ -69,7 +69,7 @@ fn names_that_mean_nothing_are_told_with_the_nearest() {
 
     assert_eq!((link.code, link.stderr.contains("did you mean `cp1:fab0`?")), (2, true), "{}", link.stderr);
     assert_eq!(
-        (unrouted.code, unrouted.stderr.contains("nothing to prove")),
+        (unrouted.code, unrouted.stderr.contains("no fabric to simulate")),
         (2, true),
         "{}",
         unrouted.stderr
@@ -86,7 +86,7 @@ fn an_address_that_nobody_announces_is_reached_by_default_routes() {
     let json = ichor(folder.path(), "prove --to 192.0.2.1 --json").json();
 
     assert_eq!((run.code, cut.code), (0, 1), "{}{}", run.all(), cut.all());
-    assert!(run.stdout.contains("announced by nobody") && run.stdout.contains("0.0.0.0/0"), "{}", run.stdout);
-    assert!(cut.stdout.contains("cp1    no way"), "{}", cut.stdout);
-    assert_eq!(json["ways"][2]["next"], serde_json::json!(["leaf1", "leaf2"]));
+    assert!(run.stdout.contains("is not announced") && run.stdout.contains("0.0.0.0/0"), "{}", run.stdout);
+    assert!(cut.stdout.contains("cp1    unreachable"), "{}", cut.stdout);
+    assert_eq!(json["routes"][2]["next_hops"], serde_json::json!(["leaf1", "leaf2"]));
 }

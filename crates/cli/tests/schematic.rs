@@ -171,7 +171,7 @@ fn registering_compares_the_id() {
     let posted = right.asked("/schematics");
     assert!(posted[0].body.starts_with("customization:\n    systemExtensions:\n"), "{posted:?}");
     let run = register(&wrong.url);
-    assert_eq!((run.code, run.stderr.contains("the factory made it abc")), (1, true), "{}", run.stderr);
+    assert_eq!((run.code, run.stderr.contains("the factory computed abc")), (1, true), "{}", run.stderr);
     let run = register(&refusing.url);
     assert_eq!(
         (run.code, run.stderr.contains("400 Bad Request: unknown extension")),
@@ -211,7 +211,7 @@ fn a_second_fetch_asks_nobody() {
 
     assert_eq!(first.code, 0, "{}", first.stderr);
     assert_eq!(
-        (first.json()[0]["fetched"].as_bool(), second.json()[0]["fetched"].as_bool()),
+        (first.json()[0]["downloaded"].as_bool(), second.json()[0]["downloaded"].as_bool()),
         (Some(true), Some(false))
     );
     assert_eq!(server.requests.lock().unwrap().len(), asked);
@@ -257,7 +257,7 @@ fn what_is_no_image_is_never_kept() {
     for (server, want) in [
         (page, "it is a web page"),
         (scrap, "it is 9 bytes long"),
-        (missing, "404 Not Found: schematic not found\nhint: a factory has to be told"),
+        (missing, "404 Not Found: schematic not found\nhint: register the schematic first"),
     ] {
         let folder = folder(&[("s.yaml", TAILSCALE)]);
         let run = fetch(&server, folder.path());
@@ -342,15 +342,15 @@ fn meta_values_that_talos_cannot_read_back_are_refused() {
     let garbage = ichor(folder.path(), "meta decode hello.there");
 
     assert_eq!((cut.code, cut.stdout.as_str()), (1, ""));
-    assert!(cut.stderr.contains("the value of key 0xa has a `;`"), "{}", cut.stderr);
+    assert!(cut.stderr.contains("cannot encode key 0xa: its value contains `;`"), "{}", cut.stderr);
     assert_eq!((twice.code, twice.stdout.as_str()), (0, "MHhhPWE7MHhhPWI=\n"));
-    assert!(twice.stderr.contains("key 0xa stands more than once"), "{}", twice.stderr);
+    assert!(twice.stderr.contains("key 0xa is repeated"), "{}", twice.stderr);
     assert_eq!((none.code, none.stdout.as_str()), (0, "\n"));
     assert!(none.stderr.contains("no values"), "{}", none.stderr);
     assert_eq!((empty.code, empty.stdout.as_str()), (0, ""));
-    assert!(empty.stderr.contains("nothing to decode"), "{}", empty.stderr);
+    assert!(empty.stderr.contains("no values to decode"), "{}", empty.stderr);
     assert_eq!(garbage.code, 1);
-    assert!(garbage.stderr.contains("not base64: character 6 cannot stand there"), "{}", garbage.stderr);
+    assert!(garbage.stderr.contains("not base64: character 6 is not allowed there"), "{}", garbage.stderr);
 }
 
 #[test]

@@ -28,8 +28,8 @@ fn what_carries_the_first_configuration_is_named() {
     let (cidata, apply) =
         (ichor(folder.path(), "show boot --json"), ichor(folder.path(), "show boot metal.yaml --json"));
 
-    assert_eq!(cidata.json()[0]["file"], "nodes/solcp01/cidata.iso");
-    assert!(apply.json()[0]["file"].is_null(), "{}", apply.stdout);
+    assert_eq!(cidata.json()[0]["config_media"], "nodes/solcp01/cidata.iso");
+    assert!(apply.json()[0]["config_media"].is_null(), "{}", apply.stdout);
     assert!(ichor(folder.path(), "show boot").stdout.contains("cidata.iso"));
 }
 
@@ -38,13 +38,13 @@ fn the_plan_has_the_numbers_of_the_first_design() {
     let run = ichor(&root(), "show nodes examples/cilium/ichor.yaml --json");
     let node = &run.json()[0];
 
-    assert_eq!(node["name"], "solcp01");
+    assert_eq!(node["node"], "solcp01");
     assert_eq!(node["asn"], 4_210_101_011_u32);
     assert_eq!(node["router_id"], "10.255.101.11");
-    assert_eq!(node["address"]["v6"], "fd00:101::11/64");
-    assert_eq!(node["loopback"]["v4"], "10.101.254.11/32");
-    assert_eq!(node["loopback"]["v6"], "fd00:101:fe::11/128");
-    assert_eq!(node["gateway"]["v6"], "fd00:101::fffe");
+    assert_eq!(node["addresses"]["ipv6"], "fd00:101::11/64");
+    assert_eq!(node["loopbacks"]["ipv4"], "10.101.254.11/32");
+    assert_eq!(node["loopbacks"]["ipv6"], "fd00:101:fe::11/128");
+    assert_eq!(node["gateways"]["ipv6"], "fd00:101::fffe");
 }
 
 #[test]
@@ -57,17 +57,14 @@ fn why_names_the_rule_and_its_inputs_or_the_line() {
 
     assert_eq!(
         rule.stdout,
-        "nodes.solcp01.routing.asn = 4210101011\n  by the rule: 4210000000 + id·1000 + index\n    \
+        "nodes.solcp01.routing.asn = 4210101011\n  derived: 4210000000 + id·1000 + index\n    \
          id = 101    ichor.yaml:1:26\n    index = 11  ichor.yaml:5:48\n"
     );
     assert_eq!(
         line.stdout,
         "network.api.vip = 10.101.0.10\n  written at ichor.yaml:2:22\n    network: {api: {vip: 10.101.0.10}}\n"
     );
-    assert_eq!(
-        default.stdout,
-        "cluster.kubeprism = 7445\n  not in the file; what holds then: Talos' own port\n"
-    );
+    assert_eq!(default.stdout, "cluster.kubeprism = 7445\n  default: Talos' default port\n");
     assert_eq!((wrong.code, wrong.stderr.contains("did you mean `asn`?")), (2, true), "{}", wrong.stderr);
 }
 
@@ -108,7 +105,7 @@ fn a_view_that_does_not_exist_is_named() {
     assert_eq!(run.code, 2);
     assert_eq!(
         run.stderr,
-        "error: no view `nods`; there are nodes, bgp, boot, vms, cilium, file, backends\n"
+        "error: unknown view `nods`; want one of nodes, bgp, boot, vms, cilium, file, backends\n"
     );
 }
 
@@ -139,7 +136,7 @@ fn a_plan_that_will_not_work_is_shown_with_a_word_about_it() {
     let run = ichor(folder.path(), "show nodes");
 
     assert_eq!(run.code, 0);
-    assert_eq!(run.stderr, "this will not work as it is: `ichor check` finds an error\n");
+    assert_eq!(run.stderr, "1 error; run `ichor check` to see it\n");
 }
 
 #[test]
@@ -170,5 +167,5 @@ fn backends_are_compared_without_a_cluster_file() {
     assert_eq!(words[2..], ["no", "yes", "yes", "yes", "yes", "yes", "yes"]);
     assert_eq!(table.stdout.matches("BGPInstanceConfig has no such field").count(), 1, "{}", table.stdout);
     assert!(table.stdout.lines().all(|line| line.chars().count() <= 100), "{}", table.stdout);
-    assert_eq!(json[0]["ways"][5]["can"], false);
+    assert_eq!(json[0]["backends"][5]["supported"], false);
 }

@@ -173,7 +173,7 @@ impl Simulated {
         for node in status["nodes"].as_array().unwrap() {
             assert_eq!((&node["stage"], &node["ready"]), (&"running".into(), &true.into()), "{node}");
         }
-        assert_eq!(status["bootstraps"], 1, "{status}");
+        assert_eq!(status["bootstrap_count"], 1, "{status}");
         assert_eq!(self.calls("/Bootstrap"), ["cp1"]);
         assert!(self.kubeconfig().contains("current-context: admin@simulated"), "{}", self.kubeconfig());
     }

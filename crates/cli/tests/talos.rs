@@ -64,7 +64,7 @@ fn what_is_wrong_with_a_configuration_has_a_line_and_a_path() {
     assert!(run.stdout.contains("worse.yaml:"), "{}", run.stdout);
     assert!(!run.stdout.contains("base.yaml") && run.stderr.contains("base.yaml: valid"), "{}", run.all());
     assert_eq!(
-        (&json["valid"], &json["problems"][0]["line"], &json["problems"][0]["path"]),
+        (&json["valid"], &json["problems"][0]["line"], &json["problems"][0]["subject"]),
         (&false.into(), &3.into(), &"persist".into())
     );
 }
@@ -103,7 +103,7 @@ fn a_file_that_cannot_be_read_keeps_no_other_from_being_judged() {
         (&true.into(), &false.into(), &false.into())
     );
     assert_eq!(nowhere["file"], "nowhere.yaml");
-    assert!(nowhere["unreadable"].as_str().unwrap().contains("no such file"), "{nowhere}");
+    assert!(nowhere["read_error"].as_str().unwrap().contains("no such file"), "{nowhere}");
     assert_eq!(told.code, 2);
     assert!(told.stdout.contains("bad.yaml:3: error: persist: "), "{}", told.all());
     assert!(told.stderr.contains("error: cannot read nowhere.yaml"), "{}", told.all());

@@ -1,4 +1,4 @@
-//! `check`: everything wrong with one or several cluster files, at once.
+//! `check`: validate cluster files and report every problem and finding at once.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -9,92 +9,96 @@ use ichor_core::rules::{self, Finding, Severity, clash};
 use ichor_values::{FileIssue, Secret, Sources};
 use serde_json::json;
 
-use crate::argument::Format;
+use crate::argument::OutputFormat;
 use crate::project::{self, Project};
-use crate::refused::Refused;
+use crate::refusal::Refusal;
 use crate::{disk, report, secret, style};
 
-/// Say everything that is wrong with a cluster file, before any machine is touched
+/// Report every problem in cluster files
 ///
-/// A file that cannot be understood has problems; one that is understood has findings: errors, warnings and notes, each
-/// from a rule that `ichor explain RULE` explains. Several files are also compared with each other: ids, AS numbers,
-/// prefixes, VM ids and MAC addresses must not clash.
+/// A file that cannot be parsed has problems. A valid file has findings: errors, warnings and notes, each from a rule that `ichor
+/// explain RULE` explains. Several files are also checked for conflicting cluster ids, AS numbers, prefixes, VM ids and MAC
+/// addresses.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit status: 0 nothing wrong (warnings count as wrong with --deny warnings), 1 problems or errors, \
-                        2 a file cannot be read.\n\n\
-                        Examples:\n  ichor check\n  ichor check --deny warnings --junit report.xml\n  ichor check a.yaml b.yaml --json"
+    after_help = "Exit status: 0 no problems and no errors, 1 problems or errors (with --deny\nwarnings also warnings), 2 a file cannot be read.\n\n\
+                  Examples:\n  ichor check\n  ichor check --deny warnings --junit report.xml\n  ichor check a.yaml b.yaml --json"
 )]
 pub(crate) struct Args {
-    /// Cluster files to read
+    /// Cluster files to check
     #[arg(value_name = "FILE", default_value = "ichor.yaml")]
     files: Vec<PathBuf>,
-    /// Count these findings as errors
-    #[arg(long, value_enum, value_name = "WHAT")]
-    deny: Option<Deny>,
-    /// Try every credential reference, without showing what it gives
+    /// Treat findings of this severity as errors
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    deny: Option<DenyLevel>,
+    /// Fetch every referenced secret, without printing it
     #[arg(long)]
     resolve: bool,
-    /// Write a JUnit report for a CI server
+    /// Write a JUnit report to this file
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     #[command(flatten)]
-    format: Format,
+    format: OutputFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Deny {
-    /// Warnings make the answer no
+pub(crate) enum DenyLevel {
+    /// Treat warnings as errors
     Warnings,
 }
 
-/// One file, checked.
-pub(crate) struct Checked {
+/// A cluster file with its problems and findings.
+pub(crate) struct CheckedFile {
     pub name: String,
     pub sources: Sources,
     pub problems: Vec<FileIssue>,
     pub findings: Vec<Finding>,
     project: Option<(ichor_core::model::Cluster, ichor_core::plan::Plan)>,
-    /// References to secrets that give nothing.
+    /// References to secrets that cannot be fetched.
     unresolved: Vec<FileIssue>,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let mut files =
         args.files.iter().map(|path| check(path, args.resolve)).collect::<anyhow::Result<Vec<_>>>()?;
-    clashes(&mut files);
+    add_conflicts(&mut files);
     if let Some(path) = &args.junit {
-        disk::replace(path, &report::junit(&files, &|finding| counts(args, finding))?)?;
+        disk::replace(path, &report::junit(&files, &|finding| is_failure(args, finding))?)?;
     }
-    // The answer stays the answer when whoever reads it stops reading.
+    // A closed pipe does not change the exit status.
     let status = match print(&files, args, out) {
         Err(error) if !crate::is_closed_pipe(&error) => return Err(error),
-        _ => status(&files, args),
+        _ => exit_status(&files, args),
     };
-    // The process ends here: the system takes everything back at once.
+    // The process ends here: freeing millions of small values one by one would take longer than the check.
     std::mem::forget(files);
     Ok(ExitCode::from(status))
 }
 
-fn print(files: &[Checked], args: &Args, out: &mut dyn Write) -> anyhow::Result<()> {
+fn print(files: &[CheckedFile], args: &Args, out: &mut dyn Write) -> anyhow::Result<()> {
     if args.format.json {
         return print_json(files, args, out);
     }
     files.iter().try_for_each(|file| print_text(file, out))
 }
 
-fn check(path: &std::path::Path, resolve: bool) -> anyhow::Result<Checked> {
+fn check(path: &std::path::Path, resolve: bool) -> anyhow::Result<CheckedFile> {
     let name = path.display().to_string();
     Ok(match project::open(path) {
-        Err(Refused::ClusterFile { sources, problems, .. }) => {
-            Checked { name, sources, problems, findings: Vec::new(), project: None, unresolved: Vec::new() }
-        }
+        Err(Refusal::ClusterFile { sources, problems, .. }) => CheckedFile {
+            name,
+            sources,
+            problems,
+            findings: Vec::new(),
+            project: None,
+            unresolved: Vec::new(),
+        },
         Err(refused) => return Err(refused.into()),
         Ok(project) => {
             let unresolved = if resolve { unresolved(&project) } else { Vec::new() };
             let findings = project.findings();
             let Project { sources, cluster, plan, .. } = project;
-            Checked {
+            CheckedFile {
                 name,
                 sources,
                 problems: Vec::new(),
@@ -106,7 +110,7 @@ fn check(path: &std::path::Path, resolve: bool) -> anyhow::Result<Checked> {
     })
 }
 
-/// The references that give nothing, or what a session cannot have, with the reason.
+/// The references that cannot be fetched, or whose value is not a valid session password, with the reason.
 fn unresolved(project: &Project) -> Vec<FileIssue> {
     let name = project.name();
     let fetch = |secret: &Secret| secret::resolve(name, secret).map_err(SecretError::new);
@@ -121,8 +125,8 @@ fn unresolved(project: &Project) -> Vec<FileIssue> {
     tries.collect()
 }
 
-/// Adds what files that are checked together have against each other.
-fn clashes(files: &mut [Checked]) {
+/// Adds the conflicts between files that are checked together.
+fn add_conflicts(files: &mut [CheckedFile]) {
     let understood: Vec<_> = files
         .iter()
         .enumerate()
@@ -138,25 +142,25 @@ fn clashes(files: &mut [Checked]) {
     }
 }
 
-/// Whether a finding makes the answer no.
-fn counts(args: &Args, finding: &Finding) -> bool {
-    let least = if args.deny == Some(Deny::Warnings) { Severity::Warning } else { Severity::Error };
+/// Whether a finding fails the check.
+fn is_failure(args: &Args, finding: &Finding) -> bool {
+    let least = if args.deny == Some(DenyLevel::Warnings) { Severity::Warning } else { Severity::Error };
     finding.silenced.is_none() && finding.issue.severity >= least
 }
 
-fn status(files: &[Checked], args: &Args) -> u8 {
+fn exit_status(files: &[CheckedFile], args: &Args) -> u8 {
     if files.iter().flat_map(|file| &file.problems).any(|problem| problem.unreadable) {
         return 2;
     }
-    let wrong = files.iter().any(|file| {
+    let failed = files.iter().any(|file| {
         !file.problems.is_empty()
             || !file.unresolved.is_empty()
-            || file.findings.iter().any(|finding| counts(args, finding))
+            || file.findings.iter().any(|finding| is_failure(args, finding))
     });
-    u8::from(wrong)
+    u8::from(failed)
 }
 
-fn print_text(file: &Checked, out: &mut dyn Write) -> anyhow::Result<()> {
+fn print_text(file: &CheckedFile, out: &mut dyn Write) -> anyhow::Result<()> {
     if !file.problems.is_empty() {
         report::problems(out, &file.name, &file.sources, &file.problems)?;
         return Ok(());
@@ -171,7 +175,7 @@ fn print_text(file: &Checked, out: &mut dyn Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn summary(file: &Checked) -> String {
+fn summary(file: &CheckedFile) -> String {
     let count = |severity| {
         file.findings
             .iter()
@@ -195,13 +199,13 @@ fn summary(file: &Checked) -> String {
     }
     let nodes = file.project.as_ref().map_or(0, |(_, plan)| plan.nodes.len());
     if parts.is_empty() {
-        format!("{}nothing wrong{} with {}", style::GOOD, style::GOOD.render_reset(), plural(nodes, "node"))
+        format!("{}no problems{}; {}", style::GOOD, style::GOOD.render_reset(), plural(nodes, "node"))
     } else {
         format!("{}; {}", parts.join(", "), plural(nodes, "node"))
     }
 }
 
-fn print_json(files: &[Checked], args: &Args, out: &mut dyn Write) -> anyhow::Result<()> {
+fn print_json(files: &[CheckedFile], args: &Args, out: &mut dyn Write) -> anyhow::Result<()> {
     let problems: Vec<_> = files
         .iter()
         .flat_map(|file| file.problems.iter().map(|problem| report::problem_json(&file.sources, problem)))
@@ -216,13 +220,13 @@ fn print_json(files: &[Checked], args: &Args, out: &mut dyn Write) -> anyhow::Re
             file.unresolved.iter().map(|reference| report::unresolved_json(&file.sources, reference))
         })
         .collect();
-    let answer = json!({
-        "ok": status(files, args) == 0,
+    let report = json!({
+        "ok": exit_status(files, args) == 0,
         "problems": problems,
         "findings": findings,
-        "unresolved": unresolved,
+        "unresolved_secrets": unresolved,
     });
-    serde_json::to_writer_pretty(&mut *out, &answer)?;
+    serde_json::to_writer_pretty(&mut *out, &report)?;
     writeln!(out)?;
     Ok(())
 }

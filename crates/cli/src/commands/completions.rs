@@ -1,4 +1,4 @@
-//! `completions`: for the shell.
+//! `completions`: print a completion script for a shell.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -7,16 +7,16 @@ use clap::CommandFactory;
 
 use crate::Cli;
 
-/// Print completions for a shell
+/// Print a completion script for a shell
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: ichor completions bash > /etc/bash_completion.d/ichor")]
 pub(crate) struct Args {
-    /// The shell
+    /// Shell to complete for
     shell: clap_complete::Shell,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    // Made first, written then: the generator takes a closed pipe for a bug.
+    // Generated into memory first: the generator panics on a closed pipe.
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "ichor", &mut text);
     out.write_all(&text)?;

@@ -1,4 +1,4 @@
-//! `diff`: what would change on running nodes.
+//! `diff`: compare the configurations of running nodes with the cluster file.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -11,40 +11,41 @@ use ichor_talos::document::one_line;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::argument::{ClusterFile, Format};
+use crate::argument::{ClusterFile, OutputFormat};
 use crate::configuration::configurations;
-use crate::reach::{self, Reach, Reached, Way};
-use crate::refused::Refused;
+use crate::connect::{self, ConnectOptions, NodeAnswer, NodeConnector};
+use crate::refusal::Refusal;
 use crate::style;
 
-/// So many nodes are asked at once.
-const AT_ONCE: usize = 64;
-/// The most of a value that is shown on its line.
-const SHOWN: usize = 160;
+/// Number of nodes queried at once.
+const MAX_PARALLEL: usize = 64;
+/// Longest value printed, in characters.
+const MAX_VALUE: usize = 160;
 
-/// Show what the file would change on running nodes
+/// Compare the configurations of running nodes with the cluster file
 ///
-/// The configuration that is in force on each node is compared with the one that `ichor build` would write, as Talos understands
-/// both: order, comments and spelling mean nothing. Secrets are never shown, only that they differ. Nothing is changed.
+/// The command reads the active machine configuration of each node and compares it with the one that `ichor build` would write. Both
+/// are compared as Talos parses them: order, comments and notation do not matter. Secrets are never printed, only that they differ.
+/// The command is read-only.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "- is what the node has, + what the file means.\n\
-                        Exit status: 0 no difference, 1 there are some, 2 a node could not be asked.\n\n\
+#[command(after_help = "Lines with - are on the node, lines with + in the cluster file.\n\n\
+                        Exit status: 0 no differences, 1 differences, 2 a node did not answer.\n\n\
                         Examples:\n  ichor diff\n  ichor diff --only solcp01\n  ichor diff --json | jq '.[] | select(.differences != [])'")]
 pub(crate) struct Args {
     #[command(flatten)]
     cluster: ClusterFile,
-    /// Compare only this node; may be given more than once
+    /// Compare only this node (repeatable)
     #[arg(long, value_name = "NODE")]
     only: Vec<String>,
     #[command(flatten)]
-    format: Format,
+    format: OutputFormat,
     #[command(flatten)]
-    way: Way,
+    way: ConnectOptions,
 }
 
-/// What came of comparing a node.
+/// The differences of one node.
 #[derive(Debug, Serialize)]
-struct Compared {
+struct NodeDiff {
     node: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     unknown: Option<String>,
@@ -54,17 +55,15 @@ struct Compared {
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let project = args.cluster.open()?;
     let nodes = project.chosen(&args.only)?;
-    let (reach, bundle) = Reach::open(&project, &args.way)?;
+    let (connector, bundle) = NodeConnector::open(&project, &args.way)?;
     let Some(bundle) = bundle else {
-        bail!(
-            "without the secrets of the cluster nobody knows what its configurations should be: `ichor secrets new`"
-        );
+        bail!("cannot compare without the secrets of the cluster; create them with `ichor secrets new`");
     };
     let wanted = configurations(&project, &nodes, &bundle, args.way.identity.path())
-        .map_err(|errors| Refused::Unrendered { errors, consequence: None })?;
-    let compared: Vec<Compared> = reach::runtime()?.block_on(async {
-        let asked = nodes.iter().zip(&wanted).map(|(node, wanted)| compare(&reach, node, wanted));
-        stream::iter(asked).buffered(AT_ONCE).collect().await
+        .map_err(|errors| Refusal::Unrendered { errors, consequence: None })?;
+    let compared: Vec<NodeDiff> = connect::runtime()?.block_on(async {
+        let comparisons = nodes.iter().zip(&wanted).map(|(node, wanted)| compare(&connector, node, wanted));
+        stream::iter(comparisons).buffered(MAX_PARALLEL).collect().await
     });
     if args.format.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&compared)?)?;
@@ -76,50 +75,54 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::from(if differs { 1 } else { 2 * u8::from(unknown) }))
 }
 
-async fn compare(reach: &Reach, node: &NodePlan, wanted: &str) -> Compared {
-    let found = differences(reach, node, wanted).await;
+async fn compare(connector: &NodeConnector, node: &NodePlan, wanted: &str) -> NodeDiff {
+    let found = differences(connector, node, wanted).await;
     let (differences, unknown) = match found {
         Ok(differences) => (differences, None),
         Err(reason) => (Vec::new(), Some(format!("{reason:#}"))),
     };
-    Compared { node: node.name.to_string(), unknown, differences }
+    NodeDiff { node: node.name.to_string(), unknown, differences }
 }
 
-async fn differences(reach: &Reach, plan: &NodePlan, wanted: &str) -> anyhow::Result<Vec<Difference>> {
-    let reached = reach.node(plan).await;
-    if matches!(reached, Reached::Maintenance(..)) {
-        bail!("it has no configuration yet: `ichor up` brings it");
+async fn differences(
+    connector: &NodeConnector,
+    plan: &NodePlan,
+    wanted: &str,
+) -> anyhow::Result<Vec<Difference>> {
+    let reached = connector.find_node(plan).await;
+    if matches!(reached, NodeAnswer::Maintenance(..)) {
+        bail!("the node is in maintenance mode; configure it with `ichor up`");
     }
     let node = reached.node(plan.name.as_str())?;
-    let Some(active) = node.machine_config().await? else { bail!("it tells no configuration") };
+    let Some(active) = node.machine_config().await? else {
+        bail!("the node reports no machine configuration")
+    };
     let talos = &plan.talos.value;
     let (Ok(is), Ok(shall)) = (documents(&active, talos), documents(wanted, talos)) else {
-        bail!(
-            "its configuration is not one of Talos {talos}: it may run another release, see `ichor status`"
-        );
+        bail!("its configuration is not valid for Talos {talos}; check its release with `ichor status`");
     };
     Ok(between(&is, &shall))
 }
 
-fn print(compared: &[Compared], out: &mut dyn Write) -> anyhow::Result<()> {
+fn print(compared: &[NodeDiff], out: &mut dyn Write) -> anyhow::Result<()> {
     let (bold, less, more) = (style::BOLD, style::ERROR, style::GOOD);
     for node in compared {
         if let Some(reason) = &node.unknown {
             writeln!(out, "{bold}{}{bold:#}: not compared: {reason}", node.node)?;
         } else if node.differences.is_empty() {
-            writeln!(out, "{bold}{}{bold:#}: no difference", node.node)?;
+            writeln!(out, "{bold}{}{bold:#}: no differences", node.node)?;
         } else {
             writeln!(out, "{bold}{}{bold:#}", node.node)?;
         }
         for difference in &node.differences {
             writeln!(out, "  {}", difference.place)?;
             if difference.is.is_some() && difference.is == difference.shall {
-                writeln!(out, "    another secret")?;
+                writeln!(out, "    secret differs")?;
                 continue;
             }
             for (value, sign, colour) in [(&difference.is, '-', less), (&difference.shall, '+', more)] {
                 if let Some(value) = value {
-                    writeln!(out, "    {colour}{sign} {}{colour:#}", short(value))?;
+                    writeln!(out, "    {colour}{sign} {}{colour:#}", shortened(value))?;
                 }
             }
         }
@@ -127,8 +130,8 @@ fn print(compared: &[Compared], out: &mut dyn Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn short(value: &Value) -> String {
+fn shortened(value: &Value) -> String {
     let line = one_line(value);
-    // It is ASCII: every letter is a byte.
-    if line.len() > SHOWN { format!("{}...", &line[..SHOWN]) } else { line }
+    // `one_line` gives ASCII: every character is one byte.
+    if line.len() > MAX_VALUE { format!("{}...", &line[..MAX_VALUE]) } else { line }
 }

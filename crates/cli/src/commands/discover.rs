@@ -1,4 +1,4 @@
-//! `discover`: find machines that wait for their configuration.
+//! `discover`: find machines in maintenance mode.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -10,62 +10,62 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use futures_util::{StreamExt as _, stream};
-use ichor_core::observe::found::{Found, FoundState, HEADING, paste};
+use ichor_core::observe::found::{DiscoveredMachine, DiscoveryState, HEADING, paste};
 use ichor_talos::api::PORT;
 use ichor_talos::resource::{Disk, HostnameStatus, LinkStatus, SystemInformation};
 use ipnet::IpNet;
 use tokio::net::TcpStream;
 use tokio::time;
 
-use crate::argument::{Format, IdentityFile};
+use crate::argument::{IdentityFile, OutputFormat};
+use crate::connect;
 use crate::progress::Progress;
 use crate::project::{self, Project};
-use crate::reach;
 use crate::up::{leases, neighbours};
-use crate::{style, table, vault};
-use ichor_client::talos::{Credentials, Kind, Met, Node};
+use crate::{cluster_secrets, style, table};
+use ichor_client::talos::{Credentials, NodeClient, NodeErrorKind, ProbeResult};
 
-/// The most addresses of a prefix that are tried one by one.
-const MOST: u32 = 1 << 16;
-/// So many are tried at once.
-const AT_ONCE: usize = 400;
-/// How long a machine on a network at hand takes to answer at most.
-const NEAR: Duration = Duration::from_secs(1);
+/// Largest number of addresses of a prefix that is scanned.
+const MAX_ADDRESSES: u32 = 1 << 16;
+/// Number of addresses probed at once.
+const MAX_PARALLEL: usize = 400;
+/// Time limit for a machine on a local network to accept a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Find machines in maintenance mode, with their MAC addresses, disks and links, ready to paste into the file
+/// Find machines in maintenance mode and print their hardware
 ///
-/// Port 50000 is tried on every address of the prefixes that are named, and on those of this machine's neighbours in them; of long
-/// IPv6 prefixes on the neighbours alone. Without a prefix those of the cluster file are taken (network.node). Each machine is asked
-/// what it is made of, and recognised by its MAC addresses if the file has them. With --leases the addresses that DHCP servers gave are
-/// tried. Nothing is changed.
+/// The command probes port 50000 of every address of the given prefixes. In an IPv6 prefix shorter than /112 it probes only the
+/// addresses in the neighbour table of this host. Without PREFIX and --leases it scans the node networks of the cluster file
+/// (network.node). Each machine reports its MAC addresses, disks and links, and is matched to a node by MAC address. Machines that are
+/// not in the file are printed as YAML to paste into it. The command is read-only.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The fingerprint is what Talos shows on its console, and what `talosctl --cert-fingerprint` takes.\n\
-                        Exit status: 0 something was found, 1 nothing, 2 it could not be looked for.\n\n\
+    after_help = "The fingerprint is that of the Talos console and of `talosctl\n--cert-fingerprint`.\n\n\
+                        Exit status: 0 machines found, 1 none found, 2 the scan failed.\n\n\
                         Examples:\n  ichor discover 10.0.0.0/24\n  ichor discover 10.0.0.0/24 fd00:10::/64 --json\n  \
                         ichor discover --leases /var/lib/misc/dnsmasq.leases\n  ichor discover"
 )]
 pub(crate) struct Args {
-    /// Prefixes to look in, such as 10.0.0.0/24
-    #[arg(value_parser = crate::up::prefix)]
+    /// Prefixes to scan [default: the node networks of the cluster file]
+    #[arg(value_name = "PREFIX", value_parser = crate::up::prefix)]
     prefixes: Vec<IpNet>,
-    /// Probe the addresses in this lease file of dnsmasq or Kea
+    /// Probe the addresses in this lease file of dnsmasq or Kea (repeatable)
     #[arg(long, value_name = "FILE")]
     leases: Vec<PathBuf>,
-    /// Cluster file, by which machines are recognised, if it is there
+    /// Cluster file to match machines against, if it exists
     #[arg(long, value_name = "FILE", default_value = "ichor.yaml")]
     file: PathBuf,
     #[command(flatten)]
     identity: IdentityFile,
     #[command(flatten)]
-    format: Format,
+    format: OutputFormat,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let project = if args.file.exists() { Some(project::open(&args.file)?) } else { None };
     let prefixes = prefixes(args, project.as_ref())?;
     let credentials = credentials(args, project.as_ref())?;
-    let found = reach::runtime()?.block_on(search(&prefixes, credentials.as_ref(), project.as_ref()))?;
+    let found = connect::runtime()?.block_on(search(&prefixes, credentials.as_ref(), project.as_ref()))?;
     if args.format.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&found)?)?;
     } else {
@@ -81,20 +81,20 @@ fn prefixes(args: &Args, project: Option<&Project>) -> anyhow::Result<Vec<IpNet>
     if args.prefixes.is_empty() && args.leases.is_empty() {
         let of_file = project.map(|project| project.plan.cluster.node.iter().map(|(net, _)| net));
         prefixes.extend(of_file.into_iter().flatten());
-        // Where machines boot need not be where they will be.
+        // Machines may boot in another network than the one they are configured for.
         let nodes = project.iter().flat_map(|project| &project.plan.nodes);
         let booting = nodes.filter_map(|node| node.stages.dhcp());
         prefixes.extend(booting.map(IpNet::from));
     }
     if prefixes.is_empty() && args.leases.is_empty() {
-        bail!("nothing says where to look: name a prefix, such as `ichor discover 10.0.0.0/24`");
+        bail!("no prefix to scan; pass one, such as `ichor discover 10.0.0.0/24`");
     }
     for prefix in &prefixes {
         if let IpNet::V4(net) = prefix
-            && 1_u64 << (32 - net.prefix_len()) > u64::from(MOST)
+            && 1_u64 << (32 - net.prefix_len()) > u64::from(MAX_ADDRESSES)
         {
             bail!(
-                "{prefix} has more than {MOST} addresses: name a smaller part of it, such as {}/24",
+                "{prefix} has more than {MAX_ADDRESSES} addresses; pass a longer prefix, such as {}/24",
                 net.addr()
             );
         }
@@ -102,12 +102,13 @@ fn prefixes(args: &Args, project: Option<&Project>) -> anyhow::Result<Vec<IpNet>
     Ok(prefixes)
 }
 
-/// What tells machines of this cluster from those of others, if there are secrets yet.
+/// The credentials that identify nodes of this cluster, if it has secrets yet.
 fn credentials(args: &Args, project: Option<&Project>) -> anyhow::Result<Option<Arc<Credentials>>> {
-    let Some(project) = project.filter(|project| vault::place::bundle_of(project).exists()) else {
+    let Some(project) = project.filter(|project| cluster_secrets::bundle_file::bundle_of(project).exists())
+    else {
         return Ok(None);
     };
-    let (bundle, admin) = vault::secrets(project, args.identity.path())?;
+    let (bundle, admin) = cluster_secrets::open_secrets(project, args.identity.path())?;
     Ok(Some(Arc::new(Credentials::new(&bundle.os.crt, &admin)?)))
 }
 
@@ -115,19 +116,19 @@ async fn search(
     prefixes: &[IpNet],
     credentials: Option<&Arc<Credentials>>,
     project: Option<&Project>,
-) -> anyhow::Result<Vec<Found>> {
+) -> anyhow::Result<Vec<DiscoveredMachine>> {
     let addresses = addresses(prefixes).await?;
-    let progress = Progress::count("looking", addresses.len());
-    let looks = stream::iter(addresses).map(|address| {
+    let progress = Progress::count("probing", addresses.len());
+    let probes = stream::iter(addresses).map(|address| {
         let progress = &progress;
         async move {
-            let found = look(address, credentials).await;
+            let found = probe(address, credentials).await;
             progress.step();
             found
         }
     });
-    let mut found: Vec<Found> =
-        looks.buffer_unordered(AT_ONCE).filter_map(async |found| found).collect().await;
+    let mut found: Vec<DiscoveredMachine> =
+        probes.buffer_unordered(MAX_PARALLEL).filter_map(async |found| found).collect().await;
     drop(progress);
     if let Some(project) = project {
         for machine in &mut found {
@@ -138,39 +139,40 @@ async fn search(
     Ok(found)
 }
 
-/// Every address to try: those of short prefixes, and those of neighbours.
+/// The addresses to probe: all of a small prefix, and the neighbours in a large one.
 async fn addresses(prefixes: &[IpNet]) -> anyhow::Result<BTreeSet<IpAddr>> {
-    let short = |prefix: &&IpNet| u32::from(prefix.max_prefix_len() - prefix.prefix_len()) <= MOST.ilog2();
-    let mut all: BTreeSet<IpAddr> = prefixes.iter().filter(short).flat_map(IpNet::hosts).collect();
-    if prefixes.iter().any(|prefix| !short(&prefix)) {
-        let asked = prefixes.to_vec();
-        let found = tokio::task::spawn_blocking(move || neighbours::in_prefixes(&asked)).await?;
+    let is_small =
+        |prefix: &&IpNet| u32::from(prefix.max_prefix_len() - prefix.prefix_len()) <= MAX_ADDRESSES.ilog2();
+    let mut all: BTreeSet<IpAddr> = prefixes.iter().filter(is_small).flat_map(IpNet::hosts).collect();
+    if prefixes.iter().any(|prefix| !is_small(&prefix)) {
+        let prefixes = prefixes.to_vec();
+        let found = tokio::task::spawn_blocking(move || neighbours::in_prefixes(&prefixes)).await?;
         let found = found.context("cannot read the neighbour table")?;
         all.extend(found.into_iter().map(|(_, address)| address));
     }
     Ok(all)
 }
 
-/// Who is at an address; none where nobody is.
-async fn look(address: IpAddr, credentials: Option<&Arc<Credentials>>) -> Option<Found> {
+/// The machine at an address, if one answers.
+async fn probe(address: IpAddr, credentials: Option<&Arc<Credentials>>) -> Option<DiscoveredMachine> {
     let socket = SocketAddr::new(address, PORT);
-    let open = time::timeout(NEAR, TcpStream::connect(socket)).await;
+    let open = time::timeout(CONNECT_TIMEOUT, TcpStream::connect(socket)).await;
     drop(open.ok()?.ok()?);
     let name = address.to_string();
-    match Node::meet(&name, socket, credentials.map(Arc::as_ref)).await.ok()? {
-        Met::Other { peer, reason, .. } => {
-            let mut found = Found::new(address, FoundState::Other, peer.pin);
+    match NodeClient::meet(&name, socket, credentials.map(Arc::as_ref)).await.ok()? {
+        ProbeResult::Other { peer, reason, .. } => {
+            let mut found = DiscoveredMachine::new(address, DiscoveryState::Other, peer.pin);
             found.note = Some(reason);
             Some(found)
         }
-        Met::Maintenance(node) => Some(ask(&node, address, FoundState::Maintenance).await),
-        Met::Configured(node) => Some(ask(&node, address, FoundState::Configured).await),
+        ProbeResult::Maintenance(node) => Some(query(&node, address, DiscoveryState::Maintenance).await),
+        ProbeResult::Configured(node) => Some(query(&node, address, DiscoveryState::Configured).await),
     }
 }
 
-/// What a machine tells of itself; what it does not tell is noted.
-async fn ask(node: &Node, address: IpAddr, state: FoundState) -> Found {
-    let mut found = Found::new(address, state, node.peer().pin);
+/// Queries the hardware of a machine; the first failed query is noted.
+async fn query(node: &NodeClient, address: IpAddr, state: DiscoveryState) -> DiscoveredMachine {
+    let mut found = DiscoveredMachine::new(address, state, node.peer().pin);
     let (links, disks, system, name, version) = tokio::join!(
         node.list::<LinkStatus>(),
         node.list::<Disk>(),
@@ -178,36 +180,36 @@ async fn ask(node: &Node, address: IpAddr, state: FoundState) -> Found {
         node.get::<HostnameStatus>(HostnameStatus::ID),
         node.version(),
     );
-    let mut untold = Vec::new();
+    let mut failures = Vec::new();
     match links {
         Ok(links) => found.add_links(&links),
-        Err(error) => untold.push(error),
+        Err(error) => failures.push(error),
     }
     match disks {
         Ok(disks) => found.add_disks(&disks),
-        Err(error) => untold.push(error),
+        Err(error) => failures.push(error),
     }
     match system {
         Ok(Some(system)) => found.add_system(&system),
         Ok(None) => {}
-        Err(error) => untold.push(error),
+        Err(error) => failures.push(error),
     }
     match name {
         Ok(name) => found.hostname = name.map(|name| name.hostname).filter(|name| !name.is_empty()),
-        Err(error) => untold.push(error),
+        Err(error) => failures.push(error),
     }
     match version {
         Ok(version) => found.talos = version.version.map(|version| version.tag),
-        // Before 1.13 a machine does not tell it in maintenance mode.
-        Err(error) if error.kind() == Kind::Unimplemented => {}
-        Err(error) => untold.push(error),
+        // Talos before 1.13 does not report its version in maintenance mode.
+        Err(error) if error.kind() == NodeErrorKind::Unimplemented => {}
+        Err(error) => failures.push(error),
     }
-    found.note = untold.first().map(|error| format!("{}: {}", error.call(), error.answer()));
+    found.note = failures.first().map(|error| format!("{}: {}", error.call(), error.answer()));
     found
 }
 
 fn print(
-    found: &[Found],
+    found: &[DiscoveredMachine],
     prefixes: &[IpNet],
     project: Option<&Project>,
     out: &mut dyn Write,
@@ -215,18 +217,18 @@ fn print(
     if found.is_empty() {
         let searched: Vec<_> = prefixes.iter().map(ToString::to_string).collect();
         style::say(&if searched.is_empty() {
-            "no lease is in force".to_owned()
+            "no active leases".to_owned()
         } else {
-            format!("nobody answers on port {PORT} in {}", searched.join(", "))
+            format!("no machine answered on port {PORT} in {}", searched.join(", "))
         });
         return Ok(());
     }
-    let rows: Vec<_> = found.iter().map(Found::row).collect();
+    let rows: Vec<_> = found.iter().map(DiscoveredMachine::row).collect();
     table::print(out, &HEADING, &rows)?;
     let taken: Vec<String> =
         project.iter().flat_map(|it| &it.plan.nodes).map(|node| node.name.to_string()).collect();
     if let Some(text) = paste(found, &taken) {
-        style::say("machines that are not in the file; give each a name, a role and an index:");
+        style::say("machines that are not in the cluster file; set the name, role and index of each:");
         writeln!(out)?;
         write!(out, "{text}")?;
     }

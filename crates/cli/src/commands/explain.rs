@@ -9,16 +9,16 @@ use ichor_values::Explanation;
 use ichor_values::nearest;
 use serde_json::json;
 
-use crate::argument::Format;
+use crate::argument::OutputFormat;
 use crate::{style, table};
 
 /// Explain a rule of `ichor check`: problem, failure and fix
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Id of the rule, such as asn-public [default: list all rules]
+    /// Rule to explain, such as asn-public [default: list all rules]
     rule: Option<String>,
     #[command(flatten)]
-    format: Format,
+    format: OutputFormat,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             let Some(rule) = all.iter().find(|rule| rule.id == id) else {
                 let near = nearest(id, all.iter().map(|rule| rule.id));
                 bail!(
-                    "no rule `{id}`{}",
+                    "unknown rule `{id}`{}",
                     near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
                 );
             };
@@ -61,7 +61,7 @@ fn object(rule: &Explanation) -> serde_json::Value {
         "severity": rule.severity.to_string(),
         "summary": rule.summary,
         "failure": rule.failure,
-        "fix": rule.fix,
+        "help": rule.fix,
     })
 }
 
@@ -75,5 +75,5 @@ fn list(as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
         .iter()
         .map(|rule| vec![rule.id.to_owned(), rule.severity.to_string(), rule.summary.to_owned()])
         .collect();
-    Ok(table::print(out, &["RULE", "SEVERITY", "WHAT IT FINDS"], &rows)?)
+    Ok(table::print(out, &["RULE", "SEVERITY", "SUMMARY"], &rows)?)
 }

@@ -1,4 +1,4 @@
-//! `man`: manual pages.
+//! `man`: print manual pages.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -9,13 +9,14 @@ use clap::CommandFactory;
 
 use crate::Cli;
 
-/// Print a manual page, or write all of them to a folder
+/// Print a manual page, or write all pages to a folder
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ichor man | man -l -\n  ichor man check | man -l -\n  ichor man -o /usr/local/share/man/man1"
 )]
 pub(crate) struct Args {
-    /// The command it is about; ichor itself when left out
+    /// Command to describe [default: ichor itself]
+    #[arg(value_name = "COMMAND")]
     command: Option<String>,
     /// Write all pages to this folder
     #[arg(short, long, value_name = "DIR", conflicts_with = "command")]
@@ -26,7 +27,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let mut program = Cli::command().disable_help_subcommand(true);
     program.build();
     if let Some(folder) = &args.out {
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         clap_mangen::generate_to(program.clone(), folder)
             .with_context(|| format!("cannot write to {}", folder.display()))?;
         return Ok(ExitCode::SUCCESS);
@@ -35,7 +36,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         None => program.clone(),
         Some(name) => match program.find_subcommand(name) {
             Some(command) => command.clone(),
-            None => bail!("no command `{name}`"),
+            None => bail!("unknown command `{name}`"),
         },
     };
     clap_mangen::Man::new(page).render(out)?;

@@ -1,4 +1,4 @@
-//! `meta`: META values in the form they travel in.
+//! `meta`: encode and decode the values of Talos' META partition.
 
 use std::io::{Read, Write};
 use std::process::ExitCode;
@@ -8,42 +8,42 @@ use ichor_talos::meta;
 use ichor_talos::meta::Value;
 use serde_json::json;
 
-use crate::argument::Format;
-use crate::refused::Refused;
+use crate::argument::OutputFormat;
+use crate::refusal::Refusal;
 use crate::style;
 
-/// The longest text that is read: the META partition holds no more.
-const LONGEST: u64 = 2 << 20;
+/// Size limit of standard input: the size of the META partition.
+const MAX_INPUT: u64 = 2 << 20;
 
-/// Encode and decode META values, as Talos' installer and kernel command line carry them
+/// Encode and decode META values for the Talos installer and kernel
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    command: MetaCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
-    Encode(Encode),
-    Decode(Decode),
+enum MetaCommand {
+    Encode(EncodeArgs),
+    Decode(DecodeArgs),
 }
 
-/// Encode values in base64
+/// Encode META values in base64
 ///
-/// Keys are numbers as Talos reads them: 10, 0xa and 012 are the same. Key 10 is the network of a machine on metal. A value
-/// has no `;`: Talos would cut it there.
+/// Keys are decimal, hexadecimal or octal numbers: 10, 0xa and 012 are the same key. Key 10 is the network configuration on the metal
+/// platform. A value must not contain `;`, at which Talos truncates it.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit status: 0 encoded, 1 a value that cannot be.\n\n\
+#[command(after_help = "Exit status: 0 encoded, 1 a value cannot be encoded.\n\n\
                         Examples:\n  ichor meta encode 0xa=foo 12=rack-7\n  \
                         ichor meta encode --gzip --env \"10=$(cat meta-10.yaml)\"")]
-struct Encode {
-    /// Values
+struct EncodeArgs {
+    /// Values to encode, such as 0xa=TEXT
     #[arg(value_name = "KEY=VALUE")]
     values: Vec<String>,
-    /// Compress values of more than 256 bytes, as Talos does from 1.6.3 on
+    /// Compress values longer than 256 bytes, as Talos does from 1.6.3 on
     #[arg(long)]
     gzip: bool,
-    /// Print the installer's environment variable
+    /// Print the environment variable of the installer
     #[arg(long, conflicts_with = "kernel")]
     env: bool,
     /// Print the kernel argument
@@ -51,40 +51,42 @@ struct Encode {
     kernel: bool,
 }
 
-/// Decode values, one KEY=VALUE per line
+/// Decode META values and print one KEY=VALUE per line
 ///
-/// Takes what `encode` prints, with --env and --kernel too, or a whole kernel command line with that in it.
+/// The input is the output of `ichor meta encode`, with or without --env or --kernel, or a kernel command line that contains it.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit status: 0 decoded, 1 not META values, 2 could not be read.\n\n\
+#[command(after_help = "Exit status: 0 decoded, 1 not META values, 2 the input cannot be read.\n\n\
                         Examples:\n  ichor meta decode MHhhPWZvbw==\n  ichor meta decode - </proc/cmdline")]
-struct Decode {
-    /// What to decode; standard input when left out or -
+struct DecodeArgs {
+    /// Text to decode; - reads standard input [default: -]
+    #[arg(value_name = "TEXT")]
     text: Option<String>,
     #[command(flatten)]
-    format: Format,
+    format: OutputFormat,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    match &args.verb {
-        Verb::Encode(args) => encode(args, out),
-        Verb::Decode(args) => decode(args, out),
+    match &args.command {
+        MetaCommand::Encode(args) => encode(args, out),
+        MetaCommand::Decode(args) => decode(args, out),
     }
 }
 
-fn encode(args: &Encode, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+fn encode(args: &EncodeArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let parsed: Result<Vec<_>, _> =
         args.values.iter().enumerate().map(|(nth, text)| Value::parse(text, nth + 1)).collect();
-    let values = parsed.map_err(|error| Refused::reasons([error]))?;
+    let values = parsed.map_err(|error| Refusal::reasons([error]))?;
     let cut: Vec<_> = meta::cut(&values).collect();
     if !cut.is_empty() {
-        let told = |key| format!("the value of key {key:#x} has a `;`, at which Talos would cut it");
-        return Err(Refused::reasons(cut.into_iter().map(told)).into());
+        let reason =
+            |key| format!("cannot encode key {key:#x}: its value contains `;`, at which Talos truncates it");
+        return Err(Refusal::reasons(cut.into_iter().map(reason)).into());
     }
     for key in meta::repeated(&values) {
-        warn(&format!("key {key:#x} stands more than once, and a node keeps one value of it"));
+        warn(&format!("key {key:#x} is repeated; a node keeps only one of its values"));
     }
     if values.is_empty() {
-        warn("no values, and so nothing is encoded; want KEY=VALUE, such as 0xa=text");
+        warn("no values to encode; pass KEY=VALUE, such as 0xa=text");
     }
     let encoded = meta::encode(&values, args.gzip);
     let printed = match (args.env, args.kernel) {
@@ -96,18 +98,21 @@ fn encode(args: &Encode, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn decode(args: &Decode, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+fn decode(args: &DecodeArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let text = match args.text.as_deref() {
         Some(text) if text != "-" => text.to_owned(),
         _ => {
             let mut text = String::new();
-            std::io::stdin().take(LONGEST).read_to_string(&mut text).context("cannot read standard input")?;
+            std::io::stdin()
+                .take(MAX_INPUT)
+                .read_to_string(&mut text)
+                .context("cannot read standard input")?;
             text
         }
     };
-    let values = meta::decode(meta::encoded_part(&text)).map_err(|error| Refused::reasons([error]))?;
+    let values = meta::decode(meta::encoded_part(&text)).map_err(|error| Refusal::reasons([error]))?;
     if values.is_empty() {
-        warn("there is nothing to decode");
+        warn("no values to decode");
     }
     if args.format.json {
         let all: Vec<_> =

@@ -1,4 +1,4 @@
-//! `new`: start a cluster folder from an example.
+//! `new`: create a cluster folder from an example.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -8,29 +8,29 @@ use anyhow::{Context, bail};
 
 use crate::{disk, style};
 
-/// Start a cluster folder from an example
+/// Create a cluster folder from an example
 ///
-/// Writes a commented ichor.yaml that passes `ichor check`. Nothing that exists is overwritten.
+/// The folder gets a commented ichor.yaml that passes `ichor check`. Existing files are never overwritten.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: ichor new sol --like metallb && cd sol && ichor check && ichor show")]
 pub(crate) struct Args {
-    /// Folder to make
+    /// Folder to create
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// The example to start from
-    #[arg(long, value_enum, default_value = "metallb")]
-    like: Like,
+    /// Example to start from
+    #[arg(long, value_enum, value_name = "EXAMPLE", default_value = "metallb")]
+    like: ExampleName,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Like {
-    /// Leaf-spine fabric, MetalLB behind a VRF on every node
+enum ExampleName {
+    /// Leaf-spine fabric, MetalLB isolated in a VRF on every node
     Metallb,
-    /// The same by Talos' own BGP, without an extension
+    /// Leaf-spine fabric, BGP built into Talos instead of an extension
     Native,
     /// Numbered gateways, Cilium over a veth pair, boot by CIDATA ISO on Proxmox
     Cilium,
-    /// Leaf-spine fabric, MetalLB behind a network namespace
+    /// Leaf-spine fabric, MetalLB isolated in a network namespace
     Namespace,
     /// BIRD as the routing daemon, two numbered gateways, Cilium over a veth pair
     Bird,
@@ -38,11 +38,11 @@ enum Like {
     Gobgp,
     /// One Proxmox host, a VIP, no routing
     Homelab,
-    /// Cloud and edge nodes that meet in a Tailscale network
+    /// Cloud and edge nodes connected by Tailscale
     Edge,
 }
 
-impl Like {
+impl ExampleName {
     /// The files of the example, by their path in the folder.
     fn files(self) -> &'static [(&'static str, &'static str)] {
         macro_rules! example {
@@ -68,14 +68,14 @@ impl Like {
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let files = args.like.files();
-    // Looked at first, all of them: a folder is made whole or not at all.
+    // All files are checked before the first is written: the folder is created completely or not at all.
     if let Some((name, _)) = files.iter().find(|(name, _)| args.folder.join(name).exists()) {
-        bail!("{} exists already; choose another folder", args.folder.join(name).display());
+        bail!("{} already exists; choose another folder", args.folder.join(name).display());
     }
     for (name, contents) in files {
         let path = args.folder.join(name);
         let folder = path.parent().expect("joined to a folder");
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         disk::replace(&path, contents.as_bytes())?;
         writeln!(out, "{}", path.display())?;
     }

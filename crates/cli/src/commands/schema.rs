@@ -7,9 +7,9 @@ use ichor_core::cluster::File;
 use ichor_values::read::Read;
 use ichor_values::schema::json_schema;
 
-/// Print the JSON Schema of the cluster file, for completion in editors
+/// Print the JSON Schema of the cluster file, for editors
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Write it beside the file and name it in the first line:\n  \
+#[command(after_help = "Save the schema beside the cluster file and reference it in the first line:\n  \
                         ichor schema > ichor.schema.json\n  \
                         # yaml-language-server: $schema=ichor.schema.json")]
 pub(crate) struct Args {}

@@ -1,63 +1,63 @@
-//! `status`: how the nodes of a cluster are.
+//! `status`: print the state of every node and how it differs from the cluster file.
 
 use std::io::{IsTerminal as _, Write, stdout};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ichor_core::observe::Report;
+use ichor_core::observe::ClusterStatusReport;
 use ichor_core::plan::NodePlan;
 
 use crate::argument::ClusterFile;
-use crate::configuration::comparable;
-use crate::reach::{self, Reach, Way};
+use crate::configuration::configurations_to_compare;
+use crate::connect::{self, ConnectOptions, NodeConnector};
 use crate::{observe, style};
 
-/// How long until the nodes are asked again.
-const PAUSE: Duration = Duration::from_secs(5);
+/// Time between two queries of the nodes.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Ask every node how it is, and say what is not as the file means it
+/// Show the state of every node and how it differs from the cluster file
 ///
-/// All nodes are asked at once, each at every address the file knows of it. Told are the stage of each, whether it is ready and what it
-/// lacks, its Talos release, what Kubernetes and etcd think of it, its extensions, its BGP sessions (as its agent last said, or as
-/// Talos' own BGP says), and whether its configuration is the one that `ichor build` would write. Machines that wait for their
-/// configuration are told as well, and for nodes that do not answer, why. Nothing is changed.
+/// The command queries all nodes at once, each at every address in the cluster file. It reports the stage and readiness of each node,
+/// its Talos release, its state in Kubernetes and etcd, its extensions, its BGP sessions, and whether its configuration is the one that
+/// `ichor build` would write. Machines in maintenance mode are listed as well, and nodes that do not answer with the reason. The
+/// command is read-only.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit status: 0 all is as the file means it, 1 it is not, 2 it could not be found out.\n\n\
+    after_help = "Exit status: 0 the cluster matches the file, 1 it does not, 2 it cannot be queried.\n\n\
                         Examples:\n  ichor status\n  ichor status --watch\n  ichor status --json | jq '.nodes[] | select(.problems != [])'"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
     cluster: ClusterFile,
-    /// Ask again every five seconds, until Ctrl-C
+    /// Refresh every five seconds until Ctrl-C
     #[arg(short, long)]
     watch: bool,
-    /// Print JSON; with --watch one line each time
+    /// Print JSON, with --watch one line per refresh
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    way: Way,
+    way: ConnectOptions,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let project = args.cluster.open()?;
-    let (reach, bundle) = Reach::open(&project, &args.way)?;
+    let (connector, bundle) = NodeConnector::open(&project, &args.way)?;
     let nodes: Vec<&NodePlan> = project.plan.nodes.iter().collect();
-    let wanted = comparable(&project, &nodes, bundle.as_ref(), args.way.identity.path())?;
-    reach::runtime()?.block_on(async {
+    let wanted = configurations_to_compare(&project, &nodes, bundle.as_ref(), args.way.identity.path())?;
+    connect::runtime()?.block_on(async {
         loop {
-            let report = observe::cluster(&project, &reach, wanted.as_deref()).await;
+            let report = observe::observe_cluster(&project, &connector, wanted.as_deref()).await;
             print(&report, args, out)?;
             if !args.watch {
                 return Ok(ExitCode::from(u8::from(!report.is_right())));
             }
             out.flush()?;
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     })
 }
 
-fn print(report: &Report, args: &Args, out: &mut dyn Write) -> anyhow::Result<()> {
+fn print(report: &ClusterStatusReport, args: &Args, out: &mut dyn Write) -> anyhow::Result<()> {
     if args.json {
         let text =
             if args.watch { serde_json::to_string(report)? } else { serde_json::to_string_pretty(report)? };
@@ -65,7 +65,7 @@ fn print(report: &Report, args: &Args, out: &mut dyn Write) -> anyhow::Result<()
         return Ok(());
     }
     if args.watch && stdout().is_terminal() {
-        // Home, and nothing left of what was there.
+        // Cursor home, clear screen.
         write!(out, "\x1b[H\x1b[2J")?;
     }
     writeln!(out, "{}", report.table())?;
@@ -79,7 +79,7 @@ fn print(report: &Report, args: &Args, out: &mut dyn Write) -> anyhow::Result<()
         writeln!(out, "{colour}{node}:{colour:#} {problem}")?;
     }
     if right {
-        style::say(&format!("{} is as its file means it", report.cluster));
+        style::say(&format!("{} matches its cluster file", report.cluster));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `verify`: what keeps a cluster from being as its file means it.
+//! `verify`: find the root cause of every difference between a cluster and its file.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -6,54 +6,56 @@ use std::process::ExitCode;
 use ichor_core::verify::judge;
 
 use crate::argument::ClusterFile;
-use crate::configuration::comparable;
-use crate::reach::{self, Reach, Way};
+use crate::configuration::configurations_to_compare;
+use crate::connect::{self, ConnectOptions, NodeConnector};
 use crate::style;
-use crate::verify::{Look, Providers};
+use crate::verify::{ClusterObserver, MachineProviders};
 
-/// Go through a cluster in order, and say what is broken first, by what that is known, and what helps
+/// Check a running cluster and report root causes with their fix
 ///
-/// From the machine to Talos' API, identity, release, medium, configuration, extensions, the service that routes, links and MTU,
-/// addresses, BGP sessions as node and routers see them, loopbacks, etcd, VIP and anycast, Kubernetes, the pod network and the
-/// overlay. What would only be a consequence of something broken is not looked at. Machines are judged before they are
-/// installed as well. Nothing is changed.
+/// The checks run from the machine upwards: Talos API, identity, release, boot media, configuration, extensions, routing daemon, links
+/// and MTU, addresses, BGP sessions from both ends, loopbacks, etcd, VIP and anycast, Kubernetes, pod network and overlay. A check is
+/// skipped when one that it depends on failed. Machines in maintenance mode are checked as well. The command is read-only.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Exit status: 0 nothing is broken (what nobody can see is said), 1 something is, 2 it could not be found out.\n\
-                        Routers are asked over ssh where the file says how: fabric.routers[].reach.\n\n\
-                        Examples:\n  ichor verify\n  ichor verify --only solcp01\n  ichor verify --json | jq '.nodes[].checks[] | select(.verdict == \"broken\")'"
-)]
+#[command(after_help = "Routers are queried over SSH where the cluster file has fabric.routers[].reach.\n\n\
+                        Exit status: 0 no check failed, 1 a check failed, 2 the checks could not run.\n\n\
+                        Examples:\n  ichor verify\n  ichor verify --only solcp01\n  ichor verify --json | jq '.nodes[].checks[] | select(.result == \"failed\")'")]
 pub(crate) struct Args {
     #[command(flatten)]
     cluster: ClusterFile,
-    /// Only this node; may be given more than once
+    /// Check only this node (repeatable)
     #[arg(long, value_name = "NODE")]
     only: Vec<String>,
-    /// Print JSON, with every check
+    /// Print JSON with the result of every check
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    way: Way,
+    way: ConnectOptions,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let project = args.cluster.open()?;
     let nodes = project.chosen(&args.only)?;
-    let (reach, bundle) = Reach::open(&project, &args.way)?;
-    let wanted = comparable(&project, &nodes, bundle.as_ref(), args.way.identity.path())?;
+    let (connector, bundle) = NodeConnector::open(&project, &args.way)?;
+    let wanted = configurations_to_compare(&project, &nodes, bundle.as_ref(), args.way.identity.path())?;
     let mut wanted = wanted.unwrap_or_default().into_iter();
     let nodes = nodes.into_iter().map(|node| (node, wanted.next())).collect();
-    let providers = Providers::of(&project);
-    let look =
-        Look { project: &project, reach: &reach, bundle: bundle.as_ref(), nodes, providers: &providers };
-    let seen = reach::runtime()?.block_on(look.all());
+    let providers = MachineProviders::of(&project);
+    let look = ClusterObserver {
+        project: &project,
+        connector: &connector,
+        bundle: bundle.as_ref(),
+        nodes,
+        providers: &providers,
+    };
+    let seen = connect::runtime()?.block_on(look.observe());
     let report = judge(&project.cluster, &project.plan, &seen);
     if args.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?;
     } else {
         writeln!(out, "{}", report.text())?;
         if report.is_right() {
-            style::say("nothing is broken");
+            style::say("no check failed");
         }
     }
     Ok(ExitCode::from(u8::from(!report.is_right())))

@@ -1,7 +1,7 @@
-//! HTTP for code that blocks. Proxies come from the environment, trusted certificates from the system; a server of one's own may
-//! have a [`Trust`] of its own.
+//! Blocking HTTP client. Proxies come from the environment, trusted CAs from the system or from a [`ServerTrust`]
+//! for one server.
 //!
-//! Requests run in one runtime of the whole process, so that threads and tasks alike may wait for them.
+//! Requests run in one runtime per process, so that threads and async tasks can wait for them.
 
 mod runtime;
 
@@ -10,24 +10,24 @@ use std::time::Duration;
 
 use ichor_client::http::{self as stack, ClientOptions, Payload, Proxy, Request};
 
-pub(crate) use ichor_client::http::{Method, Pin, RequestError, StatusCode, Trust};
+pub(crate) use ichor_client::http::{CertificatePin, Method, RequestError, ServerTrust, StatusCode};
 
-/// How long a server may take to be reached and to start its answer.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// Time limit for connecting, and the unit of the response timeout.
+const CONNECT_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How long an answer, or what is sent, may stand still.
-const STALL: Duration = Duration::from_mins(1);
+/// Time limit without progress of a transfer.
+const STALL_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How many redirects are followed.
-const REDIRECTS: usize = 10;
+/// Maximum number of redirects.
+const MAX_REDIRECTS: usize = 10;
 
-/// The longest text that is read from a server.
-const LONGEST_TEXT: u64 = 4 << 20;
+/// Size limit of text responses.
+const MAX_TEXT: u64 = 4 << 20;
 
-/// How much of a stream is sent at once.
-const PIECE: usize = 64 << 10;
+/// Chunk size of uploads.
+const CHUNK: usize = 64 << 10;
 
-/// A server that could not be asked.
+/// A failed request.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot reach {url}")]
 pub(crate) struct HttpError {
@@ -36,81 +36,81 @@ pub(crate) struct HttpError {
 }
 
 impl HttpError {
-    /// Whether it was reached, and is not whom it should be: asking again does not help.
+    /// Whether the server's certificate is not trusted; retrying does not help.
     pub(crate) fn is_distrust(&self) -> bool {
         self.source.is_distrust()
     }
 }
 
-/// What is sent with a request.
-pub(crate) enum Load<'l> {
-    /// Nothing, not even that it is empty.
+/// Body of a request.
+pub(crate) enum RequestBody<'l> {
+    /// No body and no content length.
     None,
-    /// Bytes, of which there may be none.
+    /// Bytes, possibly empty.
     Bytes(&'l [u8]),
-    /// What a reader gives, and how many bytes that are.
+    /// A reader and its length.
     Stream(&'l mut dyn Read, u64),
 }
 
-/// Somebody who asks.
+/// A blocking HTTP client.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub(crate) struct HttpClient {
     stack: stack::Client,
 }
 
-impl Client {
-    pub(crate) fn new() -> Client {
-        // A factory that never made this image makes it while we wait.
-        Self::with(Trust::System, PATIENCE * 10, REDIRECTS)
+impl HttpClient {
+    pub(crate) fn new() -> HttpClient {
+        // An image factory builds a new image while the client waits.
+        Self::with(ServerTrust::System, CONNECT_TIMEOUT * 10, MAX_REDIRECTS)
     }
 
-    /// Asks one server, which sends nobody elsewhere.
-    pub(crate) fn of_one(trust: &Trust) -> Client {
-        Self::with(trust.clone(), PATIENCE * 2, 0)
+    /// Creates a client for one server, without redirects.
+    pub(crate) fn for_server(trust: &ServerTrust) -> HttpClient {
+        Self::with(trust.clone(), CONNECT_TIMEOUT * 2, 0)
     }
 
-    fn with(trust: Trust, answer_within: Duration, redirects: usize) -> Self {
+    fn with(trust: ServerTrust, answer_within: Duration, redirects: usize) -> Self {
         let stack = stack::Client::new(ClientOptions {
             trust,
             identity: None,
             proxy: Proxy::from_env(|name| std::env::var(name).ok()),
-            connect_within: PATIENCE,
+            connect_within: CONNECT_TIMEOUT,
             answer_within,
-            stall: STALL,
+            stall: STALL_TIMEOUT,
             redirects,
             keeps_connections: true,
         });
         Self { stack }
     }
 
-    pub(crate) fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Response, HttpError> {
-        self.send(&Method::GET, url, headers, Load::None)
+    pub(crate) fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<HttpResponse, HttpError> {
+        self.send(&Method::GET, url, headers, RequestBody::None)
     }
 
-    pub(crate) fn post(&self, url: &str, kind: &str, text: &str) -> Result<Response, HttpError> {
-        self.send(&Method::POST, url, &[("content-type", kind)], Load::Bytes(text.as_bytes()))
+    pub(crate) fn post(&self, url: &str, kind: &str, text: &str) -> Result<HttpResponse, HttpError> {
+        self.send(&Method::POST, url, &[("content-type", kind)], RequestBody::Bytes(text.as_bytes()))
     }
 
-    /// Any request.
+    /// Sends a request.
     pub(crate) fn send(
         &self,
         method: &Method,
         url: &str,
         headers: &[(&str, &str)],
-        load: Load<'_>,
-    ) -> Result<Response, HttpError> {
+        body: RequestBody<'_>,
+    ) -> Result<HttpResponse, HttpError> {
         let headers = headers.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
         let request = |payload| Request { method: method.clone(), url: url.to_owned(), headers, payload };
-        let answer = match load {
-            Load::None => self.run(request(Payload::none())),
-            Load::Bytes(bytes) => self.run(request(Payload::bytes(bytes.to_vec()))),
-            Load::Stream(reader, length) => {
-                let (pieces, payload) = Payload::chunks(length, STALL);
-                self.stream(request(payload), reader, pieces)
+        let answer = match body {
+            RequestBody::None => self.run(request(Payload::none())),
+            RequestBody::Bytes(bytes) => self.run(request(Payload::bytes(bytes.to_vec()))),
+            RequestBody::Stream(reader, length) => {
+                let (chunks, payload) = Payload::chunks(length, STALL_TIMEOUT);
+                self.stream(request(payload), reader, chunks)
             }
         };
         match answer {
-            Ok(stack) => Ok(Response { url: url.to_owned(), stack }),
+            Ok(stack) => Ok(HttpResponse { url: url.to_owned(), stack }),
             Err(source) => Err(failed(url, source)),
         }
     }
@@ -120,94 +120,95 @@ impl Client {
         runtime::wait(async move { client.send(request).await })?
     }
 
-    /// Sends what a reader gives, while it is read in this thread.
+    /// Streams a request body from a reader on this thread.
     fn stream(
         &self,
         request: Request,
         reader: &mut dyn Read,
-        mut pieces: stack::ChunkSender,
+        mut chunks: stack::ChunkSender,
     ) -> Result<stack::Response, RequestError> {
         let client = self.stack.clone();
         let answer = runtime::start(async move { client.send(request).await })?;
         loop {
-            let piece = next_piece(reader);
-            let is_end = matches!(&piece, Ok(bytes) if bytes.is_empty());
+            let chunk = next_chunk(reader);
+            let is_end = matches!(&chunk, Ok(bytes) if bytes.is_empty());
             if is_end || answer.is_finished() {
                 break;
             }
-            let is_failure = piece.is_err();
+            let is_failure = chunk.is_err();
             let (sender, sent) = runtime::wait(async move {
-                let sent = pieces.send(piece.map(Into::into)).await;
-                (pieces, sent)
+                let sent = chunks.send(chunk.map(Into::into)).await;
+                (chunks, sent)
             })?;
-            pieces = sender;
+            chunks = sender;
             match sent {
                 Ok(is_wanted) if is_wanted && !is_failure => {}
-                // The answer, which came early, or the error says why.
+                // The early response or the error tells the reason.
                 Ok(_) => break,
-                // A server that has answered need not read the rest.
+                // A server that has responded need not read the rest.
                 Err(_) if answer.is_finished() => break,
                 Err(error) => return Err(error),
             }
         }
-        drop(pieces);
+        drop(chunks);
         answer.wait()?
     }
 }
 
-/// The next bytes of a reader, as many as there are at once; none at its end.
-fn next_piece(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
-    let mut piece = vec![0; PIECE];
+/// Reads the next chunk; empty at the end.
+fn next_chunk(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
+    let mut chunk = vec![0; CHUNK];
     loop {
-        match reader.read(&mut piece) {
+        match reader.read(&mut chunk) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             read => {
-                piece.truncate(read?);
-                return Ok(piece);
+                chunk.truncate(read?);
+                return Ok(chunk);
             }
         }
     }
 }
 
 fn failed(url: &str, source: RequestError) -> HttpError {
-    HttpError { url: shown(url), source }
+    HttpError { url: redact_url(url), source }
 }
 
-/// An answer, whose body is still to be read.
+/// A response whose body is not read yet.
 #[derive(Debug)]
-pub(crate) struct Response {
-    /// What was asked for.
+pub(crate) struct HttpResponse {
+    /// URL of the request.
     url: String,
     stack: stack::Response,
 }
 
-impl Response {
+impl HttpResponse {
     pub(crate) fn status(&self) -> StatusCode {
         self.stack.status()
     }
 
-    /// A header, if it is text.
+    /// Value of a header, if it is text.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.stack.header(name)
     }
 
-    /// The text of an answer.
+    /// Reads the body as text.
     pub(crate) fn text(self) -> Result<String, HttpError> {
         let Self { url, mut stack } = self;
-        let bytes = runtime::wait(async move { stack.bytes(LONGEST_TEXT).await }).flatten();
+        let bytes = runtime::wait(async move { stack.bytes(MAX_TEXT).await }).flatten();
         let bytes = bytes.map_err(|source| failed(&url, source))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The bytes of an answer, and at most one more than `most`.
-    pub(crate) fn bytes(self, most: u64) -> Result<Vec<u8>, HttpError> {
+    /// Reads the body up to `limit` bytes plus one.
+    pub(crate) fn bytes(self, limit: u64) -> Result<Vec<u8>, HttpError> {
         let Self { url, mut stack } = self;
         let read = async move {
             let mut bytes = Vec::new();
             while let Some(chunk) = stack.chunk().await? {
                 bytes.extend_from_slice(&chunk);
-                if bytes.len() as u64 > most {
-                    bytes.truncate(usize::try_from(most).map_or(usize::MAX, |most| most.saturating_add(1)));
+                if bytes.len() as u64 > limit {
+                    bytes
+                        .truncate(usize::try_from(limit).map_or(usize::MAX, |limit| limit.saturating_add(1)));
                     break;
                 }
             }
@@ -216,13 +217,13 @@ impl Response {
         runtime::wait(read).flatten().map_err(|source| failed(&url, source))
     }
 
-    /// An answer as it comes, however long it is.
+    /// Streams the body without a size limit.
     pub(crate) fn into_reader(self) -> impl Read + 'static {
         BodyReader { stack: Some(self.stack), chunk: io::Cursor::default() }
     }
 
-    /// The status, and the first line of the text, if it is one for people to read in a terminal.
-    pub(crate) fn complaint(self) -> String {
+    /// Status and the first line of the body, if it is plain text.
+    pub(crate) fn error_summary(self) -> String {
         let status = self.status();
         let text = self.text().unwrap_or_default();
         let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
@@ -233,9 +234,9 @@ impl Response {
     }
 }
 
-/// The body of an answer.
+/// Reader of a response body.
 struct BodyReader {
-    /// None after the end, and after an error.
+    /// None at the end and after an error.
     stack: Option<stack::Response>,
     chunk: io::Cursor<Vec<u8>>,
 }
@@ -260,8 +261,8 @@ impl Read for BodyReader {
     }
 }
 
-/// A URL without the password it may hold.
-pub(crate) fn shown(url: &str) -> String {
+/// Hides the password in a URL.
+pub(crate) fn redact_url(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     match rest[..end].rsplit_once('@') {
@@ -275,8 +276,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_not_shown() {
-        assert_eq!(shown("https://me:hunter2@factory.sol/a@b"), "https://***@factory.sol/a@b");
-        assert_eq!(shown("https://factory.sol/a@b"), "https://factory.sol/a@b");
+    fn a_password_in_a_url_is_redacted() {
+        assert_eq!(redact_url("https://me:hunter2@factory.sol/a@b"), "https://***@factory.sol/a@b");
+        assert_eq!(redact_url("https://factory.sol/a@b"), "https://factory.sol/a@b");
     }
 }

@@ -1,4 +1,4 @@
-//! The runtime in which requests run while other threads wait for them.
+//! Background runtime of blocking requests.
 
 use std::future::Future;
 use std::io;
@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use super::RequestError;
 
-/// It lives as long as the process: a runtime must not be dropped by a task, and clients are.
+/// Static, because clients may be dropped in async tasks, where a runtime must not be dropped.
 static RUNTIME: Mutex<Option<Runtime>> = Mutex::new(None);
 
 fn handle() -> io::Result<Handle> {
@@ -21,42 +21,42 @@ fn handle() -> io::Result<Handle> {
     Ok(held.as_ref().expect("made above").handle().clone())
 }
 
-/// Work that was started, and its result.
-pub(super) struct Started<T> {
+/// A task in the background and its result.
+pub(super) struct BackgroundTask<T> {
     task: JoinHandle<()>,
     result: Receiver<T>,
 }
 
-/// Starts work in the background.
+/// Starts a task in the background.
 pub(super) fn start<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
-) -> Result<Started<T>, RequestError> {
+) -> Result<BackgroundTask<T>, RequestError> {
     let (tell, result) = sync_channel(1);
     let task = handle().map_err(RequestError::Connect)?.spawn(async move {
-        // Nobody may wait any more.
+        // The receiver may be gone.
         let _ = tell.send(work.await);
     });
-    Ok(Started { task, result })
+    Ok(BackgroundTask { task, result })
 }
 
-impl<T> Started<T> {
+impl<T> BackgroundTask<T> {
     pub(super) fn is_finished(&self) -> bool {
         self.task.is_finished()
     }
 
-    /// Waits for the result. Unlike a runtime's own `block_on` it may be called by tasks of other runtimes.
+    /// Waits for the result. Unlike `block_on` it may be called in tasks of other runtimes.
     pub(super) fn wait(self) -> Result<T, RequestError> {
-        self.result.recv().map_err(|_| RequestError::Connect(io::Error::other("the request was given up")))
+        self.result.recv().map_err(|_| RequestError::Connect(io::Error::other("the request was aborted")))
     }
 }
 
-impl<T> Drop for Started<T> {
+impl<T> Drop for BackgroundTask<T> {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-/// Does work, and waits for its result.
+/// Runs a task and waits for its result.
 pub(super) fn wait<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<T, RequestError> {

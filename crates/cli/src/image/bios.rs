@@ -2,18 +2,18 @@
 
 use std::io;
 
-use ichor_image::build::disk::{BOOT_LABEL, BOOT_LENGTH, Bios, CORE_SECTOR, boot_tree};
-use ichor_image::build::{Parts, Profile};
+use ichor_image::build::disk::{BOOT_LABEL, BOOT_LENGTH, BiosPartitions, CORE_SECTOR, boot_tree};
+use ichor_image::build::{BootAssets, Profile};
 
 use super::grub::{Grub, GrubError};
-use super::program::{Absent, ProgramError};
-use super::scratch::Scratch;
-use super::xfs::Xfs;
+use super::program::{MissingTool, ProgramError};
+use super::scratch::ScratchFolder;
+use super::xfs::MkfsXfs;
 
 /// The programs that make it, which are all installed here.
-pub(crate) struct Tools {
+pub(crate) struct BiosTools {
     grub: Grub,
-    xfs: Xfs,
+    xfs: MkfsXfs,
 }
 
 /// Why there is none.
@@ -27,24 +27,24 @@ pub(crate) enum BiosError {
     Xfs(#[from] ProgramError),
 }
 
-impl Tools {
+impl BiosTools {
     /// The programs, or which of them are missing.
-    pub(crate) fn find() -> Result<Self, Absent> {
-        match (Grub::find(), Xfs::find()) {
+    pub(crate) fn find() -> Result<Self, MissingTool> {
+        match (Grub::find(), MkfsXfs::find()) {
             (Ok(grub), Ok(xfs)) => Ok(Self { grub, xfs }),
             (grub, xfs) => {
                 let missing: Vec<&str> = grub.err().into_iter().flatten().chain(xfs.err()).collect();
-                Err(Absent(format!("a BIOS needs what is not installed here: {}", missing.join(", "))))
+                Err(MissingTool(format!("a BIOS needs what is not installed here: {}", missing.join(", "))))
             }
         }
     }
 
     /// What goes into the first sector and two partitions of a profile's disk.
-    pub(crate) fn make(&self, profile: &Profile, parts: &Parts) -> Result<Bios, BiosError> {
+    pub(crate) fn make(&self, profile: &Profile, parts: &BootAssets) -> Result<BiosPartitions, BiosError> {
         // For the owner alone: a configuration may be in the initramfs.
-        let folder = Scratch::new().map_err(BiosError::Folder)?;
+        let folder = ScratchFolder::new().map_err(BiosError::Folder)?;
         let loader = self.grub.make(CORE_SECTOR, folder.path())?;
         let boot = self.xfs.make(&boot_tree(profile, parts), BOOT_LENGTH, BOOT_LABEL, folder.path())?;
-        Ok(Bios { loader, boot })
+        Ok(BiosPartitions { loader, boot })
     }
 }

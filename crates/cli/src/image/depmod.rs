@@ -5,11 +5,11 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use ichor_image::build::extension::Extension;
-use ichor_image::build::modules::{Item, Modules, ModulesError};
+use ichor_image::build::modules::{KernelModules, ModuleEntry, ModulesError};
 use ichor_image::media::Content;
 
-use super::program::{self, Absent, ProgramError};
-use super::scratch::Scratch;
+use super::program::{self, MissingTool, ProgramError};
+use super::scratch::ScratchFolder;
 
 /// Why modules are not listed.
 #[derive(Debug, thiserror::Error)]
@@ -30,9 +30,9 @@ pub(crate) enum DepmodError {
 const ORDER: &str = "search extras built-in\n";
 
 /// The program, or what to do without it; asked before anything is written.
-pub(crate) fn find(extension: &Extension) -> Result<PathBuf, Absent> {
+pub(crate) fn find_depmod(extension: &Extension) -> Result<PathBuf, MissingTool> {
     program::find(&["depmod"]).ok_or_else(|| {
-        Absent(format!(
+        MissingTool(format!(
             "{} has kernel modules, and depmod, which lists the modules of an image, is not on this machine; install it, with `apt-get \
              install kmod`, or give an image of the Image Factory as --base that has the extension",
             extension.metadata.name
@@ -41,8 +41,11 @@ pub(crate) fn find(extension: &Extension) -> Result<PathBuf, Absent> {
 }
 
 /// The extension that lists all modules.
-pub(crate) fn list(depmod: &Path, modules: &Modules<'_>) -> Result<Extension, DepmodError> {
-    let folder = Scratch::new().map_err(DepmodError::Scratch)?;
+pub(crate) fn build_list_extension(
+    depmod: &Path,
+    modules: &KernelModules<'_>,
+) -> Result<Extension, DepmodError> {
+    let folder = ScratchFolder::new().map_err(DepmodError::Scratch)?;
     unpack(modules, folder.path())?;
     let order = folder.path().join("order.conf");
     fs::write(&order, ORDER).map_err(DepmodError::Order)?;
@@ -50,15 +53,15 @@ pub(crate) fn list(depmod: &Path, modules: &Modules<'_>) -> Result<Extension, De
         // depmod of Debian 12 dies of a relative path to its configuration.
         command.args(["--all", "--basedir", "usr", "--config"]).arg(&order).arg(&modules.kernel);
     })?;
-    gather(&folder.path().join("usr/lib/modules").join(&modules.kernel), &modules.kernel)
+    read_module_lists(&folder.path().join("usr/lib/modules").join(&modules.kernel), &modules.kernel)
 }
 
-fn unpack(modules: &Modules<'_>, folder: &Path) -> Result<(), ModulesError> {
+fn unpack(modules: &KernelModules<'_>, folder: &Path) -> Result<(), ModulesError> {
     modules.unpack(&mut |path, item| {
         let at = folder.join(path);
         match item {
-            Item::Folder => Ok(fs::create_dir_all(&at)?),
-            Item::File(write) => {
+            ModuleEntry::Folder => Ok(fs::create_dir_all(&at)?),
+            ModuleEntry::File(write) => {
                 let mut out = BufWriter::new(File::create(&at)?);
                 write(&mut out)?;
                 Ok(out.flush()?)
@@ -68,7 +71,7 @@ fn unpack(modules: &Modules<'_>, folder: &Path) -> Result<(), ModulesError> {
 }
 
 /// What lists modules, beside them.
-fn gather(folder: &Path, kernel: &str) -> Result<Extension, DepmodError> {
+fn read_module_lists(folder: &Path, kernel: &str) -> Result<Extension, DepmodError> {
     let failed = |source| DepmodError::Read { folder: folder.to_owned(), source };
     let mut files = Vec::new();
     for entry in folder.read_dir().map_err(failed)? {

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichor_image::media::{Content, Image};
-use ichor_image::oci::{Entry, Kind, Root};
+use ichor_image::oci::{EntryKind, FileTree, TreeEntry};
 
 /// More than any extension has.
-const MOST_ENTRIES: usize = 250_000;
+const MAX_ENTRIES: usize = 250_000;
 
 /// Why a folder is no tree.
 #[derive(Debug, thiserror::Error)]
@@ -30,8 +30,8 @@ impl FolderError {
 }
 
 /// Everything below a folder.
-pub(crate) fn root(top: &Path) -> Result<Root, FolderError> {
-    let mut root = Root::default();
+pub(crate) fn read_tree(top: &Path) -> Result<FileTree, FolderError> {
+    let mut root = FileTree::default();
     let mut folders = vec![(top.to_owned(), String::new())];
     while let Some((folder, inside)) = folders.pop() {
         let failed = FolderError::read(&folder);
@@ -42,11 +42,11 @@ pub(crate) fn root(top: &Path) -> Result<Root, FolderError> {
             let name = name.to_str().ok_or_else(|| FolderError::Name(on_disk.clone()))?;
             let path = if inside.is_empty() { name.to_owned() } else { format!("{inside}/{name}") };
             let entry = read(&on_disk).map_err(FolderError::read(&on_disk))?;
-            if entry.kind == Kind::Folder {
+            if entry.kind == EntryKind::Folder {
                 folders.push((on_disk, path.clone()));
             }
             root.put(&path, entry);
-            if root.len() > MOST_ENTRIES {
+            if root.len() > MAX_ENTRIES {
                 return Err(FolderError::TooMany(top.to_owned()));
             }
         }
@@ -54,20 +54,20 @@ pub(crate) fn root(top: &Path) -> Result<Root, FolderError> {
     Ok(root)
 }
 
-fn read(path: &Path) -> io::Result<Entry> {
+fn read(path: &Path) -> io::Result<TreeEntry> {
     let meta = fs::symlink_metadata(path)?;
     let (kind, mode) = (meta.file_type(), meta.permissions().mode() & 0o7777);
     if kind.is_dir() {
-        return Ok(Entry { mode, ..Entry::folder() });
+        return Ok(TreeEntry { mode, ..TreeEntry::folder() });
     }
     if kind.is_symlink() {
         let target = fs::read_link(path)?;
         let target = target.to_str().ok_or_else(|| io::Error::other("a link to a name that is not UTF-8"))?;
-        return Ok(Entry::link(target));
+        return Ok(TreeEntry::link(target));
     }
     if kind.is_file() {
-        let file = OnDisk { path: path.to_owned(), size: meta.len() };
-        return Ok(Entry::file(mode, Content::of(Arc::new(file))));
+        let file = FolderFile { path: path.to_owned(), size: meta.len() };
+        return Ok(TreeEntry::file(mode, Content::from_image(Arc::new(file))));
     }
     let what = if kind.is_fifo() {
         "pipe"
@@ -76,16 +76,16 @@ fn read(path: &Path) -> io::Result<Entry> {
     } else {
         "device"
     };
-    Ok(Entry { mode, kind: Kind::Special(what), ..Entry::folder() })
+    Ok(TreeEntry { mode, kind: EntryKind::Special(what), ..TreeEntry::folder() })
 }
 
 /// A file that is opened each time it is read: there may be more of them than can be open at once.
-struct OnDisk {
+struct FolderFile {
     path: PathBuf,
     size: u64,
 }
 
-impl Image for OnDisk {
+impl Image for FolderFile {
     fn size(&self) -> u64 {
         self.size
     }

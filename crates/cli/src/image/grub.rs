@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ichor_image::build::grub::{Loader, LoaderError, MODULES, PREFIX};
+use ichor_image::build::grub::{GrubLoader, GrubLoaderError, MODULES, PREFIX};
 
 use super::program::{self, ProgramError};
 
@@ -22,7 +22,7 @@ pub(crate) enum GrubError {
     #[error(transparent)]
     Program(#[from] ProgramError),
     #[error(transparent)]
-    Loader(#[from] LoaderError),
+    Loader(#[from] GrubLoaderError),
 }
 
 impl Grub {
@@ -41,7 +41,7 @@ impl Grub {
     }
 
     /// The loader of a disk whose core image starts at a sector. `folder` is for what is only for a moment.
-    pub(super) fn make(&self, sector: u64, folder: &Path) -> Result<Loader, GrubError> {
+    pub(super) fn make(&self, sector: u64, folder: &Path) -> Result<GrubLoader, GrubError> {
         let core = folder.join("core.img");
         program::run(&self.program, folder, |command| {
             command.args(["--format", "i386-pc", "--prefix", PREFIX, "--directory"]).arg(self.folder);
@@ -54,6 +54,6 @@ impl Grub {
                 source,
             })
         };
-        Ok(Loader::at(sector, read(&self.folder.join("boot.img"))?, read(&core)?)?)
+        Ok(GrubLoader::for_sector(sector, read(&self.folder.join("boot.img"))?, read(&core)?)?)
     }
 }

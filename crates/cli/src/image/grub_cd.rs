@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use ichor_image::build as image;
-use ichor_image::oci::Root;
+use ichor_image::oci::FileTree;
 
 use super::grub::Grub;
-use super::program::{self, Absent, ProgramError};
-use super::scratch::Scratch;
+use super::program::{self, MissingTool, ProgramError};
+use super::scratch::ScratchFolder;
 
 /// The boot record of a disk that is a CD.
 const RECORD: &str = "boot_hybrid.img";
@@ -39,13 +39,13 @@ const MODULES: [&str; 18] = [
 ];
 
 /// GRUB of this machine, which can make one for a CD.
-pub(crate) struct Maker(Grub);
+pub(crate) struct CdGrubBuilder(Grub);
 
-impl Maker {
+impl CdGrubBuilder {
     /// The programs, or what of them is missing.
-    pub(crate) fn find() -> Result<Self, Absent> {
+    pub(crate) fn find() -> Result<Self, MissingTool> {
         let missing = |missing: Vec<&str>| {
-            Absent(format!(
+            MissingTool(format!(
                 "GRUB for a BIOS is on an official ISO, and to make it here is missing: {}",
                 missing.join(", ")
             ))
@@ -54,12 +54,12 @@ impl Maker {
     }
 
     /// GRUB for a CD. The same GRUB makes the same bytes.
-    pub(crate) fn make(&self) -> Result<image::Grub, ProgramError> {
+    pub(crate) fn make(&self) -> Result<image::GrubCd, ProgramError> {
         let failed = |what: &str| {
             let what = what.to_owned();
             move |source| ProgramError::File { what, program: "grub-mkimage", source }
         };
-        let folder = Scratch::new().map_err(failed("GRUB for a CD"))?;
+        let folder = ScratchFolder::new().map_err(failed("GRUB for a CD"))?;
         let made = folder.path().join("image");
         program::run(&self.0.program, folder.path(), |command| {
             command
@@ -69,10 +69,10 @@ impl Maker {
         })?;
         let read = |path: &Path| fs::read(path).map_err(failed(&path.display().to_string()));
         let record = self.0.folder.join(RECORD);
-        Ok(image::Grub {
+        Ok(image::GrubCd {
             image: read(&made)?.into(),
             record: Some(read(&record)?.into()),
-            files: Root::default(),
+            files: FileTree::default(),
         })
     }
 }

@@ -3,36 +3,36 @@
 use std::fs::File;
 use std::io::{self, BufWriter};
 
-use ichor_image::build::conflict::{ConflictError, conflicts};
+use ichor_image::build::compatibility::CompatibilityError;
+use ichor_image::build::conflict::{ConflictError, find_conflicts};
 use ichor_image::build::extension::Extension;
-use ichor_image::build::fit::FitError;
-use ichor_image::build::initramfs::{Addition, Base, ROOT, ReadError};
-use ichor_image::build::modules::{Modules, ModulesError};
-use ichor_image::build::{Parts, fit};
+use ichor_image::build::initramfs::{AddedExtension, BaseInitramfs, InitramfsError, ROOT};
+use ichor_image::build::modules::{KernelModules, ModulesError};
+use ichor_image::build::{BootAssets, compatibility};
 use ichor_image::media::{Content, cpio, squashfs};
-use ichor_image::oci::Spool as _;
-use ichor_talos::extension::Metadata;
+use ichor_image::oci::BlobStore as _;
+use ichor_talos::extension::ExtensionMetadata;
 use ichor_values::Arch;
 use ichor_values::TalosVersion;
 
-use super::Opened;
+use super::FileImage;
 use super::depmod::{self, DepmodError};
-use super::program::Absent;
-use crate::oci::{Disk, SpoolError, full};
-use crate::press::on_all_processors;
+use super::program::MissingTool;
+use crate::compress::compress_blocks;
+use crate::oci::{TempFileError, TempFileStore, explain_full_disk};
 use crate::progress::Progress;
 
 /// Why a release does not get extensions.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum GroundError {
+pub(crate) enum BaseReleaseError {
     #[error(transparent)]
-    Spool(#[from] SpoolError),
+    Spool(#[from] TempFileError),
     #[error("cannot use the initramfs")]
-    Unusable(#[source] ReadError),
+    Unusable(#[source] InitramfsError),
     #[error("the initramfs has no root file system")]
     NoRoot,
     #[error(transparent)]
-    Misfit(#[from] FitError),
+    Misfit(#[from] CompatibilityError),
     #[error(transparent)]
     Conflict(#[from] ConflictError),
     #[error(transparent)]
@@ -40,13 +40,13 @@ pub(crate) enum GroundError {
     #[error("an extension with modules")]
     NoModules,
     #[error(transparent)]
-    Absent(#[from] Absent),
+    Absent(#[from] MissingTool),
     #[error(transparent)]
     Depmod(#[from] DepmodError),
     #[error("cannot pack the extensions")]
     Pack(#[source] io::Error),
     #[error(transparent)]
-    Initramfs(#[from] cpio::WriteError),
+    Initramfs(#[from] cpio::CpioWriteError),
     #[error("cannot pack the extension {name}")]
     Squash { name: String, source: SquashError },
     #[error(transparent)]
@@ -59,16 +59,16 @@ pub(crate) enum SquashError {
     #[error(transparent)]
     File(#[from] io::Error),
     #[error(transparent)]
-    Write(#[from] squashfs::WriteError),
+    Write(#[from] squashfs::SquashfsWriteError),
 }
 
 /// The parts of a release that were looked into.
-pub(crate) struct Ground {
-    pub parts: Parts,
+pub(crate) struct BaseRelease {
+    pub parts: BootAssets,
     talos: TalosVersion,
     /// The version of the kernel, where it is known.
     kernel: Option<String>,
-    base: Base,
+    base: BaseInitramfs,
 }
 
 /// An initramfs with extensions, and what takes how much of it.
@@ -79,40 +79,47 @@ pub(crate) struct Initramfs {
     pub extensions: Vec<(String, String)>,
 }
 
-impl Ground {
+impl BaseRelease {
     /// Looks into the parts of a release: whether they belong together, and which extensions they have already.
-    pub(crate) fn open(parts: Parts, talos: &TalosVersion, arch: Arch) -> Result<Self, GroundError> {
+    pub(crate) fn open(
+        parts: BootAssets,
+        talos: &TalosVersion,
+        arch: Arch,
+    ) -> Result<Self, BaseReleaseError> {
         let _progress = Progress::start("reading the initramfs");
-        let mut spool = Disk::new()?;
-        let base = Base::read(&parts.initramfs, &mut |_, bytes| spool.keep(bytes).map(Some));
-        let base = base.map_err(GroundError::Unusable)?;
-        let root = base.kept.get(ROOT).ok_or(GroundError::NoRoot)?;
-        let kernel = fit::check(&parts.kernel, root, talos, arch)?;
+        let mut spool = TempFileStore::new()?;
+        let base = BaseInitramfs::read(&parts.initramfs, &mut |_, bytes| spool.commit(bytes).map(Some));
+        let base = base.map_err(BaseReleaseError::Unusable)?;
+        let root = base.kept.get(ROOT).ok_or(BaseReleaseError::NoRoot)?;
+        let kernel = compatibility::check(&parts.kernel, root, talos, arch)?;
         Ok(Self { parts, talos: talos.clone(), kernel, base })
     }
 
     /// Everything that is wrong with extensions in one image, in words, and whether it keeps the image from being made.
-    pub(crate) fn conflicts(&self, extensions: &[Extension]) -> Result<Vec<(String, bool)>, GroundError> {
-        let conflicts = conflicts(extensions, &self.base, &self.talos, self.kernel.as_deref())?;
+    pub(crate) fn conflicts(
+        &self,
+        extensions: &[Extension],
+    ) -> Result<Vec<(String, bool)>, BaseReleaseError> {
+        let conflicts = find_conflicts(extensions, &self.base, &self.talos, self.kernel.as_deref())?;
         let mut found: Vec<_> = conflicts.iter().map(|it| (it.to_string(), it.is_fatal())).collect();
         if let Some(extension) = extensions.iter().find(|extension| !extension.kernels().is_empty()) {
-            found.extend(depmod::find(extension).err().map(|error| (error.to_string(), true)));
+            found.extend(depmod::find_depmod(extension).err().map(|error| (error.to_string(), true)));
         }
         Ok(found)
     }
 
     /// The extensions with one more that lists the modules of all; none where they have no modules.
-    fn with_modules(&self, extensions: &[Extension]) -> Result<Option<Vec<Extension>>, GroundError> {
-        let Some(modules) = Modules::of(extensions, &self.base)? else { return Ok(None) };
+    fn with_modules(&self, extensions: &[Extension]) -> Result<Option<Vec<Extension>>, BaseReleaseError> {
+        let Some(modules) = KernelModules::of(extensions, &self.base)? else { return Ok(None) };
         let _progress = Progress::start("listing kernel modules");
         let first = extensions.iter().find(|extension| !extension.kernels().is_empty());
-        let program = depmod::find(first.ok_or(GroundError::NoModules)?)?;
-        let list = depmod::list(&program, &modules)?;
+        let program = depmod::find_depmod(first.ok_or(BaseReleaseError::NoModules)?)?;
+        let list = depmod::build_list_extension(&program, &modules)?;
         Ok(Some(extensions.iter().cloned().chain([list]).collect()))
     }
 
     /// The initramfs with extensions, which have no conflicts.
-    pub(crate) fn with(&self, extensions: &[Extension]) -> Result<Initramfs, GroundError> {
+    pub(crate) fn add_extensions(&self, extensions: &[Extension]) -> Result<Initramfs, BaseReleaseError> {
         let base = &self.parts.initramfs;
         let mut sizes = vec![("published initramfs".to_owned(), base.len())];
         if extensions.is_empty() {
@@ -122,10 +129,10 @@ impl Ground {
         let listed = self.with_modules(extensions)?;
         let extensions = listed.as_deref().unwrap_or(extensions);
         let plan = self.base.plan(extensions);
-        let squashes = plan.additions.iter().map(squash).collect::<Result<Vec<_>, _>>()?;
-        let mut spool = Disk::new()?;
+        let squashes = plan.additions.iter().map(build_squashfs).collect::<Result<Vec<_>, _>>()?;
+        let mut spool = TempFileStore::new()?;
         let tail = spool.write(Box::new(|out| plan.write_tail(&squashes, out)));
-        let content = plan.initramfs(tail.map_err(GroundError::Pack)?)?;
+        let content = plan.initramfs(tail.map_err(BaseReleaseError::Pack)?)?;
         for (addition, squash) in plan.additions.iter().zip(&squashes) {
             sizes.push((format!("extension {}", addition.layer.metadata.name), squash.len()));
         }
@@ -134,24 +141,26 @@ impl Ground {
     }
 }
 
-fn named(metadata: &Metadata) -> (String, String) {
+fn named(metadata: &ExtensionMetadata) -> (String, String) {
     (metadata.name.clone(), metadata.version.clone())
 }
 
 /// The file system of an extension, in a file without a name.
-fn squash(addition: &Addition) -> Result<Content, GroundError> {
+fn build_squashfs(addition: &AddedExtension) -> Result<Content, BaseReleaseError> {
     let name = &addition.layer.metadata.name;
     let _progress = Progress::start("packing extensions");
     let attempt = || -> Result<File, SquashError> {
         let mut out = BufWriter::new(tempfile::tempfile()?);
-        squashfs::write(&addition.tree, "rootfs", &mut out, &on_all_processors).map_err(
+        squashfs::write(&addition.tree, "rootfs", &mut out, &compress_blocks).map_err(
             |error| match error {
-                squashfs::WriteError::Write(error) => squashfs::WriteError::Write(full(error)),
+                squashfs::SquashfsWriteError::Write(error) => {
+                    squashfs::SquashfsWriteError::Write(explain_full_disk(error))
+                }
                 other => other,
             },
         )?;
-        Ok(out.into_inner().map_err(|error| full(error.into_error()))?)
+        Ok(out.into_inner().map_err(|error| explain_full_disk(error.into_error()))?)
     };
-    let file = attempt().map_err(|source| GroundError::Squash { name: name.clone(), source })?;
-    Ok(Opened::content(file)?)
+    let file = attempt().map_err(|source| BaseReleaseError::Squash { name: name.clone(), source })?;
+    Ok(FileImage::content(file)?)
 }

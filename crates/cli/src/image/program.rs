@@ -9,15 +9,15 @@ use std::time::Duration;
 use ichor_system::program::{ProgramOutput, ProgramRun};
 
 /// Where programs are that belong to root, which others may run too.
-const ALSO: [&str; 2] = ["/usr/sbin", "/sbin"];
+const SBIN_FOLDERS: [&str; 2] = ["/usr/sbin", "/sbin"];
 
 /// Time to make the largest file system, not to hang a pipeline.
-const PATIENCE: Duration = Duration::from_hours(1);
+const PROGRAM_TIMEOUT: Duration = Duration::from_hours(1);
 
 /// What is not installed here, and what that is for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct Absent(pub(crate) String);
+pub(crate) struct MissingTool(pub(crate) String);
 
 /// A program did not do what it was to do.
 #[derive(Debug, thiserror::Error)]
@@ -53,24 +53,24 @@ pub(crate) enum ProgramError {
 /// Where the first of these programs is that is installed.
 pub(super) fn find(names: &[&str]) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let folders: Vec<PathBuf> = env::split_paths(&path).chain(ALSO.map(PathBuf::from)).collect();
+    let folders: Vec<PathBuf> = env::split_paths(&path).chain(SBIN_FOLDERS.map(PathBuf::from)).collect();
     let paths = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
     paths.into_iter().find(|path| path.is_file())
 }
 
 /// What a program says that is asked for nothing.
-pub(super) fn said(program: &Path) -> Result<String, ProgramError> {
+pub(super) fn usage(program: &Path) -> Result<String, ProgramError> {
     let mut command = Command::new(program);
     command.env("LC_ALL", "C");
-    Ok(words(&ran(program, command)?))
+    Ok(output_text(&run_command(program, command)?))
 }
 
-fn ran(program: &Path, command: Command) -> Result<ProgramOutput, ProgramError> {
-    let output = ProgramRun::new(command, PATIENCE).run();
+fn run_command(program: &Path, command: Command) -> Result<ProgramOutput, ProgramError> {
+    let output = ProgramRun::new(command, PROGRAM_TIMEOUT).run();
     output.map_err(|error| ProgramError::Run { program: program.to_owned(), source: error.into() })
 }
 
-fn words(output: &ProgramOutput) -> String {
+fn output_text(output: &ProgramOutput) -> String {
     format!("{}{}", output.stderr_text(), output.stdout_text())
 }
 
@@ -83,11 +83,11 @@ pub(super) fn run(
     let mut command = Command::new(program);
     command.current_dir(folder).env("LC_ALL", "C");
     configure(&mut command);
-    let output = ran(program, command)?;
+    let output = run_command(program, command)?;
     if output.status.success() {
         return Ok(());
     }
-    let words = words(&output);
+    let words = output_text(&output);
     let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let said = if lines.is_empty() { output.status.to_string() } else { lines.join("; ") };
     Err(ProgramError::Failed { program: program.to_owned(), said })

@@ -21,9 +21,9 @@ const SIGNALS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 static FOLDERS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// A folder for its owner alone.
-pub(crate) struct Scratch(TempDir);
+pub(crate) struct ScratchFolder(TempDir);
 
-impl Scratch {
+impl ScratchFolder {
     pub(crate) fn new() -> io::Result<Self> {
         let mut folders = folders();
         let folder = tempfile::Builder::new().prefix("ichor-").tempdir()?;
@@ -36,7 +36,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         folders().remove(self.0.path());
     }
@@ -47,7 +47,7 @@ fn folders() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 }
 
 /// Lets signals remove what is there before they end the program. Before any other thread is started: those have the same signals blocked.
-pub(crate) fn watch() {
+pub(crate) fn install_signal_handler() {
     static WATCHED: Once = Once::new();
     WATCHED.call_once(|| {
         let signals: SigSet = SIGNALS.into_iter().collect();
@@ -66,7 +66,7 @@ pub(crate) fn watch() {
 }
 
 /// Does something that is done as a whole, whoever presses what.
-pub(crate) fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
+pub(crate) fn run_uninterrupted<T>(work: impl FnOnce() -> T) -> T {
     let _held = folders();
     work()
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use ichor_image::media::Content;
 
-use super::program::{self, Absent, ProgramError};
-use super::scratch::Scratch;
+use super::program::{self, MissingTool, ProgramError};
+use super::scratch::ScratchFolder;
 
 /// What a signature by itself does not give, and who gives it.
 pub(crate) const LIMITS: &str = "signed with your key, the image boots where your certificate is enrolled; it has no PCR signature, \
@@ -21,14 +21,16 @@ pub(crate) struct Signer {
 
 impl Signer {
     /// One for a key and its certificate, both PEM files; or what is missing here.
-    pub(crate) fn find(key: &Path, certificate: &Path) -> Result<Self, Absent> {
+    pub(crate) fn find(key: &Path, certificate: &Path) -> Result<Self, MissingTool> {
         let program = program::find(&["sbsign"]).ok_or_else(|| {
-            Absent("to sign images, sbsign has to be installed: it is in the package sbsigntool".to_owned())
+            MissingTool(
+                "to sign images, sbsign has to be installed: it is in the package sbsigntool".to_owned(),
+            )
         })?;
         for (what, path) in [("key", key), ("certificate", certificate)] {
             let there = fs::canonicalize(path).is_ok_and(|path| path.is_file());
             if !there {
-                return Err(Absent(format!(
+                return Err(MissingTool(format!(
                     "there is no {what} {}, which images are to be signed with",
                     path.display()
                 )));
@@ -43,7 +45,7 @@ impl Signer {
         let failed =
             |source| ProgramError::File { what: "a program for UEFI".to_owned(), program: "sbsign", source };
         // For the owner alone: a configuration may be in a kernel image.
-        let folder = Scratch::new().map_err(failed)?;
+        let folder = ScratchFolder::new().map_err(failed)?;
         let (from, to) = (folder.path().join("unsigned.efi"), folder.path().join("signed.efi"));
         let copy = || unsigned.copy_to(&mut fs::File::create(&from)?);
         copy().map_err(failed)?;
@@ -51,8 +53,8 @@ impl Signer {
             command.arg("--key").arg(&self.key).arg("--cert").arg(&self.certificate);
             command.arg("--output").arg(&to).arg(&from);
         })?;
-        let open = || super::Opened::new(fs::File::open(&to)?);
-        Ok(Content::of(std::sync::Arc::new(open().map_err(failed)?)))
+        let open = || super::FileImage::new(fs::File::open(&to)?);
+        Ok(Content::from_image(std::sync::Arc::new(open().map_err(failed)?)))
     }
 }
 
@@ -62,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_key_that_is_not_there_is_told_before_anything_starts() {
-        let Err(Absent(why)) = Signer::find(Path::new("no/key.pem"), Path::new("no/cert.pem")) else {
+        let Err(MissingTool(why)) = Signer::find(Path::new("no/key.pem"), Path::new("no/cert.pem")) else {
             panic!("there is no such key");
         };
 

@@ -7,38 +7,39 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use ichor_image::media::{Content, Guid};
-use ichor_image::oci::{Entry, Kind, Root};
+use ichor_image::oci::{EntryKind, FileTree, TreeEntry};
 
-use super::Opened;
+use super::FileImage;
 use super::program::{self, ProgramError};
 
 /// What newer file systems have and GRUB may not read, with the option that is asked for it.
-const LEFT_OUT: [(&str, &str); 4] =
+const DISABLED_FEATURES: [(&str, &str); 4] =
     [("-i", "nrext64=0"), ("-i", "exchange=0"), ("-n", "parent=0"), ("-m", "metadir=0")];
 
 /// mkfs.xfs, as it is installed here.
-pub(super) struct Xfs {
+pub(super) struct MkfsXfs {
     program: PathBuf,
 }
 
-impl Xfs {
+impl MkfsXfs {
     /// mkfs.xfs, or what of it is not installed.
     pub(super) fn find() -> Result<Self, &'static str> {
         program::find(&["mkfs.xfs"]).map(|program| Self { program }).ok_or("mkfs.xfs of xfsprogs")
     }
 
     /// Those of the features to be left out that it knows.
-    fn left_out(&self) -> Result<Vec<&'static str>, ProgramError> {
+    fn disabled_features(&self) -> Result<Vec<&'static str>, ProgramError> {
         // Asked for nothing, it lists its options, each as `name=0|1`, and fails.
-        let usage = program::said(&self.program)?;
-        let known = LEFT_OUT.into_iter().filter(|(_, option)| usage.contains(&format!("{option}|1")));
+        let usage = program::usage(&self.program)?;
+        let known =
+            DISABLED_FEATURES.into_iter().filter(|(_, option)| usage.contains(&format!("{option}|1")));
         Ok(known.flat_map(|(flag, option)| [flag, option]).collect())
     }
 
     /// A file system of so many bytes with a tree in it, of plain names. `folder` is for what is only for a moment.
     pub(super) fn make(
         &self,
-        tree: &Root,
+        tree: &FileTree,
         length: u64,
         label: &str,
         folder: &Path,
@@ -50,7 +51,7 @@ impl Xfs {
         let mut list = Prototype::new();
         for (nth, (path, entry)) in tree.iter().enumerate() {
             let name = format!("file-{nth}");
-            if let Kind::File(content) = &entry.kind {
+            if let EntryKind::File(content) = &entry.kind {
                 let copy = || content.copy_to(&mut File::create(folder.join(&name))?);
                 copy().map_err(failed(path))?;
             }
@@ -60,13 +61,13 @@ impl Xfs {
         let image = folder.join("image");
         let sparse = || File::create(&image)?.set_len(length);
         sparse().map_err(failed("a file system"))?;
-        let left_out = self.left_out()?;
+        let left_out = self.disabled_features()?;
         program::run(&self.program, folder, |command| {
             command.args(["-q", "-n", "ftype=1", "-L", label]).args(left_out);
             command.args(["-m", &format!("uuid={}", Guid::of(label))]).args(["-p", "list", "image"]);
             command.env("SOURCE_DATE_EPOCH", "0").env("DETERMINISTIC_SEED", "1");
         })?;
-        let read = || Opened::content(File::open(&image)?);
+        let read = || FileImage::content(File::open(&image)?);
         read().map_err(failed("a file system"))
     }
 }
@@ -84,13 +85,13 @@ impl Prototype {
         Self { lines: vec!["/".to_owned(), "0 0".to_owned(), "d--755 0 0".to_owned()], open: Vec::new() }
     }
 
-    fn add(&mut self, path: &str, entry: &Entry, file: &str) {
+    fn add(&mut self, path: &str, entry: &TreeEntry, file: &str) {
         let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
         while self.open.last().is_some_and(|open| open != above) {
             self.close();
         }
         let mode = entry.mode & 0o777;
-        if entry.kind == Kind::Folder {
+        if entry.kind == EntryKind::Folder {
             self.lines.push(format!("{name} d--{mode:03o} 0 0"));
             self.open.push(path.to_owned());
         } else {
@@ -118,9 +119,9 @@ mod tests {
 
     #[test]
     fn folders_end_where_the_next_begins() {
-        let mut root = Root::default();
+        let mut root = FileTree::default();
         for path in ["A/b/kernel", "A/c/kernel", "D/e"] {
-            root.put(path, Entry::file(0o644, b""));
+            root.put(path, TreeEntry::file(0o644, b""));
         }
         let mut list = Prototype::new();
 

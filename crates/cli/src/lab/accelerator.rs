@@ -31,11 +31,11 @@ const SECTOR: usize = 512;
 const ENDED: i32 = 33;
 
 /// A machine that runs on the processor ends in a second, or never.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Accelerator {
     /// What qemu is told.
-    pub(crate) fn words(self) -> [&'static str; 4] {
+    pub(crate) fn qemu_args(self) -> [&'static str; 4] {
         let (accelerator, processor) = match self {
             Self::Kvm => ("kvm", "host"),
             Self::Tcg => ("tcg,thread=multi", PROCESSOR),
@@ -50,21 +50,28 @@ impl Accelerator {
 
     /// The best there is: KVM where a machine gets to its end with it.
     pub(crate) fn best() -> io::Result<Self> {
-        Ok(if Self::has_kvm() && Self::Kvm.works(PATIENCE)? { Self::Kvm } else { Self::Tcg })
+        Ok(if Self::has_kvm() && Self::Kvm.works(PROBE_TIMEOUT)? { Self::Kvm } else { Self::Tcg })
     }
 
     /// Whether a machine that does nothing but end gets there in time.
-    fn works(self, patience: Duration) -> io::Result<bool> {
+    fn works(self, timeout: Duration) -> io::Result<bool> {
         let mut sector = [0; SECTOR];
         sector[..END.len()].copy_from_slice(&END);
         sector[SECTOR - 2..].copy_from_slice(&[0x55, 0xaa]);
         let folder = tempfile::tempdir()?;
         fs::write(folder.path().join("end"), sector)?;
         let mut command = Command::new(QEMU);
-        command.args(self.words()).args(["-nodefaults", "-no-user-config", "-display", "none", "-m", "16"]);
+        command.args(self.qemu_args()).args([
+            "-nodefaults",
+            "-no-user-config",
+            "-display",
+            "none",
+            "-m",
+            "16",
+        ]);
         command.args(["-drive", "file=end,format=raw,if=ide", "-device", "isa-debug-exit,iobase=0xf4"]);
         command.current_dir(folder.path());
-        match ProgramRun::new(command, patience).without_stdout().without_stderr().run() {
+        match ProgramRun::new(command, timeout).without_stdout().without_stderr().run() {
             Ok(output) => Ok(output.status.code() == Some(ENDED)),
             Err(ProgramError::TimedOut { .. }) => Ok(false),
             Err(error) => Err(error.into()),

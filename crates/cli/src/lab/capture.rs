@@ -18,9 +18,9 @@ use nix::sys::socket::{
 use nix::sys::time::TimeSpec;
 
 use super::Lab;
-use super::ask::enter;
-use super::hub::{self, End};
-use super::signals::Signals;
+use super::collect::enter_netns;
+use super::signals::TerminationSignals;
+use super::switch::{self, CableEndIndex};
 
 /// Room for packets that nobody has read yet, for each port.
 const ROOM: usize = 8 << 20;
@@ -30,7 +30,7 @@ const AT_ONCE: usize = 1000;
 const OUTGOING: u8 = 4;
 
 /// A packet that came in.
-pub(crate) struct Packet {
+pub(crate) struct CapturedPacket {
     /// Number of the port.
     pub port: u32,
     /// Nanoseconds since 1970.
@@ -51,18 +51,18 @@ pub(crate) struct Capture {
 
 impl Capture {
     /// Listens on all ends of the cables to which these ends belong.
-    pub(crate) fn open(lab: &Lab, ends: &[End]) -> io::Result<Self> {
+    pub(crate) fn open(lab: &Lab, ends: &[CableEndIndex]) -> io::Result<Self> {
         let scene = lab.scene();
         let mut cables: Vec<usize> = ends.iter().map(|(cable, _)| *cable).collect();
         cables.dedup();
-        let all = hub::ends(scene).into_iter().filter(|(cable, _)| cables.contains(cable));
-        let all: Vec<End> = all.collect();
+        let all = switch::ends(scene).into_iter().filter(|(cable, _)| cables.contains(cable));
+        let all: Vec<CableEndIndex> = all.collect();
         let names = all.iter().map(|(cable, end)| scene.plug(scene.cables[*cable].ends[*end])).collect();
-        let ports: Vec<String> = all.iter().map(|(cable, end)| hub::port(*cable, *end)).collect();
+        let ports: Vec<String> = all.iter().map(|(cable, end)| switch::port(*cable, *end)).collect();
         let hub = lab.record.hub;
         // A socket stays in the network in which it was made; the thread that made it ends.
         let opened = thread::spawn(move || {
-            enter(hub)?;
+            enter_netns(hub)?;
             ports.iter().map(|port| listen(port)).collect::<io::Result<Vec<_>>>()
         });
         let sockets = opened.join().map_err(|_| io::Error::other("it could not be listened"))??;
@@ -70,7 +70,11 @@ impl Capture {
     }
 
     /// Waits for packets, a signal, or the end of `patience`, and gives the packets that are there, in the order of their times.
-    pub(crate) fn wait(&mut self, signals: &Signals, patience: Duration) -> io::Result<Vec<Packet>> {
+    pub(crate) fn wait(
+        &mut self,
+        signals: &TerminationSignals,
+        patience: Duration,
+    ) -> io::Result<Vec<CapturedPacket>> {
         let mut ready: Vec<PollFd<'_>> =
             self.sockets.iter().map(|(socket, _)| PollFd::new(socket.as_fd(), PollFlags::POLLIN)).collect();
         ready.push(signals.poll());
@@ -84,10 +88,10 @@ impl Capture {
             for _ in 0..AT_ONCE {
                 match receive(socket, *link, &mut self.buffer)? {
                     None => break,
-                    Some(Received::Other) => {}
-                    Some(Received::Packet { time, whole }) => {
+                    Some(ReceivedFrame::Other) => {}
+                    Some(ReceivedFrame::Packet { time, whole }) => {
                         let kept = self.buffer[..whole.min(self.buffer.len())].to_vec();
-                        packets.push(Packet { port, time, whole, kept });
+                        packets.push(CapturedPacket { port, time, whole, kept });
                     }
                 }
             }
@@ -113,7 +117,7 @@ fn listen(port: &str) -> io::Result<(OwnedFd, usize)> {
     Ok((listener, address.ifindex()))
 }
 
-enum Received {
+enum ReceivedFrame {
     /// It came in.
     Packet { time: u64, whole: usize },
     /// It went out, or came while the socket was not yet bound.
@@ -121,7 +125,7 @@ enum Received {
 }
 
 /// The next thing that a socket has; none when it has nothing.
-fn receive(socket: &OwnedFd, link: usize, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+fn receive(socket: &OwnedFd, link: usize, buffer: &mut [u8]) -> io::Result<Option<ReceivedFrame>> {
     let mut control = nix::cmsg_space!(TimeSpec);
     let mut parts = [IoSliceMut::new(buffer)];
     // With this flag the length is that of the packet, whatever is kept of it.
@@ -140,5 +144,5 @@ fn receive(socket: &OwnedFd, link: usize, buffer: &mut [u8]) -> io::Result<Optio
         _ => None,
     });
     let time = stamp.and_then(|time| u64::try_from(time.as_nanos()).ok()).unwrap_or_default();
-    Ok(Some(if ours { Received::Packet { time, whole: message.bytes } } else { Received::Other }))
+    Ok(Some(if ours { ReceivedFrame::Packet { time, whole: message.bytes } } else { ReceivedFrame::Other }))
 }

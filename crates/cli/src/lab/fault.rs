@@ -4,15 +4,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ichor_core::lab::verdict::Cut;
-use ichor_core::prove::Subject;
+use ichor_core::lab::verdict::CutMode;
+use ichor_core::prove::ProofModel;
 use ichor_core::prove::failure::Failure;
 use ichor_system::program::ProgramRun;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::services::{SPEAKER, SPEAKER_CONF};
-use super::{Lab, LabError, PATIENCE, hub};
+use super::{Lab, LabError, PATIENCE, switch};
 
 /// What could not be made to fail, or to work again.
 #[derive(Debug, thiserror::Error)]
@@ -33,12 +33,12 @@ pub(crate) enum FaultError {
 pub(crate) struct Fault<'l> {
     lab: &'l Lab,
     name: String,
-    what: Option<What>,
+    what: Option<InjectedFault>,
 }
 
-enum What {
+enum InjectedFault {
     /// Cables, at these ends.
-    Cables(Vec<hub::End>),
+    Cables(Vec<switch::CableEndIndex>),
     /// A speaker that hangs.
     Hung(Pid),
     /// A speaker that closed its session: which machine, and what it calls the node.
@@ -47,24 +47,24 @@ enum What {
 
 impl<'l> Fault<'l> {
     /// Makes something fail.
-    pub(crate) fn make(
+    pub(crate) fn inject(
         lab: &'l Lab,
-        subject: &Subject,
+        subject: &ProofModel,
         failure: Failure,
-        cut: Cut,
+        cut: CutMode,
     ) -> Result<Self, FaultError> {
         let name = subject.name(failure);
         let what = match failure {
             Failure::Between(..) => return Err(FaultError::Between(name)),
             Failure::Vertex(_) | Failure::Link(_) => {
-                let ends = hub::called(lab, std::slice::from_ref(&name))?;
-                hub::cut(lab, &ends, cut == Cut::Silent)
+                let ends = switch::find_ends(lab, std::slice::from_ref(&name))?;
+                switch::cut(lab, &ends, cut == CutMode::Silent)
                     .map_err(|source| FaultError::Cable { name: name.clone(), source })?;
-                What::Cables(ends)
+                InjectedFault::Cables(ends)
             }
             Failure::Speaker(node) => {
                 let node = subject.network.nodes[node as usize].name.to_string();
-                speaker(lab, &node, &name, cut)?
+                stop_speaker(lab, &node, &name, cut)?
             }
         };
         Ok(Self { lab, name, what: Some(what) })
@@ -79,14 +79,14 @@ impl<'l> Fault<'l> {
         let name = self.name.clone();
         match self.what.take() {
             None => Ok(()),
-            Some(What::Cables(ends)) => {
-                hub::heal(self.lab, &ends).map_err(|source| FaultError::Cable { name, source })
+            Some(InjectedFault::Cables(ends)) => {
+                switch::heal(self.lab, &ends).map_err(|source| FaultError::Cable { name, source })
             }
-            Some(What::Hung(pid)) => {
-                let told = kill(pid, Signal::SIGCONT);
-                told.map_err(|errno| FaultError::Speaker { name, source: errno.into() })
+            Some(InjectedFault::Hung(pid)) => {
+                let resumed = kill(pid, Signal::SIGCONT);
+                resumed.map_err(|errno| FaultError::Speaker { name, source: errno.into() })
             }
-            Some(What::Closed(machine, peer)) => tell(self.lab, machine, &peer, "enable")
+            Some(InjectedFault::Closed(machine, peer)) => set_session(self.lab, machine, &peer, "enable")
                 .map_err(|source| FaultError::Speaker { name, source }),
         }
     }
@@ -101,24 +101,24 @@ impl Drop for Fault<'_> {
 }
 
 /// Makes a speaker hang, which nobody is told; or close its session.
-fn speaker(lab: &Lab, node: &str, name: &str, cut: Cut) -> Result<What, FaultError> {
+fn stop_speaker(lab: &Lab, node: &str, name: &str, cut: CutMode) -> Result<InjectedFault, FaultError> {
     let machine = lab.machine(node)?;
     let wrong = |source| FaultError::Speaker { name: name.to_owned(), source };
-    if cut == Cut::Carrier {
+    if cut == CutMode::Carrier {
         let session = lab.scene().sessions.iter().find(|session| session.other.name == name);
         let peer = session.map(|session| session.other.peer.clone());
         let peer = peer.ok_or_else(|| FaultError::NoSpeaker(node.to_owned()))?;
-        tell(lab, machine, &peer, "disable").map_err(wrong)?;
-        return Ok(What::Closed(machine, peer));
+        set_session(lab, machine, &peer, "disable").map_err(wrong)?;
+        return Ok(InjectedFault::Closed(machine, peer));
     }
-    let pid = process(lab.record.machines[machine]).map_err(wrong)?;
+    let pid = speaker_pid(lab.record.machines[machine]).map_err(wrong)?;
     let pid = pid.ok_or_else(|| FaultError::NoSpeaker(node.to_owned()))?;
     kill(pid, Signal::SIGSTOP).map_err(|errno| wrong(errno.into()))?;
-    Ok(What::Hung(pid))
+    Ok(InjectedFault::Hung(pid))
 }
 
 /// Tells a speaker to close the session with its node, or to open it again.
-fn tell(lab: &Lab, machine: usize, peer: &str, what: &str) -> io::Result<()> {
+fn set_session(lab: &Lab, machine: usize, peer: &str, what: &str) -> io::Result<()> {
     let mut command = lab.enter(machine);
     command.args(["gobgp", "--target", &format!("unix://{SPEAKER}"), "neighbor", peer, what]);
     let output = ProgramRun::new(command, PATIENCE).run()?;
@@ -129,7 +129,7 @@ fn tell(lab: &Lab, machine: usize, peer: &str, what: &str) -> io::Result<()> {
 }
 
 /// The process of the speaker in the machine with this first process.
-fn process(first: i32) -> io::Result<Option<Pid>> {
+fn speaker_pid(first: i32) -> io::Result<Option<Pid>> {
     let namespace = |pid: &Path| fs::read_link(pid.join("ns/pid")).ok();
     let own = namespace(&PathBuf::from(format!("/proc/{first}")));
     for entry in fs::read_dir("/proc")? {

@@ -1,7 +1,7 @@
 //! Nodes that are virtual machines: a qemu each, in the network of the hub, with ports on the lab's cables.
 //!
 //! What such a machine reads is in a folder of its own in the lab's folder; its disk has no name, and is gone with it. Its console goes into
-//! the machine's log, and [`Monitor`] is the way to it while it runs.
+//! the machine's log, and [`QemuMonitor`] is the way to it while it runs.
 
 use std::fs::File;
 use std::io;
@@ -11,16 +11,16 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ichor_core::lab::Scene;
-use ichor_core::lab::scene::{Bus, Guest, Machine, Part, Plug};
+use ichor_core::lab::LabTopology;
+use ichor_core::lab::scene::{CableEnd, DiskBus, LabMachine, LabVm, MachineRole};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::accelerator::{Accelerator, QEMU};
-use super::monitor::Monitor;
-use super::place::Place;
-use super::{Lab, hub};
+use super::monitor::QemuMonitor;
+use super::registry::LabDir;
+use super::{Lab, switch};
 
 /// The firmware of machines with UEFI, from Debian's package ovmf: a program, and what it remembers.
 pub(crate) const OVMF: &str = "/usr/share/OVMF/OVMF_CODE_4M.fd";
@@ -32,22 +32,23 @@ const DISKS: &str = "/var/tmp";
 const MONITOR: &str = "monitor";
 
 /// How long qemu may take to listen.
-const PATIENCE: Duration = Duration::from_secs(20);
+const QEMU_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What all virtual machines of a lab boot, and what runs their code.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Guests {
+pub(crate) struct GuestSettings {
     /// The CD of Talos.
     pub image: PathBuf,
     /// Its release.
+    #[serde(rename = "talos_version")]
     pub talos: String,
     pub accelerator: Accelerator,
 }
 
 /// A virtual machine that is to be started.
-struct Order<'o> {
-    guest: &'o Guest,
-    guests: &'o Guests,
+struct GuestOptions<'o> {
+    guest: &'o LabVm,
+    guests: &'o GuestSettings,
     /// Each port's address, and its name in the hub where it is plugged in.
     ports: Vec<(String, Option<String>)>,
     /// The machine's folder.
@@ -59,15 +60,26 @@ struct Order<'o> {
 }
 
 /// Starts the machine `nth`, in the hub's network. Returns as soon as qemu listens.
-pub(crate) fn start(place: &Place, scene: &Scene, nth: usize, guests: &Guests) -> io::Result<()> {
+pub(crate) fn start(
+    place: &LabDir,
+    scene: &LabTopology,
+    nth: usize,
+    guests: &GuestSettings,
+) -> io::Result<()> {
     let machine = &scene.machines[nth];
-    let Part::Guest(guest) = &machine.part else { return Ok(()) };
+    let MachineRole::Guest(guest) = &machine.part else { return Ok(()) };
     let folder = place.guest(nth);
     let disk = tempfile::tempfile_in(DISKS)?;
     disk.set_len(guest.disk << 30)?;
     let log = place.log(&machine.name);
-    let order =
-        Order { guest, guests, ports: ports(scene, nth), folder: &folder, log: &log, disk: disk.as_raw_fd() };
+    let options = GuestOptions {
+        guest,
+        guests,
+        ports: ports(scene, nth),
+        folder: &folder,
+        log: &log,
+        disk: disk.as_raw_fd(),
+    };
     // Routers have timers that are short: they come first.
     let mut command = match guests.accelerator {
         Accelerator::Kvm => Command::new(QEMU),
@@ -77,16 +89,19 @@ pub(crate) fn start(place: &Place, scene: &Scene, nth: usize, guests: &Guests) -
             command
         }
     };
-    command.args(words(&order)).current_dir(&folder).stdin(Stdio::null()).stdout(io::stderr());
-    inherited(&disk)?;
+    command.args(qemu_args(&options)).current_dir(&folder).stdin(Stdio::null()).stdout(io::stderr());
+    keep_open_on_exec(&disk)?;
     let mut qemu = command.spawn()?;
     let start = Instant::now();
-    while Monitor::open(&folder.join(MONITOR)).is_err() {
+    while QemuMonitor::open(&folder.join(MONITOR)).is_err() {
         if let Some(status) = qemu.try_wait()? {
             return Err(io::Error::other(format!("{QEMU} ended: {status}")));
         }
-        if start.elapsed() > PATIENCE {
-            return Err(io::Error::other(format!("{QEMU} does not listen after {} s", PATIENCE.as_secs())));
+        if start.elapsed() > QEMU_TIMEOUT {
+            return Err(io::Error::other(format!(
+                "{QEMU} does not listen after {} s",
+                QEMU_TIMEOUT.as_secs()
+            )));
         }
         thread::sleep(Duration::from_millis(20));
     }
@@ -94,17 +109,17 @@ pub(crate) fn start(place: &Place, scene: &Scene, nth: usize, guests: &Guests) -
 }
 
 /// Leaves a file open in programs that are started.
-fn inherited(file: &File) -> io::Result<()> {
+fn keep_open_on_exec(file: &File) -> io::Result<()> {
     fcntl(file.as_fd(), FcntlArg::F_SETFD(FdFlag::empty()))?;
     Ok(())
 }
 
 /// Every port of a machine: its address, and its name in the hub where it is plugged in.
-fn ports(scene: &Scene, nth: usize) -> Vec<(String, Option<String>)> {
-    let machine: &Machine = &scene.machines[nth];
+fn ports(scene: &LabTopology, nth: usize) -> Vec<(String, Option<String>)> {
+    let machine: &LabMachine = &scene.machines[nth];
     let plugged = |port: usize| {
-        let own = Plug { machine: nth, port };
-        let mut ends = hub::ends(scene).into_iter();
+        let own = CableEnd { machine: nth, port };
+        let mut ends = switch::ends(scene).into_iter();
         ends.find(|(cable, end)| scene.cables[*cable].ends[*end] == own)
     };
     let mac = |port: usize| match machine.ports[port].mac {
@@ -113,7 +128,7 @@ fn ports(scene: &Scene, nth: usize) -> Vec<(String, Option<String>)> {
         None => format!("52:54:01:{:02x}:{:02x}:{port:02x}", nth >> 8, nth & 0xff),
     };
     let count = 0..machine.ports.len();
-    count.map(|port| (mac(port), plugged(port).map(|(cable, end)| hub::port(cable, end)))).collect()
+    count.map(|port| (mac(port), plugged(port).map(|(cable, end)| switch::port(cable, end)))).collect()
 }
 
 /// A path as qemu reads it in the value of an option.
@@ -122,38 +137,38 @@ fn quoted(path: &Path) -> String {
 }
 
 /// What qemu is told.
-fn words(order: &Order<'_>) -> Vec<String> {
-    let Order { guest, guests, .. } = order;
-    let mut words: Vec<String> = ["-nodefaults", "-no-user-config"].map(str::to_owned).into();
-    words.extend(guests.accelerator.words().map(str::to_owned));
-    let mut add = |key: &str, value: String| words.extend([key.to_owned(), value]);
+fn qemu_args(options: &GuestOptions<'_>) -> Vec<String> {
+    let GuestOptions { guest, guests, .. } = options;
+    let mut args: Vec<String> = ["-nodefaults", "-no-user-config"].map(str::to_owned).into();
+    args.extend(guests.accelerator.qemu_args().map(str::to_owned));
+    let mut add = |key: &str, value: String| args.extend([key.to_owned(), value]);
     add("-machine", "q35".to_owned());
     add("-smp", guest.cores.to_string());
     add("-m", guest.memory.to_string());
     add("-display", "none".to_owned());
-    add("-chardev", format!("file,id=console,append=on,path={}", quoted(order.log)));
+    add("-chardev", format!("file,id=console,append=on,path={}", quoted(options.log)));
     add("-serial", "chardev:console".to_owned());
     add("-qmp", format!("unix:{MONITOR},server=on,wait=off"));
     if guest.uefi {
         add("-drive", format!("if=pflash,format=raw,unit=0,readonly=on,file={OVMF}"));
     }
     // What was installed comes first, once something was.
-    let file = format!("/proc/self/fd/{}", order.disk);
+    let file = format!("/proc/self/fd/{}", options.disk);
     add("-drive", format!("if=none,id=disk,format=raw,cache=unsafe,discard=unmap,file={file}"));
     let disk = match guest.bus {
-        Bus::Sata => "ide-hd,bus=ide.2",
-        Bus::Virtio => "virtio-blk-pci",
-        Bus::Nvme => "nvme,serial=lab",
+        DiskBus::Sata => "ide-hd,bus=ide.2",
+        DiskBus::Virtio => "virtio-blk-pci",
+        DiskBus::Nvme => "nvme,serial=lab",
     };
     add("-device", format!("{disk},drive=disk,bootindex=0"));
     let cd = "media=cdrom,readonly=on,format=raw";
     add("-drive", format!("if=none,id=talos,{cd},file={}", quoted(&guests.image)));
     add("-device", "ide-cd,bus=ide.0,drive=talos,bootindex=1".to_owned());
     if let Some(carrier) = &guest.carrier {
-        add("-drive", format!("if=none,id=carrier,{cd},file={}", quoted(&order.folder.join(carrier))));
+        add("-drive", format!("if=none,id=carrier,{cd},file={}", quoted(&options.folder.join(carrier))));
         add("-device", "ide-cd,bus=ide.1,drive=carrier".to_owned());
     }
-    for (nth, (mac, port)) in order.ports.iter().enumerate() {
+    for (nth, (mac, port)) in options.ports.iter().enumerate() {
         let netdev = match port {
             Some(port) => {
                 add("-netdev", format!("tap,id=port{nth},ifname={port},script=no,downscript=no"));
@@ -163,12 +178,12 @@ fn words(order: &Order<'_>) -> Vec<String> {
         };
         add("-device", format!("virtio-net-pci,id=nic{nth},mac={mac},romfile={netdev}"));
     }
-    words
+    args
 }
 
 /// Why a machine does not run.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum HaltedError {
+pub(crate) enum GuestStateError {
     #[error("its virtual machine is {0}")]
     Status(String),
     #[error("its qemu does not answer: {0}")]
@@ -176,23 +191,23 @@ pub(crate) enum HaltedError {
 }
 
 /// Whether a machine runs; why not.
-pub(crate) fn runs(lab: &Lab, nth: usize) -> Result<(), HaltedError> {
+pub(crate) fn check_running(lab: &Lab, nth: usize) -> Result<(), GuestStateError> {
     let status = || {
-        let mut monitor = Monitor::open(&lab.place.guest(nth).join(MONITOR))?;
-        let status = monitor.ask("query-status", &json!({}))?;
+        let mut monitor = QemuMonitor::open(&lab.place.guest(nth).join(MONITOR))?;
+        let status = monitor.execute("query-status", &json!({}))?;
         io::Result::Ok(status["status"].as_str().unwrap_or_default().to_owned())
     };
     match status() {
         Ok(status) if status == "running" => Ok(()),
-        Ok(status) => Err(HaltedError::Status(status)),
-        Err(error) => Err(HaltedError::Silent(error)),
+        Ok(status) => Err(GuestStateError::Status(status)),
+        Err(error) => Err(GuestStateError::Silent(error)),
     }
 }
 
 /// Gives a port of a machine its carrier, or takes it.
-pub(crate) fn carry(lab: &Lab, plug: Plug, up: bool) -> io::Result<()> {
-    let mut monitor = Monitor::open(&lab.place.guest(plug.machine).join(MONITOR))?;
-    monitor.ask("set_link", &json!({"name": format!("nic{}", plug.port), "up": up}))?;
+pub(crate) fn set_carrier(lab: &Lab, plug: CableEnd, up: bool) -> io::Result<()> {
+    let mut monitor = QemuMonitor::open(&lab.place.guest(plug.machine).join(MONITOR))?;
+    monitor.execute("set_link", &json!({"name": format!("nic{}", plug.port), "up": up}))?;
     Ok(())
 }
 
@@ -200,20 +215,20 @@ pub(crate) fn carry(lab: &Lab, plug: Plug, up: bool) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn guest() -> Guest {
-        Guest {
+    fn guest() -> LabVm {
+        LabVm {
             cores: 2,
             memory: 2048,
             disk: 10,
-            bus: Bus::Sata,
+            bus: DiskBus::Sata,
             uefi: false,
             carrier: Some("cidata.iso".to_owned()),
             sources: Vec::new(),
         }
     }
 
-    fn told(guest: &Guest) -> String {
-        let guests = Guests {
+    fn args_text(guest: &LabVm) -> String {
+        let guests = GuestSettings {
             image: "/srv/a,b.iso".into(),
             talos: "v1.13.9".to_owned(),
             accelerator: Accelerator::Tcg,
@@ -223,12 +238,12 @@ mod tests {
             ("52:54:00:00:00:02".to_owned(), None),
         ];
         let (folder, log) = (Path::new("/run/x/guests/1"), Path::new("/run/x/log/n1.log"));
-        words(&Order { guest, guests: &guests, ports, folder, log, disk: 7 }).join(" ")
+        qemu_args(&GuestOptions { guest, guests: &guests, ports, folder, log, disk: 7 }).join(" ")
     }
 
     #[test]
     fn a_machine_has_its_cds_its_disk_and_all_its_ports() {
-        let said = told(&guest());
+        let args = args_text(&guest());
 
         for part in [
             "media=cdrom,readonly=on,format=raw,file=/srv/a,,b.iso ",
@@ -239,17 +254,17 @@ mod tests {
             "virtio-net-pci,id=nic0,mac=52:54:00:00:00:01,romfile=,netdev=port0",
             "path=/run/x/log/n1.log",
         ] {
-            assert!(said.contains(part), "{part}: {said}");
+            assert!(args.contains(part), "{part}: {args}");
         }
-        assert!(said.ends_with("virtio-net-pci,id=nic1,mac=52:54:00:00:00:02,romfile="), "{said}");
-        assert!(!said.contains("pflash"), "{said}");
+        assert!(args.ends_with("virtio-net-pci,id=nic1,mac=52:54:00:00:00:02,romfile="), "{args}");
+        assert!(!args.contains("pflash"), "{args}");
     }
 
     #[test]
     fn a_machine_is_what_the_file_says() {
-        let said = told(&Guest { bus: Bus::Virtio, uefi: true, carrier: None, ..guest() });
+        let args = args_text(&LabVm { bus: DiskBus::Virtio, uefi: true, carrier: None, ..guest() });
 
-        assert!(said.contains("virtio-blk-pci,drive=disk") && said.contains(OVMF), "{said}");
-        assert!(!said.contains("carrier"), "{said}");
+        assert!(args.contains("virtio-blk-pci,drive=disk") && args.contains(OVMF), "{args}");
+        assert!(!args.contains("carrier"), "{args}");
     }
 }

@@ -14,10 +14,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, Stream};
 
 /// How long a caller may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Listens where a URL of this machine points to, and answers until the machine ends.
-pub(crate) fn answer(url: &str) -> io::Result<()> {
+pub(crate) fn serve_ok(url: &str) -> io::Result<()> {
     let (scheme, rest) = url.split_once("://").ok_or_else(|| io::Error::other(format!("{url} is no URL")))?;
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
     let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
@@ -35,13 +35,13 @@ pub(crate) fn answer(url: &str) -> io::Result<()> {
 }
 
 fn serve(mut stream: TcpStream, tls: Option<Arc<ServerConfig>>) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(REQUEST_TIMEOUT))?;
+    stream.set_write_timeout(Some(REQUEST_TIMEOUT))?;
     match tls {
-        None => say_yes(&mut stream),
+        None => answer_ok(&mut stream),
         Some(config) => {
             let mut connection = ServerConnection::new(config).map_err(io::Error::other)?;
-            say_yes(&mut Stream::new(&mut connection, &mut stream))?;
+            answer_ok(&mut Stream::new(&mut connection, &mut stream))?;
             connection.send_close_notify();
             connection.write_tls(&mut stream).map(drop)
         }
@@ -49,7 +49,7 @@ fn serve(mut stream: TcpStream, tls: Option<Arc<ServerConfig>>) -> io::Result<()
 }
 
 /// Reads a question to the empty line at its end, and answers.
-fn say_yes(stream: &mut (impl Read + Write)) -> io::Result<()> {
+fn answer_ok(stream: &mut (impl Read + Write)) -> io::Result<()> {
     let mut asked = Vec::new();
     let mut part = [0; 1024];
     while !asked.windows(4).any(|bytes| bytes == b"\r\n\r\n") && asked.len() < 16 * 1024 {

@@ -12,62 +12,62 @@
 //! [`observed`] is what is to be seen.
 
 pub(crate) mod accelerator;
-pub(crate) mod ask;
-pub(crate) mod build;
+pub(crate) mod builder;
 pub(crate) mod capture;
+pub(crate) mod collect;
+pub(crate) mod established;
+pub(crate) mod fabric_test;
 pub(crate) mod fault;
 pub(crate) mod guest;
 pub(crate) mod health;
-pub(crate) mod here;
-pub(crate) mod hold;
-pub(crate) mod hub;
+pub(crate) mod host;
+pub(crate) mod init;
 pub(crate) mod machine;
 pub(crate) mod monitor;
 pub(crate) mod mounts;
-pub(crate) mod observed;
-pub(crate) mod place;
+pub(crate) mod observation;
 pub(crate) mod probe;
 pub(crate) mod record;
-pub(crate) mod seen;
+pub(crate) mod registry;
 pub(crate) mod services;
 pub(crate) mod signals;
-pub(crate) mod trial;
+pub(crate) mod switch;
 pub(crate) mod vm;
 
 use std::process::Command;
 use std::time::Duration;
 
-use ichor_core::lab::Scene;
+use ichor_core::lab::LabTopology;
 use ichor_values::nearest;
 
-pub(crate) use place::{LabError, Place, Taken};
-pub(crate) use record::Record;
+pub(crate) use record::LabRecord;
+pub(crate) use registry::{LabDir, LabError, LockedLabDir};
 
 /// How long a program in a machine may take to answer; where all is emulated that is long.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A lab that runs.
 pub(crate) struct Lab {
-    pub place: Place,
-    pub record: Record,
+    pub place: LabDir,
+    pub record: LabRecord,
 }
 
 impl Lab {
     /// The lab of a name; without one, the only lab there is.
     pub(crate) fn open(name: Option<&str>) -> Result<Self, LabError> {
         let place = match name {
-            Some(name) => Place::of(name)?,
-            None => Place::only()?,
+            Some(name) => LabDir::named(name)?,
+            None => LabDir::only_running()?,
         };
         if !place.is_alive() {
             return Err(place.absent());
         }
-        let record = Record::read(&place)?;
+        let record = LabRecord::read(&place)?;
         Ok(Self { place, record })
     }
 
     /// What was built.
-    pub(crate) fn scene(&self) -> &Scene {
+    pub(crate) fn scene(&self) -> &LabTopology {
         &self.record.scene
     }
 
@@ -82,7 +82,7 @@ impl Lab {
     }
 
     /// The start of a command in a machine: what follows is the program and its arguments.
-    pub(crate) fn enter(&self, machine: usize) -> Command {
+    pub(crate) fn enter_netns(&self, machine: usize) -> Command {
         let mut command = Command::new("nsenter");
         let pid = self.record.machines[machine].to_string();
         command.args(["--target", &pid, "--mount", "--net", "--pid", "--uts", "--"]);

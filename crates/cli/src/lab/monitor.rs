@@ -11,31 +11,31 @@ use serde_json::{Value, json};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A monitor that listens to this process alone.
-pub(crate) struct Monitor {
+pub(crate) struct QemuMonitor {
     lines: BufReader<UnixStream>,
 }
 
-impl Monitor {
+impl QemuMonitor {
     /// Waits until it is this process' turn.
     pub(crate) fn open(socket: &Path) -> io::Result<Self> {
         let stream = UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         let mut monitor = Self { lines: BufReader::new(stream) };
-        monitor.answer("QMP")?;
-        monitor.ask("qmp_capabilities", &json!({}))?;
+        monitor.next_reply("QMP")?;
+        monitor.execute("qmp_capabilities", &json!({}))?;
         Ok(monitor)
     }
 
     /// Has a command done.
-    pub(crate) fn ask(&mut self, command: &str, arguments: &Value) -> io::Result<Value> {
+    pub(crate) fn execute(&mut self, command: &str, arguments: &Value) -> io::Result<Value> {
         let line = json!({"execute": command, "arguments": arguments});
         writeln!(self.lines.get_mut(), "{line}")?;
-        self.answer("return")
+        self.next_reply("return")
     }
 
     /// The next answer of a kind; what happened meanwhile is told in between, and passed over.
-    fn answer(&mut self, kind: &str) -> io::Result<Value> {
+    fn next_reply(&mut self, kind: &str) -> io::Result<Value> {
         loop {
             let mut line = String::new();
             if self.lines.read_line(&mut line)? == 0 {
@@ -81,9 +81,9 @@ mod tests {
             }
         });
 
-        let mut monitor = Monitor::open(&path).unwrap();
-        let status = monitor.ask("query-status", &json!({})).unwrap();
-        let refused = monitor.ask("set_link", &json!({"name": "nic7", "up": false})).unwrap_err();
+        let mut monitor = QemuMonitor::open(&path).unwrap();
+        let status = monitor.execute("query-status", &json!({})).unwrap();
+        let refused = monitor.execute("set_link", &json!({"name": "nic7", "up": false})).unwrap_err();
 
         assert_eq!(status["status"], "running");
         assert_eq!(refused.to_string(), "qemu: Device 'nic7' not found");

@@ -15,33 +15,33 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use ichor_core::lab::echo;
-use ichor_core::lab::outage::Sample;
+use ichor_core::lab::outage::EchoSample;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, setns};
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// How much is sent, and how long is waited for it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Load {
+pub(crate) struct ProbeLoad {
     /// Packets a second of all streams together, at most.
     rate: u64,
     /// An answer that takes longer counts as lost.
-    patience: Duration,
+    timeout: Duration,
 }
 
-impl Load {
+impl ProbeLoad {
     /// What a processor carries beside the fabric.
-    pub(crate) const REAL: Self = Self { rate: 4000, patience: Duration::from_secs(1) };
+    pub(crate) const REAL: Self = Self { rate: 4000, timeout: Duration::from_secs(1) };
     /// The same for one that is emulated: more would leave the daemons no time for each other.
-    pub(crate) const EMULATED: Self = Self { rate: 100, patience: Duration::from_secs(5) };
+    pub(crate) const EMULATED: Self = Self { rate: 100, timeout: Duration::from_secs(5) };
 }
 
 /// Milliseconds between two packets of a stream, at least.
-const LEAST: u64 = 10;
+const MIN_INTERVAL: u64 = 10;
 
 /// Packets that are sent one after the other.
 #[derive(Clone, Debug)]
-pub(crate) struct Stream {
+pub(crate) struct ProbeStream {
     /// The process in whose network they are sent.
     pub pid: i32,
     /// From which address.
@@ -49,12 +49,12 @@ pub(crate) struct Stream {
     /// To which.
     pub to: IpAddr,
     /// Whether outages are measured on it; else it only says what is reached.
-    pub often: bool,
+    pub frequent: bool,
 }
 
 /// Somebody who sends could not.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ProbeError {
+pub(crate) enum ProbeStartError {
     #[error("cannot enter the network of process {pid}")]
     Enter { pid: i32, source: io::Error },
     #[error("cannot send from {address}")]
@@ -63,75 +63,76 @@ pub(crate) enum ProbeError {
 
 /// Milliseconds between two packets of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pace {
+pub(crate) struct ProbeIntervals {
     /// Of those that send often.
-    pub often: u64,
+    pub frequent: u64,
     /// Of the others.
-    pub seldom: u64,
+    pub rare: u64,
 }
 
-impl Pace {
+impl ProbeIntervals {
     /// The pace of so many streams of each kind. Those that send seldom share a quarter of all packets.
-    fn of(often: usize, seldom: usize, Load { rate, .. }: Load) -> Self {
-        let share = |streams: usize, rate: u64| (streams as u64 * 1000).div_ceil(rate).max(LEAST);
-        match seldom {
-            0 => Self { often: share(often, rate), seldom: LEAST },
-            _ => Self { often: share(often, rate * 3 / 4), seldom: share(seldom, rate / 4) },
+    fn for_streams(frequent: usize, rare: usize, ProbeLoad { rate, .. }: ProbeLoad) -> Self {
+        let share = |streams: usize, rate: u64| (streams as u64 * 1000).div_ceil(rate).max(MIN_INTERVAL);
+        match rare {
+            0 => Self { frequent: share(frequent, rate), rare: MIN_INTERVAL },
+            _ => Self { frequent: share(frequent, rate * 3 / 4), rare: share(rare, rate / 4) },
         }
     }
 
-    fn interval(self, stream: &Stream) -> u64 {
-        if stream.often { self.often } else { self.seldom }
+    fn interval(self, stream: &ProbeStream) -> u64 {
+        if stream.frequent { self.frequent } else { self.rare }
     }
 }
 
 /// What became of the packets of a stream, as far as it is remembered.
 #[derive(Clone, Debug, Default)]
-struct Log {
+struct SampleLog {
     /// How many were forgotten.
     forgotten: usize,
-    samples: VecDeque<Sample>,
+    samples: VecDeque<EchoSample>,
 }
 
 /// By stream of a thread.
-type Logs = Arc<Mutex<Vec<Log>>>;
+type SharedLogs = Arc<Mutex<Vec<SampleLog>>>;
 
 /// Streams that run until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Probe {
     start: Instant,
     /// How often packets are sent.
-    pub pace: Pace,
-    patience: Duration,
+    pub intervals: ProbeIntervals,
+    timeout: Duration,
     over: Arc<AtomicBool>,
     workers: Vec<JoinHandle<()>>,
     /// By stream: which worker has it, and which of that worker's it is.
     places: Vec<(usize, usize)>,
-    logs: Vec<Logs>,
+    logs: Vec<SharedLogs>,
 }
 
 impl Probe {
     /// Begins to send.
-    pub(crate) fn start(streams: &[Stream], load: Load) -> Result<Self, ProbeError> {
+    pub(crate) fn start(streams: &[ProbeStream], load: ProbeLoad) -> Result<Self, ProbeStartError> {
         let start = Instant::now();
-        let often = streams.iter().filter(|stream| stream.often).count();
-        let pace = Pace::of(often, streams.len() - often, load);
+        let frequent = streams.iter().filter(|stream| stream.frequent).count();
+        let intervals = ProbeIntervals::for_streams(frequent, streams.len() - frequent, load);
         let over = Arc::new(AtomicBool::new(false));
         let mut by_pid: BTreeMap<i32, Vec<usize>> = BTreeMap::new();
         for (nth, stream) in streams.iter().enumerate() {
             by_pid.entry(stream.pid).or_default().push(nth);
         }
         let mut places = vec![(0, 0); streams.len()];
-        let (workers, patience) = (Vec::new(), load.patience);
-        let mut probe = Self { start, pace, patience, over, workers, places: Vec::new(), logs: Vec::new() };
+        let (workers, timeout) = (Vec::new(), load.timeout);
+        let mut probe =
+            Self { start, intervals, timeout, over, workers, places: Vec::new(), logs: Vec::new() };
         for (worker, (pid, members)) in by_pid.into_iter().enumerate() {
             for (nth, member) in members.iter().enumerate() {
                 places[*member] = (worker, nth);
             }
-            let own: Vec<Stream> = members.iter().map(|nth| streams[*nth].clone()).collect();
-            let log = Arc::new(Mutex::new(vec![Log::default(); own.len()]));
-            let watch = Watch { start, pace, patience, log: Arc::clone(&log) };
-            let entered = enter(pid, own, watch, Arc::clone(&probe.over))?;
+            let own: Vec<ProbeStream> = members.iter().map(|nth| streams[*nth].clone()).collect();
+            let log = Arc::new(Mutex::new(vec![SampleLog::default(); own.len()]));
+            let config = SenderConfig { start, intervals, timeout, log: Arc::clone(&log) };
+            let entered = enter_netns(pid, own, config, Arc::clone(&probe.over))?;
             probe.workers.push(entered);
             probe.logs.push(log);
         }
@@ -145,10 +146,10 @@ impl Probe {
     }
 
     /// Of a stream, everything that was sent since a moment and whose answer is due.
-    pub(crate) fn since(&self, stream: usize, since: u64) -> Vec<Sample> {
-        let due = self.now().saturating_sub(millis(self.patience));
+    pub(crate) fn since(&self, stream: usize, since: u64) -> Vec<EchoSample> {
+        let due = self.now().saturating_sub(millis(self.timeout));
         let (worker, nth) = self.places[stream];
-        let log = lock(&self.logs[worker]);
+        let log = lock_log(&self.logs[worker]);
         let samples = &log[nth].samples;
         let sent = samples.range(samples.partition_point(|sample| sample.at < since)..).copied();
         sent.take_while(|sample| sample.at <= due || sample.answered).collect()
@@ -157,7 +158,7 @@ impl Probe {
     /// Forgets everything that was sent before a moment.
     pub(crate) fn forget(&self, before: u64) {
         for logs in &self.logs {
-            for log in lock(logs).iter_mut() {
+            for log in lock_log(logs).iter_mut() {
                 let old = log.samples.partition_point(|sample| sample.at < before);
                 log.samples.drain(..old);
                 log.forgotten += old;
@@ -172,7 +173,7 @@ impl Probe {
 
     /// How long it takes until what happens now is seen in [`since`](Self::since).
     pub(crate) fn delay(&self) -> Duration {
-        self.patience + Duration::from_millis(2 * self.pace.often.max(self.pace.seldom))
+        self.timeout + Duration::from_millis(2 * self.intervals.frequent.max(self.intervals.rare))
     }
 }
 
@@ -190,26 +191,26 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_log<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Starts a thread in the network of a process, and waits until it is there.
-fn enter(
+fn enter_netns(
     pid: i32,
-    streams: Vec<Stream>,
-    watch: Watch,
+    streams: Vec<ProbeStream>,
+    config: SenderConfig,
     over: Arc<AtomicBool>,
-) -> Result<JoinHandle<()>, ProbeError> {
+) -> Result<JoinHandle<()>, ProbeStartError> {
     let (said, heard) = std::sync::mpsc::channel();
     let worker = thread::spawn(move || {
-        let opened = Sender::open(pid, streams, watch);
+        let opened = EchoSender::open(pid, streams, config);
         match opened {
             Err(error) => drop(said.send(Err(error))),
             Ok(mut sender) => {
                 let _ = said.send(Ok(()));
                 while !over.load(Ordering::Relaxed) {
-                    sender.turn();
+                    sender.send_due();
                 }
             }
         }
@@ -217,35 +218,35 @@ fn enter(
     match heard.recv() {
         Ok(Ok(())) => Ok(worker),
         Ok(Err(error)) => Err(error),
-        Err(_) => Err(ProbeError::Enter { pid, source: io::Error::other("its thread ended") }),
+        Err(_) => Err(ProbeStartError::Enter { pid, source: io::Error::other("its thread ended") }),
     }
 }
 
 /// When a thread sends, and where it writes down what became of it.
-struct Watch {
+struct SenderConfig {
     start: Instant,
-    pace: Pace,
-    patience: Duration,
-    log: Logs,
+    intervals: ProbeIntervals,
+    timeout: Duration,
+    log: SharedLogs,
 }
 
 /// What a thread sends.
-struct Sender {
+struct EchoSender {
     sockets: Vec<Socket>,
     /// By stream: its socket, and when it sends next, in milliseconds.
-    streams: Vec<(usize, Stream, u64)>,
-    watch: Watch,
+    streams: Vec<(usize, ProbeStream, u64)>,
+    config: SenderConfig,
     /// What tells our packets from those of others in the same network.
     token: u16,
 }
 
-impl Sender {
-    fn open(pid: i32, streams: Vec<Stream>, watch: Watch) -> Result<Self, ProbeError> {
+impl EchoSender {
+    fn open(pid: i32, streams: Vec<ProbeStream>, config: SenderConfig) -> Result<Self, ProbeStartError> {
         let path = PathBuf::from(format!("/proc/{pid}/ns/net"));
         let entered = File::open(path).and_then(|namespace| Ok(setns(namespace, CloneFlags::CLONE_NEWNET)?));
-        entered.map_err(|source| ProbeError::Enter { pid, source })?;
-        let pace = watch.pace;
-        let mut sender = Self { sockets: Vec::new(), streams: Vec::new(), watch, token: 0 };
+        entered.map_err(|source| ProbeStartError::Enter { pid, source })?;
+        let intervals = config.intervals;
+        let mut sender = Self { sockets: Vec::new(), streams: Vec::new(), config, token: 0 };
         sender.token = u16::try_from(std::process::id() & 0xffff).unwrap_or_default();
         let mut known: BTreeMap<IpAddr, usize> = BTreeMap::new();
         let count = streams.len() as u64;
@@ -254,45 +255,45 @@ impl Sender {
                 Some(socket) => *socket,
                 None => {
                     let address = stream.source;
-                    let opened = open(address).map_err(|source| ProbeError::Open { address, source })?;
+                    let opened = open(address).map_err(|source| ProbeStartError::Open { address, source })?;
                     sender.sockets.push(opened);
                     known.insert(address, sender.sockets.len() - 1);
                     sender.sockets.len() - 1
                 }
             };
             // Spread over the interval, so that packets do not come in bursts.
-            let first = sender.now() + nth * pace.interval(&stream) / count;
+            let first = sender.now() + nth * intervals.interval(&stream) / count;
             sender.streams.push((socket, stream, first));
         }
         Ok(sender)
     }
 
     fn now(&self) -> u64 {
-        millis(self.watch.start.elapsed())
+        millis(self.config.start.elapsed())
     }
 
     /// Sends what is due, and hears what comes until more is.
-    fn turn(&mut self) {
+    fn send_due(&mut self) {
         let now = self.now();
-        let mut log = lock(&self.watch.log);
+        let mut log = lock_log(&self.config.log);
         for (nth, (socket, stream, next)) in self.streams.iter_mut().enumerate() {
             if *next > now {
                 continue;
             }
-            let Log { forgotten, samples } = &mut log[nth];
+            let SampleLog { forgotten, samples } = &mut log[nth];
             let sequence = *forgotten + samples.len();
             let packet = echo::request(stream.to.is_ipv6(), self.token, nth, sequence);
             // No route is an answer too: the packet is lost.
             let _ = self.sockets[*socket].send_to(&packet, &SocketAddr::new(stream.to, 0).into());
-            samples.push_back(Sample { at: now, answered: false });
-            *next = (*next + self.watch.pace.interval(stream)).max(now);
+            samples.push_back(EchoSample { at: now, answered: false });
+            *next = (*next + self.config.intervals.interval(stream)).max(now);
         }
         drop(log);
         let next = self.streams.iter().map(|(_, _, next)| *next).min().unwrap_or(now);
-        self.hear(next.saturating_sub(self.now()).min(100));
+        self.receive_replies(next.saturating_sub(self.now()).min(100));
     }
 
-    fn hear(&self, wait: u64) {
+    fn receive_replies(&self, wait: u64) {
         let mut fds: Vec<PollFd<'_>> =
             self.sockets.iter().map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)).collect();
         let timeout = PollTimeout::from(u16::try_from(wait).unwrap_or(100));
@@ -300,7 +301,7 @@ impl Sender {
             return;
         }
         let ready: Vec<bool> = fds.iter().map(|fd| fd.any().unwrap_or(false)).collect();
-        let mut log = lock(&self.watch.log);
+        let mut log = lock_log(&self.config.log);
         let now = self.now();
         let mut buffer = [0; 2048];
         for (mut socket, _) in self.sockets.iter().zip(ready).filter(|(_, ready)| *ready) {
@@ -312,7 +313,7 @@ impl Sender {
                 let sample = log
                     .get_mut(stream)
                     .and_then(|log| log.samples.get_mut(sequence.checked_sub(log.forgotten)?));
-                if let Some(sample) = sample.filter(|sample| now - sample.at <= millis(self.watch.patience)) {
+                if let Some(sample) = sample.filter(|sample| now - sample.at <= millis(self.config.timeout)) {
                     sample.answered = true;
                 }
             }
@@ -339,10 +340,13 @@ mod tests {
 
     #[test]
     fn few_streams_send_often_and_many_no_more_than_the_rate_together() {
-        let often = |streams| Pace::of(streams, 0, Load::REAL).often;
-        assert_eq!((often(1), often(40), often(41), often(4000)), (10, 10, 11, 1000));
-        assert_eq!(Pace::of(300, 2000, Load::REAL), Pace { often: 100, seldom: 2000 });
-        assert_eq!(Pace::of(300, 0, Load::EMULATED).often, 3000);
+        let frequent = |streams| ProbeIntervals::for_streams(streams, 0, ProbeLoad::REAL).frequent;
+        assert_eq!((frequent(1), frequent(40), frequent(41), frequent(4000)), (10, 10, 11, 1000));
+        assert_eq!(
+            ProbeIntervals::for_streams(300, 2000, ProbeLoad::REAL),
+            ProbeIntervals { frequent: 100, rare: 2000 }
+        );
+        assert_eq!(ProbeIntervals::for_streams(300, 0, ProbeLoad::EMULATED).frequent, 3000);
     }
 }
 
@@ -355,9 +359,9 @@ mod lab {
     use super::*;
 
     /// A network of its own, until this is dropped.
-    struct Network(Child);
+    struct TestNetns(Child);
 
-    impl Network {
+    impl TestNetns {
         fn new() -> Self {
             let child =
                 Command::new("unshare").args(["--net", "sleep", "120"]).spawn().expect("unshare runs");
@@ -381,7 +385,7 @@ mod lab {
         }
     }
 
-    impl Drop for Network {
+    impl Drop for TestNetns {
         fn drop(&mut self) {
             let _ = self.0.kill();
             let _ = self.0.wait();
@@ -394,22 +398,22 @@ mod lab {
 
     #[test]
     fn a_cable_that_is_cut_for_a_known_time_is_measured() {
-        let (one, other) = (Network::new(), Network::new());
+        let (one, other) = (TestNetns::new(), TestNetns::new());
         one.run(&format!("ip link add near type veth peer name far netns {}", other.pid()));
         one.run("ip link set lo up; ip address add 192.0.2.1/24 dev near; ip -6 address add fd00::1/64 dev near nodad; ip link set near up");
         other.run("ip link set lo up; ip address add 192.0.2.2/24 dev far; ip -6 address add fd00::2/64 dev far nodad; ip link set far up");
-        let stream = |source: &str, to: &str| Stream {
+        let stream = |source: &str, to: &str| ProbeStream {
             pid: one.pid(),
             source: source.parse().unwrap(),
             to: to.parse().unwrap(),
-            often: true,
+            frequent: true,
         };
         let streams = [
             stream("192.0.2.1", "192.0.2.2"),
             stream("fd00::1", "fd00::2"),
             stream("192.0.2.1", "192.0.2.9"),
         ];
-        let probe = Probe::start(&streams, Load::REAL).unwrap();
+        let probe = Probe::start(&streams, ProbeLoad::REAL).unwrap();
         thread::sleep(Duration::from_secs(1));
         let before = probe.now();
 
@@ -438,14 +442,14 @@ mod lab {
 
     #[test]
     fn who_cannot_send_says_why() {
-        let network = Network::new();
+        let network = TestNetns::new();
 
         let address: IpAddr = "fd00::1".parse().unwrap();
-        let stream = |pid| Stream { pid, source: address, to: address, often: true };
+        let stream = |pid| ProbeStream { pid, source: address, to: address, frequent: true };
 
-        let error = Probe::start(&[stream(network.pid())], Load::REAL).unwrap_err();
+        let error = Probe::start(&[stream(network.pid())], ProbeLoad::REAL).unwrap_err();
         assert_eq!(error.to_string(), "cannot send from fd00::1");
-        let error = Probe::start(&[stream(i32::MAX)], Load::REAL).unwrap_err();
+        let error = Probe::start(&[stream(i32::MAX)], ProbeLoad::REAL).unwrap_err();
         assert_eq!(error.to_string(), "cannot enter the network of process 2147483647");
     }
 }

@@ -7,10 +7,10 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::os::fd::AsFd as _;
 
-/// Signals that have come since [`Signals::catch`].
-pub(crate) struct Signals(SignalFd);
+/// Signals that have come since [`TerminationSignals::catch`].
+pub(crate) struct TerminationSignals(SignalFd);
 
-impl Signals {
+impl TerminationSignals {
     /// From here on such signals end nothing by themselves. Threads that are started later keep to that, other programs do not.
     pub(crate) fn catch() -> io::Result<Self> {
         let mut set = SigSet::empty();

@@ -1,45 +1,45 @@
-//! Why a step of a machine was not done.
+//! Errors of machine providers.
 
 use std::error::Error;
 
-/// A step that was not done.
+/// A failed operation on a node's machine.
 #[derive(Debug, thiserror::Error)]
-#[error("{node}: cannot {what} at {place}")]
+#[error("{node}: cannot {operation} at {location}")]
 pub(crate) struct MachineError {
-    /// The node.
+    /// Node whose machine it is.
     pub node: String,
-    /// What was to be done.
-    pub what: String,
-    /// Where.
-    pub place: String,
-    /// What kind of failure it is.
-    pub kind: Kind,
-    /// What the provider said.
+    /// Operation, as a verb with its object.
+    pub operation: String,
+    /// Address of the provider.
+    pub location: String,
+    /// Class of the failure, which decides whether a retry can help.
+    pub kind: FailureKind,
+    /// Cause reported by the provider.
     pub source: Box<dyn Error + Send + Sync>,
 }
 
-/// Kinds of failures.
+/// Failure classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Nobody answers, or not in time: trying again can help.
+pub(crate) enum FailureKind {
+    /// The provider does not answer in time; retrying can help.
     Unreachable,
-    /// The provider does not know who asks, or does not let them.
+    /// Authentication or authorization failed.
     Denied,
-    /// The provider refused it, or it failed there.
-    Refused,
-    /// The machine is not there.
-    Absent,
-    /// The machine in its place is somebody else's.
+    /// The provider rejected the operation, or it failed there.
+    Rejected,
+    /// The machine does not exist.
+    Missing,
+    /// A machine that ichor did not create has its name or number.
     Foreign,
-    /// This provider cannot do that.
-    Unable,
-    /// Something on our side is missing: a file, a program, a value.
-    Ours,
+    /// The provider does not support the operation.
+    Unsupported,
+    /// A file, program or value is missing on this machine.
+    Local,
 }
 
 impl MachineError {
-    /// Whether trying again can help.
-    pub(crate) fn may_pass(&self) -> bool {
-        self.kind == Kind::Unreachable
+    /// Whether a retry can help.
+    pub(crate) fn is_transient(&self) -> bool {
+        self.kind == FailureKind::Unreachable
     }
 }

@@ -1,4 +1,4 @@
-//! Real machines whose controller speaks IPMI, through ipmitool: power, and nothing else.
+//! Physical machines with an IPMI BMC, through ipmitool. Power control only.
 
 use std::net::IpAddr;
 use std::process::Command;
@@ -10,44 +10,48 @@ use ichor_core::render::hypervisor::medium::Medium;
 use ichor_talos::secrets::Hidden;
 use ichor_values::Issue;
 
-use super::program::{Tool, ToolError};
-use super::{Kind, MachineError, Machines, Made, Onlooker, Powers, Shelf, State, Stop};
+use super::program::{ExternalTool, ToolError};
+use super::{
+    Capabilities, Creation, FailureKind, MachineError, MachineProvider, MachineState, MediaSource, PowerOff,
+    ProgressSink,
+};
 
-const IPMITOOL: Tool = Tool { name: "ipmitool", remedy: "install the package ipmitool" };
+const IPMITOOL: ExternalTool =
+    ExternalTool { name: "ipmitool", install_hint: "install the package ipmitool" };
 
-/// How long one call may take: ipmitool itself gives up after some tries.
-const CALL: Duration = Duration::from_mins(1);
+/// Time limit for one call; ipmitool retries on its own.
+const CALL_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How long a machine may take until it is as it was told.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// Time limit for a power state change.
+const STATE_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// The time between two looks at it.
-const PAUSE: Duration = Duration::from_millis(500);
+/// Interval between polls of the power state.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// A step that was not done.
+/// A failed power operation.
 #[derive(Debug, thiserror::Error)]
 enum IpmiError {
     #[error(transparent)]
     Tool(#[from] ToolError),
-    #[error("`{call}` says {said:?}, and that is neither on nor off")]
+    #[error("`{call}` printed {said:?}, which is neither on nor off")]
     Odd { call: String, said: String },
-    #[error("it is still {0} after {secs} s", secs = PATIENCE.as_secs())]
+    #[error("still {0} after {secs} s", secs = STATE_TIMEOUT.as_secs())]
     Slow(&'static str),
 }
 
 impl IpmiError {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> FailureKind {
         match self {
-            Self::Tool(ToolError::Failed { said, .. }) if said.contains("Unable to establish") => {
-                Kind::Unreachable
+            Self::Tool(ToolError::Failed { output, .. }) if output.contains("Unable to establish") => {
+                FailureKind::Unreachable
             }
             Self::Tool(error) => error.kind(),
-            Self::Odd { .. } | Self::Slow(_) => Kind::Refused,
+            Self::Odd { .. } | Self::Slow(_) => FailureKind::Rejected,
         }
     }
 }
 
-/// One machine and its controller.
+/// A machine and its BMC.
 #[derive(Debug)]
 pub(super) struct Ipmi {
     host: String,
@@ -61,24 +65,24 @@ impl Ipmi {
 
     fn step<T>(&self, node: &str, what: &str, done: Result<T, IpmiError>) -> Result<T, MachineError> {
         done.map_err(|source| {
-            let (node, what, place) = (node.to_owned(), what.to_owned(), self.place());
-            MachineError { node, what, place, kind: source.kind(), source: Box::new(source) }
+            let (node, operation, location) = (node.to_owned(), what.to_owned(), self.location());
+            MachineError { node, operation, location, kind: source.kind(), source: Box::new(source) }
         })
     }
 
-    /// Says something about the machine's power. The password is in the environment: arguments are for all to see.
-    fn power(&self, word: &str) -> Result<String, ToolError> {
+    /// Runs `chassis power`. The password is in the environment because arguments are visible to all users.
+    fn chassis_power(&self, word: &str) -> Result<String, ToolError> {
         let mut command = Command::new(IPMITOOL.name);
         command.args(["-I", "lanplus", "-H", &self.host]);
         if let Some((user, password)) = &self.login {
             command.args(["-U", user, "-E"]).env("IPMI_PASSWORD", password.as_str());
         }
         command.args(["chassis", "power", word]);
-        IPMITOOL.run(&format!("ipmitool chassis power {word}"), command, None, CALL)
+        IPMITOOL.run(&format!("ipmitool chassis power {word}"), command, None, CALL_TIMEOUT)
     }
 
     fn is_on(&self) -> Result<bool, IpmiError> {
-        let said = self.power("status")?;
+        let said = self.chassis_power("status")?;
         match said.trim().to_lowercase().rsplit(' ').next() {
             Some("on") => Ok(true),
             Some("off") => Ok(false),
@@ -89,52 +93,52 @@ impl Ipmi {
         }
     }
 
-    fn switch(&self, word: &str, want: bool) -> Result<(), IpmiError> {
+    fn set_power(&self, word: &str, want: bool) -> Result<(), IpmiError> {
         if self.is_on()? == want {
             return Ok(());
         }
-        self.power(word)?;
+        self.chassis_power(word)?;
         let start = Instant::now();
         while self.is_on()? != want {
-            if start.elapsed() > PATIENCE {
+            if start.elapsed() > STATE_TIMEOUT {
                 return Err(IpmiError::Slow(if want { "off" } else { "on" }));
             }
-            thread::sleep(PAUSE);
+            thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }
 }
 
-impl Machines for Ipmi {
-    fn place(&self) -> String {
+impl MachineProvider for Ipmi {
+    fn location(&self) -> String {
         format!("ipmi://{}", self.host)
     }
 
-    fn powers(&self) -> Powers {
-        Powers { makes: false, media: false, addresses: false }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { creates_vms: false, attaches_media: false, reports_addresses: false }
     }
 
     fn check(&self, _: &[&str]) -> Vec<Issue> {
         match self.is_on() {
             Ok(_) => Vec::new(),
-            Err(error) => vec![super::unasked(&self.place(), error.kind(), &error)],
+            Err(error) => vec![super::unreachable_issue(&self.location(), error.kind(), &error)],
         }
     }
 
-    fn state(&self, node: &str) -> Result<State, MachineError> {
-        let is_on = self.step(node, "look at its machine", self.is_on())?;
-        Ok(if is_on { State::On } else { State::Off })
+    fn state(&self, node: &str) -> Result<MachineState, MachineError> {
+        let is_on = self.step(node, "query the power state of its machine", self.is_on())?;
+        Ok(if is_on { MachineState::On } else { MachineState::Off })
     }
 
-    fn make(&self, _: &str, _: &dyn Shelf, _: &dyn Onlooker) -> Result<Made, MachineError> {
-        Ok(Made::Before)
+    fn create(&self, _: &str, _: &dyn MediaSource, _: &dyn ProgressSink) -> Result<Creation, MachineError> {
+        Ok(Creation::Existed)
     }
 
     fn media(&self, _: &str) -> Vec<Medium> {
         Vec::new()
     }
 
-    fn attach(&self, _: &str, _: &dyn Shelf, _: &dyn Onlooker) -> Result<(), MachineError> {
+    fn attach(&self, _: &str, _: &dyn MediaSource, _: &dyn ProgressSink) -> Result<(), MachineError> {
         Ok(())
     }
 
@@ -143,12 +147,12 @@ impl Machines for Ipmi {
     }
 
     fn start(&self, node: &str) -> Result<(), MachineError> {
-        self.step(node, "switch its machine on", self.switch("on", true))
+        self.step(node, "power on its machine", self.set_power("on", true))
     }
 
-    fn stop(&self, node: &str, how: Stop) -> Result<(), MachineError> {
-        let word = if how == Stop::Asked { "soft" } else { "off" };
-        self.step(node, "switch its machine off", self.switch(word, false))
+    fn stop(&self, node: &str, how: PowerOff) -> Result<(), MachineError> {
+        let word = if how == PowerOff::Graceful { "soft" } else { "off" };
+        self.step(node, "power off its machine", self.set_power(word, false))
     }
 
     fn eject(&self, _: &str) -> Result<(), MachineError> {
@@ -156,7 +160,7 @@ impl Machines for Ipmi {
     }
 
     fn delete(&self, node: &str) -> Result<(), MachineError> {
-        Err(super::is_real(node, self.place()))
+        Err(super::physical_machine_error(node, self.location()))
     }
 
     fn addresses(&self, _: &str) -> Result<Vec<IpAddr>, MachineError> {

@@ -1,20 +1,20 @@
-//! Machines: made, supplied with media, switched on and off, and taken away.
+//! Machine providers: create machines, attach boot media, switch power, delete machines.
 //!
-//! [`Fleet::of`] finds who provides the machine of each node: a hypervisor, or the controller of a real machine. Providers are
-//! blocking and may be called from several threads; nodes are called by their names. What is decided is in `core/machines/`.
+//! [`Fleet::of`] finds the provider of each node: a hypervisor, or the BMC of a physical machine. Providers block
+//! and are `Sync`; nodes are identified by name. The decisions are in `core/machines/`.
 //!
-//! The order is `check` (which changes nothing), `make`, `attach`, `start`, and once Talos is installed `eject`. Each may be called
-//! again: what is so already stays as it is. A machine that is somebody else's is never touched.
+//! The order of calls is `check` (read-only), `create`, `attach`, `start`, and `eject` once Talos is installed. Each call is
+//! idempotent. A machine that ichor did not create is never changed.
 
 mod error;
 mod fleet;
-mod folders;
 mod ipmi;
 mod libvirt;
+mod media;
+mod media_folders;
 mod program;
 mod proxmox;
 mod redfish;
-mod supply;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -23,118 +23,136 @@ use ichor_core::machines::Drives;
 use ichor_core::render::hypervisor::medium::Medium;
 use ichor_values::Issue;
 
-pub(crate) use error::{Kind, MachineError};
+pub(crate) use error::{FailureKind, MachineError};
 pub(crate) use fleet::Fleet;
-pub(crate) use folders::Folders;
-pub(crate) use supply::{Onlooker, Shelf, Supply, SupplyError};
+pub(crate) use media::{MediaSource, MediumContent, MediumError, ProgressSink};
+pub(crate) use media_folders::MediaFolders;
 
-/// Who provides machines.
-pub(crate) trait Machines: fmt::Debug + Send + Sync {
-    /// Where it is, for people.
-    fn place(&self) -> String;
+/// A provider of machines: a hypervisor or a BMC.
+pub(crate) trait MachineProvider: fmt::Debug + Send + Sync {
+    /// Address of the provider, for messages.
+    fn location(&self) -> String;
 
-    /// What it can do with its machines.
-    fn powers(&self) -> Powers;
+    /// Operations the provider supports.
+    fn capabilities(&self) -> Capabilities;
 
-    /// Everything that keeps these nodes' machines from being made or used, looked up without changing anything.
+    /// Runs the preflight checks for these nodes without changing anything.
     fn check(&self, nodes: &[&str]) -> Vec<Issue>;
 
-    /// What there is of a node's machine.
-    fn state(&self, node: &str) -> Result<State, MachineError>;
+    /// State of a node's machine.
+    fn state(&self, node: &str) -> Result<MachineState, MachineError>;
 
-    /// Makes a node's machine, where it is not there. It is off then, and waits for its media; a disk that begins as an image has it.
-    fn make(&self, node: &str, shelf: &dyn Shelf, onlooker: &dyn Onlooker) -> Result<Made, MachineError>;
+    /// Creates a node's machine if it is missing, powered off and without media. A disk based on an image has its contents.
+    fn create(
+        &self,
+        node: &str,
+        source: &dyn MediaSource,
+        progress: &dyn ProgressSink,
+    ) -> Result<Creation, MachineError>;
 
-    /// What a node's machine boots and reads; the one it boots is the first.
+    /// Boot media of a node's machine; the first one is booted.
     fn media(&self, node: &str) -> Vec<Medium>;
 
-    /// Brings a node's media to where its machine is, and puts them in.
-    fn attach(&self, node: &str, shelf: &dyn Shelf, onlooker: &dyn Onlooker) -> Result<(), MachineError>;
+    /// Uploads a node's media to its provider and attaches them.
+    fn attach(
+        &self,
+        node: &str,
+        source: &dyn MediaSource,
+        progress: &dyn ProgressSink,
+    ) -> Result<(), MachineError>;
 
-    /// What is in the drives of a node's machine; none where it has none that anybody here fills.
+    /// Contents of the removable drives of a node's machine; none if the provider does not manage any.
     fn drives(&self, node: &str) -> Result<Option<Drives>, MachineError>;
 
-    /// Switches a node's machine on.
+    /// Powers on a node's machine.
     fn start(&self, node: &str) -> Result<(), MachineError>;
 
-    /// Switches a node's machine off.
-    fn stop(&self, node: &str, how: Stop) -> Result<(), MachineError>;
+    /// Powers off a node's machine.
+    fn stop(&self, node: &str, how: PowerOff) -> Result<(), MachineError>;
 
-    /// Takes a node's media out, and away where they hold secrets.
+    /// Ejects a node's media, and deletes those that contain secrets.
     fn eject(&self, node: &str) -> Result<(), MachineError>;
 
-    /// Takes a node's machine away for good, with its disk and the media made for it.
+    /// Deletes a node's machine with its disk and its own media.
     fn delete(&self, node: &str) -> Result<(), MachineError>;
 
-    /// The addresses a node's machine has now, as far as the provider knows: those of its ports, without loopback and link-local ones.
+    /// Current addresses of a node's machine known to the provider, without loopback and link-local addresses.
     fn addresses(&self, node: &str) -> Result<Vec<IpAddr>, MachineError>;
 }
 
-/// What a provider can do with its machines.
+/// Operations a provider supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Powers {
-    /// It makes them and takes them away.
-    pub makes: bool,
-    /// It puts media in.
-    pub media: bool,
-    /// It may know their addresses.
-    pub addresses: bool,
+pub(crate) struct Capabilities {
+    /// Creates and deletes machines.
+    pub creates_vms: bool,
+    /// Attaches boot media.
+    pub attaches_media: bool,
+    /// Can report the addresses of machines.
+    pub reports_addresses: bool,
 }
 
-/// What there is of a machine.
+/// State of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    /// Nothing.
+pub(crate) enum MachineState {
+    /// The machine does not exist.
     Absent,
-    /// It is switched off.
+    /// The machine is powered off.
     Off,
-    /// It is switched on.
+    /// The machine is powered on.
     On,
-    /// Another machine is in its place: which, and whose.
+    /// A machine that ichor did not create has its name or number.
     Foreign(String),
 }
 
-/// What came of making a machine.
+/// Result of creating a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Made {
-    /// It was made.
-    Now,
-    /// It was there.
-    Before,
+pub(crate) enum Creation {
+    /// The machine was created.
+    Created,
+    /// The machine existed already.
+    Existed,
 }
 
-/// How a machine is switched off.
+/// Way to power off a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
-    /// What runs on it is asked to end, and has some time for it.
-    Asked,
-    /// As if its power were cut.
-    Cut,
+pub(crate) enum PowerOff {
+    /// Ask the operating system to shut down, with a time limit.
+    Graceful,
+    /// Cut the power.
+    Forced,
 }
 
-/// Nobody looks on.
-pub(crate) struct Nobody;
+/// Discards progress reports.
+pub(crate) struct NoProgress;
 
-impl Onlooker for Nobody {
-    fn bytes(&self, _: &str, _: u64, _: u64) {}
+impl ProgressSink for NoProgress {
+    fn transferred(&self, _: &str, _: u64, _: u64) {}
 
-    fn line(&self, _: &str) {}
+    fn message(&self, _: &str) {}
 }
 
-/// What is said of a provider that cannot be asked.
-fn unasked(place: &str, kind: Kind, error: &dyn std::error::Error) -> Issue {
+/// The issue for a provider that cannot be queried.
+fn unreachable_issue(location: &str, kind: FailureKind, error: &dyn std::error::Error) -> Issue {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     let chain: Vec<_> = std::iter::once(error.to_string()).chain(causes.map(ToString::to_string)).collect();
     let fix = match kind {
-        Kind::Denied => "give it a login that may do this, and the right `fingerprint` or `ca`",
-        Kind::Ours => "install what is missing here",
-        _ => "see that it runs and can be reached from here",
+        FailureKind::Denied => {
+            "use credentials with sufficient permissions, and the right `fingerprint` or `ca`"
+        }
+        FailureKind::Local => "install the missing program on this machine",
+        _ => "check that it is running and reachable from this machine",
     };
-    Issue::error(place, chain.join(": ")).with_help(fix)
+    Issue::error(location, chain.join(": ")).with_help(fix)
 }
 
-/// What is said of a machine of metal that is to be taken away.
-fn is_real(node: &str, place: String) -> MachineError {
-    let (node, what) = (node.to_owned(), "take its machine away".to_owned());
-    MachineError { node, what, place, kind: Kind::Unable, source: "it is a real one".into() }
+/// The error for deleting a physical machine.
+fn physical_machine_error(node: &str, location: String) -> MachineError {
+    let (node, operation) = (node.to_owned(), "delete its machine".to_owned());
+    MachineError {
+        node,
+        operation,
+        location,
+        kind: FailureKind::Unsupported,
+        source: "it is a physical machine".into(),
+    }
 }

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use ichor_image::oci::Reference;
 use serde_json::Value;
 
-use super::helper::{Helper, HelperError};
+use super::credential_helper::{CredentialHelper, CredentialHelperError};
 
 /// What a helper gives as the name when it keeps a token.
 const TOKEN: &str = "<token>";
@@ -21,7 +21,7 @@ pub(crate) enum CredentialsError {
     #[error("{} is not JSON; `skopeo login` or `docker login` writes it anew", file.display())]
     NotJson { file: PathBuf },
     #[error("cannot do what {} says", file.display())]
-    Helper { file: PathBuf, source: HelperError },
+    Helper { file: PathBuf, source: CredentialHelperError },
 }
 
 /// What a registry, or whom it names for tokens, wants to see.
@@ -47,7 +47,7 @@ impl Credentials {
 }
 
 /// Where they may be, in the order they are looked for.
-fn files() -> Vec<PathBuf> {
+fn credential_files() -> Vec<PathBuf> {
     let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     // Whoever names a file means that file alone.
     if let Some(file) = folder("REGISTRY_AUTH_FILE") {
@@ -68,12 +68,12 @@ fn files() -> Vec<PathBuf> {
 
 /// Those for an image; nothing where there are none.
 pub(super) fn find(reference: &Reference) -> Result<Option<Credentials>, CredentialsError> {
-    for file in files() {
+    for file in credential_files() {
         let Ok(text) = fs::read(&file) else { continue };
         let Ok(value) = serde_json::from_slice::<Value>(&text) else {
             return Err(CredentialsError::NotJson { file });
         };
-        match kept(&value, reference) {
+        match find_in_file(&value, reference) {
             Ok(None) => {}
             Ok(found) => return Ok(found),
             Err(source) => return Err(CredentialsError::Helper { file, source }),
@@ -83,22 +83,22 @@ pub(super) fn find(reference: &Reference) -> Result<Option<Credentials>, Credent
 }
 
 /// What a file has, or a helper that it names: the registry's own comes first, and the one for all last.
-fn kept(value: &Value, reference: &Reference) -> Result<Option<Credentials>, HelperError> {
+fn find_in_file(value: &Value, reference: &Reference) -> Result<Option<Credentials>, CredentialHelperError> {
     let helpers = value.get("credHelpers");
-    let own = keys(reference).iter().find_map(|key| helpers?.get(key)?.as_str());
-    if let Some(found) = own.map(|name| ask(name, reference)).transpose()?.flatten() {
+    let own = entry_keys(reference).iter().find_map(|key| helpers?.get(key)?.as_str());
+    if let Some(found) = own.map(|name| query_helper(name, reference)).transpose()?.flatten() {
         return Ok(Some(found));
     }
-    if let Some(found) = pick(value, reference) {
+    if let Some(found) = best_entry(value, reference) {
         return Ok(Some(found));
     }
     let store = value.get("credsStore").and_then(Value::as_str).filter(|name| !name.is_empty());
-    Ok(store.map(|name| ask(name, reference)).transpose()?.flatten())
+    Ok(store.map(|name| query_helper(name, reference)).transpose()?.flatten())
 }
 
 /// What a helper keeps for a registry. docker's own has another name there.
-fn ask(name: &str, reference: &Reference) -> Result<Option<Credentials>, HelperError> {
-    let helper = Helper::named(name)?;
+fn query_helper(name: &str, reference: &Reference) -> Result<Option<Credentials>, CredentialHelperError> {
+    let helper = CredentialHelper::named(name)?;
     let other = (reference.host == DOCKER.0).then_some(DOCKER.1);
     for server in other.into_iter().chain([reference.host.as_str()]) {
         if let Some(kept) = helper.get(server)? {
@@ -117,7 +117,7 @@ fn ask(name: &str, reference: &Reference) -> Result<Option<Credentials>, HelperE
 const DOCKER: (&str, &str) = ("docker.io", "https://index.docker.io/v1/");
 
 /// The names under which a file may have something for an image, the best first: the repository, parts of it, the registry.
-fn keys(reference: &Reference) -> Vec<String> {
+fn entry_keys(reference: &Reference) -> Vec<String> {
     let whole = format!("{}/{}", reference.host, reference.repository);
     let starts = whole.match_indices('/').map(|(at, _)| &whole[..at]).chain([whole.as_str()]);
     let mut keys: Vec<String> = starts.map(str::to_owned).collect();
@@ -131,9 +131,9 @@ fn keys(reference: &Reference) -> Vec<String> {
 }
 
 /// The entry of a file that fits best.
-fn pick(value: &Value, reference: &Reference) -> Option<Credentials> {
+fn best_entry(value: &Value, reference: &Reference) -> Option<Credentials> {
     let auths = value.get("auths")?;
-    let entry = keys(reference).iter().find_map(|key| auths.get(key))?;
+    let entry = entry_keys(reference).iter().find_map(|key| auths.get(key))?;
     let text = |key: &str| entry.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     match (text("identitytoken"), text("auth"), text("username").zip(text("password"))) {
         (Some(token), ..) => Some(Credentials::Identity(token.to_owned())),
@@ -159,7 +159,7 @@ mod tests {
         }});
         let found = |text: &str| {
             let reference = Reference::parse(text).unwrap();
-            pick(&value, &reference).and_then(|found| found.header())
+            best_entry(&value, &reference).and_then(|found| found.header())
         };
 
         assert_eq!(found("ghcr.io/me/frr:1").as_deref(), Some("Basic bWU="));

@@ -3,14 +3,14 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use ichor_image::oci::{Descriptor, Failure, LARGEST_DOCUMENT, LAYOUT, LIST, Source};
+use ichor_image::oci::{BlobSource, Descriptor, LARGEST_DOCUMENT, LAYOUT, LIST, SourceError};
 
 use super::{ImageOpenError, open, read};
 
 /// A folder with an image layout.
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct LayoutFolder(PathBuf);
 
-impl Folder {
+impl LayoutFolder {
     pub(crate) fn open(path: &Path) -> Result<Self, ImageOpenError> {
         if !path.join(LAYOUT).is_file() {
             return Err(ImageOpenError::NotLayout { path: path.to_owned() });
@@ -19,12 +19,12 @@ impl Folder {
     }
 }
 
-impl Source for Folder {
-    fn top(&mut self) -> Result<Vec<u8>, Failure> {
+impl BlobSource for LayoutFolder {
+    fn top(&mut self) -> Result<Vec<u8>, SourceError> {
         Ok(read(&self.0.join(LIST), LARGEST_DOCUMENT)?)
     }
 
-    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, Failure> {
+    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, SourceError> {
         Ok(Box::new(open(&self.0.join(descriptor.digest.path()))?))
     }
 }

@@ -1,28 +1,28 @@
 //! Container images on disk and in registries.
 //!
-//! [`Place::parse`] tells a folder, a file and a registry apart, and [`Place::open`] gives the source of blobs that
+//! [`ImageLocation::parse`] tells a folder, a file and a registry apart, and [`ImageLocation::open`] gives the source of blobs that
 //! `ichor_image::oci` reads from. [`write()`] puts a layout on disk, in one step.
 
-mod cached;
+mod blob_cache;
 mod challenge;
+mod credential_helper;
 mod credentials;
 mod folder;
-mod helper;
 mod output;
 mod registry;
-mod spool;
+mod temp_file;
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use ichor_image::oci::{Archive, ArchiveError, LAYOUT, Reference, ReferenceError, Source};
+use ichor_image::oci::{Archive, ArchiveError, BlobSource, LAYOUT, Reference, ReferenceError};
 
-pub(crate) use cached::Cached;
-pub(crate) use folder::Folder;
+pub(crate) use blob_cache::CachedSource;
+pub(crate) use folder::LayoutFolder;
 pub(crate) use output::{check, check_folder, write};
 pub(crate) use registry::Registry;
-pub(crate) use spool::{Disk, SpoolError, full};
+pub(crate) use temp_file::{TempFileError, TempFileStore, explain_full_disk};
 
 /// An image, or a part of one, that cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -40,18 +40,18 @@ pub(crate) enum ImageOpenError {
     #[error(transparent)]
     Reference(#[from] ReferenceError),
     #[error(transparent)]
-    Spool(#[from] SpoolError),
+    Spool(#[from] TempFileError),
 }
 
 /// Where an image is.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub(crate) enum ImageLocation {
     Folder(PathBuf),
     File(PathBuf),
     Registry(Reference),
 }
 
-impl Place {
+impl ImageLocation {
     /// What a word on the command line means: what is on disk comes first.
     pub(crate) fn parse(text: &str) -> Result<Self, ImageOpenError> {
         let path = Path::new(text);
@@ -67,9 +67,9 @@ impl Place {
     }
 
     /// Opens it.
-    pub(crate) fn open(&self, insecure: bool) -> Result<Box<dyn Source>, ImageOpenError> {
+    pub(crate) fn open(&self, insecure: bool) -> Result<Box<dyn BlobSource>, ImageOpenError> {
         Ok(match self {
-            Self::Folder(path) => Box::new(Folder::open(path)?),
+            Self::Folder(path) => Box::new(LayoutFolder::open(path)?),
             Self::File(path) => {
                 let unpacked = archive(path)?.layout();
                 Box::new(unpacked.map_err(|source| ImageOpenError::Archive { path: path.clone(), source })?)
@@ -79,7 +79,7 @@ impl Place {
     }
 
     /// What is said of a word whose image cannot be had: one that was meant as a path is taken for a name on Docker's hub.
-    pub(crate) fn failure(&self, word: &str) -> String {
+    pub(crate) fn read_error(&self, word: &str) -> String {
         match self {
             Self::Registry(reference) if !word.starts_with(&reference.host) => {
                 format!("there is no file or folder {word}, and the image {reference} cannot be read")
@@ -89,7 +89,7 @@ impl Place {
     }
 
     /// What it is called towards those who look for sources. Paths of this machine mean nothing to them.
-    pub(crate) fn origin(&self, digest: &ichor_image::oci::Digest) -> String {
+    pub(crate) fn source_ref(&self, digest: &ichor_image::oci::Digest) -> String {
         match self {
             Self::Registry(reference) => {
                 format!("{}/{}@{digest}", reference.host, reference.repository)
@@ -101,7 +101,7 @@ impl Place {
 
 /// What a tar archive on disk holds: images, or an extension.
 pub(crate) fn archive(path: &Path) -> Result<Archive, ImageOpenError> {
-    Archive::open(open(path)?, &mut Disk::new()?)
+    Archive::open(open(path)?, &mut TempFileStore::new()?)
         .map_err(|source| ImageOpenError::Archive { path: path.to_owned(), source })
 }
 

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use ichor_image::oci::{LAYOUT, LIST, Layout};
+use ichor_image::oci::{ImageLayout, LAYOUT, LIST};
 use ichor_system::file::StagingFolder;
 
 use crate::disk::{self, WriteError};
@@ -71,7 +71,7 @@ pub(crate) fn check_folder(path: &Path) -> Result<(), OutputError> {
 }
 
 /// Writes a layout as an archive or a folder, in the place of an earlier one.
-pub(crate) fn write(layout: &Layout, path: &Path) -> Result<(), OutputError> {
+pub(crate) fn write(layout: &ImageLayout, path: &Path) -> Result<(), OutputError> {
     if is_archive(path) {
         return Ok(disk::replace_by(path, |out| layout.archive(out))?);
     }

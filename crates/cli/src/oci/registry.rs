@@ -4,13 +4,14 @@ use std::cell::OnceCell;
 use std::io::Read;
 
 use ichor_image::oci::{
-    ACCEPTED, Descriptor, Digest, Failure, LARGEST_DOCUMENT, ReadError, Reference, Shipment, Source, blob,
+    ACCEPTED, BlobSource, Descriptor, Digest, ImageUpload, LARGEST_DOCUMENT, OciError, Reference,
+    SourceError, blob,
 };
 use serde_json::Value;
 
 use super::challenge::Challenge;
 use super::credentials::{self, Credentials, CredentialsError};
-use crate::http::{self, Client, HttpError, Load, Method, Response};
+use crate::http::{self, HttpClient, HttpError, HttpResponse, Method, RequestBody};
 
 /// A registry that does not do what it is asked for.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +21,7 @@ pub(crate) enum RegistryError {
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
     #[error(transparent)]
-    Blob(#[from] ReadError),
+    Blob(#[from] OciError),
     #[error("{url}: {complaint}{hint}")]
     Refused { url: String, complaint: String, hint: &'static str },
     #[error("there is no image to push")]
@@ -48,17 +49,17 @@ pub(crate) enum RegistryError {
 
 /// An image in a registry.
 pub(crate) struct Registry {
-    client: Client,
+    client: HttpClient,
     reference: Reference,
     base: String,
     /// What is kept for it, once it has asked: a helper may want a person to unlock it.
     credentials: OnceCell<Option<Credentials>>,
     /// The header `authorization`, once the registry has asked for it.
-    proof: Option<String>,
+    authorization_header: Option<String>,
 }
 
 /// What came of a push.
-pub(crate) struct Pushed {
+pub(crate) struct PushSummary {
     /// The image.
     pub digest: Digest,
     /// How many blobs were sent.
@@ -72,7 +73,13 @@ impl Registry {
     pub(crate) fn new(reference: Reference, insecure: bool) -> Self {
         let scheme = if insecure || reference.is_loopback() { "http" } else { "https" };
         let base = format!("{scheme}://{}/v2/{}", reference.server(), reference.repository);
-        Self { client: Client::new(), reference, base, credentials: OnceCell::new(), proof: None }
+        Self {
+            client: HttpClient::new(),
+            reference,
+            base,
+            credentials: OnceCell::new(),
+            authorization_header: None,
+        }
     }
 
     fn credentials(&self) -> Result<Option<&Credentials>, RegistryError> {
@@ -86,12 +93,12 @@ impl Registry {
     /// Sends an image: first the blobs that are not there, then manifests, exactly as they are.
     pub(crate) fn push(
         &mut self,
-        shipment: &Shipment,
-        source: &mut dyn Source,
-    ) -> Result<Pushed, RegistryError> {
+        shipment: &ImageUpload,
+        source: &mut dyn BlobSource,
+    ) -> Result<PushSummary, RegistryError> {
         let (mut sent, mut present) = (0, 0);
         for descriptor in &shipment.blobs {
-            if self.has(descriptor)? {
+            if self.blob_exists(descriptor)? {
                 present += 1;
             } else {
                 self.upload(descriptor, source)?;
@@ -106,39 +113,39 @@ impl Registry {
             let tag = self.reference.tag.clone().filter(|_| descriptor.digest == image.digest);
             self.put_manifest(descriptor, bytes, &tag.unwrap_or_else(|| descriptor.digest.to_string()))?;
         }
-        Ok(Pushed { digest: image.digest.clone(), sent, present })
+        Ok(PushSummary { digest: image.digest.clone(), sent, present })
     }
 
-    fn has(&mut self, descriptor: &Descriptor) -> Result<bool, RegistryError> {
+    fn blob_exists(&mut self, descriptor: &Descriptor) -> Result<bool, RegistryError> {
         let url = format!("{}/blobs/{}", self.base, descriptor.digest);
         let response = self.send(&Method::HEAD, &url, &[], None)?;
         match response.status().as_u16() {
             200 => Ok(true),
             404 => Ok(false),
-            _ => Err(refused(&url, response)),
+            _ => Err(rejection(&url, response)),
         }
     }
 
     /// One upload in one piece.
-    fn upload(&mut self, descriptor: &Descriptor, source: &mut dyn Source) -> Result<(), RegistryError> {
+    fn upload(&mut self, descriptor: &Descriptor, source: &mut dyn BlobSource) -> Result<(), RegistryError> {
         let url = format!("{}/blobs/uploads/", self.base);
         let response = self.send(&Method::POST, &url, &[], Some(&[]))?;
         if response.status() != 202 {
-            return Err(refused(&url, response));
+            return Err(rejection(&url, response));
         }
         let place = response
             .header("location")
             .ok_or_else(|| RegistryError::NoLocation { host: self.reference.host.clone() })?;
-        let place = absolute(&url, place);
+        let place = resolve_location(&url, place);
         let joint = if place.contains('?') { '&' } else { '?' };
         let url = format!("{place}{joint}digest={}", descriptor.digest);
         let mut response = self.stream(&url, descriptor, source)?;
         // What was let in a moment ago may have been let in for a moment.
-        if response.status() == 401 && self.is_proven(&response, &Method::PUT)? {
+        if response.status() == 401 && self.authenticate(&response, &Method::PUT)? {
             response = self.stream(&url, descriptor, source)?;
         }
         if response.status() != 201 {
-            return Err(refused(&url, response));
+            return Err(rejection(&url, response));
         }
         Ok(())
     }
@@ -148,11 +155,11 @@ impl Registry {
         &self,
         url: &str,
         descriptor: &Descriptor,
-        source: &mut dyn Source,
-    ) -> Result<Response, RegistryError> {
+        source: &mut dyn BlobSource,
+    ) -> Result<HttpResponse, RegistryError> {
         let mut blob = blob(source, descriptor)?;
         let kind = [("content-type", "application/octet-stream")];
-        match self.send_once(&Method::PUT, url, &kind, Load::Stream(&mut blob, descriptor.size)) {
+        match self.send_once(&Method::PUT, url, &kind, RequestBody::Stream(&mut blob, descriptor.size)) {
             // A blob that is not what it is called is the reason why it is refused.
             Ok(response) => blob.finish().map(|()| response).map_err(Into::into),
             Err(error) => Err(blob.failure().map_or(error, Into::into)),
@@ -169,7 +176,7 @@ impl Registry {
         let kind = [("content-type", descriptor.media_type.as_str())];
         let response = self.send(&Method::PUT, &url, &kind, Some(bytes))?;
         if response.status() != 201 {
-            return Err(refused(&url, response));
+            return Err(rejection(&url, response));
         }
         match response.header("docker-content-digest") {
             Some(kept) if kept != descriptor.digest.to_string() => Err(RegistryError::KeptAsOther {
@@ -181,10 +188,10 @@ impl Registry {
         }
     }
 
-    fn get(&mut self, url: &str, headers: &[(&str, &str)]) -> Result<Response, RegistryError> {
+    fn get(&mut self, url: &str, headers: &[(&str, &str)]) -> Result<HttpResponse, RegistryError> {
         let response = self.send(&Method::GET, url, headers, None)?;
         if response.status() != 200 {
-            return Err(refused(url, response));
+            return Err(rejection(url, response));
         }
         Ok(response)
     }
@@ -196,11 +203,11 @@ impl Registry {
         url: &str,
         headers: &[(&str, &str)],
         body: Option<&[u8]>,
-    ) -> Result<Response, RegistryError> {
-        let load = || body.map_or(Load::None, Load::Bytes);
-        let response = self.send_once(method, url, headers, load())?;
-        if response.status() == 401 && self.is_proven(&response, method)? {
-            return self.send_once(method, url, headers, load());
+    ) -> Result<HttpResponse, RegistryError> {
+        let body = || body.map_or(RequestBody::None, RequestBody::Bytes);
+        let response = self.send_once(method, url, headers, body())?;
+        if response.status() == 401 && self.authenticate(&response, method)? {
+            return self.send_once(method, url, headers, body());
         }
         Ok(response)
     }
@@ -210,25 +217,27 @@ impl Registry {
         method: &Method,
         url: &str,
         headers: &[(&str, &str)],
-        load: Load<'_>,
-    ) -> Result<Response, RegistryError> {
+        body: RequestBody<'_>,
+    ) -> Result<HttpResponse, RegistryError> {
         let mut all = headers.to_vec();
         // Storage behind a registry has its own signatures, and is told nothing.
-        if let Some(proof) = self.proof.as_deref().filter(|_| origin(url) == origin(&self.base)) {
-            all.push(("authorization", proof));
+        if let Some(authorization_header) =
+            self.authorization_header.as_deref().filter(|_| url_origin(url) == url_origin(&self.base))
+        {
+            all.push(("authorization", authorization_header));
         }
-        Ok(self.client.send(method, url, &all, load)?)
+        Ok(self.client.send(method, url, &all, body)?)
     }
 
     /// Gets what a registry wants to see before it answers; none where it does not say what that is.
-    fn is_proven(&mut self, response: &Response, method: &Method) -> Result<bool, RegistryError> {
+    fn authenticate(&mut self, response: &HttpResponse, method: &Method) -> Result<bool, RegistryError> {
         let challenge = response.header("www-authenticate").and_then(Challenge::parse);
         let Some(challenge) = challenge else { return Ok(false) };
-        self.proof = Some(self.prove(&challenge, method)?);
+        self.authorization_header = Some(self.authorization(&challenge, method)?);
         Ok(true)
     }
 
-    fn prove(&self, challenge: &Challenge, method: &Method) -> Result<String, RegistryError> {
+    fn authorization(&self, challenge: &Challenge, method: &Method) -> Result<String, RegistryError> {
         let host = &self.reference.host;
         let (realm, service, scope) = match challenge {
             Challenge::Basic => {
@@ -239,54 +248,60 @@ impl Registry {
             Challenge::Bearer { realm, service, scope } => (realm, service, scope),
         };
         if self.base.starts_with("https://") && !realm.starts_with("https://") {
-            return Err(RegistryError::InsecureRealm { host: host.clone(), realm: http::shown(realm) });
+            return Err(RegistryError::InsecureRealm { host: host.clone(), realm: http::redact_url(realm) });
         }
         let rights = if method == Method::GET { "pull" } else { "pull,push" };
         let scope =
             scope.clone().unwrap_or_else(|| format!("repository:{}:{rights}", self.reference.repository));
-        let mut wish = format!("scope={}", escaped(&scope));
+        let mut query = format!("scope={}", percent_encode(&scope));
         if let Some(service) = service {
-            wish.push_str(&format!("&service={}", escaped(service)));
+            query.push_str(&format!("&service={}", percent_encode(service)));
         }
-        let response = self.ask_for_token(realm, &wish)?;
+        let response = self.request_token(realm, &query)?;
         if response.status() != 200 {
-            return Err(refused(realm, response));
+            return Err(rejection(realm, response));
         }
         let text = response.text()?;
         let value: Value = serde_json::from_str(&text).unwrap_or_default();
         let token = ["token", "access_token"].iter().find_map(|key| value.get(key)?.as_str());
-        let token = token.ok_or_else(|| RegistryError::NoToken { realm: http::shown(realm) })?;
+        let token = token.ok_or_else(|| RegistryError::NoToken { realm: http::redact_url(realm) })?;
         Ok(format!("Bearer {token}"))
     }
 
     /// Asks for a token with a password or without, or with the token of a person (OAuth 2, RFC 6749, section 6).
-    fn ask_for_token(&self, realm: &str, wish: &str) -> Result<Response, RegistryError> {
+    fn request_token(&self, realm: &str, query: &str) -> Result<HttpResponse, RegistryError> {
         let known = self.credentials()?;
         if let Some(Credentials::Identity(token)) = known {
-            let wish =
-                format!("grant_type=refresh_token&client_id=ichor&{wish}&refresh_token={}", escaped(token));
-            return Ok(self.client.post(realm, "application/x-www-form-urlencoded", &wish)?);
+            let query = format!(
+                "grant_type=refresh_token&client_id=ichor&{query}&refresh_token={}",
+                percent_encode(token)
+            );
+            return Ok(self.client.post(realm, "application/x-www-form-urlencoded", &query)?);
         }
-        let url = format!("{realm}{}{wish}", if realm.contains('?') { '&' } else { '?' });
-        let proof = known.and_then(Credentials::header);
-        let headers: Vec<_> = proof.as_deref().map(|proof| ("authorization", proof)).into_iter().collect();
+        let url = format!("{realm}{}{query}", if realm.contains('?') { '&' } else { '?' });
+        let authorization_header = known.and_then(Credentials::header);
+        let headers: Vec<_> = authorization_header
+            .as_deref()
+            .map(|authorization_header| ("authorization", authorization_header))
+            .into_iter()
+            .collect();
         Ok(self.client.get(&url, &headers)?)
     }
 }
 
-impl Source for Registry {
-    fn top(&mut self) -> Result<Vec<u8>, Failure> {
+impl BlobSource for Registry {
+    fn top(&mut self) -> Result<Vec<u8>, SourceError> {
         let url = format!("{}/manifests/{}", self.base, self.reference.version());
         let response = self.get(&url, &[("accept", &ACCEPTED.join(", "))])?;
         let bytes = response.bytes(LARGEST_DOCUMENT)?;
-        let got = Digest::of(&bytes);
+        let got = Digest::of_bytes(&bytes);
         if let Some(want) = self.reference.digest.as_ref().filter(|want| **want != got) {
             return Err(format!("{url} has the SHA-256 {got}, and should have {want}").into());
         }
         Ok(bytes)
     }
 
-    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, Failure> {
+    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, SourceError> {
         let is_document = descriptor.is_manifest() || descriptor.is_index();
         let kind = if is_document { "manifests" } else { "blobs" };
         let url = format!("{}/{kind}/{}", self.base, descriptor.digest);
@@ -296,33 +311,33 @@ impl Source for Registry {
     }
 }
 
-fn refused(url: &str, response: Response) -> RegistryError {
+fn rejection(url: &str, response: HttpResponse) -> RegistryError {
     let hint = match response.status().as_u16() {
         401 | 403 => "; is the password for it still good, and may it write there?",
         404 => "; is it called so?",
         _ => "",
     };
-    RegistryError::Refused { url: without_query(url), complaint: response.complaint(), hint }
+    RegistryError::Refused { url: without_query(url), complaint: response.error_summary(), hint }
 }
 
 /// A URL without what may hold a signature.
 fn without_query(url: &str) -> String {
-    http::shown(url.split('?').next().unwrap_or(url))
+    http::redact_url(url.split('?').next().unwrap_or(url))
 }
 
 /// Scheme, host and port.
-fn origin(url: &str) -> &str {
+fn url_origin(url: &str) -> &str {
     let start = url.find("://").map_or(0, |at| at + 3);
     let end = url[start..].find(['/', '?', '#']).map_or(url.len(), |at| start + at);
     &url[..end]
 }
 
 /// Where a header leads that may leave out the registry.
-fn absolute(asked: &str, place: &str) -> String {
-    if place.contains("://") { place.to_owned() } else { format!("{}{place}", origin(asked)) }
+fn resolve_location(asked: &str, place: &str) -> String {
+    if place.contains("://") { place.to_owned() } else { format!("{}{place}", url_origin(asked)) }
 }
 
-fn escaped(text: &str) -> String {
+fn percent_encode(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/,".contains(&byte);
     let letter = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     text.bytes().map(letter).collect()
@@ -341,12 +356,12 @@ mod tests {
     #[test]
     fn an_upload_goes_where_the_registry_says() {
         let asked = "https://r.io:5000/v2/a/blobs/uploads/";
-        assert_eq!(origin(asked), "https://r.io:5000");
-        assert_eq!(origin("https://r.io?x"), "https://r.io");
-        assert_eq!(absolute(asked, "/v2/a/uploads/1?s=2"), "https://r.io:5000/v2/a/uploads/1?s=2");
-        assert_eq!(absolute(asked, "https://cdn.io/1"), "https://cdn.io/1");
+        assert_eq!(url_origin(asked), "https://r.io:5000");
+        assert_eq!(url_origin("https://r.io?x"), "https://r.io");
+        assert_eq!(resolve_location(asked, "/v2/a/uploads/1?s=2"), "https://r.io:5000/v2/a/uploads/1?s=2");
+        assert_eq!(resolve_location(asked, "https://cdn.io/1"), "https://cdn.io/1");
         assert_eq!(without_query("https://r.io/1?_state=secret"), "https://r.io/1");
-        assert_eq!(escaped("a b&c:pull,push"), "a%20b%26c:pull,push");
+        assert_eq!(percent_encode("a b&c:pull,push"), "a%20b%26c:pull,push");
     }
 
     /// A registry with one blob, which gives the second half of it when it is told that the first is there.
@@ -370,7 +385,7 @@ mod tests {
     #[test]
     fn a_blob_is_read_while_it_comes() {
         let bytes = vec![7; 1 << 20];
-        let descriptor = Descriptor::of("application/vnd.oci.image.layer.v1.tar", &bytes);
+        let descriptor = Descriptor::of_blob("application/vnd.oci.image.layer.v1.tar", &bytes);
         for is_whole in [true, false] {
             let (told, go_on) = mpsc::channel();
             let reference = Reference::parse(&format!("{}/a:1", slow(bytes.clone(), go_on))).unwrap();

@@ -1,6 +1,6 @@
 //! A line of the file with a place marked in it, and nothing secret.
 
-use ichor_values::{Place, Sources};
+use ichor_values::{Location, Sources};
 use unicode_width::UnicodeWidthStr;
 
 /// Characters shown around the marked place of a very long line.
@@ -18,7 +18,7 @@ pub(crate) struct Excerpt {
 }
 
 /// Quotes the line `place` is on; the text at `hidden` places is not shown.
-pub(crate) fn excerpt(sources: &Sources, place: Place, hidden: &[Place]) -> Option<Excerpt> {
+pub(crate) fn excerpt(sources: &Sources, place: Location, hidden: &[Location]) -> Option<Excerpt> {
     let line = sources.line(place)?;
     let column = (place.column as usize).saturating_sub(1);
     let length = usize::from(place.length).max(1);
@@ -112,9 +112,9 @@ mod tests {
 
     use super::*;
 
-    fn quote(line: &str, column: u32, length: u16, hidden: &[Place]) -> (String, String) {
+    fn quote(line: &str, column: u32, length: u16, hidden: &[Location]) -> (String, String) {
         let sources = Sources(vec![Source::new("f".to_owned(), line.to_owned())]);
-        let place = Place { file: 0, line: 1, column, length };
+        let place = Location { file: 0, line: 1, column, length };
         let excerpt = excerpt(&sources, place, hidden).unwrap();
         (excerpt.line, excerpt.marks)
     }
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_secret_is_never_quoted() {
-        let hidden = Place { file: 0, line: 1, column: 8, length: 7 };
+        let hidden = Location { file: 0, line: 1, column: 8, length: 7 };
 
         assert_eq!(
             quote("  key: hunter2", 8, 7, &[hidden]),

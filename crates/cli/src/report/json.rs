@@ -1,14 +1,18 @@
-//! Issues for programs.
+//! Issues as JSON.
+//!
+//! Every issue has the keys `severity`, `subject`, `message` and `help`; its place in a file and the rule that reports it come with
+//! them where they are known.
 
 use ichor_core::bringup::Blocker;
 use ichor_core::rules::Finding;
-use ichor_image::inspect::Mistake;
-use ichor_values::{FileIssue, Issue, Place, Sources};
+use ichor_image::inspect::MediaProblem;
+use ichor_values::{FileIssue, Issue, Location, Sources};
 use serde_json::{Map, Value, json};
 
-fn place(sources: &Sources, place: Place) -> Map<String, Value> {
+/// The place in a source file: `file`, `line` and `column`; empty where it is unknown.
+fn place(sources: &Sources, place: Location) -> Map<String, Value> {
     let mut object = Map::new();
-    if let Some(source) = sources.source(place).filter(|_| place != Place::default()) {
+    if let Some(source) = sources.source(place).filter(|_| place != Location::default()) {
         object.insert("file".to_owned(), json!(source.name));
         object.insert("line".to_owned(), json!(place.line));
         object.insert("column".to_owned(), json!(place.column));
@@ -16,93 +20,62 @@ fn place(sources: &Sources, place: Place) -> Map<String, Value> {
     object
 }
 
-/// The keys that a format has for the parts of an issue; a part without one is left out.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct IssueKeys {
-    severity: Option<&'static str>,
-    subject: Option<&'static str>,
-    message: &'static str,
-    help: Option<&'static str>,
-}
-
-impl IssueKeys {
-    /// What keeps a file from being understood.
-    const PROBLEM: Self =
-        Self { severity: None, subject: Some("path"), message: "message", help: Some("want") };
-    /// What a rule finds.
-    const FINDING: Self =
-        Self { severity: Some("severity"), subject: Some("path"), message: "message", help: Some("fix") };
-    /// What is wrong with boot media as a whole.
-    const MISTAKE: Self = Self { subject: None, ..Self::FINDING };
-    /// What is in the way of a node of `up`, whose name is told beside it.
-    const REFUSED: Self = Self { subject: None, ..Self::IN_THE_WAY };
-    /// What is wrong under a key path, where nothing is advised.
-    pub(crate) const AT_PATH: Self =
-        Self { severity: None, subject: Some("path"), message: "message", help: None };
-    /// What is in the way of a node, a hypervisor or etcd.
-    pub(crate) const IN_THE_WAY: Self =
-        Self { severity: None, subject: Some("at"), message: "reason", help: Some("remedy") };
-    /// What is in the way of a node.
-    pub(crate) const OF_NODE: Self =
-        Self { severity: None, subject: Some("node"), message: "reason", help: Some("remedy") };
-}
-
-/// An issue under the keys of a format, with the place of its subject.
-fn located(issue: &Issue, keys: IssueKeys, place: Map<String, Value>) -> Map<String, Value> {
+/// An issue with the place of its subject.
+fn located(issue: &Issue, place: Map<String, Value>) -> Map<String, Value> {
+    let subject = Some(&issue.subject).filter(|subject| !subject.is_empty());
     let mut object = Map::new();
-    object.extend(keys.severity.map(|key| (key.to_owned(), json!(issue.severity.to_string()))));
-    object.extend(keys.subject.map(|key| (key.to_owned(), json!(issue.subject))));
+    object.insert("severity".to_owned(), json!(issue.severity.to_string()));
+    object.insert("subject".to_owned(), json!(subject));
     object.extend(place);
-    object.insert(keys.message.to_owned(), json!(issue.message));
-    object.extend(keys.help.map(|key| (key.to_owned(), json!(issue.help))));
+    object.insert("message".to_owned(), json!(issue.message));
+    object.insert("help".to_owned(), json!(issue.help));
     object
 }
 
-/// An issue under the keys of a format.
-pub(crate) fn issue(issue: &Issue, keys: IssueKeys) -> Value {
-    Value::Object(located(issue, keys, Map::new()))
+/// An issue without a place.
+pub(crate) fn issue(issue: &Issue) -> Value {
+    Value::Object(located(issue, Map::new()))
 }
 
-/// What is wrong with boot media.
-pub(crate) fn mistake(mistake: &Mistake) -> Value {
+/// A mistake in boot media.
+pub(crate) fn mistake(mistake: &MediaProblem) -> Value {
     let mut object = Map::from_iter([("rule".to_owned(), json!(mistake.rule.id))]);
-    object.extend(located(&mistake.issue, IssueKeys::MISTAKE, Map::new()));
+    object.extend(located(&mistake.issue, Map::new()));
     Value::Object(object)
 }
 
-/// What blocks a node, or the cluster where there is none.
+/// The blocker of a node, or of the cluster where `node` is missing.
 pub(crate) fn refused(node: Option<&str>, blocker: &Blocker) -> Value {
     let at = blocker.at;
-    let mut object = Map::from_iter([
-        ("node".to_owned(), json!(node)),
-        ("address".to_owned(), json!(at.map(|at| at.address))),
-        ("stage".to_owned(), json!(at.map(|at| at.stage))),
-    ]);
-    object.extend(located(&blocker.issue, IssueKeys::REFUSED, Map::new()));
-    Value::Object(object)
+    json!({
+        "node": node,
+        "address": at.map(|at| at.address),
+        "stage": at.map(|at| at.stage),
+        "message": blocker.issue.message,
+        "help": blocker.issue.help,
+    })
 }
 
-/// One problem.
+/// A problem of a cluster file.
 pub(crate) fn problem(sources: &Sources, problem: &FileIssue) -> Value {
-    let mut object = located(&problem.issue, IssueKeys::PROBLEM, place(sources, problem.place));
+    let mut object = located(&problem.issue, place(sources, problem.place));
     if let Some((at, note)) = &problem.also {
-        let mut also = place(sources, *at);
-        also.insert("message".to_owned(), json!(note));
-        object.insert("also".to_owned(), Value::Object(also));
+        let mut related = place(sources, *at);
+        related.insert("message".to_owned(), json!(note));
+        object.insert("related".to_owned(), Value::Object(related));
     }
     Value::Object(object)
 }
 
-/// One finding.
+/// A finding of a rule.
 pub(crate) fn finding(sources: &Sources, finding: &Finding) -> Value {
-    let mut object = Map::new();
-    object.insert("rule".to_owned(), json!(finding.rule.id));
-    object.extend(located(&finding.issue, IssueKeys::FINDING, place(sources, finding.place)));
+    let mut object = Map::from_iter([("rule".to_owned(), json!(finding.rule.id))]);
+    object.extend(located(&finding.issue, place(sources, finding.place)));
     object.insert("silenced".to_owned(), json!(finding.silenced));
     Value::Object(object)
 }
 
-/// A reference to a secret that gives nothing.
+/// A reference to a secret that does not resolve.
 pub(crate) fn unresolved(sources: &Sources, reference: &FileIssue) -> Value {
-    Value::Object(located(&reference.issue, IssueKeys::AT_PATH, place(sources, reference.place)))
+    Value::Object(located(&reference.issue, place(sources, reference.place)))
 }

@@ -5,10 +5,10 @@ use ichor_values::source::Sources;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
-use crate::commands::check::Checked;
+use crate::commands::check::CheckedFile;
 
 /// The report of several files as JUnit XML.
-pub(crate) fn junit(files: &[Checked], fails: &dyn Fn(&Finding) -> bool) -> std::io::Result<Vec<u8>> {
+pub(crate) fn junit(files: &[CheckedFile], fails: &dyn Fn(&Finding) -> bool) -> std::io::Result<Vec<u8>> {
     let mut xml = Writer::new_with_indent(Vec::new(), b' ', 2);
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     xml.write_event(Event::Start(BytesStart::new("testsuites")))?;
@@ -21,7 +21,11 @@ pub(crate) fn junit(files: &[Checked], fails: &dyn Fn(&Finding) -> bool) -> std:
     Ok(bytes)
 }
 
-fn suite(xml: &mut Writer<Vec<u8>>, file: &Checked, fails: &dyn Fn(&Finding) -> bool) -> std::io::Result<()> {
+fn suite(
+    xml: &mut Writer<Vec<u8>>,
+    file: &CheckedFile,
+    fails: &dyn Fn(&Finding) -> bool,
+) -> std::io::Result<()> {
     let cases = rules::all().count() + 1;
     let failed: std::collections::BTreeSet<_> =
         file.findings.iter().filter(|f| fails(f)).map(|f| f.rule.id).collect();

@@ -13,8 +13,8 @@ use ichor_core::render::tree::NodeWarning;
 use crate::style;
 
 pub(crate) use json::{
-    IssueKeys, finding as finding_json, issue as issue_json, mistake as mistake_json,
-    problem as problem_json, refused as refused_json, unresolved as unresolved_json,
+    finding as finding_json, issue as issue_json, mistake as mistake_json, problem as problem_json,
+    refused as refused_json, unresolved as unresolved_json,
 };
 pub(crate) use junit::junit;
 pub(crate) use text::{findings, line, problems, unrendered};

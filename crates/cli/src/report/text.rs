@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use ichor_core::rules::Finding;
-use ichor_values::{FileIssue, Issue, Place, Sources};
+use ichor_values::{FileIssue, Issue, Location, Sources};
 
 use super::excerpt::excerpt;
 use crate::style;
@@ -30,10 +30,10 @@ pub(crate) fn problems(
     let count =
         if problems.len() == 1 { "1 problem".to_owned() } else { format!("{} problems", problems.len()) };
     writeln!(out, "{}error:{} {name} has {count}", style::ERROR, style::ERROR.render_reset())?;
-    let hidden: Vec<Place> = problems.iter().filter_map(|problem| problem.hidden).collect();
+    let hidden: Vec<Location> = problems.iter().filter_map(|problem| problem.hidden).collect();
     for problem in problems {
         writeln!(out)?;
-        if problem.place == Place::default() {
+        if problem.place == Location::default() {
             writeln!(out, "  {}", problem.issue.message)?;
         } else {
             writeln!(out, "  {}  {}", sources.locate(problem.place), problem.issue.subject)?;
@@ -52,9 +52,9 @@ pub(crate) fn problems(
 fn quote(
     out: &mut dyn Write,
     sources: &Sources,
-    place: Place,
+    place: Location,
     message: &str,
-    hidden: &[Place],
+    hidden: &[Location],
 ) -> io::Result<()> {
     let Some(excerpt) = excerpt(sources, place, hidden) else {
         return writeln!(out, "     {message}");
@@ -71,7 +71,7 @@ pub(crate) fn findings(
     out: &mut dyn Write,
     sources: &Sources,
     findings: &[Finding],
-    hidden: &[Place],
+    hidden: &[Location],
 ) -> io::Result<()> {
     for finding in findings.iter().filter(|finding| finding.silenced.is_none()) {
         let rule = finding.rule;
@@ -79,7 +79,7 @@ pub(crate) fn findings(
         let colour = style::severity(severity);
         let reset = colour.render_reset();
         writeln!(out, "{colour}{severity}[{}]{reset}: {}", rule.id, finding.issue.headline())?;
-        if finding.place != Place::default() {
+        if finding.place != Location::default() {
             let (dim, plain) = (style::DIM, style::DIM.render_reset());
             writeln!(out, "  {}", sources.locate(finding.place))?;
             if let Some(excerpt) = excerpt(sources, finding.place, hidden) {

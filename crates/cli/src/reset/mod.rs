@@ -1,60 +1,63 @@
-//! Nodes that are told to forget what they are, and a cluster that forgets them.
+//! Resets nodes and removes them from etcd and Kubernetes.
 //!
-//! [`look`] finds out how nodes are, core's [`plan`](ichor_core::reset::plan) decides who goes in which order and what etcd says to
-//! it, and [`walk()`] does it. It may be done again at any time: a machine that has forgotten already is only taken out of etcd and
+//! [`observe_nodes`] queries nodes and etcd, core's [`plan`](ichor_core::reset::plan) decides the order and checks quorum, and
+//! [`reset_nodes`] runs it. It can be repeated at any time: a machine that was reset already is only removed from etcd and
 //! Kubernetes.
 
-mod walk;
+mod sequence;
 
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use ichor_core::cluster::section::{BootDevice, BootFrom};
-use ichor_core::etcd::Etcd;
+use ichor_core::etcd::EtcdCluster;
 use ichor_core::plan::{NodePlan, VmPlan};
-use ichor_core::reset::{Allowed, Seen, Subject, Wipe};
+use ichor_core::reset::{ResetPermissions, ResetTarget, TargetState, Wipe};
 
-use crate::crew::{Answers, Crew, CrewError};
-use crate::reach::Way;
+use crate::cluster_client::{ClusterClient, ClusterError, NodeLookup};
+use crate::connect::ConnectOptions;
 
-pub(crate) use walk::{How, Stopped, forget, goes_off, walk};
+pub(crate) use sequence::{ResetFailure, ResetMode, powers_off, reset_node, reset_nodes};
 
-/// What is ordered.
+/// Options of `ichor reset`.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
-pub(crate) struct Order<'o> {
-    pub way: &'o Way,
+pub(crate) struct ResetOptions<'o> {
+    pub way: &'o ConnectOptions,
     pub nodes: &'o [String],
     pub wipe: Wipe,
-    pub allowed: Allowed,
-    /// Switch machines off in the place of starting them again.
+    pub allowed: ResetPermissions,
+    /// Power machines off instead of rebooting them.
     pub power_off: bool,
     pub dry_run: bool,
     pub json: bool,
     pub yes: bool,
-    /// How long a machine may take.
+    /// Time limit per machine.
     pub timeout: Duration,
 }
 
-/// Finds out how nodes are, and etcd.
-pub(crate) async fn look(crew: &Crew<'_>, nodes: &[&NodePlan]) -> (Vec<Subject>, Result<Etcd, CrewError>) {
-    let looks = join_all(nodes.iter().map(|node| crew.look(node)));
-    let (seen, etcd) = tokio::join!(looks, crew.etcd());
-    let subject = |(node, seen): (&&NodePlan, Answers)| Subject {
+/// Queries the state of nodes and of etcd.
+pub(crate) async fn observe_nodes(
+    client: &ClusterClient<'_>,
+    nodes: &[&NodePlan],
+) -> (Vec<ResetTarget>, Result<EtcdCluster, ClusterError>) {
+    let looks = join_all(nodes.iter().map(|node| client.locate(node)));
+    let (seen, etcd) = tokio::join!(looks, client.etcd());
+    let subject = |(node, seen): (&&NodePlan, NodeLookup)| ResetTarget {
         name: node.name.to_string(),
         role: node.role,
         seen: match seen {
-            Answers::Node(_) => Seen::Runs,
-            Answers::Maintenance(_) => Seen::Maintenance,
-            Answers::Nobody(why) => Seen::Silent(why),
+            NodeLookup::Node(_) => TargetState::Runs,
+            NodeLookup::Maintenance(_) => TargetState::Maintenance,
+            NodeLookup::Unreachable(why) => TargetState::Silent(why),
         },
         boots_without_disk: boots_without_disk(node),
     };
     (nodes.iter().zip(seen).map(subject).collect(), etcd)
 }
 
-/// Whether the file says that a machine boots from something else once its disk is empty.
+/// Whether a machine can boot from another device once its disk is empty, according to the file.
 fn boots_without_disk(node: &NodePlan) -> bool {
-    // A CD does not count: it is taken out once Talos is installed.
+    // An ISO does not count: it is ejected once Talos is installed.
     let by_network = |vm: &VmPlan| vm.boot.value.contains(&BootDevice::Net);
     node.boot.from.value == BootFrom::Netboot || node.vm.as_deref().is_some_and(by_network)
 }

@@ -1,6 +1,6 @@
-//! The end of a cluster: its machines, its record and the way to it are taken away; its secrets stay.
+//! Tears a cluster down: deletes or resets its machines, and removes its record and kubeconfig context. Its secrets stay.
 //!
-//! Everything is tried, and what could not be done is told in the end: run again, it goes on with what is left.
+//! Every step is tried, and failures are reported at the end. A repeated run continues with what is left.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,61 +8,61 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use ichor_core::cluster::section::Role;
 use ichor_core::plan::NodePlan;
-use ichor_core::render::hypervisor::medium::Source;
+use ichor_core::render::hypervisor::medium::MediumSource;
 use ichor_core::reset::Wipe;
-use ichor_core::teardown::{Fate, Machine};
+use ichor_core::teardown::{Disposition, TeardownMachine};
 use ichor_talos::secrets::Pem;
 
 use crate::chain::chain;
-use crate::crew::{Answers, Crew, CrewError, CrewOpenError};
-use crate::machines::{Fleet, State};
+use crate::cluster_client::{ClusterClient, ClusterError, ClusterOpenError, NodeLookup};
+use crate::cluster_secrets;
+use crate::cluster_secrets::bundle_file::BundleError;
+use crate::connect::{self, ConnectOptions, RuntimeError};
+use crate::machines::{Fleet, MachineState};
 use crate::project::Project;
-use crate::reach::{self, RuntimeError, Way};
-use crate::reset::{How, forget};
+use crate::reset::{ResetMode, reset_node};
 use crate::style;
 use crate::up::kubeconfig::{self, KubeconfigError};
-use crate::up::place::{Place, PlaceError, folder};
-use crate::up::{State as StepState, Teller};
-use crate::vault;
-use crate::vault::place::BundleError;
+use crate::up::state_dir::{ClusterStateDir, StateDirError, state_folder};
+use crate::up::{Reporter, StepState};
 
-/// What is ordered.
+/// Options of `ichor down`.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
-pub(crate) struct Order<'o> {
+pub(crate) struct TeardownOptions<'o> {
     pub file: &'o Path,
-    pub way: &'o Way,
-    /// Reset machines that ichor did not make.
+    pub way: &'o ConnectOptions,
+    /// Reset machines that ichor did not create.
     pub reset: bool,
     pub dry_run: bool,
     pub json: bool,
     pub yes: bool,
-    /// How long a machine may take to be reset.
+    /// Time limit for the reset of a machine.
     pub timeout: Duration,
-    /// The kubeconfig to take the cluster out of.
+    /// Kubeconfig to remove the cluster from.
     pub kubeconfig: Option<PathBuf>,
 }
 
-/// What there is of a cluster besides machines.
+/// Local state of a cluster.
 #[derive(Default)]
-pub(crate) struct Traces {
+pub(crate) struct LocalTraces {
     /// The record of `ichor up`.
     pub record: Option<PathBuf>,
-    /// The kubeconfig that leads to it, and the authority by which that is known.
+    /// Kubeconfig with a context of the cluster, and the CA that identifies it.
     pub kubeconfig: Option<(PathBuf, Pem)>,
 }
 
-/// Why a cluster was not even begun to be taken down.
+/// Errors before the teardown starts.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TeardownError {
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Place(#[from] StateDirError),
     #[error(transparent)]
-    Crew(#[from] CrewOpenError),
+    Crew(#[from] ClusterOpenError),
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
 }
 
-/// Why it is not known whether a kubeconfig leads to a cluster.
+/// Errors of finding the cluster in a kubeconfig.
 #[derive(Debug, thiserror::Error)]
 enum TraceError {
     #[error(transparent)]
@@ -71,136 +71,141 @@ enum TraceError {
     Kubeconfig(#[from] KubeconfigError),
 }
 
-/// What a provider says of a node's machine.
-pub(crate) fn look(fleet: &Fleet, node: &str) -> Machine {
-    let Some(provider) = fleet.provider(node) else { return Machine::Unprovided };
-    let place = provider.place();
-    if !provider.powers().makes {
-        return Machine::Real(place);
+/// State of a node's machine at its provider.
+pub(crate) fn inspect_machine(fleet: &Fleet, node: &str) -> TeardownMachine {
+    let Some(provider) = fleet.provider(node) else { return TeardownMachine::Unprovided };
+    let place = provider.location();
+    if !provider.capabilities().creates_vms {
+        return TeardownMachine::Real(place);
     }
     match provider.state(node) {
-        Ok(State::Absent) => Machine::Absent(place),
-        Ok(State::Foreign(which)) => Machine::Foreign(place, which),
+        Ok(MachineState::Absent) => TeardownMachine::Absent(place),
+        Ok(MachineState::Foreign(which)) => TeardownMachine::Foreign(place, which),
         Ok(state) => {
-            let made =
-                provider.media(node).into_iter().filter(|medium| matches!(medium.source, Source::Built(_)));
-            Machine::Made { place, on: state == State::On, media: made.map(|medium| medium.name).collect() }
+            let made = provider
+                .media(node)
+                .into_iter()
+                .filter(|medium| matches!(medium.source, MediumSource::Built(_)));
+            TeardownMachine::Made {
+                place,
+                on: state == MachineState::On,
+                media: made.map(|medium| medium.name).collect(),
+            }
         }
-        Err(error) => Machine::Unknown(place, chain(&error)),
+        Err(error) => TeardownMachine::Unknown(place, chain(&error)),
     }
 }
 
-/// What there is of a cluster besides machines.
-pub(crate) fn traces(project: &Project, order: &Order<'_>) -> Traces {
-    let record = folder(order.file, project.plan.cluster.name.as_str());
-    let secrets = vault::place::bundle_of(project);
+/// Local state of a cluster.
+pub(crate) fn find_local_traces(project: &Project, options: &TeardownOptions<'_>) -> LocalTraces {
+    let record = state_folder(options.file, project.plan.cluster.name.as_str());
+    let secrets = cluster_secrets::bundle_file::bundle_of(project);
     let mut kubeconfig = None;
-    if let Some(path) = order.kubeconfig.as_ref().filter(|_| secrets.exists()) {
+    if let Some(path) = options.kubeconfig.as_ref().filter(|_| secrets.exists()) {
         let found = || -> Result<Option<Pem>, TraceError> {
-            let (bundle, _) = vault::place::open(&secrets, order.way.identity.path())?;
-            Ok(kubeconfig::has(path, &bundle.k8s.crt)?.then_some(bundle.k8s.crt))
+            let (bundle, _) = cluster_secrets::bundle_file::open(&secrets, options.way.identity.path())?;
+            Ok(kubeconfig::has_cluster(path, &bundle.k8s.crt)?.then_some(bundle.k8s.crt))
         };
         match found() {
             Ok(authority) => kubeconfig = authority.map(|authority| (path.clone(), authority)),
-            Err(error) => style::say(&format!("{} is left as it is: {}", path.display(), chain(&error))),
+            Err(error) => style::say(&format!("{} is not changed: {}", path.display(), chain(&error))),
         }
     }
-    Traces { record: record.exists().then_some(record), kubeconfig }
+    LocalTraces { record: record.exists().then_some(record), kubeconfig }
 }
 
-/// Does all of it; what could not be done.
-pub(crate) fn take_down(
+/// Tears the cluster down; returns what could not be removed.
+pub(crate) fn tear_down(
     project: &Project,
     fleet: &Fleet,
     nodes: &[&NodePlan],
-    all: &[Machine],
-    traces: &Traces,
-    order: &Order<'_>,
-    teller: &Teller,
+    all: &[TeardownMachine],
+    traces: &LocalTraces,
+    options: &TeardownOptions<'_>,
+    reporter: &Reporter,
 ) -> Result<Vec<String>, TeardownError> {
-    // While somebody brings the cluster up it cannot be taken down.
+    // The lock excludes a concurrent `ichor up`.
     let place = match &traces.record {
-        Some(_) => Some(Place::take(order.file, project.plan.cluster.name.as_str())?.0),
+        Some(_) => Some(ClusterStateDir::lock(options.file, project.plan.cluster.name.as_str())?.0),
         None => None,
     };
-    let mut remains = Vec::new();
-    let doomed = |fate: Fate| {
-        let each = nodes.iter().zip(all).filter(move |(_, machine)| machine.fate(order.reset) == fate);
+    let mut leftovers = Vec::new();
+    let with_fate = |fate: Disposition| {
+        let each = nodes.iter().zip(all).filter(move |(_, machine)| machine.fate(options.reset) == fate);
         each.map(|(node, _)| *node).collect::<Vec<_>>()
     };
-    let resets = doomed(Fate::Reset);
+    let resets = with_fate(Disposition::Reset);
     if !resets.is_empty() {
-        let (crew, _) = Crew::open(project, order.way)?;
-        let runtime = reach::runtime()?;
+        let (client, _) = ClusterClient::open(project, options.way)?;
+        let runtime = connect::runtime()?;
         let (last, first): (Vec<_>, Vec<_>) =
             resets.into_iter().partition(|node| node.role == Role::Controlplane);
-        // The certificate of a worker is from a control plane: without any it need not answer.
+        // Workers first: their API certificates are issued by control plane nodes.
         for nodes in [first, last] {
-            let done = runtime.block_on(wipe(&crew, &nodes, order.timeout, teller));
+            let done = runtime.block_on(reset_machines(&client, &nodes, options.timeout, reporter));
             for (node, done) in nodes.iter().zip(done) {
-                remains.extend(done.err().map(|why| format!("{} was not reset: {why}", node.name)));
+                leftovers.extend(done.err().map(|why| format!("{} was not reset: {why}", node.name)));
             }
         }
     }
-    for node in doomed(Fate::Deleted) {
+    for node in with_fate(Disposition::Deleted) {
         let name = node.name.as_str();
-        teller.step(Some(name), "delete", StepState::Begun, None, "");
+        reporter.report_step(Some(name), "delete", StepState::Begun, None, "");
         match fleet.provider(name).map(|provider| provider.delete(name)) {
             Some(Err(error)) => {
                 let why = chain(&error);
-                teller.step(Some(name), "delete", StepState::Failed, None, &why);
-                remains.push(format!("{name} at {}: {why}", provider_place(fleet, name)));
+                reporter.report_step(Some(name), "delete", StepState::Failed, None, &why);
+                leftovers.push(format!("{name} at {}: {why}", provider_location(fleet, name)));
             }
-            _ => teller.step(Some(name), "delete", StepState::Done, None, ""),
+            _ => reporter.report_step(Some(name), "delete", StepState::Done, None, ""),
         }
     }
-    if !remains.is_empty() {
-        remains.extend(
-            traces.record.iter().map(|path| format!("{}: what `ichor up` remembers", path.display())),
-        );
+    if !leftovers.is_empty() {
+        leftovers
+            .extend(traces.record.iter().map(|path| format!("{}: the record of `ichor up`", path.display())));
         let path = traces.kubeconfig.iter().map(|(path, _)| format!("the cluster in {}", path.display()));
-        remains.extend(path);
-        return Ok(remains);
+        leftovers.extend(path);
+        return Ok(leftovers);
     }
     if let Some((path, authority)) = &traces.kubeconfig
-        && let Err(error) = kubeconfig::take_out(path, authority)
+        && let Err(error) = kubeconfig::remove_cluster(path, authority)
     {
-        remains.push(format!("the cluster in {}: {}", path.display(), chain(&error)));
+        leftovers.push(format!("the cluster in {}: {}", path.display(), chain(&error)));
     }
-    if let Some(Err(error)) = place.map(Place::remove) {
-        remains.push(chain(&error));
+    if let Some(Err(error)) = place.map(ClusterStateDir::remove) {
+        leftovers.push(chain(&error));
     }
-    Ok(remains)
+    Ok(leftovers)
 }
 
-fn provider_place(fleet: &Fleet, name: &str) -> String {
-    fleet.provider(name).map(|provider| provider.place()).unwrap_or_default()
+fn provider_location(fleet: &Fleet, name: &str) -> String {
+    fleet.provider(name).map(|provider| provider.location()).unwrap_or_default()
 }
 
-/// Resets machines all at once: nobody has to leave a cluster that ends.
-async fn wipe(
-    crew: &Crew<'_>,
+/// Resets machines in parallel: none has to leave etcd gracefully.
+async fn reset_machines(
+    client: &ClusterClient<'_>,
     nodes: &[&NodePlan],
-    patience: Duration,
-    teller: &Teller,
-) -> Vec<Result<(), CrewError>> {
-    let one = async |node: &NodePlan| match crew.look(node).await {
-        Answers::Maintenance(_) => Ok("it has no configuration already"),
-        Answers::Nobody(why) => Err(CrewError::Nobody(why)),
-        Answers::Node(_) => {
-            let how = How { graceful: false, wipe: Wipe::System, off: false };
-            forget(crew, node.name.as_str(), how, patience).await.map(|_| "")
+    timeout: Duration,
+    reporter: &Reporter,
+) -> Vec<Result<(), ClusterError>> {
+    let reset = async |node: &NodePlan| match client.locate(node).await {
+        NodeLookup::Maintenance(_) => Ok("already in maintenance mode"),
+        NodeLookup::Unreachable(why) => Err(ClusterError::Unreachable(why)),
+        NodeLookup::Node(_) => {
+            let mode = ResetMode { graceful: false, wipe: Wipe::System, off: false };
+            reset_node(client, node.name.as_str(), mode, timeout).await.map(|_| "")
         }
     };
-    let told = async |node: &NodePlan| {
+    let reported = async |node: &NodePlan| {
         let name = Some(node.name.as_str());
-        teller.step(name, "reset", StepState::Begun, None, "");
-        let done = one(node).await;
+        reporter.report_step(name, "reset", StepState::Begun, None, "");
+        let done = reset(node).await;
         match &done {
-            Ok(said) => teller.step(name, "reset", StepState::Done, None, said),
-            Err(error) => teller.step(name, "reset", StepState::Failed, None, &error.to_string()),
+            Ok(said) => reporter.report_step(name, "reset", StepState::Done, None, said),
+            Err(error) => reporter.report_step(name, "reset", StepState::Failed, None, &error.to_string()),
         }
         done.map(drop)
     };
-    join_all(nodes.iter().map(|node| told(node))).await
+    join_all(nodes.iter().map(|node| reported(node))).await
 }

@@ -1,7 +1,7 @@
-//! The list of the files in a tree: what ichor wrote there, and what it was made from.
+//! The manifest of an output folder: the files that ichor wrote, and the inputs of the build.
 //!
-//! It is the same for the same input, so it has no times in it. Its own time is the stamp: it is written last, and a file that
-//! was changed later than the list is looked into again.
+//! The same input gives the same manifest, so it has no timestamps. It is written last: a file whose change time is later than that of
+//! the manifest is read again.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -14,57 +14,59 @@ use ichor_talos::digest::sha256;
 use ichor_values::format::{Relation, Version};
 use serde::{Deserialize, Serialize};
 
-/// The name of the list.
+/// The file name of the manifest.
 pub(super) const NAME: &str = "manifest.json";
 
 /// The version of its format.
-const VERSION: Version = Version::new(1, 0);
+const VERSION: Version = Version::new(2, 0);
 
-/// The list.
+/// The files of a build.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct Manifest {
-    /// The version of its format; none in those of before it had one, which are read alike.
+    /// The format version; manifests without one are read as the first version.
     version: Option<Version>,
-    /// What all files were made from; none where they are of several builds, or of one that was interrupted.
-    pub(crate) inputs: Option<Inputs>,
-    files: Vec<Entry>,
+    /// The inputs of the build; `None` if the files are of several builds or of an interrupted one.
+    pub(crate) inputs: Option<BuildInputs>,
+    files: Vec<ManifestEntry>,
 }
 
-/// The list has a newer format.
+/// The manifest has a newer format.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "its {NAME} has format version {0}, and this release of ichor knows versions up to {VERSION}; use the release that wrote it, or \
+    "{NAME} has format version {0}, and this release of ichor supports versions up to {VERSION}; use the release that wrote it, or \
      build to another folder"
 )]
-pub(crate) struct TooNew(Version);
+pub(crate) struct ManifestTooNew(Version);
 
-/// The version alone.
+/// The version of a manifest of any format.
 #[derive(Deserialize)]
-struct Head {
+struct ManifestHeader {
     version: Option<Version>,
 }
 
-/// What a build was made from.
+/// The inputs of a build.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Inputs {
-    /// The sum of it all.
+pub(crate) struct BuildInputs {
+    /// The digest of all inputs.
     pub(crate) sha256: String,
-    /// The keys of the cluster file whose secrets are part of it.
+    /// The keys of the cluster file whose secrets are part of the digest.
+    #[serde(rename = "secret_keys", alias = "secrets")]
     pub(crate) secrets: Vec<String>,
 }
 
-/// A file of the list.
+/// A file of the manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct ManifestEntry {
     pub(super) path: String,
     sha256: String,
+    #[serde(rename = "size_bytes", alias = "size")]
     size: u64,
     private: bool,
 }
 
-impl Entry {
-    /// The entry of a file with these contents.
-    pub(super) fn of(artifact: &Artifact, bytes: &[u8]) -> Self {
+impl ManifestEntry {
+    /// The entry of an artifact with these contents.
+    pub(super) fn new(artifact: &Artifact, bytes: &[u8]) -> Self {
         Self {
             path: artifact.path.clone(),
             sha256: sha256(bytes),
@@ -73,84 +75,84 @@ impl Entry {
         }
     }
 
-    /// The mode of the file.
+    /// The permissions of the file.
     pub(super) fn mode(&self) -> u32 {
         if self.private { 0o600 } else { 0o644 }
     }
 
-    /// Whether a file has the length and the mode of this one.
-    pub(super) fn fits(&self, file: &Metadata) -> bool {
+    /// Whether a file has the size and mode of this entry.
+    pub(super) fn matches(&self, file: &Metadata) -> bool {
         file.is_file() && file.len() == self.size && file.permissions().mode() & 0o777 == self.mode()
     }
 
-    /// Whether the file below `root` is the one of the list. It is read only if it was changed after `listed`.
-    pub(super) fn is_there(&self, root: &Path, listed: Stamp) -> Option<Looked> {
+    /// Compares the file below `root` with this entry. It is read only if it was changed after `listed`.
+    pub(super) fn compare(&self, root: &Path, listed: ChangeTime) -> Option<EntryMatch> {
         let path = root.join(&self.path);
-        let file = fs::symlink_metadata(&path).ok().filter(|file| self.fits(file))?;
-        if Stamp::of(&file) < listed {
-            return Some(Looked::AtTime);
+        let file = fs::symlink_metadata(&path).ok().filter(|file| self.matches(file))?;
+        if ChangeTime::of(&file) < listed {
+            return Some(EntryMatch::ByTime);
         }
-        fs::read(&path).is_ok_and(|bytes| sha256(&bytes) == self.sha256).then_some(Looked::Inside)
+        fs::read(&path).is_ok_and(|bytes| sha256(&bytes) == self.sha256).then_some(EntryMatch::ByContents)
     }
 
-    /// Whether the path stays below the folder of the list.
+    /// Whether the path stays below the folder of the manifest.
     fn is_inside(&self) -> bool {
         Path::new(&self.path).components().all(|part| matches!(part, Component::Normal(_)))
     }
 }
 
-/// How a file was found to be the one of the list.
+/// How a file was compared with its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Looked {
-    /// By its time, length and mode.
-    AtTime,
-    /// By what is in it.
-    Inside,
+pub(super) enum EntryMatch {
+    /// By change time, size and mode.
+    ByTime,
+    /// By contents.
+    ByContents,
 }
 
-/// When a file was last changed in any way: nobody can set this time.
+/// The change time of a file (ctime), which programs cannot set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Stamp(i64, i64);
+pub(super) struct ChangeTime(i64, i64);
 
-impl Stamp {
+impl ChangeTime {
     pub(super) fn of(file: &Metadata) -> Self {
         Self(file.ctime(), file.ctime_nsec())
     }
 }
 
 impl Manifest {
-    /// A list of files, in order.
-    pub(super) fn new(inputs: Option<Inputs>, mut files: Vec<Entry>) -> Self {
+    /// A manifest of files, sorted by path.
+    pub(super) fn new(inputs: Option<BuildInputs>, mut files: Vec<ManifestEntry>) -> Self {
         files.sort_by(|one, other| one.path.cmp(&other.path));
         Self { version: Some(VERSION), inputs, files }
     }
 
-    /// The list in the folder `root`. One that is missing or damaged is empty: then nothing there is known to be ours.
-    pub(super) fn read(root: &Path) -> Result<Self, TooNew> {
+    /// Reads the manifest in the folder `root`. A missing or damaged manifest is empty: then no file there is known to be ichor's.
+    pub(super) fn read(root: &Path) -> Result<Self, ManifestTooNew> {
         let bytes = fs::read(root.join(NAME)).unwrap_or_default();
         let mut list: Self = serde_json::from_slice(&bytes).unwrap_or_default();
-        // What cannot be read may be of a newer version: it is looked for only then, because a list may be long.
-        let head = || serde_json::from_slice::<Head>(&bytes).ok()?.version;
-        match list.version.or_else(head) {
+        // A manifest that does not parse may be of a newer version. The header is parsed only then: manifests may be long.
+        let header = || serde_json::from_slice::<ManifestHeader>(&bytes).ok()?.version;
+        match list.version.or_else(header) {
             Some(version) if version.relation_to(VERSION) == Relation::NewerMajor => {
-                return Err(TooNew(version));
+                return Err(ManifestTooNew(version));
             }
             _ => {}
         }
-        list.files.retain(Entry::is_inside);
+        list.files.retain(ManifestEntry::is_inside);
         Ok(list)
     }
 
-    pub(super) fn files(&self) -> &[Entry] {
+    pub(super) fn files(&self) -> &[ManifestEntry] {
         &self.files
     }
 
     /// The entries by their paths.
-    pub(super) fn by_path(&self) -> HashMap<&str, &Entry> {
+    pub(super) fn by_path(&self) -> HashMap<&str, &ManifestEntry> {
         self.files.iter().map(|entry| (entry.path.as_str(), entry)).collect()
     }
 
-    /// The list as text, a line for each file.
+    /// The manifest as JSON, one line per file.
     pub(super) fn text(&self) -> String {
         let json = |value: serde_json::Result<String>| value.expect("texts and numbers only");
         let mut text = format!(

@@ -1,8 +1,7 @@
-//! A folder of files that ichor makes: written in one step each, left alone where nothing changed, and removed when they no
-//! longer belong there.
+//! An output folder: files are written atomically, left alone if unchanged, and removed when they are no longer needed.
 //!
-//! [`Manifest`] lists what was written. Nothing else is ever overwritten or removed. Before the first file is written, the list
-//! has every file of the old build and of the new: whenever a build is interrupted, the next one knows what is whose.
+//! [`Manifest`] lists the files that ichor wrote. No other file is overwritten or removed. Before the first file is written, the
+//! manifest lists every file of the old build and of the new: after an interrupted build, the next one knows which files are ichor's.
 
 mod manifest;
 
@@ -16,42 +15,42 @@ use ichor_core::render::artifact::Artifact;
 use ichor_system::file::{ReplaceError, StagingFolder};
 use ichor_system::lock::LockFile;
 
-use self::manifest::{Entry, Looked, Stamp, TooNew};
-use crate::disk::reason;
+use self::manifest::{ChangeTime, EntryMatch, ManifestEntry, ManifestTooNew};
+use crate::disk::io_reason;
+use crate::parallel::map_parallel;
 use crate::progress::Progress;
-use crate::work::shared_out;
 
-pub(crate) use self::manifest::{Inputs, Manifest};
+pub(crate) use self::manifest::{BuildInputs, Manifest};
 
-/// Where files are made before they are moved to their places.
+/// The staging folder, from which files are renamed to their final paths.
 const DRAFTS: &str = ".ichor-new";
 
-/// Why a folder is not as it should be.
+/// Why an output folder cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TreeError {
-    #[error("cannot make the folder {}", folder.display())]
+    #[error("cannot create the folder {}", folder.display())]
     Folder { folder: PathBuf, source: io::Error },
     #[error("cannot write to {}", folder.display())]
-    Manifest { folder: PathBuf, source: TooNew },
-    #[error("{} may be half new: mend this, and try again", folder.display())]
+    Manifest { folder: PathBuf, source: ManifestTooNew },
+    #[error("{} is partly updated; fix the cause and run the command again", folder.display())]
     Interrupted { folder: PathBuf, source: Box<TreeError> },
     #[error("cannot open {}", folder.display())]
     Open { folder: PathBuf, source: io::Error },
-    #[error("another run is writing to {}: wait for it to end", .0.display())]
+    #[error("another run is writing to {}; wait until it ends", .0.display())]
     Busy(PathBuf),
-    #[error("cannot lock {}: {}", folder.display(), reason(error))]
+    #[error("cannot lock {}: {}", folder.display(), io_reason(error))]
     Lock { folder: PathBuf, error: io::Error },
     #[error(
-        "{first}{} would be overwritten, and {} in {} does not list it as ichor's: move it away",
+        "refusing to overwrite {first}{}: {} in {} does not list it; move it away",
         others(*more), manifest::NAME, folder.display()
     )]
-    Stranger {
+    ForeignFile {
         first: String,
-        /// How many others there are.
+        /// Number of further files.
         more: usize,
         folder: PathBuf,
     },
-    #[error("cannot write {}: {}", path.display(), reason(error))]
+    #[error("cannot write {}: {}", path.display(), io_reason(error))]
     File { path: PathBuf, error: io::Error },
 }
 
@@ -59,15 +58,15 @@ fn others(more: usize) -> String {
     if more == 0 { String::new() } else { format!(" and {more} more") }
 }
 
-/// A folder of files that ichor makes.
+/// An output folder and its manifest.
 pub(crate) struct Tree {
     root: PathBuf,
     manifest: Manifest,
 }
 
-/// What some artifacts are all there is of.
+/// The part of the output folder that a write replaces.
 pub(crate) enum Scope {
-    /// The whole tree.
+    /// The complete folder.
     Whole,
     /// These folders.
     Folders(Vec<String>),
@@ -82,20 +81,20 @@ impl Scope {
     }
 }
 
-/// What a write did.
+/// The number of files that a write changed.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Done {
+pub(crate) struct WriteSummary {
     total: usize,
     written: usize,
     removed: usize,
 }
 
-impl fmt::Display for Done {
+impl fmt::Display for WriteSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.written, self.total) {
-            (0, total) => write!(f, "nothing to write: {total} files are as they should be")?,
+            (0, total) => write!(f, "nothing to write: {total} files are up to date")?,
             (written, total) if written == total => write!(f, "{total} files written")?,
-            (written, total) => write!(f, "{written} of {total} files written, the others did not change")?,
+            (written, total) => write!(f, "{written} of {total} files written, the rest is unchanged")?,
         }
         match self.removed {
             0 => Ok(()),
@@ -104,22 +103,22 @@ impl fmt::Display for Done {
     }
 }
 
-/// A file that is not what a build would give.
+/// A file that differs from a new build.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Difference {
     pub(crate) path: String,
     pub(crate) what: &'static str,
 }
 
-/// A file of a build beside what is in its place.
-struct Compared {
-    entry: Entry,
-    found: Found,
+/// A file of a build and the state of its path.
+struct ComparedFile {
+    entry: ManifestEntry,
+    found: FileState,
 }
 
-/// What is in the place of an artifact.
+/// The state of an artifact's path on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
+enum FileState {
     Same,
     Nothing,
     OtherContents,
@@ -127,9 +126,9 @@ enum Found {
 }
 
 impl Tree {
-    /// The tree at `root`, which need not be there.
+    /// Opens the folder at `root`, which may not exist yet.
     pub(crate) fn open(root: PathBuf) -> Self {
-        // A list that cannot be read is reported when somebody writes here.
+        // A manifest that cannot be read is reported by `write`.
         let manifest = Manifest::read(&root).unwrap_or_default();
         Self { root, manifest }
     }
@@ -138,42 +137,42 @@ impl Tree {
         &self.manifest
     }
 
-    /// What there is to do, if all files are as an earlier build left them: nothing. Files are not read unless they were
-    /// changed after that build.
-    pub(crate) fn untouched(&self) -> Option<Done> {
+    /// The summary of an empty write if no file has changed since the last build. Reads only files that were changed after
+    /// that build.
+    pub(crate) fn unchanged(&self) -> Option<WriteSummary> {
         let path = self.root.join(manifest::NAME);
-        let listed = Stamp::of(&fs::metadata(&path).ok()?);
+        let listed = ChangeTime::of(&fs::metadata(&path).ok()?);
         let files = self.manifest.files();
-        let looks = shared_out(files, &Progress::none(), |entry| entry.is_there(&self.root, listed));
-        let looks = looks.into_iter().collect::<Option<Vec<_>>>()?;
-        if looks.contains(&Looked::Inside) {
-            restamp(&path);
+        let matches = map_parallel(files, &Progress::none(), |entry| entry.compare(&self.root, listed));
+        let matches = matches.into_iter().collect::<Option<Vec<_>>>()?;
+        if matches.contains(&EntryMatch::ByContents) {
+            touch(&path);
         }
-        Some(Done { total: files.len(), ..Done::default() })
+        Some(WriteSummary { total: files.len(), ..WriteSummary::default() })
     }
 
-    /// Everything in which the tree is not what a build would give, in the order of the paths.
+    /// The files that differ from a new build, sorted by path.
     pub(crate) fn compare(
         &self,
         artifacts: &[Artifact],
         scope: &Scope,
-        inputs: Inputs,
+        inputs: BuildInputs,
     ) -> Result<Vec<Difference>, TreeError> {
         let compared = self.compared(artifacts, None)?;
-        let word = |found: Found| match found {
-            Found::Same => None,
-            Found::Nothing => Some("missing"),
-            Found::OtherContents => Some("differs"),
-            Found::OtherMode => Some("has another mode"),
+        let word = |found: FileState| match found {
+            FileState::Same => None,
+            FileState::Nothing => Some("missing"),
+            FileState::OtherContents => Some("differs"),
+            FileState::OtherMode => Some("has another mode"),
         };
         let mut differences: Vec<Difference> = compared
             .iter()
-            .filter_map(|one| Some(Difference { path: one.entry.path.clone(), what: word(one.found)? }))
+            .filter_map(|file| Some(Difference { path: file.entry.path.clone(), what: word(file.found)? }))
             .collect();
         let surplus = self.surplus(&compared, scope).into_iter().filter(|path| self.root.join(path).exists());
-        differences.extend(surplus.map(|path| Difference { path, what: "no longer belongs here" }));
+        differences.extend(surplus.map(|path| Difference { path, what: "no longer needed" }));
         if matches!(scope, Scope::Whole) {
-            let list = Manifest::new(Some(inputs), compared.into_iter().map(|one| one.entry).collect());
+            let list = Manifest::new(Some(inputs), compared.into_iter().map(|file| file.entry).collect());
             let what = match fs::read(self.root.join(manifest::NAME)) {
                 Ok(there) if there == list.text().as_bytes() => None,
                 Ok(_) => Some("differs"),
@@ -185,47 +184,50 @@ impl Tree {
         Ok(differences)
     }
 
-    /// Writes what is not there yet, and removes what an earlier build left in `scope` and this one does not have. The
-    /// artifacts were made from `inputs`, if that is known.
+    /// Writes new and changed artifacts, and removes files of an earlier build in `scope` that this one does not have. `inputs` are
+    /// those of the artifacts, if known.
     pub(crate) fn write(
         mut self,
         artifacts: &[Artifact],
         scope: &Scope,
-        inputs: Option<Inputs>,
-    ) -> Result<Done, TreeError> {
+        inputs: Option<BuildInputs>,
+    ) -> Result<WriteSummary, TreeError> {
         let folder = || self.root.clone();
         fs::create_dir_all(&self.root).map_err(|source| TreeError::Folder { folder: folder(), source })?;
         let _lock = self.lock()?;
-        // Somebody may have written since.
+        // Another run may have written since `open`.
         let manifest = Manifest::read(&self.root);
         self.manifest = manifest.map_err(|source| TreeError::Manifest { folder: folder(), source })?;
         let drafts = StagingFolder::at(&self.root.join(DRAFTS))?;
         let compared = self.compared(artifacts, Some(&drafts))?;
-        self.refuse_strangers(&compared)?;
+        self.refuse_foreign_files(&compared)?;
         let total = artifacts.len();
         self.replace(&compared, &drafts, scope, inputs)
-            .map(|(written, removed)| Done { total, written, removed })
+            .map(|(written, removed)| WriteSummary { total, written, removed })
             .map_err(|error| TreeError::Interrupted { folder: self.root.clone(), source: Box::new(error) })
     }
 
-    /// Brings the tree from what it is to what it should be; says how many files were written, and how many went.
+    /// Writes and removes files; returns how many of each.
     fn replace(
         &self,
-        compared: &[Compared],
+        compared: &[ComparedFile],
         drafts: &StagingFolder,
         scope: &Scope,
-        inputs: Option<Inputs>,
+        inputs: Option<BuildInputs>,
     ) -> Result<(usize, usize), TreeError> {
         let surplus = self.surplus(compared, scope);
-        let pending: Vec<(usize, &Compared)> =
-            compared.iter().enumerate().filter(|(_, one)| one.found != Found::Same).collect();
-        let kept: Vec<Entry> =
+        let pending: Vec<(usize, &ComparedFile)> =
+            compared.iter().enumerate().filter(|(_, file)| file.found != FileState::Same).collect();
+        let kept: Vec<ManifestEntry> =
             self.manifest.files().iter().filter(|entry| !scope.has(&entry.path)).cloned().collect();
-        let new = || compared.iter().map(|one| one.entry.clone());
+        let new = || compared.iter().map(|file| file.entry.clone());
         if !pending.is_empty() || !surplus.is_empty() {
             let known = self.manifest.by_path();
             let old = surplus.iter().filter_map(|path| known.get(path.as_str())).map(|&entry| entry.clone());
-            self.list(&Manifest::new(None, kept.iter().cloned().chain(new()).chain(old).collect()), drafts)?;
+            self.write_manifest(
+                &Manifest::new(None, kept.iter().cloned().chain(new()).chain(old).collect()),
+                drafts,
+            )?;
         }
         self.place(&pending, drafts)?;
         let removed = surplus.iter().filter(|path| self.remove(path)).count();
@@ -233,11 +235,11 @@ impl Tree {
             Scope::Whole => inputs,
             Scope::Folders(_) => inputs.filter(|inputs| self.manifest.inputs.as_ref() == Some(inputs)),
         };
-        self.list(&Manifest::new(inputs, kept.into_iter().chain(new()).collect()), drafts)?;
+        self.write_manifest(&Manifest::new(inputs, kept.into_iter().chain(new()).collect()), drafts)?;
         Ok((pending.len(), removed))
     }
 
-    /// Keeps others from writing here at the same time.
+    /// Locks the folder against concurrent writes.
     fn lock(&self) -> Result<LockFile, TreeError> {
         let folder = || self.root.clone();
         let opened = File::open(&self.root).map_err(|source| TreeError::Open { folder: folder(), source })?;
@@ -248,84 +250,84 @@ impl Tree {
         }
     }
 
-    /// Compares artifacts with what is in their places. The bytes of an artifact are made here alone, and are not kept: what has
-    /// to be written goes to `drafts`, under its number.
+    /// Compares artifacts with the files on disk. The bytes of an artifact are generated only here and not kept: changed files are
+    /// staged in `drafts` under their number.
     fn compared(
         &self,
         artifacts: &[Artifact],
         drafts: Option<&StagingFolder>,
-    ) -> Result<Vec<Compared>, TreeError> {
+    ) -> Result<Vec<ComparedFile>, TreeError> {
         let progress = Progress::count("comparing", artifacts.len());
         let numbered: Vec<_> = artifacts.iter().enumerate().collect();
         let compare = |&(nth, artifact): &(usize, &Artifact)| {
             let bytes = artifact.contents.bytes();
-            let entry = Entry::of(artifact, &bytes);
+            let entry = ManifestEntry::new(artifact, &bytes);
             let found = self.found(&entry, &bytes);
-            if let Some(drafts) = drafts.filter(|_| found != Found::Same) {
+            if let Some(drafts) = drafts.filter(|_| found != FileState::Same) {
                 let path = self.root.join(&entry.path);
                 drafts.write(&nth.to_string(), &path, entry.mode(), &bytes)?;
             }
-            Ok(Compared { entry, found })
+            Ok(ComparedFile { entry, found })
         };
-        shared_out(&numbered, &progress, compare).into_iter().collect()
+        map_parallel(&numbered, &progress, compare).into_iter().collect()
     }
 
-    fn found(&self, entry: &Entry, bytes: &[u8]) -> Found {
+    fn found(&self, entry: &ManifestEntry, bytes: &[u8]) -> FileState {
         let path = self.root.join(&entry.path);
-        let Ok(file) = fs::symlink_metadata(&path) else { return Found::Nothing };
+        let Ok(file) = fs::symlink_metadata(&path) else { return FileState::Nothing };
         if !file.is_file()
             || file.len() != bytes.len() as u64
             || !fs::read(&path).is_ok_and(|read| read == bytes)
         {
-            Found::OtherContents
-        } else if entry.fits(&file) {
-            Found::Same
+            FileState::OtherContents
+        } else if entry.matches(&file) {
+            FileState::Same
         } else {
-            Found::OtherMode
+            FileState::OtherMode
         }
     }
 
-    /// Refuses to overwrite what ichor did not write.
-    fn refuse_strangers(&self, compared: &[Compared]) -> Result<(), TreeError> {
+    /// Refuses to overwrite files that ichor did not write.
+    fn refuse_foreign_files(&self, compared: &[ComparedFile]) -> Result<(), TreeError> {
         let known = self.manifest.by_path();
-        let is_strange = |one: &&Compared| {
-            matches!(one.found, Found::OtherContents | Found::OtherMode)
-                && !known.contains_key(one.entry.path.as_str())
+        let is_foreign = |file: &&ComparedFile| {
+            matches!(file.found, FileState::OtherContents | FileState::OtherMode)
+                && !known.contains_key(file.entry.path.as_str())
         };
-        let strangers: Vec<String> = compared
+        let foreign: Vec<String> = compared
             .iter()
-            .filter(is_strange)
-            .map(|one| self.root.join(&one.entry.path).display().to_string())
+            .filter(is_foreign)
+            .map(|file| self.root.join(&file.entry.path).display().to_string())
             .collect();
-        match strangers.as_slice() {
+        match foreign.as_slice() {
             [] => Ok(()),
             [first, rest @ ..] => {
                 let (first, more) = (first.clone(), rest.len());
-                Err(TreeError::Stranger { first, more, folder: self.root.clone() })
+                Err(TreeError::ForeignFile { first, more, folder: self.root.clone() })
             }
         }
     }
 
     /// The files of an earlier build in `scope` that are not among the new ones.
-    fn surplus(&self, compared: &[Compared], scope: &Scope) -> Vec<String> {
-        let new: HashSet<&str> = compared.iter().map(|one| one.entry.path.as_str()).collect();
+    fn surplus(&self, compared: &[ComparedFile], scope: &Scope) -> Vec<String> {
+        let new: HashSet<&str> = compared.iter().map(|file| file.entry.path.as_str()).collect();
         let old = self.manifest.files().iter().map(|entry| &entry.path);
         old.filter(|path| scope.has(path) && !new.contains(path.as_str())).cloned().collect()
     }
 
-    /// Moves drafts to their places, each in one step.
-    fn place(&self, pending: &[(usize, &Compared)], drafts: &StagingFolder) -> Result<(), TreeError> {
+    /// Renames staged files to their final paths.
+    fn place(&self, pending: &[(usize, &ComparedFile)], drafts: &StagingFolder) -> Result<(), TreeError> {
         let progress = Progress::count("writing", pending.len());
-        let place = |(nth, one): &(usize, &Compared)| {
-            Ok(drafts.place(&nth.to_string(), &self.root.join(&one.entry.path))?)
+        let place = |(nth, file): &(usize, &ComparedFile)| {
+            Ok(drafts.place(&nth.to_string(), &self.root.join(&file.entry.path))?)
         };
-        shared_out(pending, &progress, place).into_iter().collect()
+        map_parallel(pending, &progress, place).into_iter().collect()
     }
 
-    /// Removes a file and the folders that are empty without it, and says whether it was there.
+    /// Removes a file and the folders that become empty; returns whether the file existed.
     fn remove(&self, path: &str) -> bool {
         let there = fs::remove_file(self.root.join(path)).is_ok();
-        // Folders that still hold something stay.
+        // `remove_dir` keeps folders that are not empty.
         let mut folder = Path::new(path).parent();
         while let Some(empty) = folder.filter(|folder| !folder.as_os_str().is_empty()) {
             if fs::remove_dir(self.root.join(empty)).is_err() {
@@ -336,21 +338,21 @@ impl Tree {
         there
     }
 
-    /// Writes the list. One that is there already keeps its place, and is from now on later than every file.
-    fn list(&self, manifest: &Manifest, drafts: &StagingFolder) -> Result<(), TreeError> {
+    /// Writes the manifest. An unchanged manifest is not replaced, but gets a change time later than that of every file.
+    fn write_manifest(&self, manifest: &Manifest, drafts: &StagingFolder) -> Result<(), TreeError> {
         let path = self.root.join(manifest::NAME);
         let text = manifest.text();
         if fs::read(&path).is_ok_and(|old| old == text.as_bytes()) {
-            restamp(&path);
+            touch(&path);
             return Ok(());
         }
-        // Nothing waits for the disk: what a power cut takes has another length than the list says, and is written again.
+        // No fsync: a file truncated by a power failure has another size than the manifest says, and is written again.
         drafts.write(LIST, &path, 0o644, text.as_bytes())?;
         Ok(drafts.place(LIST, &path)?)
     }
 }
 
-/// The name of the list among the drafts; those of files are their numbers.
+/// The name of the staged manifest; staged files are named by number.
 const LIST: &str = "list";
 
 impl From<ReplaceError> for TreeError {
@@ -359,8 +361,8 @@ impl From<ReplaceError> for TreeError {
     }
 }
 
-/// Gives a file a new stamp; when it was last written stays. Where that is not allowed, files are read once more next time.
-fn restamp(path: &Path) {
+/// Updates the change time of a file but not its modification time. If that fails, the next run reads the files again.
+fn touch(path: &Path) {
     if let Ok(file) = fs::metadata(path) {
         let _ = fs::set_permissions(path, file.permissions());
     }

@@ -6,16 +6,16 @@ use tempfile::TempDir;
 use super::*;
 use crate::chain::chain;
 
-fn inputs() -> Inputs {
-    Inputs { sha256: "1".to_owned(), secrets: Vec::new() }
+fn inputs() -> BuildInputs {
+    BuildInputs { sha256: "1".to_owned(), secrets: Vec::new() }
 }
 
-fn write(folder: &TempDir, artifacts: &[Artifact]) -> Done {
+fn write(folder: &TempDir, artifacts: &[Artifact]) -> WriteSummary {
     Tree::open(folder.path().to_owned()).write(artifacts, &Scope::Whole, Some(inputs())).unwrap()
 }
 
-fn untouched(folder: &TempDir) -> bool {
-    Tree::open(folder.path().to_owned()).untouched().is_some()
+fn is_unchanged(folder: &TempDir) -> bool {
+    Tree::open(folder.path().to_owned()).unchanged().is_some()
 }
 
 fn of(node: &str) -> Artifact {
@@ -23,7 +23,7 @@ fn of(node: &str) -> Artifact {
 }
 
 #[test]
-fn what_did_not_change_is_left_alone() {
+fn unchanged_files_are_not_rewritten() {
     let folder = tempfile::tempdir().unwrap();
     let artifacts =
         |text: &str| [Artifact::private("nodes/a/machine.yaml", text), Artifact::public("b", "b")];
@@ -47,7 +47,7 @@ fn what_did_not_change_is_left_alone() {
 }
 
 #[test]
-fn what_no_longer_belongs_is_removed_and_nothing_else() {
+fn only_obsolete_files_of_ichor_are_removed() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     write(&folder, &[of("a"), of("b")]);
@@ -61,7 +61,7 @@ fn what_no_longer_belongs_is_removed_and_nothing_else() {
 }
 
 #[test]
-fn a_part_is_written_beside_the_rest() {
+fn a_scope_is_written_without_touching_other_files() {
     let folder = tempfile::tempdir().unwrap();
     let part = |artifacts: &[Artifact], inputs| {
         let scope = Scope::Folders(vec!["nodes/a/".to_owned()]);
@@ -77,12 +77,12 @@ fn a_part_is_written_beside_the_rest() {
     let paths: Vec<&str> = manifest.files().iter().map(|entry| entry.path.as_str()).collect();
     assert_eq!(paths, ["nodes/a/machine.yaml", "nodes/b/machine.yaml"]);
     assert_eq!(manifest.inputs, Some(inputs()));
-    part(&[of("a")], Inputs { sha256: "2".to_owned(), secrets: Vec::new() });
+    part(&[of("a")], BuildInputs { sha256: "2".to_owned(), secrets: Vec::new() });
     assert_eq!(Tree::open(folder.path().to_owned()).manifest.inputs, None, "files of two builds");
 }
 
 #[test]
-fn a_list_that_leads_out_of_the_folder_removes_nothing() {
+fn a_manifest_path_outside_of_the_folder_is_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let outside = folder.path().join("outside");
     fs::write(&outside, "x").unwrap();
@@ -98,7 +98,7 @@ fn a_list_that_leads_out_of_the_folder_removes_nothing() {
 }
 
 #[test]
-fn a_list_of_a_newer_format_is_left_alone() {
+fn a_manifest_of_a_newer_format_is_not_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(manifest::NAME);
     let newer = r#"{"version": "2.0", "inputs": null, "entries": []}"#;
@@ -112,7 +112,7 @@ fn a_list_of_a_newer_format_is_left_alone() {
 }
 
 #[test]
-fn a_list_from_before_there_were_versions_is_read() {
+fn a_manifest_without_a_version_is_read() {
     let folder = tempfile::tempdir().unwrap();
     write(&folder, &[of("a"), of("b")]);
     let path = folder.path().join(manifest::NAME);
@@ -125,7 +125,7 @@ fn a_list_from_before_there_were_versions_is_read() {
 }
 
 #[test]
-fn what_somebody_else_wrote_is_not_overwritten() {
+fn a_foreign_file_is_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let mine = folder.path().join("nodes/a/machine.yaml");
     fs::create_dir_all(mine.parent().unwrap()).unwrap();
@@ -134,17 +134,17 @@ fn what_somebody_else_wrote_is_not_overwritten() {
     let refused =
         Tree::open(folder.path().to_owned()).write(&[of("a"), of("b")], &Scope::Whole, None).unwrap_err();
 
-    assert!(refused.to_string().contains("nodes/a/machine.yaml would be overwritten"), "{refused}");
+    assert!(refused.to_string().contains("refusing to overwrite"), "{refused}");
     assert_eq!(fs::read(&mine).unwrap(), b"mine");
     assert!(!folder.path().join("nodes/b").exists());
 }
 
 #[test]
-fn any_change_to_a_file_is_noticed() {
+fn every_change_to_a_file_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("nodes/a/machine.yaml");
     write(&folder, &[of("a"), of("b")]);
-    assert!(untouched(&folder));
+    assert!(is_unchanged(&folder));
 
     let changes: [&dyn Fn(); 4] = [
         &|| fs::write(&path, "y").unwrap(),
@@ -154,20 +154,20 @@ fn any_change_to_a_file_is_noticed() {
     ];
     for (nth, change) in changes.iter().enumerate() {
         change();
-        assert!(!untouched(&folder), "{nth}");
+        assert!(!is_unchanged(&folder), "{nth}");
         assert_eq!(write(&folder, &[of("a"), of("b")]).written, 1, "{nth}");
-        assert!(untouched(&folder), "{nth}");
+        assert!(is_unchanged(&folder), "{nth}");
     }
     let time = fs::metadata(&path).unwrap().modified().unwrap();
     fs::write(&path, "y").unwrap();
     File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
-    assert!(!untouched(&folder), "the same length and the same time");
+    assert!(!is_unchanged(&folder), "the same length and the same time");
     fs::write(&path, "x").unwrap();
-    assert!(untouched(&folder), "changed and changed back");
+    assert!(is_unchanged(&folder), "changed and changed back");
 }
 
 #[test]
-fn a_second_writer_is_sent_away() {
+fn a_second_writer_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let lock = Tree::open(folder.path().to_owned()).lock().unwrap();
 
@@ -179,7 +179,7 @@ fn a_second_writer_is_sent_away() {
 }
 
 #[test]
-fn what_another_wrote_in_the_meantime_is_known() {
+fn a_concurrent_build_is_taken_into_account() {
     let folder = tempfile::tempdir().unwrap();
     let opened = Tree::open(folder.path().to_owned());
     write(&folder, &[of("a"), of("b")]);

@@ -1,8 +1,8 @@
-//! Whether the Kubernetes API answers where the file says, by its own certificate.
+//! Probes the Kubernetes API at its endpoint, with its own CA.
 
 use std::time::Duration;
 
-use ichor_client::http::{Client, ClientOptions, Method, Payload, Request, RequestError, Trust};
+use ichor_client::http::{Client, ClientOptions, Method, Payload, Request, RequestError, ServerTrust};
 use ichor_core::bringup::Blocker;
 use ichor_core::plan::Plan;
 use ichor_talos::secrets::Pem;
@@ -10,60 +10,60 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use tokio::time::{self, Instant};
 
-use super::act::Ended;
+use super::talos_steps::StepError;
 
-/// Where control planes have it.
+/// Port of the Kubernetes API on control plane nodes.
 pub(crate) const PORT: u16 = 6443;
 
-/// How long one attempt may take.
+/// Time limit for one attempt.
 const ATTEMPT: Duration = Duration::from_secs(10);
 
-/// The Kubernetes API is not ready.
+/// A failed probe of the Kubernetes API.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EndpointError {
-    #[error("no answer in time")]
+    #[error("no response in time")]
     NoAnswer,
-    #[error("it answers with status {0}")]
+    #[error("HTTP status {0}")]
     Status(u16),
     #[error(transparent)]
     Request(#[from] RequestError),
 }
 
-/// Where the Kubernetes API is, and by whose certificate.
+/// Address and CA of the Kubernetes API.
 #[derive(Clone)]
-pub(crate) struct Endpoint {
-    /// For people.
+pub(crate) struct KubernetesEndpoint {
+    /// URL for messages.
     pub url: String,
-    /// The host.
+    /// Host name or address.
     pub host: String,
-    /// The port there.
+    /// Port.
     pub port: u16,
     client: Client,
 }
 
-impl Endpoint {
-    /// Where a plan says that the API is, with a certificate of `authority`; none where it does not say.
+impl KubernetesEndpoint {
+    /// The planned endpoint with the CA `authority`; none if its address is unknown.
     pub(crate) fn planned(plan: &Plan, authority: &Pem) -> Result<Option<Self>, rustls::Error> {
         let Some(planned) = plan.cluster.endpoint.as_ref().map(|planned| &planned.value) else {
             return Ok(None);
         };
-        let place = match (planned.overlay_node(), planned.host()) {
+        let address = match (planned.overlay_node(), planned.host()) {
             (Some(node), _) => plan
                 .node(node)
                 .and_then(|node| node.stages.overlay())
                 .map(|address| (address.to_string(), PORT)),
             (None, host) => host.map(|host| (host.to_owned(), planned.port())),
         };
-        place.map(|(host, port)| Self::new(planned.as_str(), &host, port, authority)).transpose()
+        address.map(|(host, port)| Self::new(planned.as_str(), &host, port, authority)).transpose()
     }
 
-    /// The API at a host, with a certificate of `authority`.
+    /// Creates an endpoint with the CA `authority`.
     fn new(url: &str, host: &str, port: u16, authority: &Pem) -> Result<Self, rustls::Error> {
         let mut roots = RootCertStore::empty();
         let der = authority.block().map(|(_, der)| der).unwrap_or_default();
         roots.add(CertificateDer::from(der))?;
         let client = Client::new(ClientOptions {
-            trust: Trust::Authority(roots),
+            trust: ServerTrust::Authority(roots),
             identity: None,
             proxy: None,
             connect_within: ATTEMPT,
@@ -75,8 +75,8 @@ impl Endpoint {
         Ok(Self { url: url.to_owned(), host: host.to_owned(), port, client })
     }
 
-    /// Asks once; what is wrong otherwise. Talos lets nobody in who has no certificate: a refusal is an answer.
-    pub(crate) async fn answers(&self) -> Result<(), EndpointError> {
+    /// Sends one probe. A 401 or 403 counts as ready: Talos requires client certificates.
+    pub(crate) async fn probe(&self) -> Result<(), EndpointError> {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         let request = Request {
             method: Method::GET,
@@ -95,29 +95,29 @@ impl Endpoint {
     }
 }
 
-/// Waits until the Kubernetes API answers.
-pub(super) async fn reach(
-    endpoint: Option<Endpoint>,
-    patience: Duration,
+/// Waits until the Kubernetes API is ready.
+pub(super) async fn wait_until_ready(
+    endpoint: Option<KubernetesEndpoint>,
+    timeout: Duration,
     say: impl Fn(String),
-) -> Result<String, Ended> {
+) -> Result<String, StepError> {
     let Some(endpoint) = endpoint else {
-        return Ok("its address is known once it joined the overlay".to_owned());
+        return Ok("its address is known once a control plane joins the overlay".to_owned());
     };
     let start = Instant::now();
     let mut last = String::new();
     loop {
-        let Err(error) = endpoint.answers().await else { return Ok(endpoint.url) };
+        let Err(error) = endpoint.probe().await else { return Ok(endpoint.url) };
         let reason = error.to_string();
         if reason != last {
-            say(format!("{} does not answer yet: {reason}", endpoint.url));
+            say(format!("waiting for {}: {reason}", endpoint.url));
             last.clone_from(&reason);
         }
-        if start.elapsed() >= patience {
-            let told = format!("{} did not answer within {} s: {reason}", endpoint.url, patience.as_secs());
+        if start.elapsed() >= timeout {
+            let message = format!("{} was not ready within {} s: {reason}", endpoint.url, timeout.as_secs());
             let remedy =
-                "`ichor verify` looks for the cause: a VIP needs etcd, an anycast address its routes";
-            return Err(Ended::Refused(Blocker::new(None, told, remedy)));
+                "run `ichor verify` to find the cause: a VIP needs etcd, an anycast address needs its routes";
+            return Err(StepError::Refused(Blocker::new(None, message, remedy)));
         }
         time::sleep((start.elapsed() / 10).clamp(Duration::from_millis(20), Duration::from_secs(2))).await;
     }

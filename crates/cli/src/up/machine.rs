@@ -1,74 +1,83 @@
-//! A node's machine, by whoever provides it. Providers block, so each call has a thread.
+//! A node's machine at its provider. Providers block, so each call runs on its own thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ichor_core::bringup::{Blocker, Contact, MachineSeen, NodeStep, Source, Stage};
+use ichor_core::bringup::{AddressOrigin, AddressStage, Blocker, NodeAddress, NodeStep, ObservedVm};
 use tokio::task::spawn_blocking;
 
-use super::act::Ended;
-use super::shelf::Media;
+use super::media::RunMedia;
+use super::talos_steps::StepError;
 use crate::chain::chain;
-use crate::machines::{MachineError, Machines, Onlooker, State};
+use crate::machines::{MachineError, MachineProvider, MachineState, ProgressSink};
 
-/// A node's machine.
+/// A node's machine and its provider.
 #[derive(Clone)]
-pub(super) struct Machine {
+pub(super) struct ProvidedMachine {
     pub node: String,
-    pub provider: Arc<dyn Machines>,
-    pub media: Arc<Media>,
+    pub provider: Arc<dyn MachineProvider>,
+    pub media: Arc<RunMedia>,
 }
 
-/// What a provider says of a machine.
-pub(super) struct Told {
-    pub seen: MachineSeen,
-    pub addresses: Vec<Contact>,
+/// State and addresses of a machine, as reported by its provider.
+pub(super) struct MachineReport {
+    pub seen: ObservedVm,
+    pub addresses: Vec<NodeAddress>,
 }
 
-impl Machine {
-    /// What there is of it, and where it answers as far as the provider knows.
-    pub(super) async fn look(&self) -> Result<Told, Ended> {
+impl ProvidedMachine {
+    /// Queries the state and the known addresses of the machine.
+    pub(super) async fn report(&self) -> Result<MachineReport, StepError> {
         let machine = self.clone();
         self.blocking(move || {
-            let powers = machine.provider.powers();
+            let capabilities = machine.provider.capabilities();
             let (made, on) = match machine.provider.state(&machine.node)? {
-                State::Absent => (!powers.makes, false),
-                State::Off => (true, false),
-                State::On => (true, true),
-                State::Foreign(whose) => {
-                    let reason =
-                        format!("another machine is in its place at {}: {whose}", machine.provider.place());
-                    let remedy = "give the node another `vm.id`, or take that machine away yourself";
+                MachineState::Absent => (!capabilities.creates_vms, false),
+                MachineState::Off => (true, false),
+                MachineState::On => (true, true),
+                MachineState::Foreign(whose) => {
+                    let reason = format!(
+                        "another machine has its name or ID at {}: {whose}",
+                        machine.provider.location()
+                    );
+                    let remedy = "set another `vm.id` for the node, or delete that machine manually";
                     return Ok(Err(Blocker::new(None, reason, remedy)));
                 }
             };
-            // Where it is nobody has to know: it may answer at an address of the file.
-            let found = if on && powers.addresses {
+            // Addresses are optional here: the machine may answer at an address of the cluster file.
+            let found = if on && capabilities.reports_addresses {
                 machine.provider.addresses(&machine.node)
             } else {
                 Ok(Vec::new())
             };
-            let contact = |address| Contact { address, stage: Stage::Dhcp, source: Source::Hypervisor };
+            let contact = |address| NodeAddress {
+                address,
+                stage: AddressStage::Dhcp,
+                source: AddressOrigin::Hypervisor,
+            };
             let addresses = found.unwrap_or_default().into_iter().map(contact).collect();
-            Ok(Ok(Told { seen: MachineSeen { made, takes_media: powers.media, on }, addresses }))
+            Ok(Ok(MachineReport {
+                seen: ObservedVm { made, takes_media: capabilities.attaches_media, on },
+                addresses,
+            }))
         })
         .await?
-        .map_err(Ended::Refused)
+        .map_err(StepError::Refused)
     }
 
-    /// Does a step; others than those of machines are none here.
-    pub(super) async fn act(
+    /// Runs a machine step; steps on the Talos API are ignored.
+    pub(super) async fn run_step(
         &self,
         step: NodeStep,
         say: impl Fn(String) + Send + Sync + 'static,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), StepError> {
         let machine = self.clone();
         self.blocking(move || {
             let (provider, node) = (&machine.provider, machine.node.as_str());
-            let onlooker = Listener { say, tenths: AtomicU64::new(0) };
+            let progress = StepMessages { say, tenths: AtomicU64::new(0) };
             match step {
-                NodeStep::Make => provider.make(node, &*machine.media, &onlooker).map(drop),
-                NodeStep::Attach => provider.attach(node, &*machine.media, &onlooker),
+                NodeStep::Make => provider.create(node, &*machine.media, &progress).map(drop),
+                NodeStep::Attach => provider.attach(node, &*machine.media, &progress),
                 NodeStep::Start => provider.start(node),
                 NodeStep::Eject => provider.eject(node),
                 NodeStep::Apply | NodeStep::Reconfigure => Ok(()),
@@ -80,44 +89,44 @@ impl Machine {
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, MachineError> + Send + 'static,
-    ) -> Result<T, Ended> {
+    ) -> Result<T, StepError> {
         match spawn_blocking(work).await {
             Ok(Ok(done)) => Ok(done),
-            Ok(Err(error)) if error.may_pass() => Err(Ended::Later(chain(&error))),
+            Ok(Err(error)) if error.is_transient() => Err(StepError::Later(chain(&error))),
             Ok(Err(error)) => {
-                let remedy = "`ichor machine check` says what keeps its machine from being made or used";
-                Err(Ended::Refused(Blocker::new(None, chain(&error), remedy)))
+                let remedy = "run `ichor machine check` for the preflight checks of its machine";
+                Err(StepError::Refused(Blocker::new(None, chain(&error), remedy)))
             }
-            Err(_) => Err(Ended::Later("the thread of its provider failed".to_owned())),
+            Err(_) => Err(StepError::Later("a provider thread panicked".to_owned())),
         }
     }
 }
 
-/// A machine that was just made.
-pub(super) fn made(seen: MachineSeen) -> MachineSeen {
-    MachineSeen { made: true, ..seen }
+/// Marks a machine as created.
+pub(super) fn mark_created(seen: ObservedVm) -> ObservedVm {
+    ObservedVm { made: true, ..seen }
 }
 
-/// A machine that was just switched on.
-pub(super) fn started(seen: MachineSeen) -> MachineSeen {
-    MachineSeen { on: true, ..seen }
+/// Marks a machine as powered on.
+pub(super) fn mark_started(seen: ObservedVm) -> ObservedVm {
+    ObservedVm { on: true, ..seen }
 }
 
-/// Tells what a provider says, and of long files every tenth.
-struct Listener<F> {
+/// Prints provider messages, and the progress of transfers in steps of 10 %.
+struct StepMessages<F> {
     say: F,
     tenths: AtomicU64,
 }
 
-impl<F: Fn(String) + Sync> Onlooker for Listener<F> {
-    fn bytes(&self, what: &str, done: u64, total: u64) {
+impl<F: Fn(String) + Sync> ProgressSink for StepMessages<F> {
+    fn transferred(&self, what: &str, done: u64, total: u64) {
         let tenth = done.saturating_mul(10).checked_div(total).unwrap_or(10);
         if self.tenths.swap(tenth, Ordering::Relaxed) != tenth {
             (self.say)(format!("{what}: {} %", tenth * 10));
         }
     }
 
-    fn line(&self, text: &str) {
+    fn message(&self, text: &str) {
         (self.say)(text.to_owned());
     }
 }
@@ -129,29 +138,31 @@ mod tests {
     use std::sync::Mutex;
 
     use ichor_core::machines::Drives;
-    use ichor_core::render::hypervisor::medium::{Medium, Source as From};
+    use ichor_core::render::hypervisor::medium::{Medium, MediumSource as From};
     use ichor_values::Issue;
 
     use super::*;
-    use crate::machines::{Folders, Kind, Made, Powers, Shelf, Stop, Supply};
+    use crate::machines::{
+        Capabilities, Creation, FailureKind, MediaFolders, MediaSource, MediumContent, PowerOff,
+    };
 
-    /// A provider of one machine, which remembers what was done.
+    /// A fake provider of one machine that records its calls.
     #[derive(Debug)]
-    struct Fake {
-        state: State,
-        fails: Option<Kind>,
+    struct FakeProvider {
+        state: MachineState,
+        fails: Option<FailureKind>,
         done: Mutex<Vec<String>>,
     }
 
-    impl Fake {
-        fn note(&self, what: &str) -> Result<(), MachineError> {
+    impl FakeProvider {
+        fn record(&self, what: &str) -> Result<(), MachineError> {
             self.done.lock().unwrap().push(what.to_owned());
             match self.fails {
                 None => Ok(()),
                 Some(kind) => Err(MachineError {
                     node: "a".to_owned(),
-                    what: what.to_owned(),
-                    place: "here".to_owned(),
+                    operation: what.to_owned(),
+                    location: "here".to_owned(),
                     kind,
                     source: "because".into(),
                 }),
@@ -159,56 +170,68 @@ mod tests {
         }
     }
 
-    impl Machines for Fake {
-        fn place(&self) -> String {
+    impl MachineProvider for FakeProvider {
+        fn location(&self) -> String {
             "here".to_owned()
         }
 
-        fn powers(&self) -> Powers {
-            Powers { makes: true, media: true, addresses: true }
+        fn capabilities(&self) -> Capabilities {
+            Capabilities { creates_vms: true, attaches_media: true, reports_addresses: true }
         }
 
         fn check(&self, _: &[&str]) -> Vec<Issue> {
             Vec::new()
         }
 
-        fn state(&self, _: &str) -> Result<State, MachineError> {
-            self.note("state").map(|()| self.state.clone())
+        fn state(&self, _: &str) -> Result<MachineState, MachineError> {
+            self.record("state").map(|()| self.state.clone())
         }
 
-        fn make(&self, _: &str, _: &dyn Shelf, _: &dyn Onlooker) -> Result<Made, MachineError> {
-            self.note("make").map(|()| Made::Now)
+        fn create(
+            &self,
+            _: &str,
+            _: &dyn MediaSource,
+            _: &dyn ProgressSink,
+        ) -> Result<Creation, MachineError> {
+            self.record("make").map(|()| Creation::Created)
         }
 
         fn media(&self, _: &str) -> Vec<Medium> {
             Vec::new()
         }
 
-        fn attach(&self, _: &str, shelf: &dyn Shelf, _: &dyn Onlooker) -> Result<(), MachineError> {
+        fn attach(
+            &self,
+            _: &str,
+            source: &dyn MediaSource,
+            _: &dyn ProgressSink,
+        ) -> Result<(), MachineError> {
             let source = From::Built("nodes/a/cidata.iso".to_owned());
             let medium = Medium { name: "a.iso".to_owned(), source, boots: false, own: true };
-            let Ok(Supply::Bytes(bytes)) = shelf.supply(&medium) else { panic!("it is in memory") };
-            self.note(&format!("attach {}", bytes.len()))
+            let Ok(MediumContent::Bytes(bytes)) = source.content(&medium) else {
+                panic!("the medium is in memory")
+            };
+            self.record(&format!("attach {}", bytes.len()))
         }
 
         fn drives(&self, _: &str) -> Result<Option<Drives>, MachineError> {
-            self.note("drives").map(|()| None)
+            self.record("drives").map(|()| None)
         }
 
         fn start(&self, _: &str) -> Result<(), MachineError> {
-            self.note("start")
+            self.record("start")
         }
 
-        fn stop(&self, _: &str, _: Stop) -> Result<(), MachineError> {
-            self.note("stop")
+        fn stop(&self, _: &str, _: PowerOff) -> Result<(), MachineError> {
+            self.record("stop")
         }
 
         fn eject(&self, _: &str) -> Result<(), MachineError> {
-            self.note("eject")
+            self.record("eject")
         }
 
         fn delete(&self, _: &str) -> Result<(), MachineError> {
-            self.note("delete")
+            self.record("delete")
         }
 
         fn addresses(&self, _: &str) -> Result<Vec<IpAddr>, MachineError> {
@@ -216,45 +239,49 @@ mod tests {
         }
     }
 
-    fn machine(state: State, fails: Option<Kind>) -> (Arc<Fake>, Machine) {
-        let fake = Arc::new(Fake { state, fails, done: Mutex::default() });
+    fn machine(state: MachineState, fails: Option<FailureKind>) -> (Arc<FakeProvider>, ProvidedMachine) {
+        let fake = Arc::new(FakeProvider { state, fails, done: Mutex::default() });
         let built = HashMap::from([("nodes/a/cidata.iso".to_owned(), Arc::from(vec![0; 7]))]);
-        let others = Folders { build: "".into(), images: "images".into(), file: "ichor.yaml".into() };
-        let media = Arc::new(Media { built, others });
-        let provider: Arc<dyn Machines> = Arc::clone(&fake) as _;
-        (fake, Machine { node: "a".to_owned(), provider, media })
+        let others = MediaFolders { build: "".into(), images: "images".into(), file: "ichor.yaml".into() };
+        let media = Arc::new(RunMedia { built, others });
+        let provider: Arc<dyn MachineProvider> = Arc::clone(&fake) as _;
+        (fake, ProvidedMachine { node: "a".to_owned(), provider, media })
     }
 
     #[tokio::test]
-    async fn a_machine_is_made_supplied_from_memory_and_started() {
-        let (fake, machine) = machine(State::Off, None);
+    async fn a_machine_is_created_with_media_from_memory_and_started() {
+        let (fake, machine) = machine(MachineState::Off, None);
 
         for step in [NodeStep::Make, NodeStep::Attach, NodeStep::Start, NodeStep::Eject] {
-            machine.act(step, drop).await.unwrap();
+            machine.run_step(step, drop).await.unwrap();
         }
 
         assert_eq!(*fake.done.lock().unwrap(), ["make", "attach 7", "start", "eject"]);
     }
 
     #[tokio::test]
-    async fn its_addresses_are_asked_for_while_it_is_on() {
-        let told = machine(State::On, None).1.look().await.unwrap();
-        let off = machine(State::Off, None).1.look().await.unwrap();
+    async fn addresses_are_queried_only_while_the_machine_is_on() {
+        let report = machine(MachineState::On, None).1.report().await.unwrap();
+        let off = machine(MachineState::Off, None).1.report().await.unwrap();
 
-        assert_eq!(told.addresses[0].to_string(), "10.0.0.5 (dhcp, by the hypervisor)");
-        assert_eq!((told.seen.on, off.seen.on, off.addresses.len()), (true, false, 0));
+        assert_eq!(report.addresses[0].to_string(), "10.0.0.5 (dhcp, by the hypervisor)");
+        assert_eq!((report.seen.on, off.seen.on, off.addresses.len()), (true, false, 0));
     }
 
     #[tokio::test]
-    async fn a_machine_of_somebody_else_is_refused_and_a_provider_that_is_away_asked_again() {
-        let foreign = machine(State::Foreign("vm 101, web".to_owned()), None).1.look().await;
-        let away = machine(State::Off, Some(Kind::Unreachable)).1.act(NodeStep::Start, drop).await;
-        let denied = machine(State::Off, Some(Kind::Denied)).1.act(NodeStep::Start, drop).await;
+    async fn a_foreign_machine_is_refused_and_an_unreachable_provider_is_retried() {
+        let foreign = machine(MachineState::Foreign("vm 101, web".to_owned()), None).1.report().await;
+        let away = machine(MachineState::Off, Some(FailureKind::Unreachable))
+            .1
+            .run_step(NodeStep::Start, drop)
+            .await;
+        let denied =
+            machine(MachineState::Off, Some(FailureKind::Denied)).1.run_step(NodeStep::Start, drop).await;
 
         assert!(
-            matches!(foreign, Err(Ended::Refused(blocker)) if blocker.issue.message.contains("vm 101, web"))
+            matches!(foreign, Err(StepError::Refused(blocker)) if blocker.issue.message.contains("vm 101, web"))
         );
-        assert!(matches!(away, Err(Ended::Later(reason)) if reason.contains("because")));
-        assert!(matches!(denied, Err(Ended::Refused(_))));
+        assert!(matches!(away, Err(StepError::Later(reason)) if reason.contains("because")));
+        assert!(matches!(denied, Err(StepError::Refused(_))));
     }
 }

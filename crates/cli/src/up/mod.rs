@@ -1,24 +1,25 @@
-//! Bringing a cluster up: looking at its machines, doing what is decided, and remembering it.
+//! Cluster bring-up: observe machines, run the decided steps, record what was done.
 //!
-//! [`prepare`] looks and changes nothing, [`Prepared::run`] does the rest. `sources` say where machines are, a [`look::Eye`] sees who
-//! answers there, and `watch` keeps looking. The `engine` hears all of it, asks [`ichor_core::bringup::decide`] and has it done: `act` by Talos' API, `machine` by whoever provides machines, `endpoint`
-//! and `kubeconfig` for Kubernetes. What must survive it is in its `place`, and `tell` is what others see of it.
+//! [`prepare`] only observes; [`PreparedBringup::run`] makes the changes. `sources` finds addresses of machines, an
+//! [`observer::NodeObserver`] probes them, and `watch` repeats that. The `engine` receives all events, calls
+//! [`ichor_core::bringup::decide`] and starts the steps: `talos_steps` through the Talos API, `machine` at the provider, `endpoint`
+//! and `kubeconfig` for Kubernetes. `state_dir` persists the record, and `reporter` prints progress.
 
-mod act;
+mod display;
 pub(crate) mod endpoint;
 mod engine;
 pub(crate) mod kubeconfig;
+mod labels;
 pub(crate) mod leases;
-mod look;
 mod machine;
+mod media;
 pub(crate) mod neighbours;
-pub(crate) mod place;
-mod shelf;
+mod observer;
+mod reporter;
 mod sources;
-mod tell;
-mod view;
+pub(crate) mod state_dir;
+mod talos_steps;
 mod watch;
-mod words;
 
 use std::collections::HashMap;
 use std::io;
@@ -26,7 +27,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ichor_core::bringup::{Foreseen, NodeSeen, Record, Seen, Wanted, foresee};
+use ichor_core::bringup::{
+    BringupPreview, BringupRecord, DesiredState, ObservedNode, ObservedState, foresee,
+};
 use ichor_core::cluster::section::Role;
 use ichor_core::plan::NodePlan;
 use ichor_talos::digest::sha256;
@@ -38,43 +41,43 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use self::act::Ended;
-use self::endpoint::Endpoint;
-use self::engine::{Engine, Tools};
+use self::endpoint::KubernetesEndpoint;
+use self::engine::{Engine, EngineInputs};
 use self::kubeconfig::KubeconfigError;
-use self::look::{Eye, Subject};
-use self::machine::Machine;
-use self::place::{Place, PlaceError};
-use self::shelf::Media;
+use self::machine::ProvidedMachine;
+use self::media::RunMedia;
+use self::observer::{NodeObserver, NodeTarget};
 use self::sources::SourceError;
+use self::state_dir::{ClusterStateDir, StateDirError};
+use self::talos_steps::StepError;
 
-use crate::configuration::{carriers, configurations};
-use crate::machines::{Fleet, Folders};
+use crate::configuration::{boot_media, configurations};
+use crate::connect::{self, RuntimeError};
+use crate::machines::{Fleet, MediaFolders};
 use crate::project::{Project, UnknownNode};
-use crate::reach::{self, RuntimeError};
 use ichor_client::talos::{Credentials, CredentialsError};
 
-pub(crate) use self::engine::Outcome;
+pub(crate) use self::engine::BringupOutcome;
+pub(crate) use self::reporter::{Reporter, StepState};
 pub(crate) use self::sources::{SourceArgs, prefix};
-pub(crate) use self::tell::{State, Teller};
 
-/// How many machines are looked at at once for the first time: those that do not answer keep others waiting.
-const LOOKS: usize = 512;
+/// Concurrent first observations: silent machines delay others.
+const MAX_CONCURRENT: usize = 512;
 
-/// How long the first look waits for answers.
-const FIRST_LOOK: Duration = Duration::from_secs(15);
+/// Time limit for the first observation.
+const FIRST_OBSERVATION_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How long providers that are being asked may take to end it.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// Time limit for provider calls in progress at the end.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why a cluster is not brought up.
+/// Errors of a bring-up.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UpError {
-    #[error("there are configurations that cannot be made")]
+    #[error("cannot render the machine configurations")]
     Unrendered(Vec<Issue>),
-    #[error("machines cannot be made or used as the file says")]
+    #[error("preflight checks of machines failed")]
     Obstacles(Vec<Issue>),
-    #[error("there is no control plane in {}: give a node `role: controlplane`", .0.display())]
+    #[error("{} has no control plane node; set `role: controlplane` on one", .0.display())]
     NoControlPlane(PathBuf),
     #[error(transparent)]
     Node(#[from] UnknownNode),
@@ -82,22 +85,22 @@ pub(crate) enum UpError {
     Credentials(#[from] CredentialsError),
     #[error(transparent)]
     Sources(#[from] SourceError),
-    #[error("the certificate of Kubernetes' authority in the bundle")]
+    #[error("cannot use the Kubernetes CA certificate in the secrets bundle")]
     Authority(#[source] rustls::Error),
     #[error(transparent)]
     Kubeconfig(#[from] KubeconfigError),
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Place(#[from] StateDirError),
     #[error("cannot read the neighbour table")]
     Neighbours(#[source] io::Error),
-    #[error("cannot hear signals")]
+    #[error("cannot listen for signals")]
     Signals(#[source] io::Error),
 }
 
-/// What is asked for.
-pub(crate) struct Order<'o> {
+/// Options of `ichor up`.
+pub(crate) struct UpOptions<'o> {
     pub file: &'o Path,
     pub identity: Option<&'o Path>,
     pub only: &'o [String],
@@ -106,122 +109,131 @@ pub(crate) struct Order<'o> {
     pub dry_run: bool,
     pub json: bool,
     pub at_once: usize,
-    pub kubeconfig: Target,
+    pub kubeconfig: KubeconfigTarget,
     pub node_timeout: Duration,
     pub timeout: Duration,
 }
 
-/// Where the kubeconfig goes.
-pub(crate) enum Target {
+/// Destination of the kubeconfig.
+pub(crate) enum KubeconfigTarget {
     Usual,
     File(PathBuf),
     None,
 }
 
-/// A cluster that was looked at, and everything it takes to bring it up.
-pub(crate) struct Prepared {
-    pub wanted: Wanted,
-    pub seen: Seen,
-    pub foreseen: Foreseen,
+/// An observed cluster with everything needed to bring it up.
+pub(crate) struct PreparedBringup {
+    pub wanted: DesiredState,
+    pub seen: ObservedState,
+    pub foreseen: BringupPreview,
     record: Record,
-    /// The cluster's place, where something is to be done.
-    place: Option<Place>,
-    eyes: Vec<Eye>,
-    tools: Tools,
+    /// Locked state directory; none for a dry run.
+    place: Option<ClusterStateDir>,
+    observers: Vec<NodeObserver>,
+    inputs: EngineInputs,
     runtime: Runtime,
 }
 
-/// Looks at a cluster, and finds out everything that can go wrong before something is changed.
+/// Observes a cluster and runs all preflight checks before anything is changed.
 pub(crate) fn prepare(
     project: &Project,
     (bundle, admin): (&Bundle, &Pair),
-    order: &Order<'_>,
-) -> Result<Prepared, UpError> {
+    options: &UpOptions<'_>,
+) -> Result<PreparedBringup, UpError> {
     let nodes: Vec<&NodePlan> = project.plan.nodes.iter().collect();
-    let configs = configurations(project, &nodes, bundle, order.identity).map_err(UpError::Unrendered)?;
-    let machines = machines(project, bundle, order)?;
-    let mut wanted = wanted(project, order, &configs)?;
+    let configs = configurations(project, &nodes, bundle, options.identity).map_err(UpError::Unrendered)?;
+    let machines = provided_machines(project, bundle, options)?;
+    let mut wanted = desired_state(project, options, &configs)?;
     let credentials = Arc::new(Credentials::new(&bundle.os.crt, admin)?);
-    let subjects = subjects(project, order, &mut wanted, &machines, configs, &credentials)?;
-    let (endpoint, server) = endpoint(project, bundle, &subjects)?;
-    let target = match &order.kubeconfig {
-        Target::Usual => Some(kubeconfig::usual()?),
-        Target::File(path) => Some(path.clone()),
-        Target::None => None,
+    let targets = node_targets(project, options, &mut wanted, &machines, configs, &credentials)?;
+    let (endpoint, server) = kubernetes_endpoint(project, bundle, &targets)?;
+    let kubeconfig_path = match &options.kubeconfig {
+        KubeconfigTarget::Usual => Some(kubeconfig::default_path()?),
+        KubeconfigTarget::File(path) => Some(path.clone()),
+        KubeconfigTarget::None => None,
     };
-    let mut seen = Seen::default();
-    seen.cluster.kubeconfig = match &target {
-        Some(path) => kubeconfig::is_there(path, &server, &bundle.k8s.crt)?,
+    let mut seen = ObservedState::default();
+    seen.cluster.kubeconfig = match &kubeconfig_path {
+        Some(path) => kubeconfig::has_context(path, &server, &bundle.k8s.crt)?,
         None => true,
     };
     let cluster = project.plan.cluster.name.as_str();
-    let runtime = reach::runtime()?;
-    let held = if order.dry_run { None } else { Some(Place::take(order.file, cluster)?) };
-    let eyes = runtime.block_on(async {
-        let near = neighbours::sweep(&order.sources.neighbours).await.map_err(UpError::Neighbours)?;
-        for subject in &subjects {
-            for contact in neighbours::contacts(&near, &subject.identity) {
-                subject.found(contact);
+    let runtime = connect::runtime()?;
+    let held = if options.dry_run { None } else { Some(ClusterStateDir::lock(options.file, cluster)?) };
+    let observers = runtime.block_on(async {
+        let near = neighbours::sweep(&options.sources.neighbours).await.map_err(UpError::Neighbours)?;
+        for target in &targets {
+            for contact in neighbours::contacts(&near, &target.identity) {
+                target.add_contact(contact);
             }
         }
-        Ok::<_, UpError>(first_look(&subjects, &machines, &mut seen).await)
+        Ok::<_, UpError>(observe_all_once(&targets, &machines, &mut seen).await)
     })?;
     let (place, record) = match held {
         Some((place, record)) => (Some(place), record),
-        None => (None, place::read(order.file, cluster)?),
+        None => (None, state_dir::read_record(options.file, cluster)?),
     };
     let foreseen = foresee(&wanted, &seen, &record);
-    let tools = Tools {
-        subjects,
+    let inputs = EngineInputs {
+        targets,
         machines,
         endpoint,
-        kubeconfig: target,
-        neighbours: order.sources.neighbours.clone(),
-        leases: order.sources.leases.clone(),
-        node_timeout: order.node_timeout,
-        timeout: order.timeout,
+        kubeconfig: kubeconfig_path,
+        neighbours: options.sources.neighbours.clone(),
+        leases: options.sources.leases.clone(),
+        node_timeout: options.node_timeout,
+        timeout: options.timeout,
     };
-    Ok(Prepared { wanted, seen, foreseen, record, place, eyes, tools, runtime })
+    Ok(PreparedBringup { wanted, seen, foreseen, record, place, observers, inputs, runtime })
 }
 
-impl Prepared {
-    /// Brings it up, unless that was prepared as a dry run; nothing when it was stopped before the end.
-    pub(crate) fn run(self, teller: Teller) -> Result<Option<Outcome>, UpError> {
+impl PreparedBringup {
+    /// Brings the cluster up; none for a dry run and after a signal.
+    pub(crate) fn run(self, reporter: Reporter) -> Result<Option<BringupOutcome>, UpError> {
         let Some(place) = self.place else { return Ok(None) };
-        let engine = Engine::new(self.wanted, self.seen, (place, self.record), self.tools, teller);
+        let engine = Engine::new(self.wanted, self.seen, (place, self.record), self.inputs, reporter);
         let outcome = self.runtime.block_on(async {
             tokio::select! {
-                outcome = engine.run(self.eyes) => outcome.map(Some).map_err(UpError::from),
-                stopped = stopped() => stopped.map(|()| None).map_err(UpError::Signals),
+                outcome = engine.run(self.observers) => outcome.map(Some).map_err(UpError::from),
+                stopped = wait_for_signal() => stopped.map(|()| None).map_err(UpError::Signals),
             }
         })?;
-        // Whoever still waits for a machine need not. A provider that is being asked may end that: controllers have few sessions, and
-        // one that nobody closes is kept for half an hour.
-        self.runtime.shutdown_timeout(FAREWELL);
+        // Observers may be aborted. Provider calls get time to finish: BMCs allow few sessions, and
+        // a session that is not closed stays open for half an hour.
+        self.runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
         Ok(outcome)
     }
 }
 
-fn wanted(project: &Project, order: &Order<'_>, configs: &[String]) -> Result<Wanted, UpError> {
+fn desired_state(
+    project: &Project,
+    options: &UpOptions<'_>,
+    configs: &[String],
+) -> Result<DesiredState, UpError> {
     let plan = &project.plan;
     let sums: Vec<String> = configs.iter().map(|config| sha256(config.as_bytes())).collect();
-    let Some(mut wanted) = Wanted::of(plan, &sums, order.at_once) else {
-        return Err(UpError::NoControlPlane(order.file.to_owned()));
+    let Some(mut wanted) = DesiredState::of(plan, &sums, options.at_once) else {
+        return Err(UpError::NoControlPlane(options.file.to_owned()));
     };
-    for name in order.only {
+    for name in options.only {
         project.node(name)?;
     }
     for node in &mut wanted.nodes {
-        node.chosen = order.only.is_empty() || order.only.contains(&node.name);
+        node.chosen = options.only.is_empty() || options.only.contains(&node.name);
     }
     Ok(wanted)
 }
 
-/// The machines that somebody provides.
-fn machines(project: &Project, bundle: &Bundle, order: &Order<'_>) -> Result<Vec<Option<Machine>>, UpError> {
+/// Machines with a provider, in the order of the plan.
+fn provided_machines(
+    project: &Project,
+    bundle: &Bundle,
+    options: &UpOptions<'_>,
+) -> Result<Vec<Option<ProvidedMachine>>, UpError> {
     let plan = &project.plan;
-    let chosen =
-        |node: &&NodePlan| order.only.is_empty() || order.only.iter().any(|only| only == node.name.as_str());
+    let chosen = |node: &&NodePlan| {
+        options.only.is_empty() || options.only.iter().any(|only| only == node.name.as_str())
+    };
     let provided = Fleet::of(project.name(), plan).and_then(|fleet| {
         let names: Vec<&str> = plan.nodes.iter().filter(chosen).map(|node| node.name.as_str()).collect();
         let obstacles = fleet.check(&names);
@@ -230,36 +242,39 @@ fn machines(project: &Project, bundle: &Bundle, order: &Order<'_>) -> Result<Vec
     let fleet = provided.map_err(UpError::Obstacles)?;
     let provided: Vec<&NodePlan> =
         plan.nodes.iter().filter(|node| fleet.provider(node.name.as_str()).is_some()).collect();
-    let built = carriers(project, &provided, bundle, order.identity).map_err(UpError::Unrendered)?;
-    let others =
-        Folders { build: PathBuf::new(), images: order.images.to_owned(), file: project.name().to_owned() };
-    let media = Arc::new(Media { built, others });
+    let built = boot_media(project, &provided, bundle, options.identity).map_err(UpError::Unrendered)?;
+    let others = MediaFolders {
+        build: PathBuf::new(),
+        images: options.images.to_owned(),
+        file: project.name().to_owned(),
+    };
+    let media = Arc::new(RunMedia { built, others });
     let machine = |node: &NodePlan| {
         let provider = Arc::clone(fleet.provider(node.name.as_str())?);
-        Some(Machine { node: node.name.to_string(), provider, media: Arc::clone(&media) })
+        Some(ProvidedMachine { node: node.name.to_string(), provider, media: Arc::clone(&media) })
     };
     Ok(plan.nodes.iter().map(machine).collect())
 }
 
-fn subjects(
+fn node_targets(
     project: &Project,
-    order: &Order<'_>,
-    wanted: &mut Wanted,
-    machines: &[Option<Machine>],
+    options: &UpOptions<'_>,
+    wanted: &mut DesiredState,
+    machines: &[Option<ProvidedMachine>],
     configs: Vec<String>,
     credentials: &Arc<Credentials>,
-) -> Result<Vec<Arc<Subject>>, UpError> {
+) -> Result<Vec<Arc<NodeTarget>>, UpError> {
     let plan = &project.plan;
-    let known = order.sources.known(plan)?;
-    let mut subjects = Vec::new();
+    let known = options.sources.known(plan)?;
+    let mut targets = Vec::new();
     for (nth, (mut known, config)) in known.into_iter().zip(configs).enumerate() {
         let node = &plan.nodes[nth];
-        // Whoever makes machines gives each a UUID of its own.
-        if machines[nth].as_ref().is_some_and(|machine| machine.provider.powers().makes) {
-            known.identity.uuid = Some(guest_uuid(plan.cluster.name.as_str(), node.name.as_str()));
+        // Providers that create VMs set the UUID of each.
+        if machines[nth].as_ref().is_some_and(|machine| machine.provider.capabilities().creates_vms) {
+            known.identity.uuid = Some(vm_uuid(plan.cluster.name.as_str(), node.name.as_str()));
         }
         wanted.nodes[nth].identity = known.identity.clone();
-        subjects.push(Arc::new(Subject::new(
+        targets.push(Arc::new(NodeTarget::new(
             node.name.as_str(),
             known.identity,
             node.role == Role::Controlplane,
@@ -269,74 +284,79 @@ fn subjects(
             known.contacts,
         )));
     }
-    Ok(subjects)
+    Ok(targets)
 }
 
-fn guest_uuid(cluster: &str, node: &str) -> String {
-    ichor_core::render::hypervisor::uuid::Uuid::of(cluster, node).to_string()
+fn vm_uuid(cluster: &str, node: &str) -> String {
+    ichor_core::render::hypervisor::uuid::VmUuid::of(cluster, node).to_string()
 }
 
-/// Where the Kubernetes API answers, as far as that is known, and what a kubeconfig says of it.
-fn endpoint(
+/// The planned Kubernetes endpoint, if known, and the server URL of a kubeconfig.
+fn kubernetes_endpoint(
     project: &Project,
     bundle: &Bundle,
-    subjects: &[Arc<Subject>],
-) -> Result<(Option<Endpoint>, String), UpError> {
-    let server = subjects.first().and_then(|subject| server(&subject.config)).unwrap_or_default();
-    let made = Endpoint::planned(&project.plan, &bundle.k8s.crt);
+    targets: &[Arc<NodeTarget>],
+) -> Result<(Option<KubernetesEndpoint>, String), UpError> {
+    let server = targets.first().and_then(|target| configured_endpoint(&target.config)).unwrap_or_default();
+    let made = KubernetesEndpoint::planned(&project.plan, &bundle.k8s.crt);
     Ok((made.map_err(UpError::Authority)?, server))
 }
 
-/// The endpoint that a configuration names.
-fn server(config: &str) -> Option<String> {
+/// Endpoint in a machine configuration.
+fn configured_endpoint(config: &str) -> Option<String> {
     let documents = document::read(config).ok()?;
     let machine = documents.iter().find(|one| document::is_machine_config(one))?;
     machine.pointer("/cluster/controlPlane/endpoint")?.as_str().map(str::to_owned)
 }
 
-/// Looks at every node once.
-async fn first_look(subjects: &[Arc<Subject>], machines: &[Option<Machine>], seen: &mut Seen) -> Vec<Eye> {
-    let room = Arc::new(Semaphore::new(LOOKS));
+/// Observes every node once.
+async fn observe_all_once(
+    targets: &[Arc<NodeTarget>],
+    machines: &[Option<ProvidedMachine>],
+    seen: &mut ObservedState,
+) -> Vec<NodeObserver> {
+    let room = Arc::new(Semaphore::new(MAX_CONCURRENT));
     let mut looks = JoinSet::new();
-    for (nth, (subject, machine)) in subjects.iter().zip(machines).enumerate() {
-        let (mut eye, machine, room) = (Eye::new(Arc::clone(subject)), machine.clone(), Arc::clone(&room));
+    for (nth, (target, machine)) in targets.iter().zip(machines).enumerate() {
+        let (mut observer, machine, room) =
+            (NodeObserver::new(Arc::clone(target)), machine.clone(), Arc::clone(&room));
         looks.spawn(async move {
             let _permit = room.acquire().await;
             let machine = match machine {
-                Some(machine) => Some(machine.look().await),
+                Some(machine) => Some(machine.report().await),
                 None => None,
             };
             if let Some(Ok(told)) = &machine {
                 for contact in &told.addresses {
-                    eye.subject.found(*contact);
+                    observer.target.add_contact(*contact);
                 }
             }
-            let (at, look) = eye.look(FIRST_LOOK).await;
-            (nth, eye, machine, at, look)
+            let (at, look) = observer.observe(FIRST_OBSERVATION_TIMEOUT).await;
+            (nth, observer, machine, at, look)
         });
     }
-    let mut all: HashMap<usize, (Eye, NodeSeen)> = HashMap::new();
-    while let Some(Ok((nth, eye, machine, at, look))) = looks.join_next().await {
-        let mut node = NodeSeen { at, look: Some(look), ..NodeSeen::default() };
+    let mut all: HashMap<usize, (NodeObserver, NodeSeen)> = HashMap::new();
+    while let Some(Ok((nth, observer, machine, at, look))) = looks.join_next().await {
+        let mut node = NodeSeen { at, look: Some(look), ..ObservedNode::default() };
         match machine {
             Some(Ok(told)) => node.machine = Some(told.seen),
-            Some(Err(Ended::Refused(blocker))) => node.failed = Some(blocker),
+            Some(Err(StepError::Refused(blocker))) => node.failed = Some(blocker),
             _ => {}
         }
-        all.insert(nth, (eye, node));
+        all.insert(nth, (observer, node));
     }
-    let mut eyes = Vec::new();
-    for (nth, subject) in subjects.iter().enumerate() {
-        let unseen = || (Eye::new(Arc::clone(subject)), NodeSeen::default());
-        let (eye, node) = all.remove(&nth).unwrap_or_else(unseen);
-        eyes.push(eye);
+    let mut observers = Vec::new();
+    for (nth, target) in targets.iter().enumerate() {
+        let unseen = || (NodeObserver::new(Arc::clone(target)), NodeSeen::default());
+        let (observer, node) = all.remove(&nth).unwrap_or_else(unseen);
+        observers.push(observer);
         seen.nodes.push(node);
     }
-    eyes
+    observers
 }
 
-/// Waits until somebody wants it to stop.
-async fn stopped() -> io::Result<()> {
+/// Waits for SIGINT or SIGTERM.
+async fn wait_for_signal() -> io::Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     tokio::select! {
         _ = interrupt.recv() => {}

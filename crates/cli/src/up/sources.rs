@@ -1,4 +1,4 @@
-//! Who says where machines are, beside the file.
+//! Sources of machine addresses besides the cluster file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,9 +7,9 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use ichor_core::bringup::contact::contacts;
-use ichor_core::bringup::leases::Lease;
+use ichor_core::bringup::leases::DhcpLease;
 use ichor_core::bringup::terraform::{self, OutputError};
-use ichor_core::bringup::{Contact, Identity, Source, Stage};
+use ichor_core::bringup::{AddressOrigin, AddressStage, MachineIdentity, NodeAddress};
 use ichor_core::plan::{NodePlan, Plan};
 use ichor_talos::peer::Pin;
 use ipnet::IpNet;
@@ -18,7 +18,7 @@ use super::leases::{self, LeasesError};
 use crate::argument::ArgumentError;
 use crate::project::UnknownNode;
 
-/// Why it is not known where machines are.
+/// Errors of address sources.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SourceError {
     #[error("cannot read {}", path.display())]
@@ -31,36 +31,38 @@ pub(crate) enum SourceError {
     Leases(#[from] LeasesError),
 }
 
-/// Where machines are found that the file does not say.
+/// Command-line options for finding machines.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Finding machines")]
 pub(crate) struct SourceArgs {
-    /// Where a node's machine answers while it boots
+    /// Address of a node's machine while it boots
     #[arg(long, value_name = "NODE=ADDRESS", value_parser = node_address)]
     node_address: Vec<(String, IpAddr)>,
-    /// The certificate that a node's machine shows before it is configured, as its console tells it
+    /// Certificate fingerprint of a node in maintenance mode, from its console
     #[arg(long, value_name = "NODE=FINGERPRINT", value_parser = fingerprint)]
     fingerprint: Vec<(String, Pin)>,
-    /// Look for machines by their MAC addresses among the neighbours in this prefix
+    /// Find machines by MAC address in the neighbour table of this prefix
     #[arg(long, value_name = "PREFIX", value_parser = prefix)]
     pub(crate) neighbours: Vec<IpNet>,
     /// Find machines by MAC address in this lease file of dnsmasq or Kea
     #[arg(long, value_name = "FILE")]
     pub(crate) leases: Vec<PathBuf>,
-    /// Take addresses from what `terraform output -json` printed: `external_addresses`, `dhcp_addresses` and `macs` by node
+    /// Read addresses from `terraform output -json`
+    ///
+    /// Uses the outputs `external_addresses`, `dhcp_addresses` and `macs`, each a map by node.
     #[arg(long, value_name = "FILE")]
     terraform: Option<PathBuf>,
 }
 
-/// What is known of a node's machine before it is looked at.
-pub(crate) struct Known {
-    pub contacts: Vec<Contact>,
-    pub identity: Identity,
+/// Addresses and identity of a node's machine before it is observed.
+pub(crate) struct KnownMachine {
+    pub contacts: Vec<NodeAddress>,
+    pub identity: MachineIdentity,
 }
 
 impl SourceArgs {
-    /// Everything that is known of each node, in the order of the plan.
-    pub(crate) fn known(&self, plan: &Plan) -> Result<Vec<Known>, SourceError> {
+    /// Known addresses and identities of all nodes, in the order of the plan.
+    pub(crate) fn known(&self, plan: &Plan) -> Result<Vec<KnownMachine>, SourceError> {
         let outputs = match &self.terraform {
             Some(path) => outputs(path)?,
             None => terraform::Outputs::default(),
@@ -73,24 +75,33 @@ impl SourceArgs {
             }
         }
         let leases = leases::read(&self.leases)?;
-        Ok(plan.nodes.iter().map(|node| self.of(node, &outputs, &leases)).collect())
+        Ok(plan.nodes.iter().map(|node| self.known_machine(node, &outputs, &leases)).collect())
     }
 
-    fn of(&self, node: &NodePlan, outputs: &terraform::Outputs, leases: &[Lease]) -> Known {
+    fn known_machine(
+        &self,
+        node: &NodePlan,
+        outputs: &terraform::Outputs,
+        leases: &[DhcpLease],
+    ) -> KnownMachine {
         let name = node.name.as_str();
         let given = self.node_address.iter().filter(|(node, _)| node == name);
-        let mut found: Vec<Contact> = given
-            .map(|(_, address)| Contact { address: *address, stage: Stage::Dhcp, source: Source::Caller })
+        let mut found: Vec<NodeAddress> = given
+            .map(|(_, address)| NodeAddress {
+                address: *address,
+                stage: AddressStage::Dhcp,
+                source: AddressOrigin::Caller,
+            })
             .collect();
-        let told = |addresses: &BTreeMap<String, Vec<IpAddr>>, stage| {
+        let contacts_at = |addresses: &BTreeMap<String, Vec<IpAddr>>, stage| {
             let of_node = addresses.get(name).into_iter().flatten();
             of_node
-                .map(|address| Contact { address: *address, stage, source: Source::Terraform })
+                .map(|address| NodeAddress { address: *address, stage, source: AddressOrigin::Terraform })
                 .collect::<Vec<_>>()
         };
-        found.extend(told(&outputs.external, Stage::External));
-        found.extend(told(&outputs.dhcp, Stage::Dhcp));
-        let mut identity = Identity::of(node);
+        found.extend(contacts_at(&outputs.external, AddressStage::External));
+        found.extend(contacts_at(&outputs.dhcp, AddressStage::Dhcp));
+        let mut identity = MachineIdentity::of(node);
         if let Some(macs) = outputs.macs.get(name)
             && identity.macs.is_empty()
         {
@@ -99,7 +110,7 @@ impl SourceArgs {
         found.extend(leases::contacts(leases, &identity));
         let pin = self.fingerprint.iter().find(|(node, _)| node == name);
         identity.fingerprint = pin.map(|(_, pin)| pin.to_string());
-        Known { contacts: contacts(node, &found), identity }
+        KnownMachine { contacts: contacts(node, &found), identity }
     }
 }
 
@@ -110,7 +121,7 @@ fn outputs(path: &Path) -> Result<terraform::Outputs, SourceError> {
         .map_err(|source| SourceError::Terraform { path: path.to_owned(), source: Box::new(source) })
 }
 
-/// A prefix, as it is typed.
+/// Parses a prefix argument.
 pub(crate) fn prefix(text: &str) -> Result<IpNet, ArgumentError> {
     text.parse().map_err(|_| ArgumentError::want("a prefix, such as 10.0.0.0/24"))
 }

@@ -1,71 +1,71 @@
-//! Looking at a node again and again.
+//! Watches a node: observes it repeatedly and reports changes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use ichor_core::bringup::{Contact, Look};
+use ichor_core::bringup::{NodeAddress, NodeProbe};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
-use super::engine::Told;
-use super::look::Eye;
+use super::engine::EngineEvent;
+use super::observer::NodeObserver;
 
-/// The shortest and the longest pause between two looks at a machine that does not tell by itself when something changes. In between
-/// it is a tenth of the time since something changed, so that what takes long is not told much later than it happened.
+/// Shortest and longest interval between observations of a machine that does not report changes. In between
+/// it is a tenth of the time since the last change, so the delay of a report is small compared to the wait.
 const SHORTEST: Duration = Duration::from_millis(20);
-/// Where many are looked at, the shortest pause is so long for each of them.
+/// With many nodes, the shortest interval grows by this much per node.
 const FOR_EACH: Duration = Duration::from_micros(200);
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// How long one look waits for answers.
+/// Time limit for one observation.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Makes a node be looked at at once, and what was seen before forgotten.
+/// Triggers an immediate observation of a node and discards earlier ones.
 #[derive(Default)]
-pub(super) struct Bell {
+pub(super) struct RefreshSignal {
     epoch: AtomicU64,
     notify: Notify,
 }
 
-impl Bell {
-    /// Rings; looks of an earlier epoch than the one that is given back tell what was before.
-    pub(super) fn ring(&self) -> u64 {
+impl RefreshSignal {
+    /// Triggers an observation. Observations of an earlier epoch than the returned one are outdated.
+    pub(super) fn request_refresh(&self) -> u64 {
         let epoch = self.epoch.fetch_add(1, Ordering::AcqRel) + 1;
         self.notify.notify_one();
         epoch
     }
 }
 
-/// Looks until nobody listens, and tells what changed.
-pub(super) async fn watch(
+/// Observes a node until the receiver is dropped, and sends changes.
+pub(super) async fn watch_node(
     (nth, of): (usize, u32),
-    mut eye: Eye,
-    bell: Arc<Bell>,
-    tell: mpsc::UnboundedSender<Told>,
+    mut observer: NodeObserver,
+    refresh: Arc<RefreshSignal>,
+    events: mpsc::UnboundedSender<EngineEvent>,
 ) {
     let shortest = SHORTEST.max(FOR_EACH * of).min(LONGEST);
-    let mut last: Option<(u64, Option<Contact>, Look)> = None;
+    let mut last: Option<(u64, Option<NodeAddress>, NodeProbe)> = None;
     let mut changed = Instant::now();
     loop {
-        let epoch = bell.epoch.load(Ordering::Acquire);
+        let epoch = refresh.epoch.load(Ordering::Acquire);
         if last.as_ref().is_some_and(|(seen, ..)| *seen != epoch) {
-            eye.forget();
+            observer.reset();
         }
-        let (at, look) = eye.look(PATIENCE).await;
+        let (at, look) = observer.observe(PATIENCE).await;
         let now = Some((epoch, at, look.clone()));
         if last != now {
             last = now;
             changed = Instant::now();
-            if tell.send(Told::Looked { nth, epoch, at, look }).is_err() {
+            if events.send(EngineEvent::Observed { nth, epoch, at, look }).is_err() {
                 return;
             }
         }
         let pause = (changed.elapsed() / 10).clamp(shortest, LONGEST);
         tokio::select! {
-            () = eye.rest(pause) => {}
-            () = bell.notify.notified() => {}
-            () = tell.closed() => return,
+            () = observer.wait_for_change(pause) => {}
+            () = refresh.notify.notified() => {}
+            () = events.closed() => return,
         }
     }
 }

@@ -1,29 +1,29 @@
-//! The way from the releases that nodes run to those of the file.
+//! Upgrades nodes from their installed Talos release to that of the cluster file.
 //!
-//! [`look()`] finds out what every node runs, core's [`plan`](ichor_core::upgrade::plan) decides, and [`walk()`] goes from node to node
-//! and stops at the first that is not well. Nothing is recorded: what was done is seen in the cluster.
+//! [`collect_candidates`] queries every node, core's [`plan`](ichor_core::upgrade::plan) decides, and [`upgrade_nodes`] upgrades one
+//! node after the other and stops at the first failure. Nothing is recorded: the cluster shows what is done.
 
-mod look;
-mod walk;
+mod candidates;
+mod rollout;
 
 use std::time::Duration;
 
-use crate::reach::Way;
+use crate::connect::ConnectOptions;
 
-pub(crate) use look::look;
-pub(crate) use walk::{Stopped, walk};
+pub(crate) use candidates::collect_candidates;
+pub(crate) use rollout::{UpgradeFailure, upgrade_nodes};
 
-/// What is ordered.
+/// Options of `ichor upgrade`.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
-pub(crate) struct Order<'o> {
-    pub way: &'o Way,
+pub(crate) struct UpgradeOptions<'o> {
+    pub way: &'o ConnectOptions,
     pub only: &'o [String],
     pub dry_run: bool,
     pub json: bool,
     pub yes: bool,
     pub outage: bool,
-    /// How long a node may take to come back, and a cluster to be well.
+    /// Time limit for a node to come back, and for the cluster to become healthy.
     pub timeout: Duration,
-    /// How long pods may take to leave.
+    /// Time limit for evicting pods.
     pub drain_timeout: Duration,
 }

@@ -1,26 +1,26 @@
-//! What a node is asked for, beyond what `ichor status` asks.
+//! Queries to a node beyond those of `ichor status`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ichor_core::cluster::section::Role;
-use ichor_core::observe::{Answer, routing_service};
+use ichor_core::observe::{QueryOutcome, routing_service};
 use ichor_core::plan::NodePlan;
 use ichor_core::probe::ProbeError;
-use ichor_core::verify::{Detail, EtcdSeen, Known, ServiceSeen};
+use ichor_core::verify::{EtcdMemberState, NodeDetail, Probed, ServiceState};
 use ichor_talos::resource::{
-    AddressStatus, ExtensionServiceConfigStatus, KernelCmdline, Kind as Typed, LinkStatus, MetaKey,
-    PlatformMetadata, RouteStatus, Service,
+    AddressStatus, ExtensionServiceConfigStatus, KernelCmdline, LinkStatus, MetaKey, PlatformMetadata,
+    ResourceKind as Typed, RouteStatus, ServiceResource,
 };
 
 use ichor_client::talos::machine::LogTail;
-use ichor_client::talos::{Kind, Node, NodeError};
+use ichor_client::talos::{NodeClient, NodeError, NodeErrorKind};
 
-/// So many lines of a log are evidence.
-const LINES: u32 = 5;
+/// Log lines shown as evidence.
+const LOG_LINES: u32 = 5;
 
-/// Asks for all of it at once.
-pub(super) async fn detail(node: &Node, plan: &NodePlan, answer: &Answer) -> Detail {
-    let configured = matches!(answer, Answer::Configured(_));
+/// Runs all queries in parallel.
+pub(super) async fn query_detail(node: &NodeClient, plan: &NodePlan, answer: &QueryOutcome) -> NodeDetail {
+    let configured = matches!(answer, QueryOutcome::Configured(_));
     let etcd =
         async { if configured && plan.role == Role::Controlplane { Some(etcd(node).await) } else { None } };
     let (command_line, platform, meta, documents, services, log, links, addresses, routes, etcd) = tokio::join!(
@@ -35,52 +35,58 @@ pub(super) async fn detail(node: &Node, plan: &NodePlan, answer: &Answer) -> Det
         node.list::<RouteStatus>(),
         etcd,
     );
-    Detail {
-        command_line: known(command_line.map(|told| told.map(|told| told.cmdline))),
-        platform: known(platform),
+    NodeDetail {
+        command_line: or_error(command_line.map(|status| status.map(|status| status.cmdline))),
+        platform: or_error(platform),
         meta,
         documents: documents
             .map(|all| all.iter().map(|id| id.trim_start_matches("ext-").to_owned()).collect()),
         services,
         log,
-        links: known(links),
-        addresses: known(addresses.map(bare)),
-        routes: known(routes.map(bare)),
+        links: or_error(links),
+        addresses: or_error(addresses.map(without_ids)),
+        routes: or_error(routes.map(without_ids)),
         etcd,
     }
 }
 
-fn known<T>(told: Result<T, NodeError>) -> Known<T> {
-    told.map_err(|error| ProbeError::new(format!("it does not tell ({}): {}", error.call(), error.answer())))
+fn or_error<T>(status: Result<T, NodeError>) -> Probed<T> {
+    status.map_err(|error| ProbeError::new(format!("cannot query it ({}): {}", error.call(), error.answer())))
 }
 
-fn bare<T>(all: Vec<(String, T)>) -> Vec<T> {
+fn without_ids<T>(all: Vec<(String, T)>) -> Vec<T> {
     all.into_iter().map(|(_, it)| it).collect()
 }
 
-async fn names<K: Typed>(node: &Node) -> Known<BTreeSet<String>> {
-    known(node.list::<K>().await.map(|all| all.into_iter().map(|(id, _)| id).collect()))
+async fn names<K: Typed>(node: &NodeClient) -> Probed<BTreeSet<String>> {
+    or_error(node.list::<K>().await.map(|all| all.into_iter().map(|(id, _)| id).collect()))
 }
 
-async fn services(node: &Node) -> Known<BTreeMap<String, ServiceSeen>> {
-    let seen =
-        |it: Service| ServiceSeen { running: it.running, healthy: (!it.unknown).then_some(it.healthy) };
-    known(node.list::<Service>().await.map(|all| all.into_iter().map(|(id, it)| (id, seen(it))).collect()))
+async fn services(node: &NodeClient) -> Probed<BTreeMap<String, ServiceState>> {
+    let seen = |it: ServiceResource| ServiceState {
+        running: it.running,
+        healthy: (!it.unknown).then_some(it.healthy),
+    };
+    or_error(
+        node.list::<ServiceResource>()
+            .await
+            .map(|all| all.into_iter().map(|(id, it)| (id, seen(it))).collect()),
+    )
 }
 
-async fn log(node: &Node, plan: &NodePlan) -> Known<Vec<String>> {
+async fn log(node: &NodeClient, plan: &NodePlan) -> Probed<Vec<String>> {
     let Some(service) = routing_service(plan) else { return Ok(Vec::new()) };
-    let log = node.logs(&service, LogTail { lines: Some(LINES), follow: false }).bytes().await;
+    let log = node.logs(&service, LogTail { lines: Some(LOG_LINES), follow: false }).bytes().await;
     match log {
-        Err(error) if error.kind() == Kind::Unimplemented => {
+        Err(error) if error.kind() == NodeErrorKind::Unimplemented => {
             Err(ProbeError::new("Talos before 1.13 shows no logs before it is configured"))
         }
-        Err(error) if error.kind() == Kind::NotFound => Ok(Vec::new()),
-        log => known(log.map(|log| String::from_utf8_lossy(&log).lines().map(str::to_owned).collect())),
+        Err(error) if error.kind() == NodeErrorKind::NotFound => Ok(Vec::new()),
+        log => or_error(log.map(|log| String::from_utf8_lossy(&log).lines().map(str::to_owned).collect())),
     }
 }
 
-async fn etcd(node: &Node) -> Known<EtcdSeen> {
-    let told = node.etcd_status().await.map_err(|error| ProbeError::new(error.answer()))?;
-    Ok(EtcdSeen { leader: told.leader != 0, learner: told.is_learner, errors: told.errors })
+async fn etcd(node: &NodeClient) -> Probed<EtcdMemberState> {
+    let status = node.etcd_status().await.map_err(|error| ProbeError::new(error.answer()))?;
+    Ok(EtcdMemberState { leader: status.leader != 0, learner: status.is_learner, errors: status.errors })
 }

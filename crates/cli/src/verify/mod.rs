@@ -1,9 +1,9 @@
-//! Whatever is to be seen of a cluster, asked for all at once: machines, nodes, routers, addresses and the API.
+//! Queries a cluster for `ichor verify`: machines, nodes, routers, addresses and the API, in parallel.
 //!
-//! What it means is decided by [`ichor_core::verify`].
+//! The checks are in [`ichor_core::verify`].
 
 mod detail;
-mod machine;
+mod provider;
 mod router;
 
 use std::collections::BTreeMap;
@@ -15,70 +15,74 @@ use futures_util::{StreamExt as _, stream};
 use ichor_bgp::agent::Session;
 use ichor_bgp::setting::{Advertise, Software};
 use ichor_core::cluster::section::Role;
-use ichor_core::observe::Answer;
+use ichor_core::observe::QueryOutcome;
 use ichor_core::plan::{NodePlan, Plan};
 use ichor_core::probe::ProbeError;
-use ichor_core::verify::{Door, EtcdMembers, Known, NodeSeen, Seen, far_ends};
+use ichor_core::verify::{ApiAddress, EtcdMembership, NodeObservations, Observations, Probed, far_ends};
 use ichor_talos::api::PORT;
 use ichor_talos::kubernetes::KubeNode;
 use ichor_talos::secrets::Bundle;
 use tokio::net::TcpStream;
 use tokio::time;
 
+use crate::connect::NodeConnector;
 use crate::disk;
-use crate::observe::{self, Looked};
+use crate::observe::{self, NodeObservation};
 use crate::progress::Progress;
 use crate::project::Project;
-use crate::reach::Reach;
-use crate::up::endpoint::{self, Endpoint};
-use ichor_client::kubernetes::{Kubernetes, Place};
-use ichor_client::talos::Node;
+use crate::up::endpoint::{self, KubernetesEndpoint};
+use ichor_client::kubernetes::{ApiEndpoint, KubernetesClient};
+use ichor_client::talos::NodeClient;
 
-pub(crate) use machine::Providers;
-use machine::Told;
+pub(crate) use provider::MachineProviders;
+use provider::ProviderReport;
 
-/// So many nodes are asked at once.
-const AT_ONCE: usize = 64;
-/// How long a connection may take.
-const KNOCK: Duration = Duration::from_secs(5);
-/// Names of etcd's alarms, by their numbers.
+/// Concurrent node queries.
+const MAX_CONCURRENT: usize = 64;
+/// Time limit for a TCP connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Names of etcd alarms by number.
 const ALARMS: [&str; 3] = ["NONE", "NOSPACE", "CORRUPT"];
 
-/// What is asked, and by what.
-pub(crate) struct Look<'l> {
+/// Observes a cluster.
+pub(crate) struct ClusterObserver<'l> {
     pub project: &'l Project,
-    pub reach: &'l Reach,
+    pub connector: &'l NodeConnector,
     pub bundle: Option<&'l Bundle>,
-    /// The nodes to look at, each with the configuration it should have, where that is known.
+    /// Nodes to observe, each with its desired configuration if known.
     pub nodes: Vec<(&'l NodePlan, Option<String>)>,
-    pub providers: &'l Providers,
+    pub providers: &'l MachineProviders,
 }
 
-impl Look<'_> {
-    /// Looks at everything.
-    pub(crate) async fn all(&self) -> Seen {
-        let (mut seen, routers, doors, kubernetes) =
-            tokio::join!(self.nodes(), self.routers(), doors(&self.project.plan), self.kubernetes());
+impl ClusterObserver<'_> {
+    /// Observes everything in parallel.
+    pub(crate) async fn observe(&self) -> Observations {
+        let (mut seen, routers, doors, kubernetes) = tokio::join!(
+            self.observe_nodes(),
+            self.query_routers(),
+            probe_api_addresses(&self.project.plan),
+            self.query_kubernetes()
+        );
         (seen.routers, seen.doors) = (routers, doors);
         (seen.kubernetes_api, seen.kubernetes) = kubernetes;
         seen
     }
 
-    async fn nodes(&self) -> Seen {
-        let progress = Progress::count("looking at", self.nodes.len());
+    async fn observe_nodes(&self) -> Observations {
+        let progress = Progress::count("checking nodes", self.nodes.len());
         let asked = self.nodes.iter().map(|(plan, configuration)| {
             let progress = &progress;
             async move {
-                let looked = Box::pin(self.node(plan, configuration.as_deref())).await;
+                let observed = Box::pin(self.observe_node(plan, configuration.as_deref())).await;
                 progress.step();
-                (plan.name.to_string(), looked)
+                (plan.name.to_string(), observed)
             }
         });
-        let looked: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
-        let mut seen = Seen::default();
-        for (name, (node, etcd)) in looked {
+        let observed: Vec<_> = stream::iter(asked).buffered(MAX_CONCURRENT).collect().await;
+        let mut seen = Observations::default();
+        for (name, (node, etcd)) in observed {
             seen.nodes.insert(name, node);
-            // The first who knows; else the first who says why not.
+            // The first answer, else the first error.
             if seen.etcd.as_ref().is_none_or(Result::is_err) {
                 seen.etcd = etcd.or(seen.etcd);
             }
@@ -86,34 +90,44 @@ impl Look<'_> {
         seen
     }
 
-    async fn node(
+    async fn observe_node(
         &self,
         plan: &NodePlan,
         configuration: Option<&str>,
-    ) -> (NodeSeen, Option<Known<EtcdMembers>>) {
+    ) -> (NodeObservations, Option<Probed<EtcdMembership>>) {
         let name = plan.name.as_str();
-        // Before it is configured it may be where only its provider knows.
+        // In maintenance mode only the provider may know its address.
         let asked = async {
-            let told = self.providers.ask(name).await;
-            (Box::pin(observe::node(self.reach, plan, configuration, &told.addresses)).await, told)
+            let provider_report = self.providers.query(name).await;
+            (
+                Box::pin(observe::observe_node(
+                    self.connector,
+                    plan,
+                    configuration,
+                    &provider_report.addresses,
+                ))
+                .await,
+                provider_report,
+            )
         };
-        let ((Looked { report, members, node }, told), loopbacks) = tokio::join!(asked, loopbacks(plan));
-        let Told { machine, drives, .. } = told;
+        let ((NodeObservation { report, members, node }, provider_report), loopbacks) =
+            tokio::join!(asked, probe_loopbacks(plan));
+        let ProviderReport { machine, drives, .. } = provider_report;
         let detail = match &node {
-            Some(node) => Some(Box::new(detail::detail(node, plan, &report.answer).await)),
+            Some(node) => Some(Box::new(detail::query_detail(node, plan, &report.answer).await)),
             None => None,
         };
         let etcd = match (&node, members) {
-            (Some(node), Some(members)) => Some(etcd(node, members.told_by, members.names).await),
+            (Some(node), Some(members)) => Some(query_etcd(node, members.told_by, members.names).await),
             _ => None,
         };
-        let configured = matches!(report.answer, Answer::Configured(_));
-        let unknown = || Err(ProbeError::new(format!("{name} does not tell its members")));
+        let configured = matches!(report.answer, QueryOutcome::Configured(_));
+        let unknown = || Err(ProbeError::new(format!("{name} does not report its etcd members")));
         let etcd = etcd.or_else(|| (configured && plan.role == Role::Controlplane).then(unknown));
-        (NodeSeen { machine, drives, at: report.at, answer: report.answer, detail, loopbacks }, etcd)
+        (NodeObservations { machine, drives, at: report.at, answer: report.answer, detail, loopbacks }, etcd)
     }
 
-    async fn routers(&self) -> BTreeMap<String, Known<Vec<Session>>> {
+    async fn query_routers(&self) -> BTreeMap<String, Probed<Vec<Session>>> {
         let far = far_ends(&self.project.cluster, &self.project.plan);
         let mut wanted: BTreeMap<&str, &str> = BTreeMap::new();
         for (node, _) in &self.nodes {
@@ -123,64 +137,66 @@ impl Look<'_> {
         }
         let asked = wanted
             .into_iter()
-            .map(|(name, ssh)| async move { (name.to_owned(), router::sessions(ssh).await) });
+            .map(|(name, ssh)| async move { (name.to_owned(), router::query_sessions(ssh).await) });
         join_all(asked).await.into_iter().collect()
     }
 
-    /// Whether the API answers at its endpoint, and if so, its nodes.
-    async fn kubernetes(&self) -> (Option<Known<()>>, Option<Known<BTreeMap<String, KubeNode>>>) {
+    /// Probes the Kubernetes API at its endpoint, and lists its nodes.
+    async fn query_kubernetes(&self) -> (Option<Probed<()>>, Option<Probed<BTreeMap<String, KubeNode>>>) {
         let Some(bundle) = self.bundle else { return (None, None) };
-        let endpoint = match Endpoint::planned(&self.project.plan, &bundle.k8s.crt) {
+        let endpoint = match KubernetesEndpoint::planned(&self.project.plan, &bundle.k8s.crt) {
             Ok(Some(endpoint)) => endpoint,
             Ok(None) => return (None, None),
             Err(error) => {
-                let error = ProbeError::new(format!("the authority in the bundle: {error}"));
+                let error =
+                    ProbeError::new(format!("cannot use the CA certificate in the secrets bundle: {error}"));
                 return (Some(Err(error)), None);
             }
         };
-        let answers = endpoint.answers().await.map_err(|error| ProbeError::new(error.to_string()));
-        let nodes = if answers.is_ok() { Some(kube_nodes(bundle, endpoint).await) } else { None };
+        let answers = endpoint.probe().await.map_err(|error| ProbeError::new(error.to_string()));
+        let nodes = if answers.is_ok() { Some(query_kube_nodes(bundle, endpoint).await) } else { None };
         (Some(answers), nodes)
     }
 }
 
-async fn kube_nodes(bundle: &Bundle, at: Endpoint) -> Known<BTreeMap<String, KubeNode>> {
-    let places = vec![Place { host: at.host, port: at.port }];
-    let kubernetes = Kubernetes::new(bundle, places, ichor_system::now()).map_err(ProbeError::new)?;
+async fn query_kube_nodes(bundle: &Bundle, at: KubernetesEndpoint) -> Probed<BTreeMap<String, KubeNode>> {
+    let places = vec![ApiEndpoint { host: at.host, port: at.port }];
+    let kubernetes = KubernetesClient::new(bundle, places, ichor_system::now()).map_err(ProbeError::new)?;
     let nodes = kubernetes.nodes().await.map_err(ProbeError::new)?;
     Ok(nodes.into_iter().map(|node| (node.name.clone(), node)).collect())
 }
 
-async fn etcd(node: &Node, told_by: String, names: Vec<String>) -> Known<EtcdMembers> {
+async fn query_etcd(node: &NodeClient, told_by: String, names: Vec<String>) -> Probed<EtcdMembership> {
     let alarms = node.etcd_alarms().await.map_err(|error| ProbeError::new(error.answer()))?;
-    let word = |alarm: i32| usize::try_from(alarm).ok().and_then(|nth| ALARMS.get(nth)).unwrap_or(&"another");
+    let word =
+        |alarm: i32| usize::try_from(alarm).ok().and_then(|nth| ALARMS.get(nth)).unwrap_or(&"unknown alarm");
     let alarms = alarms.iter().filter(|it| it.alarm != 0);
     let alarms = alarms.map(|it| format!("{} of member {:x}", word(it.alarm), it.member_id)).collect();
-    Ok(EtcdMembers { told_by, names, alarms })
+    Ok(EtcdMembership { told_by, names, alarms })
 }
 
-/// Whether the loopbacks of a node answer, where they are announced.
-async fn loopbacks(plan: &NodePlan) -> Vec<(IpAddr, Known<()>)> {
+/// Probes the announced loopbacks of a node.
+async fn probe_loopbacks(plan: &NodePlan) -> Vec<(IpAddr, Probed<()>)> {
     let announced = plan.routing.as_ref().is_some_and(|it| it.advertise.value.contains(&Advertise::Loopback));
     let addresses = plan.loopback.iter().filter(|_| announced).map(|(net, _)| net.addr());
-    join_all(addresses.map(|address| async move { (address, knock(address, PORT).await) })).await
+    join_all(addresses.map(|address| async move { (address, probe_tcp(address, PORT).await) })).await
 }
 
-/// Whether the addresses of the API answer that no single node has.
-async fn doors(plan: &Plan) -> Vec<Door> {
+/// Probes the shared addresses of the API: VIP and anycast.
+async fn probe_api_addresses(plan: &Plan) -> Vec<ApiAddress> {
     let vip = plan.cluster.vip.iter().map(|vip| (vip.value, false));
     let anycast = plan.cluster.anycast.iter().map(|net| (net.value.addr(), true));
     let doors = vip.chain(anycast).map(|(address, anycast)| async move {
-        Door { address, anycast, answers: knock(address, endpoint::PORT).await }
+        ApiAddress { address, anycast, answers: probe_tcp(address, endpoint::PORT).await }
     });
     join_all(doors).await
 }
 
-/// Whether somebody listens there.
-async fn knock(address: IpAddr, port: u16) -> Known<()> {
-    match time::timeout(KNOCK, TcpStream::connect((address, port))).await {
+/// Probes a TCP port.
+async fn probe_tcp(address: IpAddr, port: u16) -> Probed<()> {
+    match time::timeout(CONNECT_TIMEOUT, TcpStream::connect((address, port))).await {
         Ok(Ok(_)) => Ok(()),
-        Ok(Err(error)) => Err(ProbeError::new(disk::reason(&error))),
-        Err(_) => Err(ProbeError::new(format!("no answer within {} s", KNOCK.as_secs()))),
+        Ok(Err(error)) => Err(ProbeError::new(disk::io_reason(&error))),
+        Err(_) => Err(ProbeError::new(format!("no response within {} s", CONNECT_TIMEOUT.as_secs()))),
     }
 }

@@ -5,9 +5,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use ichor_image::build::installer::{Boot, installer};
+use ichor_image::build::installer::{BootFiles, installer};
 use ichor_image::media::Content;
-use ichor_image::oci::{Descriptor, Digest, Entry, Image, Layer, Layout, Memory, Packed, Root};
+use ichor_image::oci::{
+    Descriptor, Digest, FileTree, ImageLayout, Layer, MemoryStore, NewImage, OciImage, TreeEntry,
+};
 use ichor_values::Arch;
 use ichor_values::Moment;
 use serde_json::{Value, json};
@@ -120,10 +122,10 @@ fn frr_10_is_taken_from_an_image() {
         ["-C", lab.to_str().unwrap(), "-cf", tar.to_str().unwrap(), skipped[0], skipped[1], skipped[2]];
     done("tar", &[&words[..], &[skipped[3], "."]].concat());
     let bytes = fs::read(&tar).unwrap();
-    let plain = Descriptor::of("application/vnd.oci.image.layer.v1.tar", &bytes);
-    let layer = Layer { descriptor: plain, diff_id: Digest::of(&bytes), content: bytes.into() };
-    let image = [Packed::of(Arch::Amd64, layer, Moment::from_unix(0).unwrap())];
-    write(&Layout::pack(&image, "13"), &folder.path().join("debian"));
+    let plain = Descriptor::of_blob("application/vnd.oci.image.layer.v1.tar", &bytes);
+    let layer = Layer { descriptor: plain, diff_id: Digest::of_bytes(&bytes), content: bytes.into() };
+    let image = [NewImage::single_layer(Arch::Amd64, layer, Moment::from_unix(0).unwrap())];
+    write(&ImageLayout::pack(&image, "13"), &folder.path().join("debian"));
 
     let run = ichor(folder.path(), "extension build --from debian --agent agent -o frr --json");
 
@@ -188,7 +190,7 @@ fn a_real_registry_has_the_same_digests() {
     assert_eq!(again.json()["blobs_sent"], 0);
     let there = format!("docker://{target}");
     let raw = done("skopeo", &["inspect", "--tls-verify=false", "--raw", &there]);
-    assert_eq!(Digest::of(raw.as_bytes()).to_string(), digest);
+    assert_eq!(Digest::of_bytes(raw.as_bytes()).to_string(), digest);
     let back = format!("oci:{}:1", desk.path().join("back").display());
     done("skopeo", &["copy", "--all", "--src-tls-verify=false", &there, &back]);
     let blob =
@@ -231,12 +233,12 @@ fn measured(folder: &Path, words: &str) -> (u64, String) {
 }
 
 /// An extension with a file that is long.
-fn long_extension() -> Root {
+fn long_extension() -> FileTree {
     let manifest = "version: v1alpha1\nmetadata:\n  name: long\n  version: \"1\"\n  author: me\n  description: long\n  \
                     compatibility:\n    talos:\n      version: \">= v1.11.0\"\n";
-    let mut root = Root::default();
-    root.put("manifest.yaml", Entry::file(0o644, manifest.as_bytes()));
-    root.put("rootfs/usr/local/lib/long", Entry::file(0o644, noise(100_000_000)));
+    let mut root = FileTree::default();
+    root.put("manifest.yaml", TreeEntry::file(0o644, manifest.as_bytes()));
+    root.put("rootfs/usr/local/lib/long", TreeEntry::file(0o644, noise(100_000_000)));
     root
 }
 
@@ -245,8 +247,8 @@ fn a_long_layer_is_never_in_memory() {
     const MOST: u64 = 64 << 10;
     let desk = tempfile::tempdir().unwrap();
     let extension = long_extension();
-    let image = Packed::of(Arch::Amd64, packed(&extension), Moment::from_unix(0).unwrap());
-    let layout = Layout::pack(&[image], "1");
+    let image = NewImage::single_layer(Arch::Amd64, packed(&extension), Moment::from_unix(0).unwrap());
+    let layout = ImageLayout::pack(&[image], "1");
     write(&layout, &desk.path().join("folder"));
     layout.archive(&mut fs::File::create(desk.path().join("archive.tar")).unwrap()).unwrap();
     let registry = Distribution::start();
@@ -269,10 +271,10 @@ fn a_long_layer_is_never_in_memory() {
 }
 
 /// An installer as it is published, without what boots.
-fn installer_base(arch: Arch) -> Packed {
-    let mut root = Root::default();
-    root.put("usr/bin/installer", Entry::file(0o755, b"a program"));
-    root.put("bin", Entry::link("usr/bin"));
+fn installer_base(arch: Arch) -> NewImage {
+    let mut root = FileTree::default();
+    root.put("usr/bin/installer", TreeEntry::file(0o755, b"a program"));
+    root.put("bin", TreeEntry::link("usr/bin"));
     let layer = packed(&root);
     let config = json!({
         "architecture": arch.word(),
@@ -281,22 +283,22 @@ fn installer_base(arch: Arch) -> Packed {
         "rootfs": {"type": "layers", "diff_ids": [layer.diff_id.to_string()]},
         "history": [{"created_by": "COPY"}, {"created_by": "ENTRYPOINT", "empty_layer": true}],
     });
-    Packed { arch, config: config.to_string().into_bytes(), layers: vec![layer] }
+    NewImage { arch, config: config.to_string().into_bytes(), layers: vec![layer] }
 }
 
 #[test]
 fn the_installer_is_read_by_skopeo_and_umoci() {
     let desk = tempfile::tempdir().unwrap();
     let archs = [Arch::Amd64, Arch::Arm64];
-    let mut base = Layout::pack(&archs.map(installer_base), "base");
+    let mut base = ImageLayout::pack(&archs.map(installer_base), "base");
     let kernel = noise(3_000_000);
     let made = archs.map(|arch| {
-        let image = Image::find(&mut base, arch).unwrap();
-        let boot = Boot { loader: b"systemd-boot".into(), kernel: Content::from(kernel.clone()) };
+        let image = OciImage::find(&mut base, arch).unwrap();
+        let boot = BootFiles { loader: b"systemd-boot".into(), kernel: Content::from(kernel.clone()) };
         let created = Moment::from_unix(0).unwrap();
-        installer(&image, &mut base, &boot, created, &mut Memory::default()).unwrap()
+        installer(&image, &mut base, &boot, created, &mut MemoryStore::default()).unwrap()
     });
-    let layout = Layout::pack(&made, "v1.13.9");
+    let layout = ImageLayout::pack(&made, "v1.13.9");
     write(&layout, &desk.path().join("installer"));
 
     for arch in archs {
@@ -327,5 +329,5 @@ fn the_installer_is_read_by_skopeo_and_umoci() {
     let pushed = ichor(desk.path(), &format!("extension push installer {target} --json"));
     assert_eq!(pushed.json()["digest"], layout.digest.to_string(), "{}", pushed.all());
     let raw = done("skopeo", &["inspect", "--tls-verify=false", "--raw", &format!("docker://{target}")]);
-    assert_eq!(Digest::of(raw.as_bytes()), layout.digest);
+    assert_eq!(Digest::of_bytes(raw.as_bytes()), layout.digest);
 }

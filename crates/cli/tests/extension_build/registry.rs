@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use ichor_image::oci::{Digest, Layout};
+use ichor_image::oci::{Digest, ImageLayout};
 
 /// What it keeps, by path.
 type Store = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
@@ -44,7 +44,7 @@ impl Registry {
     }
 
     /// Has an image already.
-    pub fn hold(&self, repository: &str, tag: &str, layout: &Layout) {
+    pub fn hold(&self, repository: &str, tag: &str, layout: &ImageLayout) {
         let mut store = self.store.lock().unwrap();
         let mut put = |kind: &str, name: &str, bytes: Vec<u8>| {
             store.insert(format!("/v2/{repository}/{kind}/{name}"), bytes);
@@ -139,7 +139,7 @@ fn answer(request: &Request, store: &Store, host: &str, password: Option<&str>) 
         },
         "POST" => plain("202 Accepted\r\nlocation: /upload/1?state=x"),
         "PUT" if path == "/upload/1" => {
-            let digest = Digest::of(&request.body).to_string();
+            let digest = Digest::of_bytes(&request.body).to_string();
             if query != format!("state=x&digest={digest}") {
                 return plain("400 Bad Request");
             }
@@ -147,7 +147,7 @@ fn answer(request: &Request, store: &Store, host: &str, password: Option<&str>) 
             plain("201 Created")
         }
         "PUT" => {
-            let digest = Digest::of(&request.body);
+            let digest = Digest::of_bytes(&request.body);
             store.insert(path.to_owned(), request.body.clone());
             store.insert(format!("/v2/me/bird/manifests/{digest}"), request.body.clone());
             plain(&format!("201 Created\r\ndocker-content-digest: {digest}"))

@@ -4,15 +4,15 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use ichor_image::oci::{Archive, Image, Kind, Memory, Root};
-use ichor_simulator::boot::{Service, listen};
+use ichor_image::oci::{Archive, EntryKind, FileTree, MemoryStore, OciImage};
+use ichor_simulator::boot::{ExtensionService, listen_machined};
 use ichor_talos::document;
 use ichor_values::Arch;
 use serde_json::{Value, json};
 
 use crate::common::{LEAF, agent, folder, ichor};
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{self, Machine, wait_for};
+use ichor_testbed::lab::{self, LabMachine, wait_for};
 
 /// The node's address.
 const ADDRESS: &str = "10.12.10.1";
@@ -52,7 +52,7 @@ exit
 ";
 
 /// The extension with the daemon of a Debian.
-fn extension(backend: &str, suite: &str) -> Root {
+fn extension(backend: &str, suite: &str) -> FileTree {
     let folder = folder(&[]);
     let agent = agent();
     let words = format!(
@@ -62,9 +62,9 @@ fn extension(backend: &str, suite: &str) -> Root {
     let run = ichor(folder.path(), &words);
     assert_eq!(run.code, 0, "{}", run.all());
     let file = fs::File::open(folder.path().join("frr.tar")).unwrap();
-    let mut layout = Archive::open(file, &mut Memory::default()).unwrap().layout().unwrap();
-    let image = Image::find(&mut layout, Arch::Amd64).unwrap();
-    image.unpack(&mut layout, &mut Memory::default(), &|| {}).unwrap()
+    let mut layout = Archive::open(file, &mut MemoryStore::default()).unwrap().layout().unwrap();
+    let image = OciImage::find(&mut layout, Arch::Amd64).unwrap();
+    image.unpack(&mut layout, &mut MemoryStore::default(), &|| {}).unwrap()
 }
 
 /// The document of a node with FRR in what `ichor build` writes, with this much in the agent's log.
@@ -94,25 +94,25 @@ fn told(variables: &[&str]) -> Value {
 const EXTENSION: &str = "/tmp/extension";
 
 /// Installs an extension on a node, and returns its service.
-fn install<'n>(node: &'n Machine, extension: &Root, name: &str) -> Service<'n> {
+fn install<'n>(node: &'n LabMachine, extension: &FileTree, name: &str) -> ExtensionService<'n> {
     put(extension, &node.path(EXTENSION));
     let definition = extension.read(&format!("rootfs/usr/local/etc/containers/{name}.yaml")).unwrap();
     let definition = document::read(str::from_utf8(definition).unwrap()).unwrap().remove(0);
-    Service::new(node, definition, format!("{EXTENSION}/rootfs/usr/local/lib/containers/{name}"))
+    ExtensionService::new(node, definition, format!("{EXTENSION}/rootfs/usr/local/lib/containers/{name}"))
 }
 
 /// Puts an unpacked image on disk.
-fn put(root: &Root, folder: &Path) {
+fn put(root: &FileTree, folder: &Path) {
     fs::create_dir(folder).unwrap();
     for (path, entry) in root.iter() {
         let path: PathBuf = folder.join(path);
         match &entry.kind {
-            Kind::Folder => fs::create_dir_all(&path).unwrap(),
-            Kind::Link(target) => symlink(target, &path).unwrap(),
-            Kind::File(content) => fs::write(&path, content.read().unwrap()).unwrap(),
-            Kind::Special(name) => panic!("a {name} at {}", path.display()),
+            EntryKind::Folder => fs::create_dir_all(&path).unwrap(),
+            EntryKind::Link(target) => symlink(target, &path).unwrap(),
+            EntryKind::File(content) => fs::write(&path, content.read().unwrap()).unwrap(),
+            EntryKind::Special(name) => panic!("a {name} at {}", path.display()),
         }
-        if !matches!(entry.kind, Kind::Link(_)) {
+        if !matches!(entry.kind, EntryKind::Link(_)) {
             fs::set_permissions(&path, fs::Permissions::from_mode(entry.mode)).unwrap();
         }
     }
@@ -120,13 +120,13 @@ fn put(root: &Root, folder: &Path) {
 
 /// A node on which nothing runs yet, and its leaf.
 struct Pair {
-    node: Machine,
-    leaf: Machine,
+    node: LabMachine,
+    leaf: LabMachine,
 }
 
 impl Pair {
     fn new() -> Self {
-        let (leaf, node) = (Frr::V8.machine(), Machine::new(lab::Root::Own));
+        let (leaf, node) = (Frr::V8.machine(), LabMachine::new(lab::RootFileSystem::Own));
         leaf.cable("eth0", &node, "eth0");
         node.ask(&format!(
             "ip link set eth0 down && ip link set eth0 address {PORT} && ip link set eth0 up && ip address add {ADDRESS}/32 dev lo"
@@ -142,7 +142,7 @@ impl Pair {
         known && self.leaf.run(&format!("ip route show {ADDRESS}")).stdout.starts_with(ADDRESS.as_bytes())
     }
 
-    fn wait_for_routes(&self, service: &Service<'_>) {
+    fn wait_for_routes(&self, service: &ExtensionService<'_>) {
         let state =
             || service.log() + &service.ask("/usr/bin/ichor-agent", "status") + &self.node.ask("ip route");
         wait_for("routes at both ends", || self.is_routed(), state);
@@ -165,7 +165,7 @@ impl Pair {
 fn runs(suite: &str, first: &Value, second: &Value, holds: impl Fn(&Pair)) {
     let pair = Pair::new();
     let before = pair.untouched();
-    let _machined = listen(&pair.node);
+    let _machined = listen_machined(&pair.node);
     let mut service = install(&pair.node, &extension("frr", suite), "frr");
 
     service.start(first);
@@ -222,7 +222,7 @@ fn a_node_that_is_told_by_variables_routes_and_shows_the_namespace_of_its_speake
 fn a_node_of_a_build_routes_with_bird() {
     for suite in ["bookworm", "trixie"] {
         let pair = Pair::new();
-        let _machined = listen(&pair.node);
+        let _machined = listen_machined(&pair.node);
         let mut service = install(&pair.node, &extension("bird", suite), "bird");
 
         service.start(&built_for("bird", "{link: eth0, bfd: false}", "debug"));
@@ -243,7 +243,7 @@ fn a_node_of_a_build_routes_with_gobgp() {
     pair.leaf.ask("ip address add 10.12.0.254/24 dev eth0; vtysh -c 'configure terminal' -c 'no router bgp'");
     let loaded = Frr::load(&pair.leaf, GATEWAY);
     assert!(loaded.status.success(), "{loaded:?}");
-    let _machined = listen(&pair.node);
+    let _machined = listen_machined(&pair.node);
     let mut service = install(&pair.node, &extension("gobgp", "trixie"), "gobgp");
 
     let document = |level| built_for("gobgp", "{address: 10.12.0.254, asn: 65100, bfd: false}", level);

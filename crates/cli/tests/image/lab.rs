@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ichor_image::build::Heap;
-use ichor_image::build::initramfs::Base;
+use ichor_image::build::AssetCollector;
+use ichor_image::build::initramfs::BaseInitramfs;
 use ichor_image::media::Content;
 use ichor_image::media::squashfs::Squashfs;
 
@@ -28,7 +28,7 @@ fn content(path: PathBuf) -> Content {
 
 /// A file of the list of modules in an initramfs.
 fn list(initramfs: &Content, name: &str) -> String {
-    let base = Base::read(initramfs, &mut |_, bytes| {
+    let base = BaseInitramfs::read(initramfs, &mut |_, bytes| {
         let mut kept = Vec::new();
         bytes.read_to_end(&mut kept)?;
         Ok(Some(kept.into()))
@@ -105,7 +105,7 @@ fn what_is_signed_is_verified_by_the_certificate() {
     assert_eq!(run.code, 0, "{}", run.all());
     assert!(run.stderr.contains("it has no PCR signature"), "{}", run.stderr);
     let image = |ending: &str| folder.path().join(format!("images/talos-v1.13.9-metal-amd64{ending}"));
-    let mut heap = Heap::new(Arch::Amd64);
+    let mut heap = AssetCollector::new(Arch::Amd64);
     heap.add("iso", &content(image(".iso"))).unwrap();
     let loader = heap.parts().unwrap().loader.unwrap().read().unwrap();
     fs::write(folder.path().join("loader.efi"), loader).unwrap();

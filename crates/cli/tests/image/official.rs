@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use ichor_image::oci::Layout;
+use ichor_image::oci::ImageLayout;
 
 use super::*;
 use crate::image::release::{extension_layout, layout};
 
 /// The catalogue of a registry that has some official extensions.
-fn catalogue(registry: &Registry, names: &[&str]) -> Layout {
+fn catalogue(registry: &Registry, names: &[&str]) -> ImageLayout {
     let line = |name: &&str| {
         let extension = extension_layout(name, &format!("etc/{name}"));
         registry.hold(&format!("siderolabs/{name}"), "20260101.0", &extension);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use ichor_image::media::squashfs;
 use ichor_image::media::uki::{Section, write as uki};
-use ichor_image::oci::{Entry, Layout, Memory, Packed, Root, layer};
+use ichor_image::oci::{FileTree, ImageLayout, MemoryStore, NewImage, TreeEntry, layer};
 use ichor_values::Arch;
 
 /// The kernel of the release.
@@ -88,15 +88,18 @@ fn member(name: &str, mode: u32, content: &[u8]) -> Vec<u8> {
 
 /// An initramfs with the root file system of a release: what init is, what the release is, and modules of a kernel.
 pub fn initramfs(arch: Arch, talos: &str, kernel: &str) -> Vec<u8> {
-    let mut root = Root::default();
-    root.put("etc/os-release", Entry::file(0o644, format!("ID=talos\nVERSION_ID={talos}\n").into_bytes()));
-    root.put(&format!("usr/lib/modules/{kernel}/modules.order"), Entry::file(0o644, b""));
+    let mut root = FileTree::default();
+    root.put(
+        "etc/os-release",
+        TreeEntry::file(0o644, format!("ID=talos\nVERSION_ID={talos}\n").into_bytes()),
+    );
+    root.put(&format!("usr/lib/modules/{kernel}/modules.order"), TreeEntry::file(0o644, b""));
     let mut init = b"\x7fELF\x02\x01\x01".to_vec();
     init.resize(16, 0);
     init.extend([2, 0]);
     init.extend(machine(arch).1.to_le_bytes());
     init.resize(64, 0);
-    root.put("usr/bin/init", Entry::file(0o755, init.clone()));
+    root.put("usr/bin/init", TreeEntry::file(0o755, init.clone()));
     let mut squashed = Cursor::new(Vec::new());
     squashfs::write(&root, "", &mut squashed, &squashfs::one_by_one).unwrap();
     let archive = [
@@ -137,14 +140,14 @@ pub fn archive(path: &Path, arch: Arch, files: &[(&str, Vec<u8>)]) {
 }
 
 /// An image of one layer.
-pub fn layout(arch: Arch, files: &[(&str, Vec<u8>)]) -> Layout {
-    let mut root = Root::default();
+pub fn layout(arch: Arch, files: &[(&str, Vec<u8>)]) -> ImageLayout {
+    let mut root = FileTree::default();
     for (path, bytes) in files {
-        root.put(path, Entry::file(0o755, bytes.clone()));
+        root.put(path, TreeEntry::file(0o755, bytes.clone()));
     }
-    let layer = layer(&root, &mut Memory::default()).unwrap();
-    let packed = Packed::of(arch, layer, ichor_values::Moment::from_unix(0).unwrap());
-    Layout::pack(&[packed], "1")
+    let layer = layer(&root, &mut MemoryStore::default()).unwrap();
+    let packed = NewImage::single_layer(arch, layer, ichor_values::Moment::from_unix(0).unwrap());
+    ImageLayout::pack(&[packed], "1")
 }
 
 /// Talos' imager: everything of a release but GRUB.
@@ -173,7 +176,7 @@ pub fn extension(path: &Path, name: &str, file: &str) {
 }
 
 /// The same extension as an image that is nowhere yet.
-pub fn extension_layout(name: &str, file: &str) -> Layout {
+pub fn extension_layout(name: &str, file: &str) -> ImageLayout {
     let file = format!("usr/local/{file}");
     let files = extension_files(name, &[(&file, format!("a file of {name}").into_bytes())]);
     layout(Arch::Amd64, &borrowed(&files))

@@ -116,7 +116,7 @@ fn two_labs_of_one_file_run_side_by_side_and_touch_nothing_of_this_machine() {
         assert_eq!(sessions.len(), 9);
         assert!(sessions.iter().all(|session| session["established"] == true), "{told:#}");
         assert!(told["took_ms"].as_u64().unwrap() > 0);
-        assert!(told["differs"][0].as_str().unwrap().contains("in the place of FRR 10.3.1"), "{told:#}");
+        assert!(told["deviations"][0].as_str().unwrap().contains("in the place of FRR 10.3.1"), "{told:#}");
     }
     assert_eq!(network(), before);
     let [lab, other] = &labs;
@@ -140,7 +140,7 @@ fn two_labs_of_one_file_run_side_by_side_and_touch_nothing_of_this_machine() {
     assert_eq!(state(other, "row1", "eth0").trim(), "1");
     wait_for("the way by the other leaf", || ping("198.18.2.1", "10.10.10.10").0);
     let heal = lab.act("heal leaf1:swp1");
-    assert!(heal.code == 0 && heal.stderr == "row1:eth0 is plugged in again\n", "{}", heal.all());
+    assert!(heal.code == 0 && heal.stderr == "row1:eth0 is reconnected\n", "{}", heal.all());
     assert_eq!(state(lab, "row1", "eth0").trim(), "1");
     assert_eq!(lab.act("cut --silent row2").code, 0);
     assert_eq!(state(lab, "row2", "eth0").trim(), "1");

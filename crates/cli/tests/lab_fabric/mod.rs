@@ -29,7 +29,7 @@ fn a_cluster_without_routing_has_no_lab() {
     let run = ichor(desk.path(), "lab up");
 
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("no node of ichor.yaml routes"), "{}", run.stderr);
+    assert!(run.stderr.contains("ichor.yaml has no fabric to start"), "{}", run.stderr);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use hyper_util::rt::TokioIo;
 use ichor_talos::api::PORT;
 use ichor_talos::secrets::{Pair, Pem};
-use ichor_tls::{Rule, Verifier};
+use ichor_tls::{CertificateRule, CertificateVerifier};
 use prost::Message;
 use rustls::client::WebPkiServerVerifier;
 use rustls::crypto::ring;
@@ -117,7 +117,7 @@ fn config(key: &Key) -> ClientConfig {
         .dangerous();
     let mut config = match key {
         Key::None => builder
-            .with_custom_certificate_verifier(Verifier::new(Rule::Unproven, None))
+            .with_custom_certificate_verifier(CertificateVerifier::new(CertificateRule::Unproven, None))
             .with_no_client_auth(),
         Key::Certificate(known) => {
             let (authority, pair) = known.as_ref();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ichor_simulator::fleet::scenario::{Place, Scenario};
+use ichor_simulator::fleet::scenario::{Scenario, ScenarioNode};
 use ichor_talos::api::machine::{
     ApplyConfigurationRequest, ApplyConfigurationResponse, ApplyMode, PlainResponse,
 };
@@ -30,7 +30,7 @@ pub struct Simulator {
     /// The number of their network.
     pub id: u8,
     /// The nodes.
-    pub places: Vec<Place>,
+    pub places: Vec<ScenarioNode>,
     /// The secrets of their cluster.
     pub bundle: Bundle,
 }

@@ -76,7 +76,7 @@ impl Drop for Lab {
 /// The session between two machines.
 fn session<'v>(view: &'v Value, one: &str, other: &str) -> &'v Value {
     let sessions = view["sessions"].as_array().unwrap();
-    sessions.iter().find(|it| it["one"]["name"] == one && it["other"]["name"] == other).unwrap()
+    sessions.iter().find(|it| it["local"]["machine"] == one && it["remote"]["machine"] == other).unwrap()
 }
 
 fn paths(view: &Value, prefix: &str, router: &str) -> u64 {
@@ -96,12 +96,12 @@ fn a_lab_is_seen_and_its_cuts_are_felt() {
     // Everything stands, from both ends, with BFD and with what came and went.
     let whole = |view: &Value| {
         let fabric = session(view, "row1", "leaf1");
-        let came = ["one", "other"].iter().all(|end| fabric[end]["received"].as_u64() > Some(0));
-        view["stands"] == true && came && paths(view, "203.0.113.1/32", "leaf2") == 3
+        let came = ["local", "remote"].iter().all(|end| fabric[end]["prefixes_received"].as_u64() > Some(0));
+        view["ok"] == true && came && paths(view, "203.0.113.1/32", "leaf2") == 3
     };
     let view = lab.wait("all of it", whole);
     let fabric = session(&view, "row1", "leaf1");
-    for end in ["one", "other"] {
+    for end in ["local", "remote"] {
         assert_eq!(
             (&fabric[end]["state"], &fabric[end]["bfd"]),
             (&"established".into(), &true.into()),
@@ -109,10 +109,13 @@ fn a_lab_is_seen_and_its_cuts_are_felt() {
         );
         assert!(fabric[end]["uptime"].is_u64(), "{fabric:#}");
     }
-    assert_eq!(session(&view, "row1", "row1:metallb")["other"]["state"], "established");
+    assert_eq!(session(&view, "row1", "row1:metallb")["remote"]["state"], "established");
     assert_eq!(paths(&view, "10.10.10.10/32", "leaf1"), 1);
-    let leaf = view["machines"].as_array().unwrap().iter().find(|it| it["name"] == "leaf1").unwrap();
-    assert!(leaf["memory"].as_u64().unwrap() > 1 << 20 && leaf["ipv4"].as_u64().unwrap() > 3, "{leaf:#}");
+    let leaf = view["machines"].as_array().unwrap().iter().find(|it| it["machine"] == "leaf1").unwrap();
+    assert!(
+        leaf["memory_bytes"].as_u64().unwrap() > 1 << 20 && leaf["ipv4_routes"].as_u64().unwrap() > 3,
+        "{leaf:#}"
+    );
     let text = lab.act("status");
     assert_eq!(text.code, 0, "{}", text.all());
     assert!(text.stdout.contains("9 of 9 sessions stand, 6 of 6 machines ready"), "{}", text.stdout);
@@ -124,11 +127,11 @@ fn a_lab_is_seen_and_its_cuts_are_felt() {
     assert_eq!(lab.act("cut row1:eth0").code, 0);
     let mut told = |part: &str| lines.by_ref().find(|line| line.contains(part)).unwrap_or_default();
     assert!(told("row1:eth0: cut").starts_with("20"));
-    let view = lab.wait("a cut", |view| session(view, "row1", "leaf1")["stands"] == false);
-    assert_eq!(view["cut"], serde_json::json!([{"link": "row1:eth0", "silent": false}]));
+    let view = lab.wait("a cut", |view| session(view, "row1", "leaf1")["up"] == false);
+    assert_eq!(view["failed_links"], serde_json::json!([{"link": "row1:eth0", "silent": false}]));
     lab.wait("one path less, and why", |view| {
         paths(view, "203.0.113.1/32", "leaf1") == 2
-            && session(view, "row1", "leaf1")["one"]["trouble"].is_string()
+            && session(view, "row1", "leaf1")["local"]["problem"].is_string()
     });
     let text = lab.act("status");
     assert_eq!(text.code, 1, "{}", text.all());
@@ -142,8 +145,8 @@ fn a_lab_is_seen_and_its_cuts_are_felt() {
 
     // Silently: the carrier is there, and BFD finds out.
     assert_eq!(lab.act("cut --silent row2:eth1").code, 0);
-    let view = lab.wait("a silent cut", |view| session(view, "row2", "leaf2")["stands"] == false);
-    assert_eq!(view["cut"], serde_json::json!([{"link": "row2:eth1", "silent": true}]));
+    let view = lab.wait("a silent cut", |view| session(view, "row2", "leaf2")["up"] == false);
+    assert_eq!(view["failed_links"], serde_json::json!([{"link": "row2:eth1", "silent": true}]));
     assert_eq!(lab.act("heal").code, 0);
     lab.wait("all of it at last", whole);
 }
@@ -151,7 +154,7 @@ fn a_lab_is_seen_and_its_cuts_are_felt() {
 #[test]
 fn packets_on_a_cable_are_kept_each_once() {
     let lab = Lab::up("kept");
-    lab.wait("all of it", |view| view["stands"] == true);
+    lab.wait("all of it", |view| view["ok"] == true);
     let dump = |path: &Path, filter: &str| {
         let mut command = Command::new("tcpdump");
         let output = command.arg("-nr").arg(path).arg(filter).output();
@@ -166,7 +169,7 @@ fn packets_on_a_cable_are_kept_each_once() {
     assert!(said.next().unwrap().contains("listening on row1:eth0, leaf1:swp1"));
     let record: Value =
         serde_json::from_slice(&fs::read(format!("/run/ichor/lab/{}/lab.json", lab.name)).unwrap()).unwrap();
-    let leaf = record["machines"][0].as_i64().unwrap().to_string();
+    let leaf = record["machine_pids"][0].as_i64().unwrap().to_string();
     let ping = ["busybox", "ping", "-c", "3", "fe80::5054:ff:fe10:10%swp1"];
     let pinged = Command::new("nsenter").args(["--net", "--target", &leaf]).args(ping).output().unwrap();
     assert!(pinged.status.success(), "{}", String::from_utf8_lossy(&pinged.stdout));
@@ -195,7 +198,7 @@ fn packets_on_a_cable_are_kept_each_once() {
 #[test]
 fn the_dashboard_cuts_and_heals_and_leaves_the_terminal_as_it_was() {
     let lab = Lab::up("shown");
-    lab.wait("all of it", |view| view["stands"] == true);
+    lab.wait("all of it", |view| view["ok"] == true);
     let ichor = env!("CARGO_BIN_EXE_ichor");
     let shown = |keys: &[(&str, &str)], before: &str| {
         let script = format!(
@@ -215,7 +218,7 @@ fn the_dashboard_cuts_and_heals_and_leaves_the_terminal_as_it_was() {
             stdin.write_all(key.as_bytes()).unwrap();
             stdin.flush().unwrap();
             if !cut.is_empty() {
-                lab.wait(cut, |view| (view["cut"] != serde_json::json!([])) == (*cut == "cut"));
+                lab.wait(cut, |view| (view["failed_links"] != serde_json::json!([])) == (*cut == "cut"));
             }
         }
         let output = script.wait_with_output().unwrap();

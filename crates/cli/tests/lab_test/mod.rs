@@ -40,7 +40,7 @@ fn without_a_lab_it_says_how_to_have_one() {
     let run = ichor_with(desk.path(), "lab test ichor.yaml", &env);
 
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("`ichor lab up ichor.yaml` brings one up"), "{}", run.stderr);
+    assert!(run.stderr.contains("start one with `ichor lab up ichor.yaml`"), "{}", run.stderr);
     let run = ichor_with(desk.path(), "lab test nosuch", &env);
     assert!(run.code == 2 && run.stderr.contains("there is no lab `nosuch`"), "{}", run.stderr);
 }

@@ -35,8 +35,8 @@ fn a_machine_is_switched_on_and_off_and_its_password_is_no_argument() {
     };
     let good = "calvin and hobbes";
 
-    assert_eq!(run("check", good).all(), "nothing is in the way\n");
-    assert_eq!(run("make", good).all(), "iron: was there\n");
+    assert_eq!(run("check", good).all(), "no problems\n");
+    assert_eq!(run("make", good).all(), "iron: exists\n");
     assert_eq!(run("start", good).all(), "iron: on\n");
     assert_eq!(run("ls --json", good).json()[0]["state"], "on");
     assert_eq!(run("stop", good).all(), "iron: off\n");
@@ -61,7 +61,7 @@ fn a_tool_that_is_not_there_is_named() {
 
     assert_eq!(run.code, 1);
     assert!(
-        run.stdout.contains("ipmitool is not installed here: install the package ipmitool"),
+        run.stdout.contains("ipmitool is not installed on this machine; install the package ipmitool"),
         "{}",
         run.all()
     );

@@ -287,8 +287,8 @@ fn a_machine_gets_its_cd_boots_it_once_and_is_switched_on_and_off() {
     for is_modern in [true, false] {
         let site = Site::new(Controller::start(is_modern), "apply", "");
 
-        assert_eq!(site.run("check").all(), "nothing is in the way\n");
-        assert_eq!(site.run("make").all(), "iron: was there\n");
+        assert_eq!(site.run("check").all(), "no problems\n");
+        assert_eq!(site.run("make").all(), "iron: exists\n");
         {
             let state = site.controller.state();
             assert_eq!(state.images[0].as_deref(), Some(IMAGE));
@@ -303,7 +303,7 @@ fn a_machine_gets_its_cd_boots_it_once_and_is_switched_on_and_off() {
         assert_eq!(site.controller.state().images[0], None);
         assert_eq!(site.run("stop").all(), "iron: off\n");
         assert_eq!(site.controller.state().resets, ["On", "GracefulShutdown"]);
-        assert_eq!(site.run("delete --yes").all(), "iron: a real one, which stays\n");
+        assert_eq!(site.run("delete --yes").all(), "iron: kept (physical machine)\n");
         assert_eq!(site.controller.state().opened > 0, is_modern);
     }
 }
@@ -327,11 +327,11 @@ fn a_medium_that_no_controller_can_fetch_is_told_before_anything_is_done() {
 
     assert_eq!(run.code, 1, "{}", run.all());
     assert!(
-        run.stdout.contains("iron: its controller has one virtual drive for CDs, and 2 are needed"),
+        run.stdout.contains("iron: the BMC has one virtual CD drive, but 2 are needed"),
         "{}",
         run.stdout
     );
-    assert!(run.stdout.contains("sol_iron-metal-iso.iso is at no address"), "{}", run.stdout);
+    assert!(run.stdout.contains("sol_iron-metal-iso.iso has none"), "{}", run.stdout);
     assert_eq!(site.controller.state().images[0], None);
 }
 
@@ -341,12 +341,12 @@ fn one_machine_of_several_has_to_be_named() {
     controller.state().systems = vec!["1", "2"];
     let site = Site::new(controller, "apply", "");
     let run = site.run("check");
-    assert!(run.stdout.contains("its controller has several machines"), "{}", run.all());
+    assert!(run.stdout.contains("the BMC lists several systems"), "{}", run.all());
 
     let controller = Controller::start(true);
     controller.state().systems = vec!["1", "2"];
     let site = Site::new(controller, "apply", "/redfish/v1/Systems/1");
-    assert_eq!(site.run("check").all(), "nothing is in the way\n");
+    assert_eq!(site.run("check").all(), "no problems\n");
 }
 
 #[test]
@@ -356,7 +356,7 @@ fn a_wrong_password_is_told_without_being_shown() {
     let run = ichor_with(site.folder.path(), "machine start", &[("BMC", "hunter2")]);
 
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("iron: cannot switch its machine on at https://127.0.0.1"), "{}", run.stderr);
-    assert!(run.stderr.contains("it does not know this user with this password"), "{}", run.stderr);
+    assert!(run.stderr.contains("iron: cannot power on its machine at https://127.0.0.1"), "{}", run.stderr);
+    assert!(run.stderr.contains("wrong user or password"), "{}", run.stderr);
     assert!(!run.all().contains("hunter2"));
 }

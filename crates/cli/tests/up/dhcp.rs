@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::common::run_of;
 use crate::simulated::{Simulated, steps};
-use ichor_testbed::lab::{Machine, Root, wait_for};
+use ichor_testbed::lab::{LabMachine, RootFileSystem, wait_for};
 
 /// What a client does with its lease.
 const TAKE: &str = r#"#!/bin/sh
@@ -20,15 +20,15 @@ esac
 
 /// Two machines on a bridge, and whoever brings them up there.
 struct Hall {
-    desk: Machine,
-    nodes: Machine,
+    desk: LabMachine,
+    nodes: LabMachine,
 }
 
 impl Hall {
     /// The ports have the MAC addresses that `ichor lab nodes` gives, with this number in them. Every port answers for its own
     /// addresses only, as machines of their own do.
     fn new() -> Self {
-        let (desk, nodes) = (Machine::new(Root::Own), Machine::new(Root::Own));
+        let (desk, nodes) = (LabMachine::new(RootFileSystem::Own), LabMachine::new(RootFileSystem::Own));
         desk.ask(
             "ip link add hall type bridge && ip address add 10.9.0.1/16 dev hall && ip link set hall up",
         );
@@ -127,7 +127,8 @@ fn a_machine_that_gets_its_address_later_is_found_among_the_neighbours() {
     let done = up.wait_with_output().unwrap();
 
     let told = crate::simulated::events(&String::from_utf8(done.stdout).unwrap());
-    let found = told.iter().find(|event| event["event"] == "found" && event["node"] == "worker1").unwrap();
+    let found =
+        told.iter().find(|event| event["event"] == "discovered" && event["node"] == "worker1").unwrap();
     assert_eq!(
         (&found["source"], &found["address"]),
         (&"neighbours".into(), &"10.9.128.99".into()),
@@ -203,5 +204,5 @@ fn machines_are_found_by_the_leases_that_kea_writes_also_by_renewed_ones_and_not
     hall.tell_client("cp1", "USR2");
     hall.tell_client("worker1", "KILL");
     assert!(discover("").stderr.contains(&leased[1]), "{}", read());
-    wait_for("the end of all leases", || discover("").stderr.contains("no lease is in force"), read);
+    wait_for("the end of all leases", || discover("").stderr.contains("no active leases"), read);
 }

@@ -40,7 +40,7 @@ fn addresses_are_told_with_their_stage() {
 
     let at =
         |state: &str| told.iter().find(|event| event["state"] == state && event["node"] == "cp1").unwrap();
-    let begun = told.iter().find(|event| event["step"] == "apply" && event["state"] == "begun").unwrap();
+    let begun = told.iter().find(|event| event["step"] == "apply" && event["state"] == "started").unwrap();
     assert_eq!(begun["stage"], "dhcp");
     assert_eq!(at("running")["stage"], "static");
     assert_ne!(at("running")["address"], begun["address"]);
@@ -58,8 +58,8 @@ fn a_second_run_does_nothing_and_says_so() {
 
     assert_eq!((before.code, planned.code, again.code), (1, 0, 0), "{}", again.all());
     assert!(before.stdout.contains("bootstrap etcd, on cp1 and once"), "{}", before.stdout);
-    assert!(planned.stderr.contains("nothing is to be done"), "{}", planned.all());
-    assert!(again.stderr.contains("nothing was to be done"), "{}", again.all());
+    assert!(planned.stderr.contains("nothing to do"), "{}", planned.all());
+    assert!(again.stderr.contains("nothing to do"), "{}", again.all());
     assert_eq!(nodes.calls("/ApplyConfiguration").len(), 3);
     assert_eq!(nodes.kubeconfig(), kubeconfig);
     nodes.assert_up();
@@ -94,7 +94,7 @@ fn a_node_that_is_added_to_the_file_is_added_to_the_cluster() {
 
     let plan = &events(&planned.stdout)[0];
     let busy = plan["nodes"].as_array().unwrap().iter().filter(|node| node["steps"] != serde_json::json!([]));
-    assert_eq!(busy.map(|node| node["name"].as_str().unwrap()).collect::<Vec<_>>(), ["worker2"]);
+    assert_eq!(busy.map(|node| node["node"].as_str().unwrap()).collect::<Vec<_>>(), ["worker2"]);
     let mut done = steps(&told);
     done.sort_unstable();
     assert_eq!(done, [("cluster", "endpoint"), ("cp1", "health"), ("worker2", "apply")]);
@@ -124,7 +124,7 @@ fn a_changed_file_is_given_to_running_nodes_control_planes_one_by_one() {
         .filter(|(node, _)| node != "worker1")
         .map(|(_, state)| state.as_str().unwrap())
         .collect();
-    assert_eq!(control_planes, ["begun", "done"].repeat(3));
+    assert_eq!(control_planes, ["started", "done"].repeat(3));
     nodes.assert_up();
     assert_eq!(nodes.up("--dry-run").code, 0);
 }
@@ -294,9 +294,12 @@ fn a_run_that_is_told_to_end_says_so_in_its_last_event() {
     assert_eq!(up.wait().unwrap().code(), Some(1));
     let told = events(&rest.join("\n"));
     let end = told.last().unwrap();
-    assert_eq!((&end["event"], &end["up"]), (&"end".into(), &false.into()), "{end}");
-    assert!(end["reason"].as_str().unwrap().contains("run `ichor up` again"), "{end}");
-    assert!(told.iter().all(|event| event["time"].is_string() && event["elapsed"].is_number()), "{told:?}");
+    assert_eq!((&end["event"], &end["ok"]), (&"end".into(), &false.into()), "{end}");
+    assert!(end["message"].as_str().unwrap().contains("run `ichor up` again"), "{end}");
+    assert!(
+        told.iter().all(|event| event["time"].is_string() && event["elapsed_seconds"].is_number()),
+        "{told:?}"
+    );
 }
 
 #[test]
@@ -350,7 +353,7 @@ fn machines_are_found_by_their_leases_also_by_those_that_come_later() {
     assert!(planned.stderr.contains("dnsmasq.leases: line 3: "), "{}", planned.all());
     assert_eq!(found.json().as_array().unwrap().len(), 1, "{}", found.all());
     let told = events(&told.join("\n"));
-    let later = told.iter().find(|event| event["event"] == "found").unwrap();
+    let later = told.iter().find(|event| event["event"] == "discovered").unwrap();
     assert_eq!((&later["node"], &later["source"]), (&"worker1".into(), &"leases".into()), "{later}");
     nodes.assert_up();
 }
@@ -377,7 +380,7 @@ fn a_machine_nobody_can_know_is_refused_until_its_fingerprint_is_given() {
     let told = events(&refused.stdout);
     let reason = told.iter().find(|event| event["event"] == "refused").unwrap();
     assert_eq!(refused.code, 1);
-    assert!(reason["remedy"].as_str().unwrap().contains("--fingerprint cp1="), "{reason}");
+    assert!(reason["help"].as_str().unwrap().contains("--fingerprint cp1="), "{reason}");
     assert!(nodes.calls("/ApplyConfiguration").is_empty());
 }
 

@@ -49,16 +49,16 @@ fn what_will_be_destroyed_and_what_is_left_are_told_as_json() {
 
     assert_eq!((planned.code, part.code, rest.code), (1, 1, 0), "{}{}", part.all(), rest.all());
     let plan = &events(&planned.stdout)[0];
-    assert_eq!((&plan["event"], &plan["machines"][0]["fate"]), (&"plan".into(), &"reset".into()));
-    assert!(plan["secrets"].as_str().unwrap().ends_with("secrets.yaml"), "{plan}");
-    assert!(plan["record"].is_string() && plan["kubeconfig"] == "kubeconfig", "{plan}");
+    assert_eq!((&plan["event"], &plan["nodes"][0]["action"]), (&"plan".into(), &"reset".into()));
+    assert!(plan["secrets_file"].as_str().unwrap().ends_with("secrets.yaml"), "{plan}");
+    assert!(plan["record_file"].is_string() && plan["kubeconfig_file"] == "kubeconfig", "{plan}");
     let told = events(&part.stdout);
     let mut done = steps(&told);
     done.sort_unstable();
     assert_eq!(done, [("cp1", "reset"), ("cp2", "reset")]);
     let end = told.last().unwrap();
     assert_eq!((&end["event"], &end["ok"]), (&"end".into(), &false.into()));
-    assert!(end["left"][0].as_str().unwrap().starts_with("cp3 was not reset"), "{end}");
-    assert_eq!(events(&rest.stdout).last().unwrap()["left"], serde_json::json!([]));
+    assert!(end["remaining"][0].as_str().unwrap().starts_with("cp3 was not reset"), "{end}");
+    assert_eq!(events(&rest.stdout).last().unwrap()["remaining"], serde_json::json!([]));
     assert!(!nodes.folder().join(".ichor").exists());
 }

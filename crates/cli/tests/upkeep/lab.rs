@@ -48,7 +48,7 @@ fn killed_half_way_it_is_gone_on_with() {
         ("drain", "done"),
         ("reboot", "done"),
         ("come back", "done"),
-        ("uncordon", "begun"),
+        ("uncordon", "started"),
     ] {
         let mut upgrade = command(&nodes.folder(), "upgrade --yes --json");
         let mut upgrade = upgrade.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();

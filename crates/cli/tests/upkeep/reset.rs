@@ -10,11 +10,7 @@ fn a_worker_forgets_and_is_forgotten_and_can_be_brought_up_again() {
     let done = run(&nodes, "reset worker1 --yes");
 
     assert_eq!(planned.code, 1, "{}", planned.all());
-    assert!(
-        planned.stdout.contains("worker1: its configuration and all data that Talos keeps are wiped"),
-        "{}",
-        planned.stdout
-    );
+    assert!(planned.stdout.contains("worker1: wipe its configuration and data"), "{}", planned.stdout);
     assert_eq!(asked.code, 2, "{}", asked.all());
     assert_eq!(done.code, 0, "{}", done.all());
     assert_eq!(told(&nodes, "worker1", "stage"), "maintenance");
@@ -49,7 +45,7 @@ fn the_last_control_plane_is_refused_unless_the_end_is_meant() {
     assert_eq!(refused.code, 1, "{}", refused.all());
     assert!(refused.stdout.contains("--destroy-cluster"), "{}", refused.all());
     assert_eq!(meant.code, 0, "{}", meant.all());
-    assert!(meant.stdout.contains("everything that Kubernetes knows is gone for good"), "{}", meant.all());
+    assert!(meant.stdout.contains("all its Kubernetes objects are lost permanently"), "{}", meant.all());
     assert_eq!(told(&nodes, "cp1", "stage"), "maintenance");
 }
 
@@ -77,7 +73,7 @@ fn a_wiped_disk_with_nothing_to_boot_is_warned_of_and_the_machine_is_switched_of
     let done = run(&nodes, "reset worker1 --yes --wipe disk");
 
     assert_eq!(done.code, 0, "{}", done.all());
-    assert!(done.stdout.contains("nothing is left on it to boot"), "{}", done.all());
+    assert!(done.stdout.contains("it has nothing left to boot"), "{}", done.all());
     assert_eq!(told(&nodes, "worker1", "phase"), "off");
 }
 
@@ -92,8 +88,8 @@ fn plan_steps_obstacles_and_end_are_told_as_json() {
     assert_eq!((planned.code, done.code, refused.code), (1, 0, 1), "{}{}", done.all(), refused.all());
     let plan = &events(&planned.stdout)[0];
     let worker = serde_json::json!({"node": "worker1", "wipe": "system", "off": false, "etcd": "no-member", "stranded": false});
-    assert_eq!((&plan["event"], &plan["reset"][0]), (&"plan".into(), &worker));
-    assert_eq!(plan["reset"][1]["etcd"], "leaves");
+    assert_eq!((&plan["event"], &plan["nodes"][0]), (&"plan".into(), &worker));
+    assert_eq!(plan["nodes"][1]["etcd"], "member_removed");
     let told = events(&done.stdout);
     assert_eq!(
         steps(&told),
@@ -106,13 +102,10 @@ fn plan_steps_obstacles_and_end_are_told_as_json() {
         ]
     );
     let end = told.last().unwrap();
-    assert_eq!((&end["event"], &end["ok"], &end["reset"]), (&"end".into(), &true.into(), &2.into()));
+    assert_eq!((&end["event"], &end["ok"], &end["nodes_reset"]), (&"end".into(), &true.into(), &2.into()));
     let obstacles = &events(&refused.stdout)[0];
     assert_eq!(obstacles["event"], "refused");
-    assert!(
-        obstacles["obstacles"][0]["remedy"].as_str().is_some_and(|words| !words.is_empty()),
-        "{obstacles}"
-    );
+    assert!(obstacles["problems"][0]["help"].as_str().is_some_and(|words| !words.is_empty()), "{obstacles}");
 }
 
 #[test]
@@ -126,7 +119,7 @@ fn a_node_that_does_not_come_back_is_told_with_what_was_left_alone() {
     let all = events(&stopped.stdout);
     let end = all.last().unwrap();
     assert_eq!((&end["ok"], &end["node"]), (&false.into(), &"worker1".into()), "{end}");
-    assert_eq!(end["left"], serde_json::json!(["worker2"]));
-    assert!(end["reason"].as_str().unwrap().contains("after 1 s"), "{end}");
+    assert_eq!(end["remaining"], serde_json::json!(["worker2"]));
+    assert!(end["message"].as_str().unwrap().contains("after 1 s"), "{end}");
     assert_eq!(told(&nodes, "worker2", "stage"), "running");
 }

@@ -40,7 +40,7 @@ fn from_1_12_every_node_is_told_once_and_does_the_rest_itself() {
     nodes.assert_up();
     let nothing = run(&nodes, "upgrade --dry-run");
     assert_eq!(nothing.code, 0);
-    assert!(nothing.stderr.contains("nothing is to be done"), "{}", nothing.all());
+    assert!(nothing.stderr.contains("nothing to do"), "{}", nothing.all());
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn outcome<'r>(report: &'r Value, node: Option<&str>, check: &str) -> &'r Value 
     let checks = match node {
         Some(name) => {
             let nodes = report["nodes"].as_array().unwrap();
-            &nodes.iter().find(|node| node["name"] == name).unwrap()["checks"]
+            &nodes.iter().find(|node| node["node"] == name).unwrap()["checks"]
         }
         None => &report["checks"],
     };
@@ -30,11 +30,11 @@ fn outcome<'r>(report: &'r Value, node: Option<&str>, check: &str) -> &'r Value 
 /// Whatever is broken, with the node it is about.
 fn broken(report: &Value) -> Vec<(&str, &str)> {
     let of = |name, checks: &'_ Value| -> Vec<_> {
-        let broken = checks.as_array().unwrap().iter().filter(|outcome| outcome["verdict"] == "broken");
+        let broken = checks.as_array().unwrap().iter().filter(|outcome| outcome["result"] == "failed");
         broken.map(|outcome| (name, outcome["check"].as_str().unwrap().to_owned())).collect()
     };
     let nodes = report["nodes"].as_array().unwrap().iter();
-    let all = nodes.flat_map(|node| of(node["name"].as_str().unwrap(), &node["checks"]));
+    let all = nodes.flat_map(|node| of(node["node"].as_str().unwrap(), &node["checks"]));
     let all = all.chain(of("cluster", &report["checks"]));
     all.map(|(name, check)| (name, &*check.leak())).collect()
 }
@@ -54,10 +54,10 @@ fn a_cluster_that_is_up_holds_and_what_breaks_is_told_by_its_cause() {
     for check in
         ["talos-api", "identity", "release", "configuration", "links", "addresses", "configured", "ready"]
     {
-        assert_eq!(outcome(&well, Some("worker1"), check)["verdict"], "holds", "{check}: {well:#}");
+        assert_eq!(outcome(&well, Some("worker1"), check)["result"], "passed", "{check}: {well:#}");
     }
     for check in ["etcd", "api-address", "kubernetes-api"] {
-        assert_eq!(outcome(&well, None, check)["verdict"], "holds", "{check}");
+        assert_eq!(outcome(&well, None, check)["result"], "passed", "{check}");
     }
 
     tell(&nodes, "fault worker1:no-carrier");
@@ -65,9 +65,9 @@ fn a_cluster_that_is_up_holds_and_what_breaks_is_told_by_its_cause() {
     assert_eq!((code, broken(&cut)), (1, vec![("worker1", "links")]));
     let links = outcome(&cut, Some("worker1"), "links");
     assert!(links["evidence"].as_str().unwrap().starts_with("eth0 (02:00:"), "{links}");
-    assert!(links["remedy"].as_str().unwrap().contains("cable"), "{links}");
+    assert!(links["help"].as_str().unwrap().contains("cable"), "{links}");
     let because = json!({"check": "links", "node": "worker1"});
-    assert_eq!(outcome(&cut, Some("worker1"), "addresses")["because"], because);
+    assert_eq!(outcome(&cut, Some("worker1"), "addresses")["caused_by"], because);
     tell(&nodes, "heal worker1");
 
     tell(&nodes, "power worker1 off");
@@ -81,7 +81,7 @@ fn a_cluster_that_is_up_holds_and_what_breaks_is_told_by_its_cause() {
     assert_eq!(code, 1);
     assert_eq!(broken(&lost), ["cp1", "cp2", "cp3"].map(|name| (name, "etcd-member")), "{lost:#}");
     let because = json!({"check": "etcd-member", "node": "cp1"});
-    assert_eq!(outcome(&lost, None, "kubernetes-api")["because"], because);
+    assert_eq!(outcome(&lost, None, "kubernetes-api")["caused_by"], because);
 }
 
 #[test]
@@ -96,11 +96,11 @@ fn machines_are_judged_before_they_are_configured() {
     assert_eq!(text.code, 1, "{}", text.all());
     assert!(
         text.stdout
-            .contains("\ncp1: configured\n  seen: it waits for its configuration\n  remedy: `ichor up`")
+            .contains("\ncp1: configured\n  evidence: the node is in maintenance mode and waits for its configuration\n  remedy: run `ichor up`")
     );
-    assert!(text.stdout.contains("not looked at for it: etcd-member, "), "{}", text.stdout);
+    assert!(text.stdout.contains("skipped: etcd-member, "), "{}", text.stdout);
     for check in ["talos-api", "identity", "release", "links"] {
-        assert_eq!(outcome(&report, Some("cp1"), check)["verdict"], "holds", "{report:#}");
+        assert_eq!(outcome(&report, Some("cp1"), check)["result"], "passed", "{report:#}");
     }
     assert_eq!(broken(&report), [("cp1", "configured"), ("worker1", "configured")]);
     // Nobody looked at control planes: so nothing says that the address of the API waits for them.
@@ -116,8 +116,8 @@ fn what_an_old_release_does_not_show_is_said_and_not_held_against_it() {
     let (_, report) = verify(&nodes, "");
 
     let release = outcome(&report, Some("cp1"), "release");
-    assert_eq!(release["verdict"], "unknown");
-    assert_eq!(release["why"], "Talos before 1.13 does not tell its release before it is configured");
+    assert_eq!(release["result"], "unknown");
+    assert_eq!(release["why"], "Talos before 1.13 does not report its release in maintenance mode");
     assert_eq!(broken(&report), [("cp1", "configured")]);
 }
 
@@ -137,10 +137,10 @@ fn a_missing_pod_network_is_told_and_not_that_nodes_are_unready() {
     assert_eq!(code, 1);
     let cni = outcome(&report, Some("cp1"), "cni");
     assert!(cni["evidence"].as_str().unwrap().contains("cni plugin not initialized"), "{cni}");
-    assert!(cni["remedy"].as_str().unwrap().contains("the file says `cni: none`"), "{cni}");
+    assert!(cni["help"].as_str().unwrap().contains("the file says `cni: none`"), "{cni}");
     let because = json!({"check": "cni", "node": "cp1"});
-    assert_eq!(outcome(&report, Some("cp1"), "kubernetes-node")["because"], because);
-    assert_eq!(outcome(&report, Some("cp1"), "ready")["because"], because);
+    assert_eq!(outcome(&report, Some("cp1"), "kubernetes-node")["caused_by"], because);
+    assert_eq!(outcome(&report, Some("cp1"), "ready")["caused_by"], because);
 }
 
 /// Something that is called ssh, and answers for each host with a file of that name beside it.
@@ -197,9 +197,9 @@ fn sessions_are_judged_at_both_ends() {
     let (run, well) = verify(Some(leaf("Established", 2)));
     assert_eq!((run.code, broken(&well)), (0, vec![]), "{well:#}");
     let seen = &outcome(&well, Some("cp1"), "routers")["evidence"];
-    assert_eq!(seen, "leaf1 sees swp1 as established and takes 2 prefixes");
+    assert_eq!(seen, "leaf1 reports swp1 as Established, 2 prefixes accepted");
     for check in ["service", "sessions", "loopback"] {
-        assert_eq!(outcome(&well, Some("cp1"), check)["verdict"], "holds", "{check}: {well:#}");
+        assert_eq!(outcome(&well, Some("cp1"), check)["result"], "passed", "{check}: {well:#}");
     }
 
     let (run, filtered) = verify(Some(leaf("Established", 0)));
@@ -207,14 +207,14 @@ fn sessions_are_judged_at_both_ends() {
     let (_, unreached) = verify(None);
     assert_eq!(broken(&unreached), []);
     let why = outcome(&unreached, Some("cp1"), "routers")["why"].as_str().unwrap();
-    assert!(why.starts_with("leaf1 cannot be asked: `ssh admin@leaf1` failed: "), "{why}");
+    assert!(why.starts_with("cannot query leaf1: `ssh admin@leaf1` failed: "), "{why}");
 
     tell(&nodes, "fault cp1:session-down");
     let (_, down) = verify(Some(leaf("Active", 0)));
     assert_eq!(broken(&down), [("cp1", "sessions"), ("cp1", "routers")], "{down:#}");
     let seen = outcome(&down, Some("cp1"), "routers")["evidence"].as_str().unwrap();
-    assert_eq!(seen, "leaf1 sees swp1 as Active: Hold Timer Expired");
-    assert_eq!(outcome(&down, Some("cp1"), "loopback")["verdict"], "not-looked-at");
+    assert_eq!(seen, "leaf1 reports swp1 as Active: Hold Timer Expired");
+    assert_eq!(outcome(&down, Some("cp1"), "loopback")["result"], "skipped");
 
     tell(&nodes, "fault cp1:service-waits");
     let (_, waits) = verify(Some(leaf("Active", 0)));
@@ -222,7 +222,7 @@ fn sessions_are_judged_at_both_ends() {
     let service = outcome(&waits, Some("cp1"), "service")["evidence"].as_str().unwrap();
     assert!(service.starts_with("ext-frr (Waiting) does not run; it last wrote:\n"), "{service}");
     assert_eq!(
-        outcome(&waits, Some("cp1"), "sessions")["because"],
+        outcome(&waits, Some("cp1"), "sessions")["caused_by"],
         json!({"check": "service", "node": "cp1"})
     );
 }
@@ -263,12 +263,12 @@ fn the_speaker_and_the_overlay_are_judged_by_what_nodes_tell() {
     let (_, outside) = verify(&nodes, "");
 
     for check in ["speaker", "overlay"] {
-        assert_eq!(outcome(&well, Some("worker1"), check)["verdict"], "holds", "{check}: {well:#}");
+        assert_eq!(outcome(&well, Some("worker1"), check)["result"], "passed", "{check}: {well:#}");
     }
     assert!(broken(&unheard).contains(&("worker1", "speaker")), "{unheard:#}");
     let overlay = outcome(&outside, Some("worker1"), "overlay");
     assert_eq!(overlay["evidence"], "tailscale0 has no address", "{outside:#}");
-    assert!(overlay["remedy"].as_str().unwrap().contains("ichor logs worker1 ext-tailscale"), "{overlay}");
+    assert!(overlay["help"].as_str().unwrap().contains("ichor logs worker1 ext-tailscale"), "{overlay}");
 }
 
 #[test]
@@ -297,5 +297,5 @@ fn an_anycast_address_is_judged_by_whether_it_answers() {
     let silent = outcome(&moved, None, "api-address");
     let evidence = silent["evidence"].as_str().unwrap();
     assert!(evidence.starts_with(&format!("anycast 127.{id}.193.10 does not answer: ")), "{silent}");
-    assert!(silent["remedy"].as_str().unwrap().contains("every control plane"), "{silent}");
+    assert!(silent["help"].as_str().unwrap().contains("every control plane"), "{silent}");
 }

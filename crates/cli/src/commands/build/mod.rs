@@ -1,4 +1,4 @@
-//! `build`: write what a cluster's machines read.
+//! `build`: write the configuration and boot media of every node to a folder.
 
 mod inputs;
 mod render;
@@ -11,39 +11,44 @@ use ichor_core::plan::{CniPlan, NodePlan};
 use ichor_core::render::artifact::Artifact;
 use ichor_core::rules::{Finding, Severity};
 
-use self::inputs::{fetched, inputs};
+use self::inputs::{fetched_secrets, inputs};
 use self::render::render;
 use crate::argument::{ClusterFile, IdentityFile};
+use crate::cluster_secrets::{SecretCache, open_secrets};
 use crate::project::Project;
-use crate::refused::Refused;
-use crate::tree::{Difference, Done, Scope, Tree};
-use crate::vault::{Vault, secrets};
+use crate::refusal::Refusal;
+use crate::tree::{Difference, Scope, Tree, WriteSummary};
 use crate::{report, style};
 
-/// Write every node's Talos configuration, what is around the nodes, and a talosconfig
+/// Write configurations, boot media and router configs for a cluster
 ///
-/// Everything is rendered and judged as Talos would before the first file is written. For each node there are machine.yaml,
-/// the whole configuration; boot.yaml, what it can have before Talos is installed; what carries that to the machine, as
-/// `boot.from` says: cidata.iso, metal-iso.iso, meta-10.yaml, cmdline or smbios-serial; schematic.yaml, what the Image Factory
-/// makes its images from; and, where a daemon routes, the files that machine.yaml brings it. What comes of a template of your own is also shown to that daemon,
-/// where it is installed here. fabric/ has the other end of every BGP session: the configuration of each router, a list of
-/// all sessions, and a containerlab topology. manifests/ has objects for MetalLB and Cilium, hypervisors/ and clouds/
-/// what makes the nodes' machines, and topology.svg the picture. Files that did not change are left alone; those of an
-/// earlier build that no longer belong are removed, by the list in manifest.json. What ichor did not write is neither overwritten nor removed. When nothing it is made from has
-/// changed since the last build, and no file either, nothing is rendered; --check always renders and reads everything.
+/// Everything is rendered and validated with the rules of the node's Talos release before the first file is written.
+///
+/// nodes/NAME/ has machine.yaml (the complete machine configuration), boot.yaml (the part that a machine needs before Talos is
+/// installed), the boot media chosen by `boot.from` (cidata.iso, metal-iso.iso, meta-10.yaml, cmdline or smbios-serial),
+/// schematic.yaml for the Image Factory, and the configuration files of the BGP daemon. The output of your own templates is also
+/// validated with the daemon if it is installed on this host.
+///
+/// fabric/ has the configuration of each router, a list of all BGP sessions and a containerlab topology. manifests/ has the objects
+/// for MetalLB and Cilium, hypervisors/ and clouds/ the VM definitions, and topology.svg a diagram. talosconfig is the configuration
+/// of talosctl.
+///
+/// Only changed files are written. Files of an earlier build that are no longer needed are removed; manifest.json lists the files of a
+/// build. ichor never overwrites or removes other files. If no input and no file has changed since the last build, nothing is rendered;
+/// --check always renders and compares everything.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ichor build\n  ichor build sol/ichor.yaml -o out --only solcp01\n  \
                         ichor build --check")]
 pub(crate) struct Args {
     #[command(flatten)]
     cluster: ClusterFile,
-    /// Folder to write to; the cluster gets a folder of its own in it
+    /// Folder to write to, in a subfolder named after the cluster
     #[arg(short, long, value_name = "DIR", default_value = "build")]
     output: PathBuf,
-    /// Write only the files of this node; may be given more than once
+    /// Write only the files of this node (repeatable)
     #[arg(long, value_name = "NODE")]
     only: Vec<String>,
-    /// Write nothing; exit 1 if the files are not what a build would give
+    /// Compare without writing; exit 1 if a build would change files
     #[arg(long)]
     check: bool,
     #[command(flatten)]
@@ -55,29 +60,29 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let findings = project.findings();
     if findings.iter().any(|finding| finding.silenced.is_none() && finding.issue.severity == Severity::Error)
     {
-        let consequence = "nothing was written: first mend what is wrong";
-        return Err(Refused::findings(project, findings, consequence).into());
+        let consequence = "nothing was written; fix the errors first";
+        return Err(Refusal::findings(project, findings, consequence).into());
     }
     let nodes = project.chosen(&args.only)?;
-    let (bundle, admin) = secrets(&project, args.identity.path())?;
+    let (bundle, admin) = open_secrets(&project, args.identity.path())?;
     let root = args.output.join(project.plan.cluster.name.as_str());
     let tree = Tree::open(root.clone());
-    let vault = Vault::new(project.name());
+    let vault = SecretCache::new(project.name());
     let scope = scope(args);
     if let (Scope::Whole, false, Some(before)) = (&scope, args.check, &tree.manifest().inputs)
         && inputs(&project, &vault, before.secrets.clone(), project.attachments().lock.as_deref())? == *before
-        && let Some(done) = tree.untouched()
+        && let Some(done) = tree.unchanged()
     {
-        tell(&project, &findings, &root, &done, Vec::new(), out)?;
+        print_summary(&project, &findings, &root, &done, Vec::new(), out)?;
         return Ok(ExitCode::SUCCESS);
     }
     let cilium = project.cilium();
     let rendered = render(&project, &nodes, (&bundle, &admin), args, &vault)
-        .map_err(|errors| Refused::Unrendered { errors, consequence: Some("nothing was written") })?;
+        .map_err(|errors| Refusal::Unrendered { errors, consequence: Some("nothing was written") })?;
     report::warnings(&rendered.warnings);
     let mut notes = rendered.notes;
     let artifacts: Vec<Artifact> = rendered.files.into_iter().map(|file| file.artifact).collect();
-    let inputs = inputs(&project, &vault, fetched(&project, &vault), cilium.lock())?;
+    let inputs = inputs(&project, &vault, fetched_secrets(&project, &vault), cilium.lock())?;
     if args.check {
         let mut differences = tree.compare(&artifacts, &scope, inputs)?;
         for difference in &mut differences {
@@ -85,17 +90,17 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         }
         differences.extend(cilium.news().map(|(path, _)| Difference {
             path: path.display().to_string(),
-            what: "not what helm renders now",
+            what: "differs from what helm renders now",
         }));
-        return tell_differences(&differences, artifacts.len(), out);
+        return print_differences(&differences, artifacts.len(), out);
     }
     notes.extend(cilium.keep()?);
     let done = tree.write(&artifacts, &scope, Some(inputs))?;
-    tell(&project, &findings, &root, &done, notes, out)?;
+    print_summary(&project, &findings, &root, &done, notes, out)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the artifacts are all there is of.
+/// The part of the output tree that this build replaces.
 fn scope(args: &Args) -> Scope {
     if args.only.is_empty() {
         Scope::Whole
@@ -104,8 +109,8 @@ fn scope(args: &Args) -> Scope {
     }
 }
 
-/// Says in what the tree is not what a build would give.
-fn tell_differences(
+/// Prints which files a build would change.
+fn print_differences(
     differences: &[Difference],
     count: usize,
     out: &mut dyn Write,
@@ -114,51 +119,50 @@ fn tell_differences(
         writeln!(out, "{}: {}", difference.path, difference.what)?;
     }
     style::say(&match differences.len() {
-        0 => format!("{count} files are as they should be"),
-        1 => "1 file is not what a build would give; nothing was written".to_owned(),
-        wrong => format!("{wrong} files are not what a build would give; nothing was written"),
+        0 => format!("{count} files are up to date"),
+        1 => "1 file differs from a new build; nothing was written".to_owned(),
+        wrong => format!("{wrong} files differ from a new build; nothing was written"),
     });
     Ok(ExitCode::from(u8::from(!differences.is_empty())))
 }
 
-/// Says what was done, and what is left to do; `rendered` was noticed on the way.
-fn tell(
+/// Prints a summary of the build, its warnings and notes.
+fn print_summary(
     project: &Project,
     findings: &[Finding],
     root: &Path,
-    done: &Done,
-    rendered: Vec<String>,
+    done: &WriteSummary,
+    render_notes: Vec<String>,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     writeln!(out, "{}", root.display())?;
     style::say(&done.to_string());
-    let warns =
+    let is_warning =
         |finding: &&Finding| finding.silenced.is_none() && finding.issue.severity == Severity::Warning;
-    match findings.iter().filter(warns).count() {
+    match findings.iter().filter(is_warning).count() {
         0 => {}
-        1 => style::say("1 warning: `ichor check` tells it"),
-        count => style::say(&format!("{count} warnings: `ichor check` tells them")),
+        1 => style::say("1 warning; run `ichor check` to see it"),
+        count => style::say(&format!("{count} warnings; run `ichor check` to see them")),
     }
-    for note in notes(project).into_iter().chain(rendered) {
+    for note in notes(project).into_iter().chain(render_notes) {
         style::say(&format!("{}note:{} {note}", style::NOTE, style::NOTE.render_reset()));
     }
     Ok(())
 }
 
-/// What the files do not bring, and somebody has to.
+/// Steps that remain for the operator after the build.
 fn notes(project: &Project) -> Vec<String> {
     let mut notes = Vec::new();
     if project.plan.cluster.cni.value == CniPlan::None {
         notes.push(
-            "nothing here installs a pod network: the nodes are not ready before somebody does".to_owned(),
+            "the cluster has no pod network (`cni: none`): nodes are not ready before you install one"
+                .to_owned(),
         );
     }
     let mints = |node: &&NodePlan| node.tailscale.as_ref().is_some_and(|tailscale| tailscale.mint.value);
     let minted = project.plan.nodes.iter().filter(mints).count();
     if minted > 0 {
-        notes.push(format!(
-            "{minted} nodes get a key for the overlay when they are given out; these files have none"
-        ));
+        notes.push(format!("{minted} nodes get their overlay key from `ichor up`; these files have none"));
     }
     notes
 }

@@ -1,4 +1,4 @@
-//! `extension build`: the system extension that brings a routing daemon and the agent onto nodes.
+//! `extension build`: build the system extension with a BGP daemon and the agent.
 
 use std::env;
 use std::io::Write;
@@ -6,68 +6,72 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow, bail};
-use ichor_image::extension::{Elf, Extension, Order, Recipe, make};
-use ichor_image::oci::{Layout, Packed, layer};
+use ichor_image::extension::{BuiltExtension, DaemonRecipe, Elf, ExtensionRequest, build_extension};
+use ichor_image::oci::{ImageLayout, NewImage, layer};
 use ichor_values::Moment;
 use ichor_values::{Arch, Backend};
 use indicatif::BinaryBytes;
 use serde_json::{Value, json};
 
 use super::input;
-use crate::argument::{ArgumentError, Format};
+use crate::argument::{ArgumentError, OutputFormat};
 use crate::progress::Progress;
 use crate::{disk, oci, style, table};
 
-/// The agent, when nothing else is said: beside this program.
+/// The file name of the default agent, next to this program.
 const AGENT: &str = "ichor-agent";
 
-/// No agent is larger.
-const LARGEST_AGENT: u64 = 256 << 20;
+/// Size limit of the agent.
+const MAX_AGENT: u64 = 256 << 20;
 
-/// Make the system extension with a routing daemon and the agent
+/// Build the system extension with a BGP daemon and the agent
 ///
-/// The image has the daemon's programs, the libraries they need, the agent, their licences, a list of all parts in SPDX, and
-/// nothing else. Same input, same bytes. It is for the machines the agents were built for: with one for amd64 and one for arm64 it is an
-/// image for both.
+/// The image contains the programs of the daemon, their shared libraries, the agent and all licences. An SPDX file next to the image
+/// lists its parts. The same input gives the same bytes. With an agent for amd64 and one for arm64, the image is for both
+/// architectures.
 #[derive(Debug, clap::Args)]
 #[command(
     disable_version_flag = true,
-    after_help = "Exit status: 0 made, 2 could not be done; then nothing was written.\n\n\
+    after_help = "Exit status: 0 built, 2 the build failed and nothing was written.\n\n\
     Examples:\n  \
     ichor extension build -o frr.tar\n  \
     ichor extension build --backend bird --debian trixie -o bird\n  \
     ichor extension build --agent amd64/ichor-agent --agent arm64/ichor-agent -o frr.tar"
 )]
 pub(crate) struct Args {
-    /// Where to write the image: FILE.tar is an OCI archive, all else the folder of an OCI layout
+    /// OCI archive (FILE.tar) or folder of an OCI layout to write
     #[arg(short, long, value_name = "DIR|FILE.tar")]
     out: PathBuf,
-    /// Routing daemon: frr, bird or gobgp
+    /// BGP daemon: frr, bird or gobgp
     #[arg(long, value_name = "BACKEND", default_value = "frr", value_parser = backend)]
     backend: Backend,
     #[command(flatten)]
-    input: input::Given,
-    /// The agent, for each architecture one; ichor-agent beside this program when left out
+    input: input::DaemonSource,
+    /// Agent binary, one per architecture (repeatable)
+    ///
+    /// [default: ichor-agent next to ichor]
     #[arg(long, value_name = "PATH")]
     agent: Vec<PathBuf>,
-    /// Machines it is for: amd64, arm64; those of the agents when left out
+    /// Architectures: amd64, arm64 [default: those of the agents]
     #[arg(long, value_name = "ARCH", value_delimiter = ',', value_parser = arch)]
     arch: Vec<Arch>,
-    /// Name of the extension and its service; that of the backend when left out
+    /// Name of the extension and its service [default: the backend]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Version of the extension; that of the daemon when left out
+    /// Version of the extension [default: that of the daemon]
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
-    /// Start the service without an ExtensionServiceConfig, for nodes that give its environment in another way, such as machine.env
+    /// Start the service without an ExtensionServiceConfig
+    ///
+    /// For nodes that set the environment of the service in another way, such as machine.env.
     #[arg(long)]
     start_unconfigured: bool,
     #[command(flatten)]
-    format: Format,
+    format: OutputFormat,
 }
 
 fn backend(word: &str) -> Result<Backend, ArgumentError> {
-    let known = Backend::ALL.iter().copied().filter(|backend| Recipe::of(*backend).is_some());
+    let known = Backend::ALL.iter().copied().filter(|backend| DaemonRecipe::of(*backend).is_some());
     known.clone().find(|backend| backend.word() == word).ok_or_else(|| {
         let words: Vec<_> = known.map(Backend::word).collect();
         ArgumentError::want_one_of(&words)
@@ -79,8 +83,8 @@ pub(in crate::commands) fn arch(word: &str) -> Result<Arch, ArgumentError> {
     known.ok_or(ArgumentError::want("amd64 or arm64"))
 }
 
-/// An agent and the machines it is for.
-struct Agent {
+/// An agent binary and its architecture.
+struct AgentBinary {
     arch: Arch,
     bytes: Vec<u8>,
 }
@@ -88,15 +92,15 @@ struct Agent {
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     oci::check(&args.out)?;
     let created = created()?;
-    let recipe = Recipe::of(args.backend).context("this backend needs no extension")?;
+    let recipe = DaemonRecipe::of(args.backend).context("the backend needs no extension")?;
     let agents = agents(args)?;
     let name = args.name.as_deref().unwrap_or(args.backend.word());
     let mut extensions = Vec::new();
-    let mut spool = oci::Disk::new()?;
+    let mut spool = oci::TempFileStore::new()?;
     for agent in &agents {
         let input = args.input.read(&recipe, agent.arch)?;
-        let _progress = Progress::start("making the extension");
-        let order = Order {
+        let _progress = Progress::start("building the extension");
+        let order = ExtensionRequest {
             backend: args.backend,
             arch: agent.arch,
             name,
@@ -107,9 +111,9 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             waits: !args.start_unconfigured,
             created,
         };
-        let extension = make(&order)?;
+        let extension = build_extension(&order)?;
         let layer = layer(&extension.tree, &mut spool).context("cannot pack the extension")?;
-        let packed = Packed::of(agent.arch, layer, created);
+        let packed = NewImage::single_layer(agent.arch, layer, created);
         extensions.push((extension, packed));
     }
     let (extensions, packed): (Vec<_>, Vec<_>) = extensions.into_iter().unzip();
@@ -117,17 +121,17 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let version = versions[0];
     if versions.iter().any(|other| *other != version) {
         bail!(
-            "the input has different versions for each architecture: {}; give one with --version",
+            "the daemon's version differs between architectures: {}; set one with --version",
             versions.join(", ")
         );
     }
-    let layout = Layout::pack(&packed, &version.replace(['~', '+'], "-"));
+    let layout = ImageLayout::pack(&packed, &version.replace(['~', '+'], "-"));
     oci::write(&layout, &args.out)?;
-    let sboms = sboms(&args.out, &extensions);
+    let sboms = sbom_paths(&args.out, &extensions);
     for (path, extension) in sboms.iter().zip(&extensions) {
         disk::replace(path, &extension.sbom)?;
     }
-    let done = Done {
+    let done = BuildReport {
         args,
         name,
         version,
@@ -139,56 +143,57 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     if args.format.json {
         writeln!(out, "{:#}", done.json())?;
     } else {
-        done.tell(out)?;
+        done.print(out)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// When it is said to have been made: never, unless <https://reproducible-builds.org/specs/source-date-epoch/> says when.
+/// The creation time: 0, or that of <https://reproducible-builds.org/specs/source-date-epoch/>.
 pub(in crate::commands) fn created() -> anyhow::Result<Moment> {
     let seconds = match env::var("SOURCE_DATE_EPOCH") {
         Ok(text) => text
             .parse()
             .ok()
-            .with_context(|| format!("SOURCE_DATE_EPOCH is `{text}`, and no number of seconds"))?,
+            .with_context(|| format!("invalid SOURCE_DATE_EPOCH `{text}`; want a number of seconds"))?,
         Err(_) => 0,
     };
     Moment::from_unix(seconds).context("SOURCE_DATE_EPOCH is later than the year 9999")
 }
 
-/// The agents for the machines that are wanted.
-fn agents(args: &Args) -> anyhow::Result<Vec<Agent>> {
+/// The agents of the selected architectures.
+fn agents(args: &Args) -> anyhow::Result<Vec<AgentBinary>> {
     let mut paths = args.agent.clone();
     if paths.is_empty() {
-        let beside = env::current_exe().context("cannot tell where this program is")?.with_file_name(AGENT);
+        let beside =
+            env::current_exe().context("cannot find the path of this program")?.with_file_name(AGENT);
         if !beside.is_file() {
-            bail!("there is no agent at {}; name it with --agent", beside.display());
+            bail!("no agent at {}; pass it with --agent", beside.display());
         }
         paths.push(beside);
     }
-    let mut agents: Vec<Agent> = Vec::new();
+    let mut agents: Vec<AgentBinary> = Vec::new();
     for path in &paths {
-        let bytes = oci::read(path, LARGEST_AGENT)?;
+        let bytes = oci::read(path, MAX_AGENT)?;
         let elf = Elf::read(&bytes).with_context(|| format!("cannot use the agent {}", path.display()))?;
         let arch = elf.arch().ok_or_else(|| {
-            anyhow!("the agent {} is for {} machines; want amd64 or arm64", path.display(), elf.machine())
+            anyhow!("the agent {} is for {}; want amd64 or arm64", path.display(), elf.machine())
         })?;
         if agents.iter().any(|agent| agent.arch == arch) {
-            bail!("{} is a second agent for {arch}; name one for each architecture", path.display());
+            bail!("{} is a second agent for {arch}; pass one per architecture", path.display());
         }
-        agents.push(Agent { arch, bytes });
+        agents.push(AgentBinary { arch, bytes });
     }
     if let Some(missing) = args.arch.iter().find(|arch| agents.iter().all(|agent| agent.arch != **arch)) {
-        bail!("there is no agent for {missing}; name one that was built for it with --agent");
+        bail!("no agent for {missing}; pass one with --agent");
     }
     agents.retain(|agent| args.arch.is_empty() || args.arch.contains(&agent.arch));
     agents.sort_by_key(|agent| agent.arch);
     Ok(agents)
 }
 
-/// Where the lists of parts go: beside the image.
-fn sboms(out: &Path, extensions: &[Extension]) -> Vec<PathBuf> {
-    let place = |extension: &Extension| {
+/// The paths of the SPDX files, next to the image.
+fn sbom_paths(out: &Path, extensions: &[BuiltExtension]) -> Vec<PathBuf> {
+    let place = |extension: &BuiltExtension| {
         let arch = if extensions.len() > 1 { format!(".{}", extension.arch) } else { String::new() };
         let stem = if out.extension().is_some_and(|it| it == "tar") {
             out.with_extension("")
@@ -202,19 +207,19 @@ fn sboms(out: &Path, extensions: &[Extension]) -> Vec<PathBuf> {
     extensions.iter().map(place).collect()
 }
 
-/// What was made.
-struct Done<'d> {
+/// The result of the build.
+struct BuildReport<'d> {
     args: &'d Args,
     name: &'d str,
     version: &'d str,
-    layout: &'d Layout,
-    extensions: &'d [Extension],
-    packed: &'d [Packed],
+    layout: &'d ImageLayout,
+    extensions: &'d [BuiltExtension],
+    packed: &'d [NewImage],
     sboms: &'d [PathBuf],
 }
 
-impl Done<'_> {
-    fn tell(&self, out: &mut dyn Write) -> anyhow::Result<()> {
+impl BuildReport<'_> {
+    fn print(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         let mut rows = Vec::new();
         for (extension, packed) in self.extensions.iter().zip(self.packed) {
             let arch = extension.arch.to_string();
@@ -224,14 +229,14 @@ impl Done<'_> {
             }
             let files: usize = extension.parts.iter().map(|part| part.files).sum();
             let bytes: u64 = extension.parts.iter().map(|part| part.bytes).sum();
-            rows.push(vec![arch.clone(), "together".to_owned(), files.to_string(), size(bytes)]);
-            rows.push(vec![arch, "packed".to_owned(), String::new(), size(packed.size())]);
+            rows.push(vec![arch.clone(), "total".to_owned(), files.to_string(), size(bytes)]);
+            rows.push(vec![arch, "compressed".to_owned(), String::new(), size(packed.size())]);
         }
-        table::print(out, &["for", "part", "files", "size"], &rows)?;
+        table::print(out, &["ARCH", "PART", "FILES", "SIZE"], &rows)?;
         for extension in self.extensions.iter().filter(|extension| !extension.unlicensed.is_empty()) {
             let (warning, names) = (style::WARNING, extension.unlicensed.join(", "));
             style::say(&format!(
-                "{warning}warning:{warning:#} {}: no licence text in the input: {names}; add it where you give the image to others",
+                "{warning}warning:{warning:#} {}: no licence text for {names}; add it before you distribute the image",
                 extension.arch
             ));
         }
@@ -242,20 +247,20 @@ impl Done<'_> {
 
     fn json(&self) -> Value {
         let images = self.extensions.iter().zip(self.packed).zip(self.sboms).map(|((extension, packed), sbom)| {
-            let part = |part: &ichor_image::extension::Part| {
-                json!({"part": part.share.word(), "files": part.files, "bytes": part.bytes})
+            let part = |part: &ichor_image::extension::ComponentSize| {
+                json!({"part": part.share.word(), "file_count": part.files, "size_bytes": part.bytes})
             };
             json!({
                 "arch": extension.arch.word(),
                 "parts": extension.parts.iter().map(part).collect::<Vec<_>>(),
-                "packed_bytes": packed.size(),
-                "layer": packed.layers.first().map(|layer| layer.descriptor.digest.to_string()),
+                "compressed_size_bytes": packed.size(),
+                "layer_digest": packed.layers.first().map(|layer| layer.descriptor.digest.to_string()),
                 "without_licence_text": extension.unlicensed,
-                "sbom": sbom.display().to_string(),
+                "sbom_file": sbom.display().to_string(),
             })
         });
         json!({
-            "written": self.args.out.display().to_string(),
+            "path": self.args.out.display().to_string(),
             "name": self.name,
             "version": self.version,
             "digest": self.layout.digest.to_string(),
@@ -264,7 +269,7 @@ impl Done<'_> {
     }
 }
 
-/// A size for people.
+/// A size in binary units.
 fn size(bytes: u64) -> String {
     BinaryBytes(bytes).to_string()
 }

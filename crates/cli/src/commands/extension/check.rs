@@ -1,4 +1,4 @@
-//! `extension check`: what Talos would say of a system extension.
+//! `extension check`: validate a system extension with Talos' rules.
 
 use std::fs;
 use std::io::Write;
@@ -6,39 +6,40 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use ichor_image::oci::{Archive, Image, LAYOUT, Source};
+use ichor_image::oci::{Archive, BlobSource, LAYOUT, OciImage};
 use ichor_talos::extension;
 use ichor_talos::extension::Verdict;
 use ichor_talos::release;
 use ichor_values::TalosVersion;
 
-use super::answer::{Answer, Form};
 use super::folder;
-use crate::argument::Format;
+use super::report::{CheckReport, InputForm};
+use crate::argument::OutputFormat;
 use crate::commands::talos::known_release;
-use crate::oci::{Disk, Place, archive};
+use crate::oci::{ImageLocation, TempFileStore, archive};
 
-/// Say what Talos would say of a system extension, and what it would pass over without a word
+/// Validate a system extension and report what Talos silently ignores
 ///
-/// An unpacked extension is a folder with manifest.yaml and rootfs, or a tar archive of one. Its image is an OCI layout or an OCI archive, as
-/// `ichor extension build` writes it. Any other file is taken for a service definition, of which an extension has one for each service in
-/// rootfs/usr/local/etc/containers. Warnings never make an extension invalid: Talos takes it,
-/// and it cannot be meant so.
+/// PATH is an unpacked extension (a folder with manifest.yaml and rootfs, or a tar archive of it), an extension image (an OCI layout
+/// or OCI archive, as written by `ichor extension build`), or a service definition from rootfs/usr/local/etc/containers. Warnings are
+/// mistakes that Talos accepts; they never make an extension invalid.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit status: 0 Talos takes it, 1 Talos refuses it, 2 it could not be read.\n\n\
+#[command(
+    after_help = "Exit status: 0 Talos accepts the extension, 1 Talos rejects it, 2 it cannot be\nread.\n\n\
     Examples:\n  \
     ichor extension check frr --talos v1.13.9\n  \
     ichor extension check frr.tar\n  \
-    ichor extension check frr/rootfs/usr/local/etc/containers/frr.yaml --json")]
+    ichor extension check frr/rootfs/usr/local/etc/containers/frr.yaml --json"
+)]
 pub(crate) struct Args {
-    /// Folder of an unpacked extension, its image, or a service definition
+    /// Unpacked extension, extension image or service definition
     #[arg(value_name = "PATH")]
     path: PathBuf,
-    /// Talos release that is to run it; the newest one ichor knows when left out
+    /// Talos release that runs it [default: the newest supported release]
     #[arg(long, value_name = "VERSION", value_parser = known_release)]
     talos: Option<TalosVersion>,
     #[command(flatten)]
-    format: Format,
+    format: OutputFormat,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
@@ -46,40 +47,43 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let given = args.path.display().to_string();
     let meta = fs::metadata(&args.path).with_context(|| format!("cannot read {given}"))?;
     let (form, verdict) = if meta.is_dir() && !args.path.join(LAYOUT).is_file() {
-        (Form::Folder, extension::judge(&folder::read(&args.path)?, &talos))
+        (InputForm::Folder, extension::check_extension(&folder::read(&args.path)?, &talos))
     } else if meta.is_dir() || folder::is_archive(&args.path)? {
-        (Form::Image, image(&given, &talos).with_context(|| format!("cannot check the image {given}"))?)
+        (
+            InputForm::Image,
+            check_image(&given, &talos).with_context(|| format!("cannot check the image {given}"))?,
+        )
     } else {
-        (Form::Service, extension::judge_service(&given, &folder::text(&args.path)?, &talos))
+        (InputForm::Service, extension::judge_service(&given, &folder::text(&args.path)?, &talos))
     };
     let valid = verdict.is_valid();
-    let answer = Answer { given, form, talos, verdict };
+    let report = CheckReport { given, form, talos, verdict };
     if args.format.json {
-        writeln!(out, "{:#}", answer.json())?;
+        writeln!(out, "{:#}", report.json())?;
     } else {
-        answer.tell(out)?;
+        report.print(out)?;
     }
     Ok(if valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What a release says of the image of an extension; where it is for several architectures, of the first that is not flawless.
-fn image(given: &str, talos: &TalosVersion) -> anyhow::Result<Verdict> {
-    let mut spool = Disk::new()?;
-    let mut source: Box<dyn Source> = match Place::parse(given)? {
-        Place::File(path) => match archive(&path)? {
-            Archive::Extension(root) => return Ok(ichor_image::extension::judge(&root, talos)?),
+/// Validates an extension image; of several architectures, reports the first with a problem or warning.
+fn check_image(given: &str, talos: &TalosVersion) -> anyhow::Result<Verdict> {
+    let mut spool = TempFileStore::new()?;
+    let mut source: Box<dyn BlobSource> = match ImageLocation::parse(given)? {
+        ImageLocation::File(path) => match archive(&path)? {
+            Archive::Extension(root) => return Ok(ichor_image::extension::validate(&root, talos)?),
             Archive::Layout(unpacked) => Box::new(unpacked),
         },
         place => place.open(false)?,
     };
-    let images = Image::all(&mut *source)?;
+    let images = OciImage::all(&mut *source)?;
     if images.is_empty() {
-        bail!("there is no image for amd64 or arm64 in it");
+        bail!("no image for amd64 or arm64");
     }
     let mut verdict = Verdict::default();
     for image in images {
         let root = image.unpack(&mut *source, &mut spool, &|| {})?;
-        verdict = ichor_image::extension::judge(&root, talos)?;
+        verdict = ichor_image::extension::validate(&root, talos)?;
         if verdict != Verdict::default() {
             break;
         }
@@ -88,6 +92,6 @@ fn image(given: &str, talos: &TalosVersion) -> anyhow::Result<Verdict> {
 }
 
 fn newest() -> TalosVersion {
-    let (_, newest) = release::known();
+    let (_, newest) = release::known_releases();
     TalosVersion::parse(&format!("1.{newest}")).expect("a release ichor knows is a version")
 }

@@ -1,4 +1,4 @@
-//! An unpacked extension on disk. No link is followed out of it, and nothing in it is executed.
+//! An unpacked extension on disk. Links out of the folder are not followed, and nothing is executed.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
@@ -8,29 +8,29 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use ichor_talos::extension::{Entry, Kind, Tree};
+use ichor_talos::extension::{FileEntry, FileKind, Tree};
 
-/// More than any extension has: firmware of all vendors is a fiftieth of it.
-const MOST_ENTRIES: usize = 250_000;
+/// Limit of files and folders, fifty times that of the firmware of all vendors.
+const MAX_ENTRIES: usize = 250_000;
 
-/// No manifest or service definition is longer.
-const LONGEST_TEXT: u64 = 256 << 10;
+/// Size limit of a manifest or service definition.
+const MAX_TEXT: u64 = 256 << 10;
 
-/// All of them together are not longer.
-const LONGEST_TEXTS: usize = 4 << 20;
+/// Size limit of all manifests and service definitions together.
+const MAX_TEXTS: usize = 4 << 20;
 
-/// Archives begin so: gzip, zstd, and tar, whose mark comes later.
+/// Magic bytes and offsets of archives: gzip, zstd and tar.
 const ARCHIVES: [(&[u8], usize); 3] = [(&[0x1f, 0x8b], 0), (&[0x28, 0xb5, 0x2f, 0xfd], 0), (b"ustar", 257)];
 
-/// Everything in a folder that Talos looks at.
+/// Reads everything in a folder that Talos uses.
 pub(super) fn read(top: &Path) -> anyhow::Result<Tree> {
     let mut tree = walk(top)?;
     let mut length = 0;
-    for path in tree.wanted() {
+    for path in tree.required_files() {
         let bytes = text(&top.join(&path))?;
         length += bytes.len();
-        if length > LONGEST_TEXTS {
-            bail!("the service definitions in {} are longer than {} MiB", top.display(), LONGEST_TEXTS >> 20);
+        if length > MAX_TEXTS {
+            bail!("the service definitions in {} are longer than {} MiB", top.display(), MAX_TEXTS >> 20);
         }
         tree.fill(path, bytes);
     }
@@ -58,14 +58,14 @@ fn walk(top: &Path) -> anyhow::Result<Tree> {
             let path = path.trim_start_matches('/').to_owned();
             let meta = entry.metadata().with_context(failed)?;
             let kind = kind(&on_disk, &meta).with_context(failed)?;
-            // Of all else at the top, Talos knows that it does not belong there.
-            if kind == Kind::Folder && (!inside.is_empty() || path == "rootfs") {
+            // Talos rejects other folders at the top level without reading them.
+            if kind == FileKind::Folder && (!inside.is_empty() || path == "rootfs") {
                 folders.push((on_disk, path.clone()));
             }
-            tree.add(path, Entry { kind, mode: meta.permissions().mode() & 0o7777 });
-            if tree.len() > MOST_ENTRIES {
+            tree.add(path, FileEntry { kind, mode: meta.permissions().mode() & 0o7777 });
+            if tree.len() > MAX_ENTRIES {
                 bail!(
-                    "{} has more than {MOST_ENTRIES} files and folders, which is no extension",
+                    "{} is not an extension: it has more than {MAX_ENTRIES} files and folders",
                     top.display()
                 );
             }
@@ -74,24 +74,24 @@ fn walk(top: &Path) -> anyhow::Result<Tree> {
     Ok(tree)
 }
 
-fn kind(path: &Path, meta: &Metadata) -> std::io::Result<Kind> {
+fn kind(path: &Path, meta: &Metadata) -> std::io::Result<FileKind> {
     let kind = meta.file_type();
     Ok(if kind.is_dir() {
-        Kind::Folder
+        FileKind::Folder
     } else if kind.is_symlink() {
-        Kind::Link(name(fs::read_link(path)?.as_os_str()))
+        FileKind::Link(name(fs::read_link(path)?.as_os_str()))
     } else if kind.is_file() {
-        Kind::File
+        FileKind::File
     } else if kind.is_fifo() {
-        Kind::Special("pipe")
+        FileKind::Special("pipe")
     } else if kind.is_socket() {
-        Kind::Special("socket")
+        FileKind::Special("socket")
     } else {
-        Kind::Special("device")
+        FileKind::Special("device")
     })
 }
 
-/// A name as text; bytes that are none are spelled out.
+/// A file name as text, with invalid UTF-8 escaped.
 fn name(name: &OsStr) -> String {
     name.to_str().map_or_else(|| name.as_bytes().escape_ascii().to_string(), str::to_owned)
 }
@@ -100,13 +100,13 @@ fn open(path: &Path) -> anyhow::Result<File> {
     File::open(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// The text of a manifest or service definition.
+/// Reads a manifest or service definition.
 pub(super) fn text(path: &Path) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let read = open(path)?.take(LONGEST_TEXT + 1).read_to_end(&mut bytes);
+    let read = open(path)?.take(MAX_TEXT + 1).read_to_end(&mut bytes);
     read.with_context(|| format!("cannot read {}", path.display()))?;
-    if bytes.len() as u64 > LONGEST_TEXT {
-        bail!("{} is longer than {} KiB, which no definition is", path.display(), LONGEST_TEXT >> 10);
+    if bytes.len() as u64 > MAX_TEXT {
+        bail!("{} is not a service definition: it is longer than {} KiB", path.display(), MAX_TEXT >> 10);
     }
     Ok(bytes)
 }

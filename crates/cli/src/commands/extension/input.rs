@@ -1,81 +1,82 @@
-//! Where the daemon of an extension is taken from.
+//! The source of the BGP daemon of an extension: an image, or Debian packages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
-use ichor_image::extension::{Recipe, debian};
-use ichor_image::oci::{Image, MOST_UNPACKED, Memory, Root};
+use ichor_image::extension::{DaemonRecipe, debian};
+use ichor_image::oci::{FileTree, MOST_UNPACKED, MemoryStore, OciImage};
 use ichor_values::Arch;
 
 use super::RegistryAccess;
 use crate::apt::Apt;
-use crate::oci::{self, Place};
+use crate::oci::{self, ImageLocation};
 use crate::progress::Progress;
 
-/// What to do without apt.
-const WITHOUT_APT: &str = "give them with --packages, or an image with --from";
+/// The hint if apt is missing.
+const WITHOUT_APT: &str = "pass packages with --packages, or an image with --from";
 
-/// Where the daemon is taken from, as it is written
+/// The source of the BGP daemon
 #[derive(Debug, clap::Args)]
-pub(super) struct Given {
-    /// Image the daemon is taken from: in a registry, an OCI layout or an OCI archive; quay.io/frrouting/frr:10.5.1 for FRR when left
-    /// out
+pub(super) struct DaemonSource {
+    /// Take the daemon from this image: a reference, OCI layout or OCI archive
+    ///
+    /// [default for FRR: quay.io/frrouting/frr:10.5.1]
     #[arg(long, value_name = "IMAGE", group = "input")]
     from: Option<String>,
-    /// Take the daemon from the packages of this Debian suite, fetched with apt
+    /// Take the daemon from packages of this Debian suite, downloaded with apt
     #[arg(long, value_name = "SUITE", group = "input")]
     debian: Option<String>,
-    /// Take the daemon from these Debian packages: files, or folders of them
+    /// Take the daemon from these Debian packages or folders of packages
     #[arg(long, value_name = "PATH", num_args = 1.., group = "input")]
     packages: Vec<PathBuf>,
     #[command(flatten)]
     registry: RegistryAccess,
 }
 
-/// A root file system, and where it is from.
-pub(super) struct Input {
-    pub root: Root,
+/// The root file system with the daemon, and its origin.
+pub(super) struct DaemonRoot {
+    pub root: FileTree,
     pub origin: String,
 }
 
-impl Given {
-    /// The root file system for machines of an architecture.
-    pub(super) fn read(&self, recipe: &Recipe, arch: Arch) -> anyhow::Result<Input> {
+impl DaemonSource {
+    /// Reads the root file system for an architecture.
+    pub(super) fn read(&self, recipe: &DaemonRecipe, arch: Arch) -> anyhow::Result<DaemonRoot> {
         if let Some(suite) = &self.debian {
-            let folder = tempfile::tempdir().context("cannot make a folder for packages")?;
+            let folder = tempfile::tempdir().context("cannot create a folder for packages")?;
             let files = {
-                let _progress = Progress::start("fetching packages");
+                let _progress = Progress::start("downloading packages");
                 let apt = Apt::open(folder.path(), suite, arch, WITHOUT_APT)?;
-                apt.fetch_with_needs(recipe.package)?
+                apt.download_with_dependencies(recipe.package)?
             };
             return unpack(&files, arch, format!("Debian {suite}"));
         }
         if !self.packages.is_empty() {
-            return unpack(&files(&self.packages)?, arch, "the packages that were given".to_owned());
+            return unpack(&package_files(&self.packages)?, arch, "the given packages".to_owned());
         }
         let Some(from) = self.from.as_deref().or(recipe.image) else {
             bail!(
-                "nothing says where {} is to be taken from; give an image with --from, or a suite with --debian",
+                "no source of {}; pass an image with --from, or a Debian suite with --debian",
                 recipe.product
             );
         };
         self.pull(from, arch).with_context(|| format!("cannot read the image {from}"))
     }
 
-    fn pull(&self, from: &str, arch: Arch) -> anyhow::Result<Input> {
-        let place = Place::parse(from)?;
+    fn pull(&self, from: &str, arch: Arch) -> anyhow::Result<DaemonRoot> {
+        let place = ImageLocation::parse(from)?;
         let mut source = place.open(self.registry.insecure)?;
-        let image = Image::find(&mut *source, arch)?;
+        let image = OciImage::find(&mut *source, arch)?;
         let progress = Progress::count("reading layers", image.layers());
-        // Programs are looked into, and are in memory for that.
-        let root = image.unpack(&mut *source, &mut Memory::default(), &|| progress.step())?;
-        Ok(Input { root, origin: place.origin(&image.digest) })
+        // In memory, because the programs are parsed for their libraries.
+        let root = image.unpack(&mut *source, &mut MemoryStore::default(), &|| progress.step())?;
+        Ok(DaemonRoot { root, origin: place.source_ref(&image.digest) })
     }
 }
 
-/// The packages among files and in folders.
-fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+/// The packages in a list of files and folders.
+fn package_files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
         if !path.is_dir() {
@@ -91,15 +92,15 @@ fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
             }
         }
         if files.len() == count {
-            bail!("there is no .deb in {}", path.display());
+            bail!("no .deb files in {}", path.display());
         }
     }
-    // What lies in two packages comes from the same one everywhere.
+    // Sorted, so that a file in two packages always comes from the same one.
     files.sort_by_key(|path| path.file_name().map(ToOwned::to_owned));
     Ok(files)
 }
 
-fn unpack(files: &[PathBuf], arch: Arch, origin: String) -> anyhow::Result<Input> {
+fn unpack(files: &[PathBuf], arch: Arch, origin: String) -> anyhow::Result<DaemonRoot> {
     let _progress = Progress::start("unpacking packages");
     let mut left = MOST_UNPACKED;
     let mut read = |path: &PathBuf| -> anyhow::Result<Vec<u8>> {
@@ -113,5 +114,5 @@ fn unpack(files: &[PathBuf], arch: Arch, origin: String) -> anyhow::Result<Input
         let name = files.get(nth).map_or(Path::new("a package"), PathBuf::as_path);
         anyhow!(error).context(format!("cannot use {}", name.display()))
     })?;
-    Ok(Input { root, origin })
+    Ok(DaemonRoot { root, origin })
 }

@@ -1,44 +1,44 @@
-//! `extension`: system extensions of Talos.
+//! `extension`: Talos system extensions.
 
-mod answer;
 mod build;
 mod check;
 mod folder;
 mod input;
 mod push;
+mod report;
 
 use std::io::Write;
 use std::process::ExitCode;
 
 pub(super) use build::{arch, created};
 
-/// Make, judge and push system extensions of Talos
+/// Build, check and push Talos system extensions
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    command: ExtensionCommand,
 }
 
-/// How a registry is talked to.
+/// How to connect to a registry.
 #[derive(Debug, clap::Args)]
 struct RegistryAccess {
-    /// Talk to the registry over HTTP; one on this machine is talked to so anyway
+    /// Use HTTP instead of HTTPS; a registry on localhost always uses HTTP
     #[arg(long)]
     insecure: bool,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum ExtensionCommand {
     Build(build::Args),
     Check(check::Args),
     Push(push::Args),
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    match &args.verb {
-        Verb::Build(args) => build::run(args, out),
-        Verb::Check(args) => check::run(args, out),
-        Verb::Push(args) => push::run(args, out),
+    match &args.command {
+        ExtensionCommand::Build(args) => build::run(args, out),
+        ExtensionCommand::Check(args) => check::run(args, out),
+        ExtensionCommand::Push(args) => push::run(args, out),
     }
 }

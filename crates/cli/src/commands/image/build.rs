@@ -7,25 +7,25 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use ichor_image::build::extension::Extension;
-use ichor_image::build::{Heap, Part, Parts, Product};
-use ichor_image::oci::{Reference, Shipment};
+use ichor_image::build::{AssetCollector, AssetKind, BootAssets, Product};
+use ichor_image::oci::{ImageUpload, Reference};
 use ichor_talos::asset::FACTORY;
 use ichor_values::Arch;
 use ichor_values::TalosVersion;
 use serde_json::json;
 
-use super::answer::{self, Answer};
-use super::make::{Bench, Made};
-use super::recipe::{self, Recipe};
-use super::shelf::Shelf;
-use crate::argument::{ArgumentError, Format};
+use super::extensions::ExtensionLoader;
+use super::product::{BuiltProduct, ImageBuilder};
+use super::recipe::{self, ImageRecipe};
+use super::report::{self, ImageReport};
+use crate::argument::{ArgumentError, OutputFormat};
 use crate::commands::extension::{arch, created};
 use crate::commands::schematic::{FactoryUrl, known_platform};
 use crate::commands::talos::known_release;
-use crate::image::{Drafts, Ground, LIMITS, Larder, Signer, scratch};
+use crate::image::{ArtifactCache, BaseRelease, LIMITS, Signer, StagedFiles, scratch};
 use crate::oci::{self, Registry};
 use crate::progress::Progress;
-use crate::refused::Refused;
+use crate::refusal::Refusal;
 use crate::{cache, project, style, table};
 
 /// Make media and installers with extensions inside, out of what Talos publishes
@@ -122,7 +122,7 @@ pub(crate) struct Args {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    format: Format,
+    format: OutputFormat,
 }
 
 fn product(word: &str) -> Result<Product, ArgumentError> {
@@ -165,12 +165,12 @@ impl Args {
 const PLATFORMS: [&str; 3] = ["metal", "nocloud", "gcp"];
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    scratch::watch();
-    let cache = args.cache.clone().map_or_else(cache::user, Ok)?;
-    let larder = Larder { cache, insecure: args.insecure };
+    scratch::install_signal_handler();
+    let cache = args.cache.clone().map_or_else(cache::user_cache, Ok)?;
+    let larder = ArtifactCache { cache, insecure: args.insecure };
     let signer = args.signer()?;
     if !args.dry_run {
-        Drafts::check(&args.out)?;
+        StagedFiles::check(&args.out)?;
     }
     if signer.is_some() {
         style::say(&format!("{}note:{} {LIMITS}", style::NOTE, style::NOTE.render_reset()));
@@ -194,9 +194,9 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         let grounds = grounds(args, &larder, &recipes, factory_of(&project))?;
         (recipes, grounds)
     };
-    let shelf = Shelf::new(&larder, args.catalogue.as_deref());
-    let sets = extensions(args, shelf, &recipes, &grounds)?;
-    let bench = Bench {
+    let source = ExtensionLoader::new(&larder, args.catalogue.as_deref());
+    let sets = extensions(args, source, &recipes, &grounds)?;
+    let bench = ImageBuilder {
         larder: &larder,
         installer_base: args.installer_base.as_deref(),
         signer: signer.as_ref(),
@@ -210,14 +210,14 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
 }
 
 /// Which release and machines parts are of.
-type Key = (String, Arch);
+type ReleaseArch = (String, Arch);
 
-fn key(talos: &TalosVersion, arch: Arch) -> Key {
+fn key(talos: &TalosVersion, arch: Arch) -> ReleaseArch {
     (talos.to_string(), arch)
 }
 
 /// Refuses what cannot be made, before anything is fetched.
-fn check(recipes: &[Recipe], args: &Args) -> anyhow::Result<()> {
+fn check(recipes: &[ImageRecipe], args: &Args) -> anyhow::Result<()> {
     for recipe in recipes {
         let (stem, platform) = (&recipe.stem, recipe.profile.platform.as_str());
         if !PLATFORMS.contains(&platform) {
@@ -245,7 +245,7 @@ fn check(recipes: &[Recipe], args: &Args) -> anyhow::Result<()> {
         }
     }
     let pushes = args.push.is_some();
-    let has_installer = |recipe: &&Recipe| recipe.products.iter().any(|product| product.is_installer());
+    let has_installer = |recipe: &&ImageRecipe| recipe.products.iter().any(|product| product.is_installer());
     if pushes && !recipes.iter().any(|recipe| has_installer(&recipe)) {
         bail!("--push sends installers, and none is made; add --product installer, or layout");
     }
@@ -300,11 +300,11 @@ impl Args {
     /// What is found in --base, or the official ISO.
     fn heap(
         &self,
-        larder: &Larder,
+        larder: &ArtifactCache,
         arch: Arch,
         talos: Option<&TalosVersion>,
         factory: &str,
-    ) -> anyhow::Result<Heap> {
+    ) -> anyhow::Result<AssetCollector> {
         if !self.base.is_empty() {
             return Ok(larder.gather(&self.base, arch)?);
         }
@@ -321,10 +321,10 @@ impl Args {
 /// The parts for every release and architecture.
 fn grounds(
     args: &Args,
-    larder: &Larder,
-    recipes: &[Recipe],
+    larder: &ArtifactCache,
+    recipes: &[ImageRecipe],
     factory: &str,
-) -> anyhow::Result<BTreeMap<Key, Ground>> {
+) -> anyhow::Result<BTreeMap<ReleaseArch, BaseRelease>> {
     let mut grounds = BTreeMap::new();
     for recipe in recipes {
         let (talos, arch) = (&recipe.profile.talos, recipe.profile.arch);
@@ -342,12 +342,12 @@ fn grounds(
 
 /// The parts, if there are all that the products need.
 fn ground<'r>(
-    heap: &Heap,
+    heap: &AssetCollector,
     talos: &TalosVersion,
     arch: Arch,
-    recipes: impl IntoIterator<Item = &'r Recipe>,
-) -> anyhow::Result<Ground> {
-    let mut missing: BTreeMap<Part, Vec<&str>> = BTreeMap::new();
+    recipes: impl IntoIterator<Item = &'r ImageRecipe>,
+) -> anyhow::Result<BaseRelease> {
+    let mut missing: BTreeMap<AssetKind, Vec<&str>> = BTreeMap::new();
     for product in recipes.into_iter().flat_map(|recipe| &recipe.products) {
         for part in heap.missing(*product) {
             let products = missing.entry(part).or_default();
@@ -357,7 +357,7 @@ fn ground<'r>(
         }
     }
     if !missing.is_empty() {
-        let line = |(part, products): (&Part, &Vec<&str>)| {
+        let line = |(part, products): (&AssetKind, &Vec<&str>)| {
             format!(
                 "{} is missing for {}; it is in {}",
                 part.name(),
@@ -368,23 +368,23 @@ fn ground<'r>(
         bail!("{}", missing.iter().map(line).collect::<Vec<_>>().join("\n       "));
     }
     let parts = heap.parts().context("there is neither a kernel nor an initramfs")?;
-    Ok(Ground::open(parts, talos, arch)?)
+    Ok(BaseRelease::open(parts, talos, arch)?)
 }
 
 /// The extensions of every recipe, if none is in another's way.
 fn extensions(
     args: &Args,
-    mut shelf: Shelf<'_>,
-    recipes: &[Recipe],
-    grounds: &BTreeMap<Key, Ground>,
+    mut source: ExtensionLoader<'_>,
+    recipes: &[ImageRecipe],
+    grounds: &BTreeMap<ReleaseArch, BaseRelease>,
 ) -> anyhow::Result<Vec<Vec<Extension>>> {
     let (mut used, mut sets, mut is_good) = (BTreeSet::new(), Vec::new(), true);
     for recipe in recipes {
         let profile = &recipe.profile;
         let mut set = if args.is_alone() {
-            shelf.named(recipe)?
+            source.named(recipe)?
         } else {
-            shelf.of_cluster(recipe, &args.extension, &mut used)?
+            source.of_cluster(recipe, &args.extension, &mut used)?
         };
         if let Some(config) = &profile.embedded {
             set.push(Extension::embedded(config, &profile.talos)?);
@@ -400,14 +400,14 @@ fn extensions(
     if let Some(unused) = args.extension.iter().find(|word| !args.is_alone() && !used.contains(*word)) {
         bail!("no node needs the extension {unused}; name it in `extensions` of those that do");
     }
-    for (name, warning) in &shelf.warnings {
+    for (name, warning) in &source.warnings {
         let colour = style::WARNING;
         let said = &warning.issue.message;
         style::say(&format!("{colour}warning:{colour:#} {name}: {}: {said}", warning.file));
     }
     if !is_good {
         style::say("nothing was written");
-        return Err(Refused::Printed.into());
+        return Err(Refusal::Printed.into());
     }
     Ok(sets)
 }
@@ -415,22 +415,22 @@ fn extensions(
 /// Says what would be made.
 fn tell_plan(
     args: &Args,
-    recipes: &[Recipe],
+    recipes: &[ImageRecipe],
     sets: &[Vec<Extension>],
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
     let names = |set: &[Extension]| -> Vec<String> {
         set.iter().map(|it| format!("{} {}", it.metadata.name, it.metadata.version)).collect()
     };
-    let files = |recipe: &Recipe| -> Vec<String> {
+    let files = |recipe: &ImageRecipe| -> Vec<String> {
         recipe.products.iter().flat_map(|product| product.files(&recipe.stem)).collect()
     };
     if args.format.json {
-        let image = |(recipe, set): (&Recipe, &Vec<Extension>)| json!({"name": recipe.stem, "files": files(recipe), "extensions": names(set), "installer": recipe.installer, "nodes": recipe.nodes});
+        let image = |(recipe, set): (&ImageRecipe, &Vec<Extension>)| json!({"name": recipe.stem, "file_names": files(recipe), "extensions": names(set), "installer_image": recipe.installer, "nodes": recipe.nodes});
         writeln!(out, "{:#}", json!({"images": recipes.iter().zip(sets).map(image).collect::<Vec<_>>()}))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let row = |(recipe, set): (&Recipe, &Vec<Extension>)| {
+    let row = |(recipe, set): (&ImageRecipe, &Vec<Extension>)| {
         vec![
             files(recipe).join("\n"),
             names(set).join("\n"),
@@ -447,36 +447,36 @@ fn tell_plan(
 /// Makes everything, gives it its names, and sends installers.
 fn make(
     args: &Args,
-    bench: &Bench<'_>,
-    recipes: &[Recipe],
-    grounds: &BTreeMap<Key, Ground>,
+    bench: &ImageBuilder<'_>,
+    recipes: &[ImageRecipe],
+    grounds: &BTreeMap<ReleaseArch, BaseRelease>,
     sets: &[Vec<Extension>],
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
-    let mut drafts = Drafts::new(&args.out);
+    let mut staged = StagedFiles::new(&args.out);
     let mut done = Vec::new();
     for (recipe, set) in recipes.iter().zip(sets) {
         let ground = &grounds[&key(&recipe.profile.talos, recipe.profile.arch)];
-        let initramfs = ground.with(set)?;
-        let parts = Parts { initramfs: initramfs.content.clone(), ..ground.parts.clone() };
-        let made = bench.make(recipe, &parts, &mut drafts)?;
+        let initramfs = ground.add_extensions(set)?;
+        let parts = BootAssets { initramfs: initramfs.content.clone(), ..ground.parts.clone() };
+        let made = bench.make(recipe, &parts, &mut staged)?;
         done.push((recipe, initramfs, made));
     }
-    scratch::uninterrupted(|| drafts.keep())?;
+    scratch::run_uninterrupted(|| staged.commit())?;
     let mut answers = Vec::new();
     for (recipe, initramfs, made) in &mut done {
         let pushed = match (&args.push, &recipe.installer) {
             (Some(_), Some(reference)) => push(args, reference, made)?,
             _ => None,
         };
-        answers.push(Answer { recipe, initramfs, made, pushed });
+        answers.push(ImageReport { recipe, initramfs, made, pushed });
     }
-    answers.iter().for_each(Answer::warn);
+    answers.iter().for_each(ImageReport::warn);
     if args.format.json {
         let images: Vec<_> = answers.iter().map(|answer| answer.json(&args.out)).collect();
         writeln!(out, "{:#}", json!({"images": images}))?;
     } else {
-        answer::print(out, &answers)?;
+        report::print(out, &answers)?;
         style::say(&format!("{}: everything is there", args.out.display()));
         for pushed in answers.iter().filter_map(|answer| answer.pushed.as_ref()) {
             style::say(&format!("sent {pushed}"));
@@ -486,10 +486,10 @@ fn make(
 }
 
 /// Sends the installer among the products, and says where it is.
-fn push(args: &Args, reference: &str, made: &mut [Made]) -> anyhow::Result<Option<String>> {
+fn push(args: &Args, reference: &str, made: &mut [BuiltProduct]) -> anyhow::Result<Option<String>> {
     let Some(layout) = made.iter_mut().find_map(|made| made.layout.as_mut()) else { return Ok(None) };
     let reference = Reference::parse(reference)?;
-    let shipment = Shipment::of(layout)?;
+    let shipment = ImageUpload::collect(layout)?;
     let mut registry = Registry::new(reference.clone(), args.insecure);
     let _progress = Progress::start("sending the installer");
     let pushed = registry.push(&shipment, layout).with_context(|| format!("cannot push to {reference}"))?;

@@ -1,10 +1,10 @@
 //! `image`: bootable media and installers of one's own.
 
-mod answer;
 mod build;
-mod make;
+mod extensions;
+mod product;
 mod recipe;
-mod shelf;
+mod report;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -14,16 +14,16 @@ use std::process::ExitCode;
 #[command(arg_required_else_help = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    command: ImageCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum ImageCommand {
     Build(Box<build::Args>),
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    match &args.verb {
-        Verb::Build(args) => build::run(args, out),
+    match &args.command {
+        ImageCommand::Build(args) => build::run(args, out),
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use ichor_core::plan::NodePlan;
-use ichor_core::render::base::{Wanted, bases};
+use ichor_core::render::base::{RequiredImage, bases};
 use ichor_core::render::schematic::line;
 use ichor_image::build::{Product, Profile};
 use ichor_image::media::Content;
@@ -19,7 +19,7 @@ use crate::project::Project;
 const LONGEST: u64 = 16 << 20;
 
 /// An image that is to be made.
-pub(super) struct Recipe {
+pub(super) struct ImageRecipe {
     /// What its files are called, without what they end in.
     pub stem: String,
     pub profile: Profile,
@@ -38,7 +38,7 @@ pub(super) struct Recipe {
     pub nodes: Vec<String>,
 }
 
-impl Recipe {
+impl ImageRecipe {
     /// Whether a configuration is inside, which others should not read.
     pub(super) fn is_private(&self) -> bool {
         self.profile.embedded.is_some()
@@ -46,7 +46,7 @@ impl Recipe {
 }
 
 /// The image that the arguments alone describe, of a release.
-pub(super) fn alone(args: &Args, talos: TalosVersion) -> anyhow::Result<Recipe> {
+pub(super) fn alone(args: &Args, talos: TalosVersion) -> anyhow::Result<ImageRecipe> {
     let platform = args.platform.clone().unwrap_or_else(|| "metal".to_owned());
     let values = (1..).zip(&args.meta).map(|(nth, text)| meta::Value::parse(text, nth));
     let values: Vec<_> = values.collect::<Result<_, _>>().context("cannot use --meta")?;
@@ -63,7 +63,7 @@ pub(super) fn alone(args: &Args, talos: TalosVersion) -> anyhow::Result<Recipe> 
         Some(name) => name.clone(),
         None => format!("talos-{talos}-{platform}-{}", args.arch()),
     };
-    Ok(Recipe {
+    Ok(ImageRecipe {
         stem,
         profile: Profile { talos, arch: args.arch(), platform, line, meta: values, embedded },
         extensions: args.extension.clone(),
@@ -77,11 +77,12 @@ pub(super) fn alone(args: &Args, talos: TalosVersion) -> anyhow::Result<Recipe> 
 }
 
 /// The images of a cluster's nodes.
-pub(super) fn of_cluster(args: &Args, project: &Project) -> anyhow::Result<Vec<Recipe>> {
+pub(super) fn of_cluster(args: &Args, project: &Project) -> anyhow::Result<Vec<ImageRecipe>> {
     let wanted = bases(&project.plan)
         .map_err(|(node, error)| anyhow::Error::from(error).context(node.name.to_string()))?;
-    let is_chosen =
-        |wanted: &&Wanted| args.only.is_empty() || wanted.nodes.iter().any(|node| args.only.contains(node));
+    let is_chosen = |wanted: &&RequiredImage| {
+        args.only.is_empty() || wanted.nodes.iter().any(|node| args.only.contains(node))
+    };
     if let Some(unknown) =
         args.only.iter().find(|name| !project.plan.nodes.iter().any(|node| is_called(node, name)))
     {
@@ -95,8 +96,8 @@ fn is_called(node: &NodePlan, name: &str) -> bool {
     node.name.as_str() == name
 }
 
-fn of_base(args: &Args, wanted: &Wanted, build: &Path) -> anyhow::Result<Recipe> {
-    let Wanted { base, nodes, products } = wanted;
+fn of_base(args: &Args, wanted: &RequiredImage, build: &Path) -> anyhow::Result<ImageRecipe> {
+    let RequiredImage { base, nodes, products } = wanted;
     let name = base.stem();
     let schematic = &base.schematic;
     if !schematic.overlay.name.is_empty() {
@@ -122,7 +123,7 @@ fn of_base(args: &Args, wanted: &Wanted, build: &Path) -> anyhow::Result<Recipe>
             Some(read(&path).with_context(hint)?)
         }
     };
-    Ok(Recipe {
+    Ok(ImageRecipe {
         stem: name,
         profile: Profile {
             talos: base.talos.clone(),

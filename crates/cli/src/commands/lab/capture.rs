@@ -1,4 +1,4 @@
-//! `lab capture`: keep what goes over a cable.
+//! `lab capture`: record the packets on a cable.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
@@ -10,50 +10,50 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use ichor_core::lab::pcap;
 
-use super::Which;
-use crate::lab::capture::{Capture, Packet};
-use crate::lab::signals::Signals;
-use crate::lab::{Lab, hub};
+use super::LabSelection;
+use crate::lab::capture::{Capture, CapturedPacket};
+use crate::lab::signals::TerminationSignals;
+use crate::lab::{Lab, switch};
 use crate::style;
 
-/// How often is looked whether the lab still lives.
-const LOOK: Duration = Duration::from_secs(1);
+/// Interval of the check whether the lab still runs.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Keep the packets on a cable, for tcpdump and Wireshark
+/// Record the packets on a cable for tcpdump and Wireshark
 ///
-/// Both directions, each packet once: where it comes from the machine that sent it, so that packets are kept which a cut cable
-/// loses. Goes on until --count, --seconds, Ctrl-C or the end of the lab; the file is whole at any time.
+/// Every packet of both directions is recorded once, at the port that sends it, so that packets on a cut cable are recorded too. The
+/// capture ends after --count packets, after --seconds, on Ctrl-C or when the lab ends. The file is valid at any time.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A cable is called by either of its ends, as `cp1:fab0` or `leaf1:swp3`; a network by its name; a node or router stands \
-                        for all its cables. The file is pcapng: it tells of each packet which port sent it.\n\n\
+    after_help = "Name a cable by either end, as `cp1:fab0` or `leaf1:swp3`, and a network by its\nname. A node or router selects all of its cables. The file is pcapng with one\ninterface per port.\n\n\
                         Examples:\n  ichor lab capture cp1:fab0\n  ichor lab capture leaf1:swp3 -o bgp.pcapng --count 100\n  \
                         ichor lab capture cp1:fab0 -o - | tcpdump -nr -"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(super) which: Which,
-    /// The cable
+    pub(super) which: LabSelection,
+    /// Cable, network, node or router to record
+    #[arg(value_name = "LINK|NODE")]
     link: String,
-    /// File to write, `-` for stdout; named after the cable when left out
+    /// File to write; - is standard output [default: LINK.pcapng]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// End after so many packets
+    /// Stop after N packets
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// End after so many seconds
-    #[arg(long, value_name = "S")]
+    /// Stop after this many seconds
+    #[arg(long, value_name = "SECONDS")]
     seconds: Option<u64>,
 }
 
 impl Args {
-    /// Where packets go; none for stdout.
+    /// The file to write; `None` for standard output.
     fn path(&self) -> Option<PathBuf> {
-        let usual = || PathBuf::from(format!("{}.pcapng", self.link.replace(':', "-")));
-        Some(self.out.clone().unwrap_or_else(usual)).filter(|path| path != Path::new("-"))
+        let default = || PathBuf::from(format!("{}.pcapng", self.link.replace(':', "-")));
+        Some(self.out.clone().unwrap_or_else(default)).filter(|path| path != Path::new("-"))
     }
 
-    /// The files that it writes.
+    /// The files that the command writes.
     pub(super) fn files(&self) -> Vec<PathBuf> {
         self.path().into_iter().collect()
     }
@@ -61,60 +61,65 @@ impl Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let lab = Lab::open(args.which.lab.as_deref())?;
-    let ends = hub::called(&lab, std::slice::from_ref(&args.link))?;
-    let signals = Signals::catch()?;
+    let ends = switch::find_ends(&lab, std::slice::from_ref(&args.link))?;
+    let signals = TerminationSignals::catch()?;
     let capture = Capture::open(&lab, &ends).with_context(|| format!("cannot listen on {}", args.link))?;
-    let (file, name) = open(args)?;
-    style::say(&format!("listening on {}; Ctrl-C ends it", capture.names.join(", ")));
-    let count = keep(args, &lab, capture, &signals, BufWriter::new(file)).with_context(|| name.clone())?;
+    let (file, name) = open_output(args)?;
+    style::say(&format!("listening on {}; stop with Ctrl-C", capture.names.join(", ")));
+    let count =
+        write_packets(args, &lab, capture, &signals, BufWriter::new(file)).with_context(|| name.clone())?;
     let packets = if count == 1 { "packet" } else { "packets" };
     style::say(&format!("{count} {packets} of {} in {name}", args.link));
     Ok(ExitCode::SUCCESS)
 }
 
-/// The file to write to, and what it is called.
-fn open(args: &Args) -> anyhow::Result<(File, String)> {
+/// Opens the file to write to; returns it with its name.
+fn open_output(args: &Args) -> anyhow::Result<(File, String)> {
     let Some(path) = args.path() else {
         if io::stdout().is_terminal() {
-            bail!("packets are not for a terminal; write `-o FILE`, or pipe them: `-o - | tcpdump -nr -`");
+            bail!(
+                "refusing to write packets to a terminal; use `-o FILE`, or a pipe: `-o - | tcpdump -nr -`"
+            );
         }
-        // Not through the stream for people, which takes colours out of what it is given.
+        // Not through `anstream`, which would strip bytes that look like colour codes.
         return Ok((File::from(io::stdout().as_fd().try_clone_to_owned()?), "stdout".to_owned()));
     };
     let name = path.display().to_string();
     Ok((File::create(&path).with_context(|| format!("cannot write {name}"))?, name))
 }
 
-/// Writes packets until it is time to end, and counts them.
-fn keep(
+/// Writes packets until the capture ends; returns their number.
+fn write_packets(
     args: &Args,
     lab: &Lab,
     mut capture: Capture,
-    signals: &Signals,
+    signals: &TerminationSignals,
     mut to: impl Write,
 ) -> io::Result<u64> {
     let end = args.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let mut count = 0;
-    let wanted = |count: u64| args.count.is_none_or(|most| count < most);
+    let is_wanted = |count: u64| args.count.is_none_or(|most| count < most);
     let written = (|| {
         to.write_all(&pcap::start(&capture.names))?;
         to.flush()?;
-        let mut asked = false;
-        while wanted(count) && !asked && lab.place.is_alive() {
-            let left = end.map_or(LOOK, |end| end.saturating_duration_since(Instant::now()).min(LOOK));
+        let mut interrupted = false;
+        while is_wanted(count) && !interrupted && lab.place.is_alive() {
+            let left = end.map_or(CHECK_INTERVAL, |end| {
+                end.saturating_duration_since(Instant::now()).min(CHECK_INTERVAL)
+            });
             if left.is_zero() {
                 break;
             }
-            // Asked to end, it takes what had come until then.
-            asked = signals.came()?;
-            let patience = if asked { Duration::ZERO } else { left };
-            for Packet { port, time, whole, kept } in capture.wait(signals, patience)? {
-                if wanted(count) {
+            // On a signal, packets that have already arrived are still written.
+            interrupted = signals.came()?;
+            let timeout = if interrupted { Duration::ZERO } else { left };
+            for CapturedPacket { port, time, whole, kept } in capture.wait(signals, timeout)? {
+                if is_wanted(count) {
                     to.write_all(&pcap::packet(port, time, whole, &kept))?;
                     count += 1;
                 }
             }
-            // Whoever reads sees packets when they come, and the file is whole whatever happens.
+            // Flushed, so that readers see packets immediately and the file is always valid.
             to.flush()?;
         }
         Ok(())

@@ -1,14 +1,15 @@
-//! `lab down`: end a lab, and everything in it.
+//! `lab down`: end labs.
 
 use std::io::Write;
 use std::process::ExitCode;
 
-use crate::lab::{LabError, Place};
+use crate::lab::{LabDir, LabError};
 
-/// End a lab: all its processes, namespaces and files
+/// End a lab and remove its processes, namespaces and files
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Name of the lab; the only one there is when left out
+    /// Name of the lab [default: the only lab]
+    #[arg(value_name = "NAME")]
     name: Option<String>,
     /// End every lab
     #[arg(long, conflicts_with = "name")]
@@ -25,12 +26,12 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is to be ended. What is left of a lab that died counts too.
-fn places(args: &Args) -> Result<Vec<Place>, LabError> {
+/// The labs to end, including the remains of labs that crashed.
+fn places(args: &Args) -> Result<Vec<LabDir>, LabError> {
     if let Some(name) = &args.name {
-        return Ok(vec![Place::of(name)?]);
+        return Ok(vec![LabDir::named(name)?]);
     }
-    let all = Place::all()?;
+    let all = LabDir::all()?;
     match all.len() {
         0 if !args.all => Err(LabError::NoneAtAll),
         2.. if !args.all => Err(LabError::Several(all.iter().map(|place| place.name().to_owned()).collect())),

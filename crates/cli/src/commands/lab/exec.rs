@@ -1,25 +1,26 @@
-//! `lab exec`: run a command in a machine.
+//! `lab exec`: run a command in a machine of a lab.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use ichor_core::lab::scene::Part;
+use ichor_core::lab::scene::MachineRole;
 
-use super::Which;
+use super::LabSelection;
 use crate::lab::Lab;
-use crate::lab::machine::CLIENT;
+use crate::lab::machine::TALOSCONFIG;
 
-/// Run a command in a machine of a lab: a node, a router, or the host outside
+/// Run a command in a node, in a router or on the outside host of a lab
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ichor lab exec leaf1 -- vtysh -c 'show bgp summary'\n  \
                         ichor lab exec cp1 -- ip route\n  ichor lab exec outside -- ping 198.51.100.1")]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(super) which: Which,
-    /// Name of the machine
+    pub(super) which: LabSelection,
+    /// Name of a node or router, or `outside`
+    #[arg(value_name = "MACHINE")]
     machine: String,
-    /// Command and its arguments
+    /// Command to run, with its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -27,16 +28,16 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let lab = Lab::open(args.which.lab.as_deref())?;
     let nth = lab.machine(&args.machine)?;
-    if matches!(lab.scene().machines[nth].part, Part::Guest(_)) {
+    if matches!(lab.scene().machines[nth].part, MachineRole::Guest(_)) {
         bail!(
-            "{name} is a virtual machine with Talos, and no command runs in it; its console is in {}, and talosctl reaches it with \
-             `ichor lab exec outside -- talosctl --talosconfig {CLIENT} --nodes ADDRESS`",
+            "cannot run a command in {name}: it is a virtual machine with Talos; its console is in {}, and talosctl reaches it with \
+             `ichor lab exec outside -- talosctl --talosconfig {TALOSCONFIG} --nodes ADDRESS`",
             lab.place.log(&args.machine).display(),
             name = args.machine
         );
     }
     let mut command = lab.enter(nth);
     let status = command.args(&args.command).status().context("cannot run nsenter")?;
-    // A command that a signal ended has no code of its own.
+    // A command that was killed by a signal has no exit status.
     Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(255)))
 }

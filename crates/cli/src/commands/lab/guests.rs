@@ -1,4 +1,4 @@
-//! Nodes as virtual machines: whether they can boot the image that is given, and what `ichor build` makes for them.
+//! Nodes as virtual machines: validates the image, and writes their boot media.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::Read as _;
@@ -7,54 +7,58 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use ichor_core::lab::Scene;
-use ichor_core::lab::scene::Part;
+use ichor_core::lab::LabTopology;
+use ichor_core::lab::scene::MachineRole;
 use ichor_core::plan::NodePlan;
 use ichor_core::prove::crowd;
 use ichor_core::render::{base, talosconfig};
 use ichor_image::inspect;
-use ichor_image::inspect::{Inspection, Machine, Release};
+use ichor_image::inspect::{DetectedRelease, Inspection, TargetMachine};
 use ichor_talos::asset::Asset;
 use ichor_talos::secrets::{Bundle, Pair, admin_certificate};
 use ichor_talos::signature::{HEAD, check};
 use ichor_values::TalosVersion;
 use rand_core::OsRng;
 
+use crate::cluster_secrets::{bundle_file, open_secrets};
 use crate::commands::media::Source;
-use crate::configuration::carriers;
-use crate::lab::Place;
+use crate::configuration::boot_media;
+use crate::lab::LabDir;
 use crate::progress::Progress;
 use crate::project::Project;
-use crate::vault::{place, secrets};
 use crate::{disk, report, style};
 
-/// How long the certificate lasts of whoever looks after a lab whose secrets are made for it.
-const LIFE: Duration = Duration::from_hours(24 * 30);
+/// Lifetime of the administrator's certificate in a lab with temporary secrets.
+const ADMIN_LIFETIME: Duration = Duration::from_hours(24 * 30);
 
-/// Opens an image and refuses one that the nodes cannot boot; its path from the root of the file system.
-pub(super) fn judge(image: &Path, talos: &TalosVersion, nodes: &[&NodePlan]) -> anyhow::Result<PathBuf> {
+/// Validates that the nodes can boot an image; returns its absolute path.
+pub(super) fn validate_image(
+    image: &Path,
+    talos: &TalosVersion,
+    nodes: &[&NodePlan],
+) -> anyhow::Result<PathBuf> {
     let path = fs::canonicalize(image).with_context(|| format!("--image {}", image.display()))?;
     let shown = image.display();
-    is_cd(&path).with_context(|| format!("--image {shown} is not what virtual machines boot"))?;
+    check_iso(&path).with_context(|| format!("--image {shown} is not a bootable ISO"))?;
     let Source::Media(media) = Source::open(path.to_str().context("--image: a path that is not UTF-8")?)?
     else {
-        bail!("--image {shown} is no image");
+        bail!("--image {shown} is not an image");
     };
-    let machine = Machine { talos: talos.clone(), links: Vec::new() };
+    let machine = TargetMachine { talos: talos.clone(), links: Vec::new() };
     let inspection = inspect::inspect(&media, &machine).with_context(|| format!("cannot inspect {shown}"))?;
-    if let Some(Release { version, by }) = inspection.release.as_ref().filter(|it| it.version != *talos) {
-        bail!(
-            "--talos is {talos}, and {by} of {shown} says Talos {version}; give the image of the one, or --talos {version}"
-        );
+    if let Some(DetectedRelease { version, by }) =
+        inspection.release.as_ref().filter(|it| it.version != *talos)
+    {
+        bail!("{shown} has Talos {version} (by {by}), not {talos}; pass another image, or --talos {version}");
     }
     for node in nodes {
-        fits(&shown.to_string(), talos, &inspection, node)?;
+        check_node(&shown.to_string(), talos, &inspection, node)?;
     }
     Ok(path)
 }
 
-/// Refuses what does not begin like a CD.
-fn is_cd(path: &Path) -> anyhow::Result<()> {
+/// Refuses a file without the signature of an ISO.
+fn check_iso(path: &Path) -> anyhow::Result<()> {
     let file = File::open(path)?;
     let length = file.metadata()?.len();
     let mut head = Vec::new();
@@ -62,23 +66,26 @@ fn is_cd(path: &Path) -> anyhow::Result<()> {
     Ok(check(&Asset::Iso, &head, length)?)
 }
 
-/// Refuses an image with which a node would not do what its file says.
-fn fits(image: &str, talos: &TalosVersion, found: &Inspection, node: &NodePlan) -> anyhow::Result<()> {
+/// Refuses an image that does not match the node in the cluster file.
+fn check_node(image: &str, talos: &TalosVersion, found: &Inspection, node: &NodePlan) -> anyhow::Result<()> {
     let name = &node.name;
     if node.talos.value.minor() != talos.minor() {
         bail!(
-            "{name} is Talos {} by the file, and --talos is {talos}; its configuration is of another release",
+            "{name} has Talos {} in the cluster file, not {talos}; its configuration would be of another release",
             node.talos.value
         );
     }
     let platform = node.platform.value.word();
     if !found.platform.is_empty() && found.platform != platform {
-        bail!("{image} is for the platform {}, and {name} is {platform} by the file", found.platform);
+        bail!(
+            "{image} is for the platform {}, but {name} has {platform} in the cluster file",
+            found.platform
+        );
     }
     let Some(layers) = &found.extensions else { return Ok(()) };
     let has = |wanted: &str| layers.iter().any(|layer| layer.metadata.name == wanted);
     let named = node.boot.extensions.iter().map(|extension| {
-        // `siderolabs/frr` calls itself frr.
+        // The metadata name of `siderolabs/frr` is `frr`.
         extension.value.rsplit('/').next().unwrap_or_default().to_owned()
     });
     if let Some(missing) = named.chain(base::routing(node)).find(|wanted| !has(wanted)) {
@@ -87,32 +94,32 @@ fn fits(image: &str, talos: &TalosVersion, found: &Inspection, node: &NodePlan) 
             layers => crowd(layers.iter().map(|layer| layer.metadata.name.as_str())),
         };
         bail!(
-            "{image} has no extension `{missing}`, which {name} needs; its extensions: {there}; `ichor image build` makes one that has it"
+            "{image} lacks the extension `{missing}`, which {name} needs; it has: {there}; build an image with `ichor image build`"
         );
     }
     Ok(())
 }
 
-/// Writes what the virtual machines of a scene read, and how the administrator reaches them, into the lab's folder.
-pub(super) fn write(place: &Place, project: &Project, scene: &Scene) -> anyhow::Result<()> {
-    let (bundle, admin) = keys(project)?;
+/// Writes the boot media of the virtual machines and a talosconfig into the lab's folder.
+pub(super) fn write_boot_media(place: &LabDir, project: &Project, scene: &LabTopology) -> anyhow::Result<()> {
+    let (bundle, admin) = open_or_create_secrets(project)?;
     let guest = |(nth, name): (usize, &str)| Some((nth, project.plan.node(name)?));
     let machines = scene.machines.iter().enumerate();
-    let guests = machines.filter(|(_, machine)| matches!(machine.part, Part::Guest(_)));
+    let guests = machines.filter(|(_, machine)| matches!(machine.part, MachineRole::Guest(_)));
     let guests: Vec<(usize, &NodePlan)> =
         guests.filter_map(|(nth, machine)| guest((nth, machine.name.as_str()))).collect();
     let nodes: Vec<&NodePlan> = guests.iter().map(|(_, node)| *node).collect();
-    let made = match carriers(project, &nodes, &bundle, None) {
+    let made = match boot_media(project, &nodes, &bundle, None) {
         Ok(made) => made,
         Err(errors) => {
             report::unrendered(&mut anstream::stderr(), &errors)?;
-            bail!("what the virtual machines read cannot be made");
+            bail!("cannot render the boot media of the virtual machines");
         }
     };
     for (nth, node) in guests {
         let folder = place.guest(nth);
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-        let Part::Guest(guest) = &scene.machines[nth].part else { continue };
+        let MachineRole::Guest(guest) = &scene.machines[nth].part else { continue };
         let wanted = guest.carrier.as_ref().map(|file| (file, format!("nodes/{}/{file}", node.name)));
         if let Some((file, bytes)) = wanted.and_then(|(file, path)| Some((file, made.get(&path)?))) {
             disk::create_private(&folder.join(file), bytes)?;
@@ -122,20 +129,20 @@ pub(super) fn write(place: &Place, project: &Project, scene: &Scene) -> anyhow::
     Ok(())
 }
 
-/// The cluster's own secrets; where it has none, some that end with the lab.
-fn keys(project: &Project) -> anyhow::Result<(Bundle, Pair)> {
-    if place::bundle_of(project).exists() {
-        return Ok(secrets(project, None)?);
+/// The cluster's secrets, or temporary ones if it has none.
+fn open_or_create_secrets(project: &Project) -> anyhow::Result<(Bundle, Pair)> {
+    if bundle_file::bundle_of(project).exists() {
+        return Ok(open_secrets(project, None)?);
     }
     style::say(&format!(
-        "{}note:{} the cluster has no secrets yet: the virtual machines get some that end with the lab",
+        "{}note:{} the cluster has no secrets yet: the virtual machines get temporary ones",
         style::NOTE,
         style::NOTE.render_reset()
     ));
-    let _progress = Progress::start("making keys, one of them RSA with 4096 bits");
+    let _progress = Progress::start("generating keys");
     let now = ichor_system::now();
     let bundle = Bundle::new(&project.plan.cluster.contract.value, &mut OsRng, now)?;
-    let admin = admin_certificate(&bundle.os, &mut OsRng, now, LIFE)
-        .context("cannot make the administrator's certificate")?;
+    let admin = admin_certificate(&bundle.os, &mut OsRng, now, ADMIN_LIFETIME)
+        .context("cannot create the administrator's certificate")?;
     Ok((bundle, admin))
 }

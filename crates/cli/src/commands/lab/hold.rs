@@ -1,13 +1,13 @@
-//! `lab hold`: the processes that hold a lab, which nobody starts but `lab up`.
+//! `lab hold`: the init processes of a lab, started by `lab up`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 
-use crate::lab::{Place, hold, machine};
+use crate::lab::{LabDir, init, machine};
 
-/// Hold the namespaces of a lab, or of one of its machines
+/// Run the init process of a lab or of one of its machines (internal)
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Folder of the lab
@@ -15,17 +15,17 @@ pub(crate) struct Args {
     /// Number of the machine
     #[arg(long)]
     machine: Option<usize>,
-    /// Be the first process of the namespaces, which are there
+    /// Run as PID 1 of existing namespaces
     #[arg(long)]
     first: bool,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let place = Place::at(args.place.clone());
+    let place = LabDir::from_path(args.place.clone());
     match (args.first, args.machine) {
-        (false, machine) => hold::begin(&args.place, machine).context("cannot make namespaces")?,
-        (true, None) => hold::lab(&place)?,
-        (true, Some(nth)) => machine::first(&place, nth)?,
+        (false, machine) => init::spawn(&args.place, machine).context("cannot create namespaces")?,
+        (true, None) => init::run_lab(&place)?,
+        (true, Some(nth)) => machine::run(&place, nth)?,
     }
     Ok(ExitCode::SUCCESS)
 }

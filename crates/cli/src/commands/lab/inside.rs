@@ -1,32 +1,32 @@
-//! `lab inside`: any command in the virtual machine of a lab, for whoever looks for a mistake in it.
+//! `lab inside`: run a command in the virtual machine of a lab, to debug it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::lab::Place;
+use crate::lab::LabDir;
 use crate::lab::accelerator::Accelerator;
-use crate::lab::vm::{self, Wanted};
+use crate::lab::vm::{self, VmRequest};
 
-/// Run a command inside the virtual machine of a lab, which is booted when it is not there
+/// Run a command inside the virtual machine of a lab, booting it if needed
 #[derive(Debug, clap::Args)]
 #[command(hide = true, disable_version_flag = true)]
 pub(crate) struct Args {
     /// Name of the lab
     #[arg(long)]
     lab: String,
-    /// What runs the virtual machine's code
+    /// Accelerator of the virtual machine
     #[arg(long)]
     accel: Option<Accelerator>,
-    /// A file that the command writes, and that is wanted here
+    /// File that the command writes, to copy to this host (repeatable)
     #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,
-    /// The command
+    /// Command to run, with its arguments
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let wanted = Wanted { machines: 1, content: None, accelerator: args.accel, keep: true };
-    Ok(vm::hand_over(&Place::of(&args.lab)?, Some(wanted), args.command.clone(), &args.file)?)
+    let wanted = VmRequest { machines: 1, content: None, accelerator: args.accel, keep: true };
+    Ok(vm::run_in_vm(&LabDir::named(&args.lab)?, Some(wanted), args.command.clone(), &args.file)?)
 }

@@ -1,53 +1,53 @@
-//! `lab ls`: which labs there are.
+//! `lab ls`: list the labs on this host.
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use serde_json::json;
 
-use super::up::counts;
-use crate::argument::Format;
-use crate::lab::vm::{self, Content};
-use crate::lab::{Place, Record};
+use super::up::count_machines;
+use crate::argument::OutputFormat;
+use crate::lab::vm::{self, LabSummary};
+use crate::lab::{LabDir, LabRecord};
 use crate::table;
 
-/// List the labs that run here
+/// List the labs on this host
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    format: Format,
+    format: OutputFormat,
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let mut rows = Vec::new();
     let mut values = Vec::new();
-    for place in Place::all()? {
+    for place in LabDir::all()? {
         let alive = place.is_alive();
-        let record = Record::read(&place).ok();
+        let record = LabRecord::read(&place).ok();
         let own = record.map(|record| {
-            let (nodes, routers) = counts(&record.scene);
-            Content { file: record.file, nodes, routers }
+            let (nodes, routers) = count_machines(&record.scene);
+            LabSummary { file: record.file, nodes, routers }
         });
-        let content = own.or_else(|| vm::content(&place));
+        let content = own.or_else(|| vm::lab_summary(&place));
         let nodes = content.as_ref().map(|content| content.nodes);
         let routers = content.as_ref().map(|content| content.routers);
         let file = content.map(|content| content.file.display().to_string());
-        let inside = vm::holds(&place);
+        let inside = vm::is_in_vm(&place);
         let state = match (alive, inside) {
-            (true, true) => "runs in a virtual machine",
-            (true, false) => "runs",
+            (true, true) => "running in a virtual machine",
+            (true, false) => "running",
             (false, _) => "dead",
         };
-        let told = |number: Option<usize>| number.map(|number| number.to_string()).unwrap_or_default();
+        let count = |number: Option<usize>| number.map(|number| number.to_string()).unwrap_or_default();
         rows.push(vec![
             place.name().to_owned(),
             state.to_owned(),
-            told(nodes),
-            told(routers),
+            count(nodes),
+            count(routers),
             file.clone().unwrap_or_default(),
         ]);
         values.push(json!({
-            "name": place.name(), "alive": alive, "virtual_machine": inside, "nodes": nodes, "routers": routers, "file": file,
+            "lab": place.name(), "running": alive, "virtual_machine": inside, "node_count": nodes, "router_count": routers, "cluster_file": file,
         }));
     }
     if args.format.json {

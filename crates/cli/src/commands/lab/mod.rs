@@ -1,4 +1,4 @@
-//! `lab`: a cluster's fabric on this machine, with real daemons.
+//! `lab`: run a cluster's fabric on this host, with real daemons.
 
 mod capture;
 mod cut;
@@ -10,10 +10,10 @@ mod hold;
 mod inside;
 mod ls;
 mod nodes;
+mod output;
 mod serve_console;
 mod status;
 mod test;
-mod told;
 mod topology;
 mod up;
 mod watch;
@@ -22,22 +22,21 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::lab::{Place, vm};
+use crate::lab::{LabDir, vm};
 
-/// Run the whole fabric here, with real daemons, before any of it exists
+/// Run the fabric of a cluster on this host, with real daemons
 ///
-/// Routers run FRR with the configuration that `ichor build` writes for them, nodes run ichor's agent with their routing
-/// daemon, and a real BGP speaker stands for MetalLB or Cilium. All of it is in namespaces of its own: nothing is changed in
-/// the network of this machine.
+/// Routers run FRR with the configuration that `ichor build` writes for them. Nodes run ichor-agent with their BGP daemon, and a GoBGP
+/// process takes the role of MetalLB or Cilium. Every machine is a set of Linux namespaces: the network of this host is not changed.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    command: LabCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum LabCommand {
     Up(up::Args),
     Down(down::Args),
     Ls(ls::Args),
@@ -56,44 +55,44 @@ enum Verb {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    match &args.verb {
-        Verb::Up(args) => up::run(args, out),
-        Verb::Down(args) => down::run(args, out),
-        Verb::Ls(args) => ls::run(args, out),
-        Verb::Status(args) => args.which.or_inside(&[], || status::run(args, out)),
-        Verb::Exec(args) => args.which.or_inside(&[], || exec::run(args)),
-        Verb::Cut(args) => args.which.or_inside(&[], || cut::run(args)),
-        Verb::Heal(args) => args.which.or_inside(&[], || heal::run(args)),
-        Verb::Capture(args) => args.which.or_inside(&args.files(), || capture::run(args)),
-        Verb::Test(args) => test::run(args, out),
-        Verb::Topology(args) => topology::run(args, out),
-        Verb::Nodes(args) => nodes::run(args, out),
-        Verb::Hold(args) => hold::run(args),
-        Verb::Inside(args) => inside::run(args),
-        Verb::ServeConsole(args) => serve_console::run(args),
+    match &args.command {
+        LabCommand::Up(args) => up::run(args, out),
+        LabCommand::Down(args) => down::run(args, out),
+        LabCommand::Ls(args) => ls::run(args, out),
+        LabCommand::Status(args) => args.which.run_here_or_in_vm(&[], || status::run(args, out)),
+        LabCommand::Exec(args) => args.which.run_here_or_in_vm(&[], || exec::run(args)),
+        LabCommand::Cut(args) => args.which.run_here_or_in_vm(&[], || cut::run(args)),
+        LabCommand::Heal(args) => args.which.run_here_or_in_vm(&[], || heal::run(args)),
+        LabCommand::Capture(args) => args.which.run_here_or_in_vm(&args.files(), || capture::run(args)),
+        LabCommand::Test(args) => test::run(args, out),
+        LabCommand::Topology(args) => topology::run(args, out),
+        LabCommand::Nodes(args) => nodes::run(args, out),
+        LabCommand::Hold(args) => hold::run(args),
+        LabCommand::Inside(args) => inside::run(args),
+        LabCommand::ServeConsole(args) => serve_console::run(args),
     }
 }
 
-/// Which lab is meant.
+/// The lab that a command works on.
 #[derive(Debug, clap::Args)]
-pub(super) struct Which {
-    /// Name of the lab; the only one that runs when left out
+pub(super) struct LabSelection {
+    /// Name of the lab [default: the only running lab]
     #[arg(long, value_name = "NAME")]
     lab: Option<String>,
 }
 
-impl Which {
-    /// Does something with the lab; where that is in a virtual machine, the whole command runs there, and the files that it is
-    /// said to write come here.
-    fn or_inside(
+impl LabSelection {
+    /// Runs `act`, or the complete command inside the lab's virtual machine if it has one; `files` that it writes are copied to this
+    /// host.
+    fn run_here_or_in_vm(
         &self,
         files: &[PathBuf],
         act: impl FnOnce() -> anyhow::Result<ExitCode>,
     ) -> anyhow::Result<ExitCode> {
         let place = match &self.lab {
-            Some(name) => Place::of(name)?,
-            None => Place::only()?,
+            Some(name) => LabDir::named(name)?,
+            None => LabDir::only_running()?,
         };
-        if vm::holds(&place) { Ok(vm::hand_over_all(&place, None, files)?) } else { act() }
+        if vm::is_in_vm(&place) { Ok(vm::rerun_in_vm(&place, None, files)?) } else { act() }
     }
 }

@@ -1,4 +1,4 @@
-//! `lab nodes`: simulate the machines of a cluster, by their API.
+//! `lab nodes`: simulate the Talos API of a cluster's machines.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use ichor_core::cluster::section::BootFrom;
-use ichor_core::observe::Expected;
+use ichor_core::observe::ExpectedNode;
 use ichor_core::plan::NodePlan;
 use ichor_core::render;
-use ichor_core::render::hypervisor::uuid::Uuid;
+use ichor_core::render::hypervisor::uuid::VmUuid;
 use ichor_simulator::fleet::scenario;
 use ichor_simulator::fleet::scenario::Scenario;
 use ichor_simulator::fleet::{Delays, Fault, Fleet, Hardware, Machine, duration};
@@ -23,123 +23,129 @@ use ichor_values::TalosVersion;
 use rand_core::OsRng;
 use serde_json::Value;
 
-use crate::argument::{ArgumentError, Format};
+use crate::argument::{ArgumentError, OutputFormat};
 use crate::project::{self, Project};
-use crate::{disk, reach, style, table};
+use crate::{connect, disk, style, table};
+use ichor_simulator::console::control;
+use ichor_simulator::console::control::Wish;
+use ichor_simulator::console::{Claim, NodesError, Site};
 use ichor_simulator::serve as nodes;
-use ichor_simulator::serve::control;
-use ichor_simulator::serve::control::Wish;
-use ichor_simulator::serve::{Claim, NodesError, Site};
 
-/// The release that is simulated where nobody says.
+/// The default Talos release.
 const TALOS: &str = "v1.13.9";
-/// The folder that is made where nobody says.
+/// The default folder of a simulated cluster.
 const FOLDER: &str = "simulated";
 const FILE: &str = "ichor.yaml";
-/// How long nodes in the background may take to be there.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How long the administrator's certificate lasts.
+/// Time limit for a simulator in the background to start or stop.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Lifetime of the administrator's certificate.
 const YEAR: Duration = Duration::from_hours(8760);
 
-/// Simulate Talos machines by their API, to try bring-up without any
+/// Simulate the Talos API of machines, to try bring-up without hardware
 ///
-/// A simulator: no machine is booted, and no container runs. Each node answers on addresses of the loopback network as a
-/// Talos machine would: first in maintenance mode, then, when it has been given its configuration and has installed and
-/// rebooted, over mutual TLS with the certificates of the cluster; etcd, the address of the API, health checks, kubeconfig
-/// and Kubernetes' list of nodes follow. With a number, a folder with a whole cluster of that many nodes is made first.
+/// No machine is booted and no container runs. Each node answers on loopback addresses like a Talos machine: first in maintenance
+/// mode, then, after it got its configuration, installed and rebooted, over mutual TLS with the certificates of the cluster. etcd, the
+/// API endpoint, health checks, the kubeconfig and the node list of Kubernetes follow. With COUNT, the command first creates a folder
+/// with a cluster of that many nodes.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_help = "Faults: slow[:TIME], reset-mid-stream[:TIMES], late-reboot[:TIME], refuse-config[:WORDS], lose-quorum, \
-                  other-identity, other-ca, clock-skew[:TIME], no-carrier, service-waits, session-down, \
-                  speaker-down, overlay-down, no-medium, fall-back, fail-install, keep-pods\n\n\
+    after_help = "Faults: slow[:DURATION], reset-mid-stream[:TIMES], late-reboot[:DURATION],\nrefuse-config[:WORDS], lose-quorum, \
+                  other-identity, other-ca,\nclock-skew[:DURATION], no-carrier, service-waits, session-down, speaker-down,\n\
+                  overlay-down, no-medium, fall-back, fail-install, keep-pods\n\n\
                   Examples:\n  ichor lab nodes 5\n  ichor lab nodes 50 -o fifty --detach\n  \
                   ichor lab nodes 3 --fault cp2:late-reboot:20s\n  ichor lab nodes fault worker1:slow:5s -o simulated"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Option<Verb>,
+    command: Option<NodesCommand>,
     #[command(flatten)]
-    start: Start,
+    start: SimulationArgs,
 }
 
 #[derive(Debug, clap::Args)]
-struct Start {
-    /// How many nodes; three of them are control planes, one of fewer than three
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(scenario::MOST)))]
+struct SimulationArgs {
+    /// Number of nodes; three are control planes, or one of fewer than three
+    #[arg(value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=i64::from(scenario::MOST)))]
     count: Option<u32>,
-    /// Folder to make for the cluster of that many nodes
+    /// Folder to create for the cluster
     #[arg(short, long, value_name = "DIR", default_value = FOLDER)]
     out: PathBuf,
-    /// Simulate the machines of this cluster file instead, on the addresses it names
+    /// Simulate the machines of this cluster file instead
     #[arg(long, value_name = "FILE", conflicts_with_all = ["count", "id", "talos"])]
     cluster: Option<PathBuf>,
     /// Talos release of the nodes
     #[arg(long, value_name = "VERSION", default_value = TALOS, value_parser = super::super::talos::known_release)]
     talos: TalosVersion,
-    /// Number of the cluster: 127.ID.0.0/16 is its network; a free one when left out
-    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=254))]
+    /// Number of the network 127.ID.0.0/16 [default: a free one]
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u8).range(1..=254))]
     id: Option<u8>,
-    /// How long an installation takes
-    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = time)]
+    /// Duration of an installation
+    #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = parse_duration)]
     install: Duration,
-    /// How long a machine takes from power on until it answers
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time)]
+    /// Duration of a boot, from power on until the API answers
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = parse_duration)]
     boot: Duration,
-    /// How long a service takes to be healthy
-    #[arg(long = "start", value_name = "TIME", default_value = "500ms", value_parser = time)]
+    /// Duration until a service is healthy
+    #[arg(long = "start", value_name = "DURATION", default_value = "500ms", value_parser = parse_duration)]
     service: Duration,
-    /// Something that a node does wrong; may be said more than once
+    /// Fault to inject into a node (repeatable)
     #[arg(long, value_name = "NODE:KIND[:PARAM]", value_parser = Fault::parse)]
     fault: Vec<(String, Fault)>,
-    /// Leave the machines without power until `lab nodes power` gives it to them
+    /// Start with all machines powered off
     #[arg(long)]
     off: bool,
     /// Run in the background
     #[arg(long)]
     detach: bool,
-    /// The network is claimed already, by what stands open as standard input
+    /// The network is already claimed by the open standard input (internal)
     #[arg(long, hide = true, requires = "cluster")]
     claimed: bool,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
-    /// Say how the nodes are
+enum NodesCommand {
+    /// Show the state of the simulated nodes
     Status {
         #[command(flatten)]
-        place: Place,
+        place: SimulationFolder,
         #[command(flatten)]
-        format: Format,
+        format: OutputFormat,
     },
-    /// Make a node do something wrong
+    /// Inject a fault into a node
     Fault {
-        /// What, and on which node
+        /// Node and fault, such as worker1:slow:5s
         #[arg(value_name = "NODE:KIND[:PARAM]")]
         fault: String,
         #[command(flatten)]
-        place: Place,
+        place: SimulationFolder,
     },
-    /// Let a node do everything right again, or one thing
+    /// Remove faults from a node
     Heal {
+        /// Name of the node
+        #[arg(value_name = "NODE")]
         node: String,
-        /// Which fault; all of them when left out
+        /// Fault to remove [default: all faults]
+        #[arg(value_name = "KIND")]
         kind: Option<String>,
         #[command(flatten)]
-        place: Place,
+        place: SimulationFolder,
     },
-    /// Give a node power, or take it away
+    /// Power a node on or off
     Power {
+        /// Name of the node
+        #[arg(value_name = "NODE")]
         node: String,
-        #[arg(value_enum)]
-        power: Power,
+        /// Power state to set
+        #[arg(value_enum, value_name = "STATE")]
+        power: PowerState,
         #[command(flatten)]
-        place: Place,
+        place: SimulationFolder,
     },
-    /// End all nodes
+    /// End the simulation
     Stop {
         #[command(flatten)]
-        place: Place,
+        place: SimulationFolder,
     },
 }
 
@@ -150,13 +156,13 @@ enum Power {
 }
 
 #[derive(Debug, clap::Args)]
-struct Place {
-    /// Folder of the cluster; this one when it has simulated nodes
+struct SimulationFolder {
+    /// Folder of the cluster [default: . if it has simulated nodes, else simulated]
     #[arg(short = 'o', long = "out", value_name = "DIR")]
     folder: Option<PathBuf>,
 }
 
-impl Place {
+impl SimulationFolder {
     fn site(&self) -> Site {
         let here =
             || if Path::new("simulator").is_dir() { PathBuf::from(".") } else { PathBuf::from(FOLDER) };
@@ -164,36 +170,38 @@ impl Place {
     }
 }
 
-fn time(text: &str) -> Result<Duration, ArgumentError> {
-    duration::parse(text).ok_or(ArgumentError::want("a time such as 500ms, 3s or 2m"))
+fn parse_duration(text: &str) -> Result<Duration, ArgumentError> {
+    duration::parse(text).ok_or(ArgumentError::want("a duration such as 500ms, 3s or 2m"))
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    match &args.verb {
+    match &args.command {
         None => start(&args.start, out),
-        Some(Verb::Status { place, format }) => status(&place.site(), format.json, out),
-        Some(Verb::Fault { fault, place }) => told(&place.site(), &Wish::Fault { fault: fault.clone() }),
-        Some(Verb::Heal { node, kind, place }) => {
-            told(&place.site(), &Wish::Heal { node: node.clone(), kind: kind.clone() })
+        Some(NodesCommand::Status { place, format }) => status(&place.site(), format.json, out),
+        Some(NodesCommand::Fault { fault, place }) => {
+            send_command(&place.site(), &Wish::Fault { fault: fault.clone() })
         }
-        Some(Verb::Power { node, power, place }) => {
-            told(&place.site(), &Wish::Power { node: node.clone(), on: *power == Power::On })
+        Some(NodesCommand::Heal { node, kind, place }) => {
+            send_command(&place.site(), &Wish::Heal { node: node.clone(), kind: kind.clone() })
         }
-        Some(Verb::Stop { place }) => stop(&place.site()),
+        Some(NodesCommand::Power { node, power, place }) => {
+            send_command(&place.site(), &Wish::Power { node: node.clone(), on: *power == PowerState::On })
+        }
+        Some(NodesCommand::Stop { place }) => stop(&place.site()),
     }
 }
 
-fn told(site: &Site, wish: &Wish) -> anyhow::Result<ExitCode> {
+fn send_command(site: &Site, wish: &Wish) -> anyhow::Result<ExitCode> {
     control::ask(site, wish)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ends nodes, and waits until they are gone.
+/// Ends the simulation and waits until it has stopped.
 fn stop(site: &Site) -> anyhow::Result<ExitCode> {
     control::ask(site, &Wish::Stop)?;
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while let Err(error) = site.take() {
-        anyhow::ensure!(Instant::now() < until, "the simulated nodes do not end: {error}");
+        anyhow::ensure!(Instant::now() < until, "cannot stop the simulated nodes: {error}");
         thread::sleep(Duration::from_millis(20));
     }
     Ok(ExitCode::SUCCESS)
@@ -211,14 +219,16 @@ fn status(site: &Site, json: bool, out: &mut dyn Write) -> anyhow::Result<ExitCo
         value => value.as_str().unwrap_or_default().to_owned(),
     };
     let rows = answer["nodes"].as_array().into_iter().flatten().map(|node| {
-        ["node", "stage", "ready", "talos", "addresses", "faults"].map(|key| words(&node[key])).to_vec()
+        ["node", "stage", "ready", "talos_version", "addresses", "faults"]
+            .map(|key| words(&node[key]))
+            .to_vec()
     });
     let rows: Vec<_> = rows.collect();
     table::print(out, &["NODE", "STAGE", "READY", "TALOS", "ADDRESSES", "FAULTS"], &rows)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn start(args: &Start, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+fn start(args: &SimulationArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let (folder, file, claim) = match &args.cluster {
         Some(file) => {
             let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -226,10 +236,14 @@ fn start(args: &Start, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
         }
         None => {
             let count =
-                args.count.context("how many nodes? Say a number, or name a cluster file with --cluster")?;
+                args.count.context("no number of nodes; pass COUNT, or a cluster file with --cluster")?;
             let claim = Claim::take(args.id)?;
             let name = "simulated".to_owned();
-            make(args, &Scenario { name, id: claim.id, nodes: count, talos: args.talos.clone() }, out)?;
+            create_cluster(
+                args,
+                &Scenario { name, id: claim.id, nodes: count, talos: args.talos.clone() },
+                out,
+            )?;
             (args.out.clone(), args.out.join(FILE), Some(claim))
         }
     };
@@ -237,37 +251,37 @@ fn start(args: &Start, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let site = Site::of(&folder);
     site.make()?;
     if args.detach {
-        return detach(args, &site, &file, || claimed(claim, &project));
+        return detach(args, &site, &file, || claim_network(claim, &project));
     }
     let _taken = site.take()?;
-    let claim = if args.claimed { None } else { claimed(claim, &project)? };
+    let claim = if args.claimed { None } else { claim_network(claim, &project)? };
     let fleet = fleet(args, &project)?;
     let count = fleet.machines.len();
-    let runtime = reach::runtime()?;
+    let runtime = connect::runtime()?;
     let ready = || {
         style::say(&format!(
-            "{count} simulated nodes, until Ctrl-C; every call is in {}",
+            "{count} simulated nodes; stop with Ctrl-C; API calls are logged in {}",
             site.journal().display()
         ));
         style::say(&format!("next: cd {} && ichor up", folder.display()));
     };
     runtime.block_on(nodes::run(fleet, &site, !args.off, ready))?;
-    // What is under way on other threads ends with them.
+    // Work on other threads is aborted.
     runtime.shutdown_timeout(Duration::from_millis(200));
     drop(claim);
     Ok(ExitCode::SUCCESS)
 }
 
-/// The claim on the loopback network of a cluster, where it is in one.
-fn claimed(claim: Option<Claim>, project: &Project) -> Result<Option<Claim>, NodesError> {
+/// Claims the loopback network of a cluster, if it is in one.
+fn claim_network(claim: Option<Claim>, project: &Project) -> Result<Option<Claim>, NodesError> {
     match claim {
         Some(claim) => Ok(Some(claim)),
-        None => loopback(project).map(|id| Claim::take(Some(id))).transpose(),
+        None => loopback_id(project).map(|id| Claim::take(Some(id))).transpose(),
     }
 }
 
-/// The number of the loopback network that a cluster is in, where it is in one.
-fn loopback(project: &Project) -> Option<u8> {
+/// The number of a cluster's loopback network, if it is in one.
+fn loopback_id(project: &Project) -> Option<u8> {
     let addresses = project.plan.nodes.iter().filter_map(NodePlan::main_address);
     addresses
         .map(|address| match address {
@@ -278,8 +292,8 @@ fn loopback(project: &Project) -> Option<u8> {
         .flatten()
 }
 
-/// Makes the folder of a cluster, whole or not at all.
-fn make(args: &Start, scenario: &Scenario, out: &mut dyn Write) -> anyhow::Result<()> {
+/// Creates the folder of a cluster, completely or not at all.
+fn create_cluster(args: &SimulationArgs, scenario: &Scenario, out: &mut dyn Write) -> anyhow::Result<()> {
     let names: Vec<String> = scenario.places().map(|place| place.name).collect();
     for (node, _) in &args.fault {
         control::one_of(names.iter().map(String::as_str), node)?;
@@ -288,15 +302,15 @@ fn make(args: &Start, scenario: &Scenario, out: &mut dyn Write) -> anyhow::Resul
     let path = folder.join(FILE);
     if path.exists() {
         bail!(
-            "{0} exists already; simulate its machines with `ichor lab nodes --cluster {0}`, or name another folder",
+            "{0} already exists; simulate its machines with `ichor lab nodes --cluster {0}`, or choose another folder",
             path.display()
         );
     }
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let now = ichor_system::now();
     let bundle = Bundle::quick(&args.talos, &mut OsRng, now)?;
     let admin = admin_certificate(&bundle.os, &mut OsRng, now, YEAR)?;
-    // They open nothing but what is simulated here, so nobody has to be able to decrypt them.
+    // Stored in the clear: these keys only open simulated machines.
     disk::create_private(&folder.join("secrets.yaml"), bundle.write().as_bytes())?;
     disk::create_private(&folder.join("admin.yaml"), write_admin(&admin).as_bytes())?;
     disk::replace(&path, scenario.file().as_bytes())?;
@@ -304,19 +318,19 @@ fn make(args: &Start, scenario: &Scenario, out: &mut dyn Write) -> anyhow::Resul
     Ok(())
 }
 
-/// Starts the same in the background, and waits until it answers.
+/// Starts the simulator in the background and waits until it answers.
 fn detach(
-    args: &Start,
+    args: &SimulationArgs,
     site: &Site,
     file: &Path,
     claim: impl FnOnce() -> Result<Option<Claim>, NodesError>,
 ) -> anyhow::Result<ExitCode> {
     if control::ask(site, &Wish::Status).is_ok() {
-        bail!("simulated nodes run in {} already", site.folder().display());
+        bail!("simulated nodes are already running in {}", site.folder().display());
     }
     let log = site.log();
     let said = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
-    let mut command = Command::new(std::env::current_exe().context("cannot tell where this program is")?);
+    let mut command = Command::new(std::env::current_exe().context("cannot find the path of this program")?);
     command.args(["lab", "nodes", "--cluster"]).arg(file);
     let millis = |time: Duration| format!("{}ms", time.as_millis());
     for (name, time) in [("--install", args.install), ("--boot", args.boot), ("--start", args.service)] {
@@ -326,7 +340,7 @@ fn detach(
         command.arg("--fault").arg(text);
     }
     command.args(args.off.then_some("--off"));
-    // It has the claim from the first moment on, so nobody comes between.
+    // The child inherits the claim, so that no other process can take the network in between.
     let stdin = match claim()? {
         Some(claim) => {
             command.arg("--claimed");
@@ -335,33 +349,33 @@ fn detach(
         None => Stdio::null(),
     };
     command.stdin(stdin).stdout(said.try_clone()?).stderr(said);
-    // A process group of its own: a Ctrl-C at the terminal is not meant for it.
+    // Its own process group: Ctrl-C at the terminal does not end it.
     let mut child = command.process_group(0).spawn().context("cannot start the simulator")?;
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while control::ask(site, &Wish::Status).is_err() {
         if let Some(status) = child.try_wait()? {
             let said = fs::read_to_string(&log).unwrap_or_default();
-            bail!("the simulator ended with {status}: {}", said.trim());
+            bail!("cannot start the simulator: {status}: {}", said.trim());
         }
-        anyhow::ensure!(Instant::now() < until, "the simulator does not answer; see {}", log.display());
+        anyhow::ensure!(Instant::now() < until, "the simulator does not answer; check {}", log.display());
         thread::sleep(Duration::from_millis(20));
     }
     let folder = site.folder().display();
     style::say(&format!(
-        "simulated nodes run in the background; end them with `ichor lab nodes stop -o {folder}`"
+        "simulated nodes run in the background; stop them with `ichor lab nodes stop -o {folder}`"
     ));
     style::say(&format!("next: cd {folder} && ichor up"));
     Ok(ExitCode::SUCCESS)
 }
 
-impl Start {
+impl SimulationArgs {
     fn fault_texts(&self) -> Vec<String> {
         self.fault.iter().map(|(node, fault)| format!("{node}:{fault}")).collect()
     }
 }
 
-/// The machines of a cluster file, without power.
-fn fleet(args: &Start, project: &Project) -> anyhow::Result<Fleet> {
+/// The machines of a cluster file, powered off.
+fn fleet(args: &SimulationArgs, project: &Project) -> anyhow::Result<Fleet> {
     let cluster = project.plan.cluster.name.as_str();
     let machines =
         project.plan.nodes.iter().map(|node| machine(cluster, node)).collect::<anyhow::Result<Vec<_>>>()?;
@@ -369,7 +383,7 @@ fn fleet(args: &Start, project: &Project) -> anyhow::Result<Fleet> {
     let mut fleet = Fleet::new(machines, delays, ichor_system::now());
     for (node, fault) in &args.fault {
         let nth = control::find(&fleet, node)?;
-        nodes::spoil(&mut fleet, nth, fault.clone(), Duration::ZERO)?;
+        nodes::inject_fault(&mut fleet, nth, fault.clone(), Duration::ZERO)?;
     }
     Ok(fleet)
 }
@@ -380,7 +394,7 @@ fn machine(cluster: &str, node: &NodePlan) -> anyhow::Result<Machine> {
     let leased: Vec<IpAddr> = [stages.dhcp(), stages.external()].into_iter().flatten().collect();
     let leased = if leased.is_empty() { node.main_address().into_iter().collect() } else { leased };
     if leased.is_empty() {
-        bail!("{} has no address that is known beforehand; write `address: {{dhcp: ADDRESS}}`", node.name);
+        bail!("{} has no known address; set `address: {{dhcp: ADDRESS}}`", node.name);
     }
     let mut hardware = Hardware::new(node.name.as_str(), macs, leased);
     node.platform.value.word().clone_into(&mut hardware.platform);
@@ -389,9 +403,9 @@ fn machine(cluster: &str, node: &NodePlan) -> anyhow::Result<Machine> {
         hardware.overlay = overlay;
     }
     if node.vm.is_some() {
-        hardware.uuid = Uuid::of(cluster, node.name.as_str()).to_string();
+        hardware.uuid = VmUuid::of(cluster, node.name.as_str()).to_string();
     }
     let installer = render::machine::installer(node).ok().flatten();
-    let extensions = Expected::of(node).extensions;
+    let extensions = ExpectedNode::of(node).extensions;
     Ok(Machine::new(hardware, node.talos.value.clone()).with_image(installer, extensions))
 }

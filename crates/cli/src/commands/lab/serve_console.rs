@@ -1,10 +1,10 @@
-//! `lab serve-console`: what runs inside the virtual machine of a lab, and runs commands there.
+//! `lab serve-console`: the server inside the virtual machine of a lab that runs commands there.
 
 use std::process::ExitCode;
 
 use crate::lab::vm;
 
-/// Run commands inside the virtual machine of a lab
+/// Serve commands inside the virtual machine of a lab (internal)
 #[derive(Debug, clap::Args)]
 #[command(hide = true, disable_version_flag = true)]
 pub(crate) struct Args {}

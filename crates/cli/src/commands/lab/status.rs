@@ -1,38 +1,36 @@
-//! `lab status`: sessions, prefixes and paths of a lab that runs.
+//! `lab status`: the sessions, prefixes and paths of a running lab.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
 
-use super::{Which, watch};
-use crate::argument::Format;
+use super::{LabSelection, watch};
+use crate::argument::OutputFormat;
 use crate::lab::Lab;
-use crate::lab::ask::Ear;
+use crate::lab::collect::Collector;
 
-/// Show sessions, machines, prefixes and by how many paths routers reach them
+/// Show the BGP sessions, machines and prefixes of a running lab
 ///
-/// Every session is told from both ends. A prefix has a column for each router: the number of paths that its kernel spreads
-/// packets over.
+/// Every session is shown from both ends. The prefix table has a column per router: the number of equal-cost paths in its kernel.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "With --watch on a terminal: arrows choose a cable, c cuts it, s cuts it so that its ends do not notice, h heals it, PgUp and \
-                        PgDn move the tables, q ends. Elsewhere the tables are printed whenever something changes; with --json one line each.\n\n\
-                        Exit status: 0 all that shall stand stands, 1 it does not, 2 there is no such lab.\n\n\
-                        Examples:\n  ichor lab status\n  ichor lab status --watch\n  ichor lab status --json | jq '.sessions[] | select(.stands | not)'"
+    after_help = "Keys of the dashboard (--watch on a terminal): arrow keys select a cable, c cuts\nit, s cuts it silently (without loss of carrier), h heals it, PgUp and PgDn\nscroll, q quits. Without a terminal, --watch prints the tables on every change,\nwith --json one line per change.\n\n\
+                        Exit status: 0 every expected session is up, 1 not all are, 2 the lab is not\nrunning.\n\n\
+                        Examples:\n  ichor lab status\n  ichor lab status --watch\n  ichor lab status --json | jq '.sessions[] | select(.up | not)'"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(super) which: Which,
-    /// Look again every second, until `q` or Ctrl-C
+    pub(super) which: LabSelection,
+    /// Refresh every second until q or Ctrl-C
     #[arg(short, long)]
     watch: bool,
     #[command(flatten)]
-    format: Format,
+    format: OutputFormat,
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let lab = Lab::open(args.which.lab.as_deref())?;
     let stands = if !args.watch {
-        let view = Ear::new(&lab).look();
+        let view = Collector::new(&lab).collect();
         if args.format.json {
             writeln!(out, "{}", view.json())?;
         } else {

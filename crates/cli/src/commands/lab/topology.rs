@@ -1,4 +1,4 @@
-//! `lab topology`: the same fabric for containerlab.
+//! `lab topology`: write the fabric as a containerlab topology.
 
 use std::fs;
 use std::io::Write;
@@ -8,29 +8,29 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use ichor_core::prove::crowd;
 use ichor_core::render::fabric::{self, containerlab};
-use ichor_core::routing::Network;
+use ichor_core::routing::BgpTopology;
 
 use crate::argument::ClusterFile;
-use crate::refused::Refused;
+use crate::refusal::Refusal;
 use crate::style;
 
-/// Write the same lab for containerlab
+/// Write the fabric as a containerlab topology
 ///
-/// The file refers to what `ichor build` writes: paths in it are from the folder `fabric` of a build.
+/// The topology refers to files of `ichor build`, with paths relative to the folder `fabric` of a build.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     cluster: ClusterFile,
-    /// File to write; standard output when left out
+    /// File to write [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let project = args.cluster.open()?;
-    let network = Network::of(&project.cluster, &project.plan).map_err(Refused::reasons)?;
+    let network = BgpTopology::of(&project.cluster, &project.plan).map_err(Refusal::reasons)?;
     if fabric::is_empty(&network) {
-        bail!("no node of {} routes: there is no fabric", args.cluster.file.display());
+        bail!("{} has no fabric: no node has `routing`", args.cluster.file.display());
     }
     let text = containerlab::render(&project.plan, &network);
     let absent = containerlab::absent(&project.plan, &network);

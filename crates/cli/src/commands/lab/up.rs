@@ -1,4 +1,4 @@
-//! `lab up`: bring a cluster's fabric up, and say what came of it.
+//! `lab up`: start the fabric of a cluster and wait for its sessions.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -11,128 +11,134 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use ichor_core::cluster::section::Firmware;
-use ichor_core::lab::scene::Part;
-use ichor_core::lab::{Here, Order, Scene};
+use ichor_core::lab::scene::MachineRole;
+use ichor_core::lab::{HostCapabilities, LabTopology, TopologyInputs};
 use ichor_core::plan::VmPlan;
-use ichor_core::prove::Subject;
+use ichor_core::prove::ProofModel;
 use ichor_values::{Issue, Secret, TalosVersion};
 use nix::unistd::geteuid;
 use sha2::{Digest as _, Sha256};
 
 use super::guests;
-use super::told::tell;
-use crate::argument::{ClusterFile, Format};
+use super::output::print_lab;
+use crate::argument::{ClusterFile, OutputFormat};
+use crate::cluster_secrets::SecretCache;
 use crate::commands::talos::known_release;
 use crate::lab::accelerator::Accelerator;
-use crate::lab::build::{Site, Unsettled};
-use crate::lab::guest::Guests;
-use crate::lab::here::Need;
-use crate::lab::vm::{self, Content, Wanted};
-use crate::lab::{Lab, LabError, Place, Record, Taken, here};
+use crate::lab::builder::{LabBuilder, PendingCounts};
+use crate::lab::guest::GuestSettings;
+use crate::lab::host::RequiredProgram;
+use crate::lab::vm::{self, LabSummary, VmRequest};
+use crate::lab::{Lab, LabDir, LabError, LabRecord, LockedLabDir, host};
 use crate::project::Project;
-use crate::refused::Refused;
-use crate::vault::Vault;
+use crate::refusal::Refusal;
 use crate::{report, style};
 
-/// The password of a session whose own cannot be had.
+/// The session password where the configured one cannot be fetched.
 const PASSWORD: &str = "ichor-lab";
 
-/// How long sessions may take to come up.
-const PATIENCE: Duration = Duration::from_secs(90);
-const GUEST_PATIENCE: Duration = Duration::from_mins(5);
-const EMULATED_PATIENCE: Duration = Duration::from_mins(10);
+/// Time limit for sessions to be established.
+const TIMEOUT: Duration = Duration::from_secs(90);
+const VM_TIMEOUT: Duration = Duration::from_mins(5);
+const EMULATED_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// Bring the fabric of a cluster up on this machine
+/// Start the fabric of a cluster on this host
 ///
-/// Where the kernel has no VRFs and the cluster needs them, and for whoever is not root, it runs in a virtual machine. Waits
-/// until every session that shall come up is established, and tells what is other here than the file says. A lab that
-/// does not come up leaves nothing behind. With --image, nodes are virtual machines that boot Talos.
+/// The command waits until every expected session is established, and reports where the lab differs from the cluster file. Without
+/// root, or if the cluster needs VRFs and the kernel has none, the lab runs in a virtual machine. A lab that does not come up is
+/// removed, unless --keep is set. With --image, nodes are virtual machines that boot Talos.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit status: 0 every session that shall be is established, 1 some are not, 2 it could not be built.\n\n\
+    after_help = "Exit status: 0 every expected session is established, 1 not all are, 2 the lab\ncannot be started.\n\n\
                         Examples:\n  ichor lab up\n  ichor lab up examples/namespace/ichor.yaml --name second\n  \
                         ichor lab up --root /srv/trixie\n  ichor lab up --image nocloud-amd64.iso --talos v1.13.9"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
     cluster: ClusterFile,
-    /// Name of the lab; that of the cluster when left out
-    #[arg(long)]
+    /// Name of the lab [default: the cluster's name]
+    #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// File system with the routing daemons; this machine's own when left out
+    /// Root file system with the BGP daemons [default: that of this host]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// The agent of the nodes; `ichor-agent` beside this program when left out
+    /// Agent binary of the nodes [default: ichor-agent next to ichor]
     #[arg(long, value_name = "FILE")]
     agent: Option<PathBuf>,
-    /// Seconds that sessions may take to come up; when left out 90, of virtual machines 300, and 600 on an emulated processor
+    /// Time limit for sessions to be established, in seconds
+    ///
+    /// [default: 90; 300 with --image; 600 on an emulated processor]
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
-    /// CD of Talos that nodes boot, each as a virtual machine with what `ichor build` makes for it
+    /// Talos ISO that the nodes boot as virtual machines
     #[arg(long, value_name = "ISO", requires = "talos")]
     image: Option<PathBuf>,
     /// Talos release of the image
     #[arg(long, value_name = "VERSION", requires = "image", value_parser = known_release)]
     talos: Option<TalosVersion>,
-    /// What runs the code of virtual machines, where there are any
-    #[arg(long)]
+    /// Accelerator of virtual machines
+    #[arg(long, value_name = "ACCELERATOR")]
     accel: Option<Accelerator>,
-    /// End a lab of this name that runs already
+    /// End a running lab of the same name first
     #[arg(long)]
     replace: bool,
-    /// Leave what was built when it does not come up
+    /// Keep a lab that does not come up
     #[arg(long)]
     keep: bool,
     #[command(flatten)]
-    format: Format,
+    format: OutputFormat,
 }
 
 impl Args {
-    fn patience(&self, record: &Record) -> Duration {
-        let usual = match record {
-            Record { emulated: true, .. } => EMULATED_PATIENCE,
-            Record { guests: Some(_), .. } => GUEST_PATIENCE,
-            _ => PATIENCE,
+    fn session_timeout(&self, record: &LabRecord) -> Duration {
+        let default = match record {
+            LabRecord { emulated: true, .. } => EMULATED_TIMEOUT,
+            LabRecord { guests: Some(_), .. } => VM_TIMEOUT,
+            _ => TIMEOUT,
         };
-        self.timeout.map_or(usual, Duration::from_secs)
+        self.timeout.map_or(default, Duration::from_secs)
     }
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let project = args.cluster.open()?;
-    let subject = Subject::of(&project.cluster, &project.plan).map_err(Refused::reasons)?;
+    let subject = ProofModel::of(&project.cluster, &project.plan).map_err(Refusal::reasons)?;
     if subject.network.nodes.is_empty() {
-        bail!("no node of {} routes: there is no fabric to bring up", args.cluster.file.display());
+        bail!("{} has no fabric to start: no node has `routing`", args.cluster.file.display());
     }
     let root = args.root.as_deref().map(fs::canonicalize).transpose().context("--root")?;
-    // This machine's own file system is what there is without another.
+    // `/` is the same as no --root.
     let root = root.filter(|root| root != Path::new("/"));
     let image = image(args, &project, &subject)?;
-    here::judge(&needs(&project, &subject, image.is_some()), root.as_deref())?;
-    let here = here::look(root.as_deref());
+    host::check_programs(&needs(&project, &subject, image.is_some()), root.as_deref())?;
+    let here = host::detect_host(root.as_deref());
     let scene = scene(&project, &subject, &here, image.is_some()).map_err(|errors| unrenderable(&errors))?;
     let name = args.name.clone().unwrap_or_else(|| scene.cluster.clone());
-    let place = Place::of(&name)?;
+    let place = LabDir::named(&name)?;
     if args.replace && place.is_alive() {
         place.end()?;
     }
-    if !vm::is_here() && (!geteuid().is_root() || (scene.needs_vrf() && !here.vrf)) {
+    if !vm::is_inside() && (!geteuid().is_root() || (scene.needs_vrf() && !here.vrf)) {
         if image.is_some() {
-            bail!("with --image a lab needs root, and a kernel with VRFs where the cluster has them");
+            bail!(
+                "cannot start virtual machines: --image needs root, and a kernel with VRFs if the cluster uses them"
+            );
         }
-        let (nodes, routers) = counts(&scene);
-        let wanted = Wanted {
+        let (nodes, routers) = count_machines(&scene);
+        let wanted = VmRequest {
             machines: scene.machines.len(),
-            content: Some(Content { file: canonical(&args.cluster.file)?, nodes, routers }),
+            content: Some(LabSummary { file: canonical(&args.cluster.file)?, nodes, routers }),
             accelerator: args.accel,
             keep: args.keep,
         };
-        return Ok(vm::hand_over_all(&place, Some(wanted), &[])?);
+        return Ok(vm::rerun_in_vm(&place, Some(wanted), &[])?);
     }
     let guests = image.map(|(image, talos)| guests(args, image, &talos)).transpose()?;
     let record = record(args, &project, scene, here, root, guests)?;
-    let patience = args.patience(&record);
-    let Some(taken) = place.clone().take()? else { return unchanged(&place, &record, args.format.json, out) };
+    let timeout = args.session_timeout(&record);
+    let Some(taken) = place.clone().acquire()? else {
+        return report_unchanged(&place, &record, args.format.json, out);
+    };
     let built = build(args, &project, taken, record, out);
     if !args.keep && !matches!(built, Ok(None)) {
         place.end()?;
@@ -140,83 +146,88 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     Ok(match built? {
         None => ExitCode::SUCCESS,
         Some(unsettled) => {
-            style::say(&format!("after {} s {unsettled}", patience.as_secs()));
+            style::say(&format!("after {} s {unsettled}", timeout.as_secs()));
             ExitCode::from(1)
         }
     })
 }
 
-/// Builds a lab and tells what came of it; what is not as it shall be, where the time was too short.
+/// Builds a lab and prints its state; returns the sessions that were not established in time.
 fn build(
     args: &Args,
     project: &Project,
-    taken: Taken,
-    record: Record,
+    taken: LockedLabDir,
+    record: LabRecord,
     out: &mut dyn Write,
-) -> anyhow::Result<Option<Unsettled>> {
+) -> anyhow::Result<Option<PendingCounts>> {
     if record.guests.is_some() {
-        guests::write(&taken.place, project, &record.scene)?;
+        guests::write_boot_media(&taken.place, project, &record.scene)?;
     }
-    let patience = args.patience(&record);
-    let mut site = Site::begin(taken, record, args.keep)?;
-    let unsettled = site.settle(patience)?;
-    tell(&site.lab, args.keep || unsettled.is_none(), args.format.json, out)?;
+    let timeout = args.session_timeout(&record);
+    let mut site = LabBuilder::start(taken, record, args.keep)?;
+    let unsettled = site.wait_for_sessions(timeout)?;
+    print_lab(&site.lab, args.keep || unsettled.is_none(), args.format.json, out)?;
     if unsettled.is_none() {
-        site.stay()?;
+        site.keep_alive()?;
     }
     Ok(unsettled)
 }
 
-/// The image that nodes boot, with its release, if they can.
+/// The image that nodes boot and its release, after validation.
 fn image(
     args: &Args,
     project: &Project,
-    subject: &Subject,
+    subject: &ProofModel,
 ) -> anyhow::Result<Option<(PathBuf, TalosVersion)>> {
     let (Some(image), Some(talos)) = (&args.image, &args.talos) else { return Ok(None) };
     let nodes: Vec<_> = subject.network.nodes.iter().map(|model| &project.plan.nodes[model.nth]).collect();
-    Ok(Some((guests::judge(image, talos, &nodes)?, talos.clone())))
+    Ok(Some((guests::validate_image(image, talos, &nodes)?, talos.clone())))
 }
 
-/// The programs that it takes.
-fn needs(project: &Project, subject: &Subject, guests: bool) -> Vec<Need> {
+/// The programs that the lab needs.
+fn needs(project: &Project, subject: &ProofModel, guests: bool) -> Vec<RequiredProgram> {
     if !guests {
-        return here::needs(&project.plan, &subject.network);
+        return host::required_programs(&project.plan, &subject.network);
     }
     let uefi = |vm: &VmPlan| vm.firmware.value == Firmware::Ovmf;
-    here::needs_of_guests(project.plan.nodes.iter().filter_map(|node| node.vm.as_deref()).any(uefi))
+    host::programs_for_vms(project.plan.nodes.iter().filter_map(|node| node.vm.as_deref()).any(uefi))
 }
 
-/// What virtual machines boot, and what runs their code.
-fn guests(args: &Args, image: PathBuf, talos: &TalosVersion) -> anyhow::Result<Guests> {
+/// The image and accelerator of the virtual machines.
+fn guests(args: &Args, image: PathBuf, talos: &TalosVersion) -> anyhow::Result<GuestSettings> {
     let accelerator = match args.accel {
         Some(accelerator) => accelerator,
         None => Accelerator::best().context("cannot try KVM")?,
     };
     if accelerator == Accelerator::Tcg {
-        let note = "the virtual machines run on an emulated processor: all is slow, and times say nothing";
+        let note = "the virtual machines run on an emulated processor: they are slow, and measured times are meaningless";
         style::say(&format!("{}note:{} {note}", style::NOTE, style::NOTE.render_reset()));
     }
-    Ok(Guests { image, talos: talos.to_string(), accelerator })
+    Ok(GuestSettings { image, talos: talos.to_string(), accelerator })
 }
 
-fn unrenderable(errors: &[Issue]) -> Refused {
-    // Nobody listening is no error.
+fn unrenderable(errors: &[Issue]) -> Refusal {
+    // A closed stderr is not an error.
     let _ = report::unrendered(&mut anstream::stderr(), errors);
-    Refused::Printed
+    Refusal::Printed
 }
 
-fn scene(project: &Project, subject: &Subject, here: &Here, guests: bool) -> Result<Scene, Vec<Issue>> {
-    let vault = Vault::new(project.name());
+fn scene(
+    project: &Project,
+    subject: &ProofModel,
+    here: &HostCapabilities,
+    guests: bool,
+) -> Result<LabTopology, Vec<Issue>> {
+    let vault = SecretCache::new(project.name());
     let unknown = AtomicBool::new(false);
-    // Both ends of a session are here: whatever they agree on will do.
+    // Both ends of a session are in the lab: any common password works.
     let secret = |reference: &Secret| {
         Ok(vault.open(reference).unwrap_or_else(|_| {
             unknown.store(true, Ordering::Relaxed);
             PASSWORD.to_owned()
         }))
     };
-    let mut scene = Scene::of(Order {
+    let mut scene = LabTopology::of(TopologyInputs {
         cluster: &project.cluster,
         plan: &project.plan,
         subject,
@@ -228,7 +239,7 @@ fn scene(project: &Project, subject: &Subject, here: &Here, guests: bool) -> Res
     if unknown.load(Ordering::Relaxed) {
         scene
             .differs
-            .push("passwords of sessions that cannot be had here are others, at both ends".to_owned());
+            .push("session passwords that cannot be fetched here are replaced at both ends".to_owned());
     }
     Ok(scene)
 }
@@ -236,13 +247,13 @@ fn scene(project: &Project, subject: &Subject, here: &Here, guests: bool) -> Res
 fn record(
     args: &Args,
     project: &Project,
-    scene: Scene,
-    here: Here,
+    scene: LabTopology,
+    here: HostCapabilities,
     root: Option<PathBuf>,
-    guests: Option<Guests>,
-) -> anyhow::Result<Record> {
-    let is_emulated = |guests: &Guests| guests.accelerator == Accelerator::Tcg;
-    Ok(Record {
+    guests: Option<GuestSettings>,
+) -> anyhow::Result<LabRecord> {
+    let is_emulated = |guests: &GuestSettings| guests.accelerator == Accelerator::Tcg;
+    Ok(LabRecord {
         scene,
         here,
         root,
@@ -257,16 +268,17 @@ fn record(
     })
 }
 
-/// A file, as it is named from the root of the file system.
+/// The absolute path of a file.
 fn canonical(file: &Path) -> anyhow::Result<PathBuf> {
     fs::canonicalize(file).with_context(|| file.display().to_string())
 }
 
-/// How many nodes and routers a scene has.
-pub(super) fn counts(scene: &Scene) -> (usize, usize) {
-    let count = |part: fn(&Part) -> bool| scene.machines.iter().filter(|machine| part(&machine.part)).count();
-    let nodes = count(|part| matches!(part, Part::Node { .. } | Part::Guest(_)));
-    (nodes, count(|part| matches!(part, Part::Router { .. })))
+/// The number of nodes and routers of a lab.
+pub(super) fn count_machines(scene: &LabTopology) -> (usize, usize) {
+    let count =
+        |part: fn(&MachineRole) -> bool| scene.machines.iter().filter(|machine| part(&machine.part)).count();
+    let nodes = count(|part| matches!(part, MachineRole::Node { .. } | MachineRole::Guest(_)));
+    (nodes, count(|part| matches!(part, MachineRole::Router { .. })))
 }
 
 /// SHA-256 of the cluster file and of those it includes.
@@ -280,14 +292,19 @@ fn agent(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let beside = || Some(env::current_exe().ok()?.with_file_name("ichor-agent"));
     let path = named.map(Path::to_owned).or_else(beside).context("cannot tell where this program is")?;
     fs::canonicalize(&path).with_context(|| {
-        format!("there is no agent at {}; `make agent` builds it, or name it with --agent", path.display())
+        format!("no agent at {}; build it with `make agent`, or pass --agent", path.display())
     })
 }
 
-/// Says that a lab is there already, if it is the same.
-fn unchanged(place: &Place, wanted: &Record, json: bool, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let rises = || LabError::Rises(place.name().to_owned());
-    // Nothing is written down of one that is just begun.
+/// Reports a lab that is already running with the same content.
+fn report_unchanged(
+    place: &LabDir,
+    wanted: &LabRecord,
+    json: bool,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
+    let rises = || LabError::Starting(place.name().to_owned());
+    // A lab that is still starting has no record.
     let lab = Lab::open(Some(place.name())).map_err(|_| rises())?;
     if lab.record.took.is_none() {
         return Err(rises().into());
@@ -297,9 +314,9 @@ fn unchanged(place: &Place, wanted: &Record, json: bool, out: &mut dyn Write) ->
         && lab.record.agent == wanted.agent
         && lab.record.guests == wanted.guests;
     if !same {
-        return Err(LabError::Runs(place.name().to_owned()).into());
+        return Err(LabError::AlreadyRuns(place.name().to_owned()).into());
     }
-    tell(&lab, true, json, out)?;
-    style::say("it ran already, and nothing has changed");
+    print_lab(&lab, true, json, out)?;
+    style::say("the lab is already running; nothing has changed");
     Ok(ExitCode::SUCCESS)
 }

@@ -1,21 +1,22 @@
-//! `machine check`: what keeps machines from being made.
+//! `machine check`: report what prevents machines from being created.
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use ichor_values::Issue;
 
-use super::Which;
+use super::MachineSelection;
 use crate::style;
 
-/// Say everything that keeps machines from being made or used, and change nothing
+/// Report everything that prevents machines from being created or used
 ///
-/// Hypervisors and controllers are asked for their release, hosts, storages, bridges and machines.
+/// The command queries hypervisors and management controllers for their release, hosts, storage, bridges and machines. It is
+/// read-only.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit status: 0 nothing is in the way, 1 something is, 2 could not be looked at.")]
+#[command(after_help = "Exit status: 0 no problems, 1 problems, 2 a provider cannot be queried.")]
 pub(super) struct Args {
     #[command(flatten)]
-    which: Which,
+    which: MachineSelection,
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
@@ -23,7 +24,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let nodes: Vec<_> = chosen.nodes.iter().map(String::as_str).collect();
     let obstacles = chosen.fleet.check(&nodes);
     if obstacles.is_empty() {
-        style::say("nothing is in the way");
+        style::say("no problems");
         return Ok(ExitCode::SUCCESS);
     }
     writeln!(out, "{}", lines(&obstacles))?;

@@ -1,7 +1,7 @@
-//! `machine`: the machines of nodes, by hand.
+//! `machine`: manage the machines of nodes one by one.
 
-mod act;
 mod check;
+mod lifecycle;
 mod ls;
 
 use std::io::Write;
@@ -10,63 +10,63 @@ use std::process::ExitCode;
 use anyhow::bail;
 
 use crate::argument::ClusterFile;
-use crate::machines::{Fleet, Machines};
+use crate::machines::{Fleet, MachineProvider};
 use crate::project::Project;
 
-/// Look at the machines of nodes and make, start, stop or take away single ones
+/// List, create, start, stop and delete the machines of nodes
 ///
-/// A node's machine is on a hypervisor, or is a real one with a controller: Redfish or IPMI. What `ichor up` does for all of
-/// them in order can be done here step by step.
+/// The machine of a node is a virtual machine on a hypervisor, or a physical machine with a Redfish or IPMI controller. `ichor up`
+/// does the same for all machines in order.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    command: MachineCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum MachineCommand {
     Ls(ls::Args),
     Check(check::Args),
-    Make(act::MakeArgs),
-    Start(act::StartArgs),
-    Stop(act::StopArgs),
-    Eject(act::EjectArgs),
-    Delete(act::DeleteArgs),
+    Make(lifecycle::MakeArgs),
+    Start(lifecycle::StartArgs),
+    Stop(lifecycle::StopArgs),
+    Eject(lifecycle::EjectArgs),
+    Delete(lifecycle::DeleteArgs),
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    match &args.verb {
-        Verb::Ls(args) => ls::run(args, out),
-        Verb::Check(args) => check::run(args, out),
-        Verb::Make(args) => act::make(args, out),
-        Verb::Start(args) => act::start(args, out),
-        Verb::Stop(args) => act::stop(args, out),
-        Verb::Eject(args) => act::eject(args, out),
-        Verb::Delete(args) => act::delete(args, out),
+    match &args.command {
+        MachineCommand::Ls(args) => ls::run(args, out),
+        MachineCommand::Check(args) => check::run(args, out),
+        MachineCommand::Make(args) => lifecycle::make(args, out),
+        MachineCommand::Start(args) => lifecycle::start(args, out),
+        MachineCommand::Stop(args) => lifecycle::stop(args, out),
+        MachineCommand::Eject(args) => lifecycle::eject(args, out),
+        MachineCommand::Delete(args) => lifecycle::delete(args, out),
     }
 }
 
-/// Which machines are meant.
+/// The machines that a command works on.
 #[derive(Debug, clap::Args)]
-struct Which {
+struct MachineSelection {
     #[command(flatten)]
     cluster: ClusterFile,
-    /// Only this node's; may be given more than once
+    /// Select only the machine of this node (repeatable)
     #[arg(long, value_name = "NODE")]
     only: Vec<String>,
 }
 
-/// The machines that are meant, and who provides them.
-struct Chosen {
+/// The selected machines and their providers.
+struct SelectedMachines {
     project: Project,
     fleet: Fleet,
     nodes: Vec<String>,
 }
 
-impl Which {
-    /// Reads the file and finds who provides its machines.
-    fn open(&self) -> anyhow::Result<Chosen> {
+impl MachineSelection {
+    /// Reads the cluster file and connects to the providers of its machines.
+    fn open(&self) -> anyhow::Result<SelectedMachines> {
         let project = self.cluster.open()?;
         let fleet = match Fleet::of(project.name(), &project.plan) {
             Ok(fleet) => fleet,
@@ -74,21 +74,21 @@ impl Which {
         };
         let all: Vec<_> = project.plan.nodes.iter().map(|node| node.name.to_string()).collect();
         if let Some(unknown) = self.only.iter().find(|name| !all.contains(name)) {
-            bail!("there is no node {unknown}; want one of {}", all.join(", "));
+            bail!("unknown node `{unknown}`; want one of {}", all.join(", "));
         }
-        let is_meant = |name: &String| self.only.is_empty() || self.only.contains(name);
+        let is_selected = |name: &String| self.only.is_empty() || self.only.contains(name);
         let nodes: Vec<_> =
-            all.into_iter().filter(|name| is_meant(name) && fleet.provider(name).is_some()).collect();
+            all.into_iter().filter(|name| is_selected(name) && fleet.provider(name).is_some()).collect();
         if nodes.is_empty() {
-            bail!("nobody is named who provides a machine: want `vm` with a hypervisor, or `power`");
+            bail!("no node has a provider of its machine; set `vm` with a hypervisor, or `power`");
         }
-        Ok(Chosen { project, fleet, nodes })
+        Ok(SelectedMachines { project, fleet, nodes })
     }
 }
 
-impl Chosen {
-    /// Each node with its provider.
-    fn each(&self) -> impl Iterator<Item = (&str, &dyn Machines)> {
+impl SelectedMachines {
+    /// The selected nodes with their providers.
+    fn each(&self) -> impl Iterator<Item = (&str, &dyn MachineProvider)> {
         let provider = |node: &String| self.fleet.provider(node).map(|provider| &**provider);
         self.nodes.iter().filter_map(move |node| Some((node.as_str(), provider(node)?)))
     }

@@ -1,4 +1,4 @@
-//! `media inspect`: what a Talos release makes of boot media.
+//! `media inspect`: report how a Talos release reads boot media.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use ichor_image::inspect;
-use ichor_image::inspect::{Machine, Media, Release};
+use ichor_image::inspect::{BootMedia, DetectedRelease, TargetMachine};
 use ichor_talos::nocloud::Link;
 use ichor_talos::schematic::Schematic;
 use ichor_values::{Mac, TalosVersion};
@@ -15,16 +15,24 @@ use super::source::Source;
 use super::{json, text};
 use crate::commands::talos::known_release;
 
-/// Say what Talos makes of boot media, and what a machine will do with them
+/// Report how Talos reads boot media, and what a machine does with them
 ///
-/// X is an ISO, a disk image (raw or qcow2), a kernel image, an initramfs or the image of an installer (an OCI layout or archive); a folder
-/// with the files of a nocloud volume (meta-data, network-config, user-data) or of metal (config.yaml, meta-10.yaml), or with an
-/// initramfs and a command line for the network; a kernel command line; a schematic, or the address of what an Image Factory makes. It
-/// is read the way its release does: the release, its extensions, the platform, network, hostname, each configuration in the order Talos
-/// asks for them, the one that is in force, and each mistake. Nothing is fetched, and no secret is shown.
+/// MEDIA is one of:
+///
+/// - an ISO, a disk image (raw or qcow2), a kernel image, an initramfs, or an installer image (OCI layout or archive)
+///
+/// - a folder with the files of a nocloud volume (meta-data, network-config, user-data) or of metal (config.yaml, meta-10.yaml), or with
+/// an initramfs and a command line for netboot
+///
+/// - a kernel command line, or a file with one
+///
+/// - a schematic, or the URL of an Image Factory asset
+///
+/// The report has the release, extensions, platform, network, hostname, every configuration source in the order Talos tries them, the
+/// active configuration, and all errors. Nothing is downloaded and no secret is printed.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit status: 0 Talos takes it, 1 it does not or a mistake is an error, 2 it could not be read.\n\n\
+    after_help = "Exit status: 0 Talos accepts the media, 1 it does not, 2 the media cannot be read.\n\n\
     Examples:\n  \
     ichor media inspect solcp01.iso --talos v1.13.9 --links eth0=52:54:00:00:01:0b\n  \
     ichor media inspect metal-amd64.qcow2 --json\n  \
@@ -33,19 +41,19 @@ use crate::commands::talos::known_release;
     ichor media inspect https://factory.talos.dev/image/ID/v1.13.9/metal-amd64.iso --schematic schematic.yaml"
 )]
 pub(super) struct Args {
-    /// An image, a folder, a command line or a file with one, a schematic, an address, or - for standard input
-    #[arg(value_name = "X")]
+    /// Image, folder, command line, schematic or URL; - is standard input
+    #[arg(value_name = "MEDIA")]
     what: String,
-    /// Talos release that is to boot; that of the image or the address when left out
+    /// Talos release that boots [default: that of the image or URL]
     #[arg(long, value_name = "VERSION", value_parser = known_release)]
     talos: Option<TalosVersion>,
-    /// Schematic that what the address asks for is made from
+    /// Schematic of the Image Factory URL
     #[arg(long, value_name = "FILE")]
     schematic: Option<PathBuf>,
-    /// Links of the machine with their MAC addresses, parted by commas
-    #[arg(long, value_name = "NAME=MAC,…", value_parser = links, default_value = "", hide_default_value = true)]
+    /// Comma-separated links of the machine, such as eth0=52:54:00:00:01:0b
+    #[arg(long, value_name = "NAME=MAC", value_parser = parse_links, default_value = "", hide_default_value = true)]
     links: Links,
-    /// Print JSON; `network` is in Talos' own field names
+    /// Print JSON; `network` uses the field names of Talos
     #[arg(long)]
     json: bool,
 }
@@ -53,18 +61,18 @@ pub(super) struct Args {
 #[derive(Clone, Debug)]
 struct Links(Vec<Link>);
 
-/// Why links are not taken.
+/// Why the value of --links is invalid.
 #[derive(Debug, thiserror::Error)]
 enum LinksError {
     #[error("`{0}` is not a link; want NAME=MAC, such as eth0=52:54:00:00:01:0b")]
     NotLink(String),
-    #[error("two links are named {0}; want each once")]
+    #[error("link {0} is repeated")]
     SameName(String),
-    #[error("two links have the MAC address {0}; want each once")]
+    #[error("MAC address {0} is repeated")]
     SameMac(Mac),
 }
 
-fn links(text: &str) -> Result<Links, LinksError> {
+fn parse_links(text: &str) -> Result<Links, LinksError> {
     let link = |part: &str| {
         let want = || LinksError::NotLink(part.to_owned());
         let (name, mac) = part.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(want)?;
@@ -88,27 +96,27 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let source = Source::open(&args.what)?;
     let talos = release(args.talos.as_ref(), &source)?;
     let media = media(source, args.schematic.as_deref(), &talos)?;
-    let machine = Machine { talos, links: args.links.0.clone() };
+    let machine = TargetMachine { talos, links: args.links.0.clone() };
     let failed = || format!("cannot inspect {}", args.what);
     let inspection = inspect::inspect(&media, &machine).with_context(failed)?;
     if args.json {
         writeln!(out, "{:#}", json::value(&inspection, &machine.talos))?;
     } else {
-        text::tell(out, &inspection, &machine.talos)?;
+        text::print(out, &inspection, &machine.talos)?;
     }
     Ok(if inspection.is_taken() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The release that boots: what an address asks for is of one already.
+/// The release that boots: that of --talos, of the URL or of the image.
 fn release(given: Option<&TalosVersion>, source: &Source) -> anyhow::Result<TalosVersion> {
     match (given, source) {
         (Some(given), Source::Factory(wanted)) if given.minor() != wanted.talos.minor() => {
-            bail!("--talos is {given}, and the address asks for Talos {}; leave --talos out", wanted.talos)
+            bail!("--talos is {given}, but the URL is of Talos {}; omit --talos", wanted.talos)
         }
         (_, Source::Factory(wanted)) => Ok(known_release(&wanted.talos.to_string())?),
         (Some(given), Source::Media(media)) => match &media.release {
-            Some(Release { version, by }) if version.minor() != given.minor() => {
-                bail!("--talos is {given}, and {by} says Talos {version}; leave --talos out")
+            Some(DetectedRelease { version, by }) if version.minor() != given.minor() => {
+                bail!("--talos is {given}, but {by} says Talos {version}; omit --talos")
             }
             _ => Ok(given.clone()),
         },
@@ -118,25 +126,25 @@ fn release(given: Option<&TalosVersion>, source: &Source) -> anyhow::Result<Talo
                 media.release.as_ref().map(|release| release.version.to_string()).unwrap_or_default();
             Ok(known_release(&release)?)
         }
-        (None, _) => bail!("which Talos? want --talos VERSION, such as --talos v1.13.9"),
+        (None, _) => bail!("unknown Talos release; pass --talos VERSION, such as --talos v1.13.9"),
     }
 }
 
-fn media(source: Source, schematic: Option<&Path>, talos: &TalosVersion) -> anyhow::Result<Media> {
+fn media(source: Source, schematic: Option<&Path>, talos: &TalosVersion) -> anyhow::Result<BootMedia> {
     match source {
         Source::Factory(wanted) => {
             let schematic = schematic.map(read_schematic).transpose()?;
-            Ok(Media::of_factory(&wanted, schematic.as_ref())?)
+            Ok(BootMedia::of_factory(&wanted, schematic.as_ref())?)
         }
-        _ if schematic.is_some() => bail!("--schematic goes with the address of what a factory makes"),
+        _ if schematic.is_some() => bail!("--schematic needs the URL of an Image Factory asset"),
         Source::Media(media) => Ok(*media),
-        Source::Schematic(schematic) => Ok(Media::of_schematic(&schematic, talos)?),
+        Source::Schematic(schematic) => Ok(BootMedia::of_schematic(&schematic, talos)?),
     }
 }
 
 fn read_schematic(path: &Path) -> anyhow::Result<Schematic> {
     match Source::open(path.to_str().context("a path that is not UTF-8")?)? {
         Source::Schematic(schematic) => Ok(*schematic),
-        _ => bail!("{} is not a schematic, which has `customization`", path.display()),
+        _ => bail!("{} is not a schematic: it has no `customization`", path.display()),
     }
 }

@@ -1,6 +1,6 @@
-//! An inspection as JSON.
+//! The inspection report as JSON.
 
-use ichor_image::inspect::{Addressing, Inspection, Source, Verdict};
+use ichor_image::inspect::{AddressAssignment, ConfigSource, ConfigSourceResult, Inspection};
 use ichor_talos::extension::Layer;
 use ichor_values::TalosVersion;
 use serde_json::{Value, json};
@@ -8,36 +8,34 @@ use serde_json::{Value, json};
 use crate::report;
 
 pub(super) fn value(inspection: &Inspection, talos: &TalosVersion) -> Value {
-    let found = inspection
-        .found
-        .iter()
-        .map(|found| json!({"name": found.name, "bytes": found.length, "taken_for": found.taken_for}));
+    let found = inspection.found.iter().map(
+        |found| json!({"name": found.name, "size_bytes": found.length, "recognized_as": found.taken_for}),
+    );
     let mistakes = inspection.mistakes.iter().map(report::mistake_json);
     let listed = |operators: bool, key: &str| {
         let list = inspection.addressing.iter().filter(|found| found.is_operator() == operators);
-        let item =
-            |found: &Addressing| json!({"link": found.link, key: found.address, "by": found.by.word()});
+        let item = |found: &AddressAssignment| json!({"interface": found.link, key: found.address, "source": found.by.word()});
         list.map(item).collect::<Vec<_>>()
     };
     let taken = inspection.taken();
     let sources = inspection.sources.iter().enumerate();
     json!({
-        "talos": talos.to_string(),
-        "release": inspection.release.as_ref().map(|release| json!({"version": release.version.to_string(), "by": release.by})),
+        "talos_version": talos.to_string(),
+        "media_release": inspection.release.as_ref().map(|release| json!({"talos_version": release.version.to_string(), "source": release.by})),
         "extensions": inspection.extensions.as_ref().map(|layers| layers.iter().map(extension).collect::<Vec<_>>()),
-        "arguments": inspection.arguments,
+        "kernel_arguments": inspection.arguments,
         "platform": inspection.platform,
         "outcome": inspection.outcome().word(),
         "hostname": inspection.hostname(),
         "addresses": listed(false, "address"),
         "operators": listed(true, "operator"),
-        "network": inspection.network,
-        "error": inspection.error,
-        "needs_reconcile": inspection.needs_reconcile,
-        "found": found.collect::<Vec<_>>(),
-        "sources": sources.map(|(nth, found)| source(found, taken == Some(nth))).collect::<Vec<_>>(),
+        "platform_network": inspection.network,
+        "platform_network_error": inspection.error,
+        "waits_for_links": inspection.needs_reconcile,
+        "contents": found.collect::<Vec<_>>(),
+        "config_sources": sources.map(|(nth, found)| source(found, taken == Some(nth))).collect::<Vec<_>>(),
         "config": inspection.shown(talos),
-        "mistakes": mistakes.collect::<Vec<_>>(),
+        "findings": mistakes.collect::<Vec<_>>(),
     })
 }
 
@@ -46,13 +44,13 @@ fn extension(layer: &Layer) -> Value {
     json!({"name": metadata.name, "version": metadata.version, "author": metadata.author, "image": layer.image})
 }
 
-fn source(source: &Source, taken: bool) -> Value {
-    let mut value = json!({"name": source.name, "verdict": source.verdict.word(), "taken": taken});
+fn source(source: &ConfigSource, taken: bool) -> Value {
+    let mut value = json!({"name": source.name, "result": source.verdict.word(), "used": taken});
     match &source.verdict {
-        Verdict::Refused(reasons) => value["reasons"] = json!(reasons),
-        Verdict::Elsewhere(place) => value["from"] = json!(place),
-        Verdict::Unread(why) => value["unread"] = json!(why),
-        Verdict::Nothing | Verdict::Partial(_) | Verdict::Complete(_) => {}
+        ConfigSourceResult::Refused(reasons) => value["reasons"] = json!(reasons),
+        ConfigSourceResult::Elsewhere(place) => value["location"] = json!(place),
+        ConfigSourceResult::Unread(why) => value["error"] = json!(why),
+        ConfigSourceResult::Nothing | ConfigSourceResult::Partial(_) | ConfigSourceResult::Complete(_) => {}
     }
     if let Some(kinds) = source.verdict.kinds() {
         value["documents"] = json!(kinds);

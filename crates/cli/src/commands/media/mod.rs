@@ -1,4 +1,4 @@
-//! `media`: what machines boot from.
+//! `media`: boot media.
 
 mod inspect;
 mod json;
@@ -10,21 +10,21 @@ use std::process::ExitCode;
 
 pub(super) use source::Source;
 
-/// Look at what machines boot from, the way Talos does
+/// Inspect boot media the way Talos reads them
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    command: MediaCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum MediaCommand {
     Inspect(inspect::Args),
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    match &args.verb {
-        Verb::Inspect(args) => inspect::run(args, out),
+    match &args.command {
+        MediaCommand::Inspect(args) => inspect::run(args, out),
     }
 }

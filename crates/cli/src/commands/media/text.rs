@@ -1,19 +1,19 @@
-//! An inspection for a person.
+//! The inspection report as text.
 
 use std::io::{self, Write};
 
-use ichor_image::inspect::{Inspection, Mistake, Outcome, Source, Verdict};
+use ichor_image::inspect::{BootOutcome, ConfigSource, ConfigSourceResult, Inspection, MediaProblem};
 use ichor_values::TalosVersion;
 
 use crate::{style, table};
 
-/// Longer lines of a configuration are cut.
-const LONGEST_LINE: usize = 90;
+/// Longest printed line of a configuration.
+const MAX_LINE: usize = 90;
 
-pub(super) fn tell(out: &mut dyn Write, inspection: &Inspection, talos: &TalosVersion) -> io::Result<()> {
+pub(super) fn print(out: &mut dyn Write, inspection: &Inspection, talos: &TalosVersion) -> io::Result<()> {
     let bold = style::BOLD;
     let platform = match inspection.platform.as_str() {
-        "" if inspection.is_part => "not from here",
+        "" if inspection.is_part => "not in these media",
         "" => "none",
         platform => platform,
     };
@@ -22,7 +22,7 @@ pub(super) fn tell(out: &mut dyn Write, inspection: &Inspection, talos: &TalosVe
     }
     for (name, value) in [
         ("platform", platform.to_owned()),
-        ("hostname", inspection.hostname().unwrap_or_else(|| "not from here".to_owned())),
+        ("hostname", inspection.hostname().unwrap_or_else(|| "not in these media".to_owned())),
         ("outcome", outcome(inspection.outcome()).to_owned()),
     ] {
         writeln!(out, "{bold}{name:<10}{bold:#} {value}")?;
@@ -30,19 +30,19 @@ pub(super) fn tell(out: &mut dyn Write, inspection: &Inspection, talos: &TalosVe
     if let Some(arguments) = &inspection.arguments {
         writeln!(out, "{bold}{:<10}{bold:#} {}", "arguments", arguments.join(" "))?;
     }
-    rows(out, &["FOUND", "BYTES", "WHAT IT IS"], &found(inspection))?;
-    rows(out, &["LINK", "ADDRESS", "BY"], &addressing(inspection))?;
-    rows(out, &["", "CONFIGURATION OF", "WHAT COMES OF IT"], &sources(inspection))?;
+    rows(out, &["FILE", "BYTES", "TYPE"], &found(inspection))?;
+    rows(out, &["LINK", "ADDRESS", "SOURCE"], &addressing(inspection))?;
+    rows(out, &["", "CONFIG SOURCE", "RESULT"], &sources(inspection))?;
     if let Some(config) = inspection.shown(talos) {
-        let is_sure = inspection.outcome() != Outcome::Depends;
-        let sure = if is_sure { "" } else { ", as far as it is known" };
-        writeln!(out, "\n{bold}The configuration in force{sure}, without its secrets:{bold:#}\n")?;
+        let is_sure = inspection.outcome() != BootOutcome::Depends;
+        let sure = if is_sure { "" } else { " (incomplete)" };
+        writeln!(out, "\n{bold}Active configuration{sure}, secrets removed:{bold:#}\n")?;
         for line in config.lines() {
-            writeln!(out, "    {}", cut(line))?;
+            writeln!(out, "    {}", truncated(line))?;
         }
     }
     for mistake in &inspection.mistakes {
-        let Mistake { rule, issue } = mistake;
+        let MediaProblem { rule, issue } = mistake;
         let (colour, note) = (style::severity(issue.severity), style::NOTE);
         writeln!(out, "\n{colour}{}[{}]:{colour:#} {}", issue.severity, rule.id, issue.headline())?;
         writeln!(out, "{note}hint:{note:#} {}", rule.fix)?;
@@ -50,10 +50,10 @@ pub(super) fn tell(out: &mut dyn Write, inspection: &Inspection, talos: &TalosVe
     Ok(())
 }
 
-/// A line of a configuration, without the rest of certificates and the like.
-fn cut(line: &str) -> String {
+/// Truncates a long line, such as a certificate.
+fn truncated(line: &str) -> String {
     let mut letters = line.chars();
-    let start: String = letters.by_ref().take(LONGEST_LINE).collect();
+    let start: String = letters.by_ref().take(MAX_LINE).collect();
     if letters.next().is_none() { start } else { start + "…" }
 }
 
@@ -76,37 +76,39 @@ fn addressing(inspection: &Inspection) -> Vec<Vec<String>> {
     found.map(|found| vec![found.link.clone(), found.address.clone(), found.by.word().to_owned()]).collect()
 }
 
-/// The sources in their order, the one that is taken marked.
+/// The configuration sources in order, with a mark at the active one.
 fn sources(inspection: &Inspection) -> Vec<Vec<String>> {
     let taken = inspection.taken();
-    let mut is_asked = true;
+    let mut is_tried = true;
     let mut rows = Vec::new();
     for (nth, source) in inspection.sources.iter().enumerate() {
         let mark = if taken == Some(nth) { "→" } else { "" };
-        let told = if is_asked { told(source) } else { "not asked any more".to_owned() };
-        rows.push(vec![mark.to_owned(), source.name.clone(), told]);
-        is_asked &= !source.verdict.ends_the_search();
+        let result = if is_tried { result(source) } else { "not tried".to_owned() };
+        rows.push(vec![mark.to_owned(), source.name.clone(), result]);
+        is_tried &= !source.verdict.ends_the_search();
     }
     rows
 }
 
-fn told(source: &Source) -> String {
+fn result(source: &ConfigSource) -> String {
     let kinds = source.verdict.kinds().unwrap_or_default().join(", ");
     match &source.verdict {
-        Verdict::Nothing => "nothing".to_owned(),
-        Verdict::Partial(_) => format!("a part of one ({kinds}), until another has something"),
-        Verdict::Complete(_) => format!("a whole one ({kinds})"),
-        Verdict::Refused(_) => "one that Talos does not take".to_owned(),
-        Verdict::Elsewhere(place) => format!("from {place}"),
-        Verdict::Unread(why) => format!("not known: {why}"),
+        ConfigSourceResult::Nothing => "no configuration".to_owned(),
+        ConfigSourceResult::Partial(_) => {
+            format!("partial configuration ({kinds}); later sources are tried too")
+        }
+        ConfigSourceResult::Complete(_) => format!("complete configuration ({kinds})"),
+        ConfigSourceResult::Refused(_) => "rejected by Talos".to_owned(),
+        ConfigSourceResult::Elsewhere(place) => format!("from {place}"),
+        ConfigSourceResult::Unread(why) => format!("unknown: {why}"),
     }
 }
 
-fn outcome(outcome: Outcome) -> &'static str {
+fn outcome(outcome: BootOutcome) -> &'static str {
     match outcome {
-        Outcome::Boots => "boots with a whole configuration",
-        Outcome::Maintenance => "waits for a configuration in maintenance mode",
-        Outcome::Loops => "starts again and again, and does not reach maintenance mode",
-        Outcome::Depends => "depends on what is elsewhere, or not read",
+        BootOutcome::Boots => "boots with a complete configuration",
+        BootOutcome::Maintenance => "waits for a configuration in maintenance mode",
+        BootOutcome::Loops => "reboots in a loop and never reaches maintenance mode",
+        BootOutcome::Depends => "depends on a configuration that is elsewhere or was not read",
     }
 }

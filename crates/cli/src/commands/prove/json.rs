@@ -1,18 +1,18 @@
-//! The proof for machines.
+//! The result of the simulation as JSON.
 
 use std::io::Write;
 
 use ichor_core::prove::intent::Intent;
-use ichor_core::prove::study::Reach;
-use ichor_core::prove::tally::Tally;
-use ichor_core::prove::{Proof, Scope, Subject};
-use ichor_core::routing::network::Session;
+use ichor_core::prove::study::DestinationReach;
+use ichor_core::prove::tally::Examples;
+use ichor_core::prove::{FailureScope, Proof, ProofModel};
+use ichor_core::routing::network::BgpSession;
 use serde_json::{Value, json};
 
 pub(super) fn print(
-    subject: &Subject,
+    subject: &ProofModel,
     proof: &Proof,
-    scope: &Scope,
+    scope: &FailureScope,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let network = &subject.network;
@@ -20,8 +20,8 @@ pub(super) fn print(
         .sessions
         .iter()
         .zip(&subject.faults)
-        .map(|(Session(one, other), fault)| {
-            json!({"ends": [network.name(*one), network.name(*other)], "up": fault.is_none(), "fault": fault})
+        .map(|(BgpSession(one, other), fault)| {
+            json!({"machines": [network.name(*one), network.name(*other)], "established": fault.is_none(), "problem": fault})
         })
         .collect();
     let outcomes: Vec<Value> = proof
@@ -30,21 +30,21 @@ pub(super) fn print(
         .iter()
         .map(|(failures, outcome)| {
             let names: Vec<_> = failures.iter().map(|failure| subject.name(*failure)).collect();
-            json!({"without": names, "broken": tally(&outcome.broken), "single": tally(&outcome.alone)})
+            json!({"failed": names, "violations": tally(&outcome.broken), "unavoidable": tally(&outcome.alone)})
         })
         .collect();
     let tried = match scope {
-        Scope::Together(_) => 1,
-        Scope::Each { failures, pairs: false } => failures.len(),
-        Scope::Each { failures, pairs: true } => failures.len() * (failures.len() + 1) / 2,
+        FailureScope::Together(_) => 1,
+        FailureScope::Each { failures, pairs: false } => failures.len(),
+        FailureScope::Each { failures, pairs: true } => failures.len() * (failures.len() + 1) / 2,
     };
     let reaches: Vec<Value> = proof.study.reaches.iter().map(|it| reach(subject, it)).collect();
     let whole = json!({
-        "holds": proof.holds(),
+        "ok": proof.holds(),
         "intents": proof.intents.iter().map(intent).collect::<Vec<_>>(),
         "sessions": sessions,
         "prefixes": reaches,
-        "failures": {"tried": tried, "losses": outcomes},
+        "failures": {"simulated": tried, "outcomes": outcomes},
     });
     serde_json::to_writer_pretty(&mut *out, &whole)?;
     writeln!(out)?;
@@ -53,26 +53,26 @@ pub(super) fn print(
 
 fn intent(intent: &Intent) -> Value {
     json!({
-        "id": intent.id,
-        "says": intent.says,
-        "holds": intent.broken.is_empty(),
-        "broken": tally(&intent.broken),
-        "remarks": tally(&intent.remarks),
+        "intent": intent.id,
+        "description": intent.says,
+        "satisfied": intent.broken.is_empty(),
+        "violations": tally(&intent.broken),
+        "notes": tally(&intent.remarks),
     })
 }
 
-fn tally(tally: &Tally) -> Value {
+fn tally(tally: &Examples) -> Value {
     json!({"count": tally.count, "examples": tally.examples})
 }
 
-fn reach(subject: &Subject, reach: &Reach) -> Value {
+fn reach(subject: &ProofModel, reach: &DestinationReach) -> Value {
     let from = reach.from.iter().map(|vertex| &subject.graph.vertices[*vertex as usize].name);
     json!({
         "kind": reach.kind.to_string(),
         "prefixes": reach.nets.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "from": from.collect::<Vec<_>>(),
-        "routers": reach.routers,
-        "paths": {"least": reach.paths.0, "most": reach.paths.1},
-        "longest": reach.longest,
+        "origins": from.collect::<Vec<_>>(),
+        "router_count": reach.routers,
+        "path_count": {"min": reach.paths.0, "max": reach.paths.1},
+        "longest_as_path": reach.longest,
     })
 }

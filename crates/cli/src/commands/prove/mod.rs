@@ -1,4 +1,4 @@
-//! `prove`: what BGP will make of the fabric, before any of it exists.
+//! `prove`: simulate BGP over the fabric and every failure in it.
 
 mod json;
 mod route;
@@ -9,51 +9,49 @@ use std::process::ExitCode;
 use std::thread;
 
 use anyhow::bail;
-use ichor_core::prove::{Proof, Scope, Study, Subject};
+use ichor_core::prove::{FailureAnalysis, FailureScope, Proof, ProofModel};
 use ichor_values::nearest;
 
-use crate::argument::{ClusterFile, Format};
+use crate::argument::{ClusterFile, OutputFormat};
 use crate::progress::Progress;
-use crate::refused::Refused;
+use crate::refusal::Refusal;
 
-/// Compute BGP over the whole fabric: who reaches what, by how many paths, and after which failures still
+/// Simulate BGP over the fabric and check reachability under failures
 ///
-/// Everything that nodes, leafs, spines, gateways and speakers say to each other follows from the cluster file. The proof lets
-/// every prefix spread as BGP would, then takes away one node, router, link or speaker after the other. What is lost although
-/// a way is left breaks the proof; what is lost because nothing is wired twice is told as well.
+/// The command computes from the cluster file how BGP propagates every prefix between nodes, leafs, spines, gateways and speakers. Then
+/// it removes every node, router, link and speaker in turn. A destination that is lost although the topology has another path fails the
+/// check. A destination that is lost because it has no redundant path is reported.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A link is called by one of its ends, as `cp1:fab0` or `leaf1:swp3`, and takes every session over it away; `cp1:leaf1` is \
-                        all sessions between the two, a speaker is `cp1:metallb`.\n\n\
-                        Exit status: 0 all that the file intends holds (with --deny warnings also: nothing hangs by one thread), \
-                        1 it does not, 2 it could not be computed.\n\n\
+    after_help = "Name a link by either end, as `cp1:fab0` or `leaf1:swp3`: all sessions over it\nfail. `cp1:leaf1` is all sessions between the two, and `cp1:metallb` is a speaker.\n\n\
+                        Exit status: 0 all checks pass (with --deny warnings, everything is redundant\ntoo), 1 a check fails, 2 the fabric cannot be computed.\n\n\
                         Examples:\n  ichor prove\n  ichor prove --k 2\n  ichor prove --fail leaf1 --fail cp1:fab1\n  \
                         ichor prove --to 10.0.0.100\n  ichor prove --json"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
     cluster: ClusterFile,
-    /// Take this away; may be given more than once, for all at once
+    /// Remove this node, router, link or speaker (repeatable, all at once)
     #[arg(long, value_name = "NAME")]
     fail: Vec<String>,
-    /// How many things fail at once: 0, 1 or 2
+    /// Number of simultaneous failures: 0, 1 or 2
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=2), conflicts_with = "fail")]
     k: u8,
-    /// Show everyone's way to this address
+    /// Show the path from every node and router to this address
     #[arg(long, value_name = "ADDRESS")]
     to: Option<std::net::IpAddr>,
-    /// Count these as broken too
-    #[arg(long, value_enum, value_name = "WHAT")]
-    deny: Option<super::check::Deny>,
+    /// Treat findings of this severity as errors
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    deny: Option<super::check::DenyLevel>,
     #[command(flatten)]
-    format: Format,
+    format: OutputFormat,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let project = args.cluster.open()?;
-    let subject = Subject::of(&project.cluster, &project.plan).map_err(Refused::reasons)?;
+    let subject = ProofModel::of(&project.cluster, &project.plan).map_err(Refusal::reasons)?;
     if subject.network.nodes.is_empty() {
-        bail!("no node of {} routes: there is nothing to prove", args.cluster.file.display());
+        bail!("{} has no fabric to simulate: no node has `routing`", args.cluster.file.display());
     }
     if let Some(address) = args.to {
         return route::run(
@@ -67,8 +65,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     }
     let scope = scope(&subject, args)?;
     let study = {
-        let _progress = Progress::start("computing");
-        study(&subject, &scope)?
+        let _progress = Progress::start("simulating");
+        run_study(&subject, &scope)?
     };
     let proof = Proof::of(&project.plan, &subject, study);
     if args.format.json {
@@ -80,17 +78,17 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::from(u8::from(!holds)))
 }
 
-fn scope(subject: &Subject, args: &Args) -> anyhow::Result<Scope> {
+fn scope(subject: &ProofModel, args: &Args) -> anyhow::Result<FailureScope> {
     if !args.fail.is_empty() {
-        return Ok(Scope::Together(failures(subject, &args.fail)?));
+        return Ok(FailureScope::Together(failures(subject, &args.fail)?));
     }
     let failures = if args.k == 0 { Vec::new() } else { subject.failures() };
-    Ok(Scope::Each { failures, pairs: args.k == 2 })
+    Ok(FailureScope::Each { failures, pairs: args.k == 2 })
 }
 
-/// What is meant by names.
+/// Finds the failures with these names.
 pub(crate) fn failures(
-    subject: &Subject,
+    subject: &ProofModel,
     names: &[String],
 ) -> anyhow::Result<Vec<ichor_core::prove::failure::Failure>> {
     names
@@ -101,9 +99,9 @@ pub(crate) fn failures(
                 let known: Vec<_> =
                     subject.failures().into_iter().map(|failure| subject.name(failure)).collect();
                 match nearest(name, known.iter().map(String::as_str)) {
-                    Some(near) => bail!("nothing is called `{name}`; did you mean `{near}`?"),
+                    Some(near) => bail!("unknown name `{name}`; did you mean `{near}`?"),
                     None => bail!(
-                        "nothing is called `{name}`; name a node, a router, a link such as `cp1:fab0` or a speaker such as `cp1:metallb`"
+                        "unknown name `{name}`; want a node, a router, a link such as `cp1:fab0` or a speaker such as `cp1:metallb`"
                     ),
                 }
             }
@@ -111,19 +109,19 @@ pub(crate) fn failures(
         .collect()
 }
 
-/// Shares the destinations among the processors.
-fn study(subject: &Subject, scope: &Scope) -> anyhow::Result<Study> {
+/// Simulates all destinations, in parallel.
+fn run_study(subject: &ProofModel, scope: &FailureScope) -> anyhow::Result<FailureAnalysis> {
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let share = subject.destinations.len().div_ceil(workers).max(1);
     thread::scope(|threads| {
-        let hands: Vec<_> = subject
+        let workers: Vec<_> = subject
             .destinations
             .chunks(share)
             .map(|some| threads.spawn(|| subject.study(some, scope)))
             .collect();
-        let mut whole = Study::default();
-        for hand in hands {
-            whole.join(hand.join().map_err(|_| anyhow::anyhow!("a part of the proof failed"))?);
+        let mut whole = FailureAnalysis::default();
+        for worker in workers {
+            whole.join(worker.join().map_err(|_| anyhow::anyhow!("the simulation panicked"))?);
         }
         Ok(whole)
     })

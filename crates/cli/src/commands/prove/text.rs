@@ -1,43 +1,43 @@
-//! The proof in sentences and tables.
+//! The result of the simulation as text and tables.
 
 use std::io::Write;
 
 use ichor_bgp::setting::RouterRole;
 use ichor_core::prove::failure::Failure;
 use ichor_core::prove::intent::Intent;
-use ichor_core::prove::study::{Outcome, Reach};
-use ichor_core::prove::tally::Tally;
-use ichor_core::prove::{Proof, Scope, Subject};
+use ichor_core::prove::study::{DestinationReach, FailureOutcome};
+use ichor_core::prove::tally::Examples;
+use ichor_core::prove::{FailureScope, Proof, ProofModel};
 
 use crate::project::Project;
 use crate::style::{BOLD, DIM, ERROR, GOOD, WARNING};
 use crate::table;
 
-/// More rows than this are put together.
-const ROWS: usize = 24;
+/// Prefixes are grouped if there are more rows than this.
+const MAX_ROWS: usize = 24;
 
 pub(super) fn print(
     project: &Project,
-    subject: &Subject,
+    subject: &ProofModel,
     proof: &Proof,
-    scope: &Scope,
+    scope: &FailureScope,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let name = &project.plan.cluster.name;
-    writeln!(out, "{BOLD}{name}{BOLD:#}: {}\n", crowd(subject))?;
+    writeln!(out, "{BOLD}{name}{BOLD:#}: {}\n", describe_fabric(subject))?;
     let announced = !proof.study.reaches.is_empty();
     if announced {
         prefixes(subject, &proof.study.reaches, out)?;
         writeln!(out)?;
     }
     for intent in &proof.intents {
-        say(intent, out)?;
+        print_intent(intent, out)?;
     }
     if announced { failures(subject, proof, scope, out) } else { Ok(()) }
 }
 
-/// Who is there.
-fn crowd(subject: &Subject) -> String {
+/// The number of nodes, routers and sessions.
+fn describe_fabric(subject: &ProofModel) -> String {
     let of_role = |role| subject.network.routers.iter().filter(|router| router.role == role).count();
     let mut parts = vec![count(subject.network.nodes.len(), "node")];
     for (role, word) in
@@ -55,14 +55,14 @@ fn count(number: usize, word: &str) -> String {
     format!("{number} {word}{}", if number == 1 { "" } else { "s" })
 }
 
-fn prefixes(subject: &Subject, reaches: &[Reach], out: &mut dyn Write) -> anyhow::Result<()> {
-    let mut groups: Vec<(&Reach, Vec<&Reach>)> = Vec::new();
+fn prefixes(subject: &ProofModel, reaches: &[DestinationReach], out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut groups: Vec<(&DestinationReach, Vec<&DestinationReach>)> = Vec::new();
     for reach in reaches {
-        let like = |known: &Reach| {
+        let like = |known: &DestinationReach| {
             (&known.kind, known.routers, known.paths, known.longest, known.from.len())
                 == (&reach.kind, reach.routers, reach.paths, reach.longest, reach.from.len())
         };
-        let group = groups.iter_mut().find(|(known, _)| reaches.len() > ROWS && like(known));
+        let group = groups.iter_mut().find(|(known, _)| reaches.len() > MAX_ROWS && like(known));
         match group {
             Some((_, members)) => members.push(reach),
             None => groups.push((reach, vec![reach])),
@@ -70,11 +70,16 @@ fn prefixes(subject: &Subject, reaches: &[Reach], out: &mut dyn Write) -> anyhow
     }
     let routers = subject.network.routers.len();
     let rows: Vec<_> = groups.iter().map(|(one, members)| row(subject, one, members, routers)).collect();
-    table::print(out, &["WHAT", "PREFIXES", "FROM", "ROUTERS", "PATHS", "LONGEST"], &rows)?;
+    table::print(out, &["KIND", "PREFIXES", "ORIGIN", "ROUTERS", "PATHS", "AS PATH LENGTH"], &rows)?;
     Ok(())
 }
 
-fn row(subject: &Subject, one: &Reach, members: &[&Reach], routers: usize) -> Vec<String> {
+fn row(
+    subject: &ProofModel,
+    one: &DestinationReach,
+    members: &[&DestinationReach],
+    routers: usize,
+) -> Vec<String> {
     let nets: Vec<String> = members.iter().flat_map(|reach| &reach.nets).map(ToString::to_string).collect();
     let mut from: Vec<&str> = members
         .iter()
@@ -89,14 +94,14 @@ fn row(subject: &Subject, one: &Reach, members: &[&Reach], routers: usize) -> Ve
     vec![
         one.kind.to_string(),
         table::names(nets.iter().map(String::as_str)),
-        if from.is_empty() { "nobody".to_owned() } else { table::names(from) },
+        if from.is_empty() { "none".to_owned() } else { table::names(from) },
         format!("{} of {routers}", one.routers),
         paths,
         one.longest.to_string(),
     ]
 }
 
-fn say(intent: &Intent, out: &mut dyn Write) -> anyhow::Result<()> {
+fn print_intent(intent: &Intent, out: &mut dyn Write) -> anyhow::Result<()> {
     let (style, word) = match (intent.broken.is_empty(), intent.remarks.is_empty()) {
         (false, _) => (ERROR, "broken "),
         (true, false) => (WARNING, "remark "),
@@ -107,23 +112,28 @@ fn say(intent: &Intent, out: &mut dyn Write) -> anyhow::Result<()> {
         for example in &tally.examples {
             writeln!(out, "         {example}")?;
         }
-        more(tally.untold(), out)?;
+        print_more(tally.untold(), out)?;
     }
     Ok(())
 }
 
-fn more(left: usize, out: &mut dyn Write) -> anyhow::Result<()> {
+fn print_more(left: usize, out: &mut dyn Write) -> anyhow::Result<()> {
     if left > 0 {
         writeln!(out, "         {DIM}and {left} more{DIM:#}")?;
     }
     Ok(())
 }
 
-fn failures(subject: &Subject, proof: &Proof, scope: &Scope, out: &mut dyn Write) -> anyhow::Result<()> {
+fn failures(
+    subject: &ProofModel,
+    proof: &Proof,
+    scope: &FailureScope,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     let taken = match scope {
-        Scope::Together(failures) => format!("without {}", names(subject, failures)),
-        Scope::Each { failures, .. } if failures.is_empty() => return Ok(()),
-        Scope::Each { failures, pairs } => {
+        FailureScope::Together(failures) => format!("without {}", names(subject, failures)),
+        FailureScope::Each { failures, .. } if failures.is_empty() => return Ok(()),
+        FailureScope::Each { failures, pairs } => {
             let of = |kind: &'static str| {
                 let number = failures.iter().filter(|failure| failure.kind(&subject.graph) == kind).count();
                 (number > 0).then(|| count(number, kind))
@@ -137,40 +147,43 @@ fn failures(subject: &Subject, proof: &Proof, scope: &Scope, out: &mut dyn Write
     let broken: Vec<_> = outcomes.iter().filter(|(_, outcome)| !outcome.broken.is_empty()).collect();
     let alone: Vec<_> = outcomes.iter().filter(|(_, outcome)| !outcome.alone.is_empty()).collect();
     if broken.is_empty() {
-        writeln!(out, "{GOOD}holds{GOOD:#}    {taken}: nothing is lost to which a way is left")?;
+        writeln!(out, "{GOOD}holds{GOOD:#}    {taken}: no destination is lost that has another path")?;
     } else {
-        writeln!(out, "{ERROR}broken{ERROR:#}   {taken}: something is lost although a way is left")?;
+        writeln!(out, "{ERROR}broken{ERROR:#}   {taken}: destinations are lost that have another path")?;
         list(subject, &broken, |outcome| &outcome.broken, out)?;
     }
     if !alone.is_empty() {
-        writeln!(out, "{WARNING}single{WARNING:#}   no other way is wired for what these take away")?;
+        writeln!(
+            out,
+            "{WARNING}single{WARNING:#}   destinations without a redundant path, lost with these failures"
+        )?;
         list(subject, &alone, |outcome| &outcome.alone, out)?;
     }
     Ok(())
 }
 
-fn names(subject: &Subject, failures: &[Failure]) -> String {
+fn names(subject: &ProofModel, failures: &[Failure]) -> String {
     failures.iter().map(|failure| subject.name(*failure)).collect::<Vec<_>>().join(" and ")
 }
 
-/// How many of many are told.
-const TOLD: usize = 10;
+/// Largest number of failures that are printed.
+const MAX_FAILURES: usize = 10;
 
 fn list(
-    subject: &Subject,
-    outcomes: &[(&Vec<Failure>, &Outcome)],
-    losses: impl Fn(&Outcome) -> &Tally,
+    subject: &ProofModel,
+    outcomes: &[(&Vec<Failure>, &FailureOutcome)],
+    losses: impl Fn(&FailureOutcome) -> &Examples,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    for (failures, outcome) in outcomes.iter().take(TOLD) {
+    for (failures, outcome) in outcomes.iter().take(MAX_FAILURES) {
         let losses = losses(outcome);
         let first = losses.examples.first().map_or("", String::as_str);
         let rest = match losses.behind_first() {
             0 => String::new(),
-            1 => format!(" {DIM}(and 1 such loss more){DIM:#}"),
-            many => format!(" {DIM}(and {many} such losses more){DIM:#}"),
+            1 => format!(" {DIM}(and 1 more){DIM:#}"),
+            many => format!(" {DIM}(and {many} more){DIM:#}"),
         };
         writeln!(out, "         {BOLD}{}{BOLD:#}: {first}{rest}", names(subject, failures))?;
     }
-    more(outcomes.len().saturating_sub(TOLD), out)
+    print_more(outcomes.len().saturating_sub(MAX_FAILURES), out)
 }

@@ -1,4 +1,4 @@
-//! `schematic fetch`: the factory's images, on this machine.
+//! `schematic fetch`: download images from the Image Factory.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -7,57 +7,61 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::target::{Item, Target, Which};
-use crate::argument::Format;
-use crate::cache::{self, Fetch, FetchError, Fetched};
-use crate::http::Client;
+use super::target::{FactoryAsset, ImageSelection, ImageTarget};
+use crate::argument::OutputFormat;
+use crate::cache::{self, AssetFetch, CachedAsset, FetchError};
+use crate::http::HttpClient;
 use crate::style;
 
-/// Fetch images from the factory into a folder, each once
+/// Download images from the Image Factory into a cache folder
 ///
-/// An interrupted download goes on where it stopped. A file counts only when it is whole, is what it should be, and has
-/// the checksum the factory publishes, or the one of its first download.
+/// An interrupted download is resumed. A file is accepted only if it is complete, has the expected format, and matches the checksum
+/// that the factory publishes, or else the checksum of its first download.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit status: 0 everything is there, 1 the factory has it not or it is not what it should be, \
-                        2 could not be done.\n\n\
+    after_help = "Exit status: 0 all files downloaded, 1 a file is missing or invalid, 2 the download\nfailed.\n\n\
                         Examples:\n  ichor schematic fetch schematic.yaml --talos v1.13.9 --asset iso\n  \
                         ichor schematic fetch --node solcp01 --asset kernel,initramfs --cache /srv/images"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
-    target: Which,
-    /// What to fetch
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT", default_value = "iso")]
-    asset: Vec<Item>,
-    /// Folder to keep it in; the user's cache when left out
+    target: ImageSelection,
+    /// Comma-separated assets to download
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "ASSET", default_value = "iso")]
+    asset: Vec<FactoryAsset>,
+    /// Cache folder [default: the user's cache]
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
     #[command(flatten)]
-    format: Format,
+    format: OutputFormat,
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    if let Some(item) = args.asset.iter().find(|item| matches!(item, Item::Pxe | Item::Installer)) {
-        anyhow::bail!("`{}` is not a file to keep; `ichor schematic url` says where it is", item.name());
+    if let Some(item) =
+        args.asset.iter().find(|item| matches!(item, FactoryAsset::Pxe | FactoryAsset::Installer))
+    {
+        anyhow::bail!(
+            "cannot download `{}`: it is not a file; print its URL with `ichor schematic url`",
+            item.name()
+        );
     }
     let targets = args.target.targets()?;
-    let root = args.cache.clone().map_or_else(cache::user, Ok)?;
-    let client = Client::new();
+    let root = args.cache.clone().map_or_else(cache::user_cache, Ok)?;
+    let client = HttpClient::new();
     let mut seen = HashSet::new();
     let mut all = Vec::new();
     let mut failed = false;
     for (target, item) in targets.iter().flat_map(|target| args.asset.iter().map(move |item| (target, *item)))
     {
-        // Nodes that are alike share their images.
+        // Nodes with the same schematic share their images.
         if !seen.insert(target.url(item)) {
             continue;
         }
         match fetch(&client, &root, target, item) {
             Ok(fetched) if args.format.json => all.push(object(target, item, &fetched)),
             Ok(fetched) => writeln!(out, "{}", fetched.path.display())?,
-            Err(error) if is_answer(&error) => {
-                say(&error);
+            Err(error) if is_refusal(&error) => {
+                print_error(&error);
                 failed = true;
             }
             Err(error) => return Err(error.into()),
@@ -70,18 +74,18 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
 }
 
 fn fetch(
-    client: &Client,
+    client: &HttpClient,
     root: &std::path::Path,
-    target: &Target,
-    item: Item,
-) -> Result<Fetched, FetchError> {
+    target: &ImageTarget,
+    item: FactoryAsset,
+) -> Result<CachedAsset, FetchError> {
     let asset = target.asset(item).expect("what is no file was refused");
     let url = target.url(item);
-    Fetch { client, url: &url, asset: &asset, path: root.join(target.place(&asset)) }.run()
+    AssetFetch { client, url: &url, asset: &asset, path: root.join(target.place(&asset)) }.run()
 }
 
-/// Whether the factory gave an answer, and it was no.
-fn is_answer(error: &FetchError) -> bool {
+/// Whether the factory or the file is the cause, and not the connection.
+fn is_refusal(error: &FetchError) -> bool {
     matches!(
         error,
         FetchError::Refused { .. }
@@ -91,23 +95,23 @@ fn is_answer(error: &FetchError) -> bool {
     )
 }
 
-fn say(error: &FetchError) {
+fn print_error(error: &FetchError) {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
     style::say(&format!("{}error:{} {error}{cause}", style::ERROR, style::ERROR.render_reset()));
     if matches!(error, FetchError::Refused { complaint, .. } if complaint.starts_with("404")) {
-        style::say("hint: a factory has to be told a schematic once: `ichor schematic register FILE`");
+        style::say("hint: register the schematic first: `ichor schematic register FILE`");
     }
 }
 
-fn object(target: &Target, item: Item, fetched: &Fetched) -> Value {
+fn object(target: &ImageTarget, item: FactoryAsset, fetched: &CachedAsset) -> Value {
     json!({
         "name": target.name,
         "asset": item.name(),
-        "url": crate::http::shown(&target.url(item)),
+        "url": crate::http::redact_url(&target.url(item)),
         "path": fetched.path.display().to_string(),
         "sha256": fetched.sha256,
-        "length": fetched.length,
-        "fetched": fetched.fresh,
+        "size_bytes": fetched.length,
+        "downloaded": fetched.fresh,
         "checksum_published": fetched.published,
     })
 }

@@ -1,20 +1,20 @@
-//! `schematic id`: the ids of schematics, without asking anybody.
+//! `schematic id`: compute the ids of schematics offline.
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Print the id of schematics, one per line, without asking the factory
+/// Compute the ids of schematics offline, one per line
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit status: 0 all have an id, 1 one is not a schematic, 2 a file cannot be read.\n\n\
+    after_help = "Exit status: 0 all ids printed, 1 a file is not a schematic, 2 a file cannot be read.\n\n\
                         Examples:\n  ichor schematic id schematic.yaml\n  ichor schematic id --canonical - <schematic.json"
 )]
 pub(crate) struct Args {
     /// Schematics in YAML or JSON; - is standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Print the text whose hash the id is
+    /// Print the canonical text instead, whose hash is the id
     #[arg(long)]
     canonical: bool,
 }
@@ -26,7 +26,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             Ok(schematic) if args.canonical => write!(out, "{}", schematic.canonical())?,
             Ok(schematic) => writeln!(out, "{}", schematic.id())?,
             Err(error) => {
-                super::refuse(&file.display().to_string(), &error.to_string());
+                super::print_refusal(&file.display().to_string(), &error.to_string());
                 code = ExitCode::FAILURE;
             }
         }

@@ -1,4 +1,4 @@
-//! `schematic`: what the Image Factory makes images from, and where they are.
+//! `schematic`: schematics and images of the Image Factory.
 
 mod fetch;
 mod id;
@@ -17,24 +17,24 @@ use ichor_talos::schematic::{Schematic, SchematicError};
 
 pub(super) use self::target::known_platform;
 use crate::argument::ArgumentError;
-use crate::disk::Disk;
+use crate::disk::DiskFiles;
 use crate::style;
 
-/// No schematic is longer.
-const LONGEST: u64 = 16 << 20;
+/// Size limit of a schematic.
+const MAX_SCHEMATIC: u64 = 16 << 20;
 
-/// Work with the Image Factory: ids, URLs, registration, downloads
+/// Compute ids, print URLs, register and download with the Image Factory
 ///
-/// A schematic says what goes into a Talos image: extensions, kernel arguments, META, a configuration. Its id is the
-/// hash of its text, so ichor knows it without asking; the factory has to be told once.
+/// A schematic describes a Talos image: extensions, kernel arguments, META values and an embedded configuration. Its id is the hash of
+/// its text, so ichor computes it offline. A schematic has to be registered with the factory once before images can be downloaded.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    command: SchematicCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum SchematicCommand {
     Id(id::Args),
     Url(url::Args),
     Register(register::Args),
@@ -42,11 +42,11 @@ enum Verb {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    match &args.verb {
-        Verb::Id(args) => id::run(args, out),
-        Verb::Url(args) => url::run(args, out),
-        Verb::Register(args) => register::run(args, out),
-        Verb::Fetch(args) => fetch::run(args, out),
+    match &args.command {
+        SchematicCommand::Id(args) => id::run(args, out),
+        SchematicCommand::Url(args) => url::run(args, out),
+        SchematicCommand::Register(args) => register::run(args, out),
+        SchematicCommand::Fetch(args) => fetch::run(args, out),
     }
 }
 
@@ -55,32 +55,34 @@ fn read(path: &Path) -> anyhow::Result<Result<Schematic, SchematicError>> {
     let name = path.display();
     let bytes = if path == Path::new("-") {
         let mut bytes = Vec::new();
-        std::io::stdin().take(LONGEST).read_to_end(&mut bytes).context("cannot read standard input")?;
+        std::io::stdin().take(MAX_SCHEMATIC).read_to_end(&mut bytes).context("cannot read standard input")?;
         bytes
     } else {
         let path = path.to_str().context("a path that is not UTF-8")?;
-        Disk.read(path).map_err(|reason| anyhow!("cannot read {name}: {reason}"))?
+        DiskFiles.read(path).map_err(|reason| anyhow!("cannot read {name}: {reason}"))?
     };
     let text = String::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))?;
     Ok(Schematic::read(&text))
 }
 
-/// The Image Factory that is asked.
+/// The Image Factory to use.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct FactoryUrl {
-    /// URL of the Image Factory; the cluster file's, or the public one, when left out
+    /// URL of the Image Factory
+    ///
+    /// [default: that of the cluster file, or https://factory.talos.dev]
     #[arg(long, value_name = "URL", value_parser = web_url)]
     factory: Option<String>,
 }
 
 impl FactoryUrl {
-    /// The factory that is named, else the `usual` one.
-    pub(super) fn or(&self, usual: &str) -> Factory {
-        Factory::new(self.factory.as_deref().unwrap_or(usual))
+    /// The factory of --factory, or `default`.
+    pub(super) fn or(&self, default: &str) -> Factory {
+        Factory::new(self.factory.as_deref().unwrap_or(default))
     }
 }
 
-/// The URL of a factory, which is asked over HTTP.
+/// Parses an HTTP or HTTPS URL.
 fn web_url(text: &str) -> Result<String, ArgumentError> {
     let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
     let is_web = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
@@ -90,13 +92,13 @@ fn web_url(text: &str) -> Result<String, ArgumentError> {
     Err(ArgumentError::want("a URL with http or https, such as https://factory.talos.dev"))
 }
 
-/// Says that the answer is no, and why.
-fn refuse(name: &str, reason: &str) {
-    style::say_error(&refusal(name, reason));
+/// Prints why a schematic is refused.
+fn print_refusal(name: &str, reason: &str) {
+    style::say_error(&refusal_text(name, reason));
 }
 
-/// What is wrong with something of this name, each line of it.
-fn refusal(name: &str, reason: &str) -> String {
+/// A reason with the name of the file on every line.
+fn refusal_text(name: &str, reason: &str) -> String {
     let mut lines = reason.lines();
     let first = format!("{name}: {}", lines.next().unwrap_or_default());
     lines.fold(first, |all, line| format!("{all}\n       {name}: {line}"))

@@ -1,4 +1,4 @@
-//! `schematic register`: tell the factory about schematics.
+//! `schematic register`: register schematics with the Image Factory.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -11,48 +11,50 @@ use ichor_talos::secret_value;
 use serde_json::Value;
 
 use super::FactoryUrl;
-use super::target::Which;
-use crate::http::{self, Client};
-use crate::refused::Refused;
+use super::target::ImageSelection;
+use crate::http::{self, HttpClient};
+use crate::refusal::Refusal;
 
-/// Register schematics with the factory, and compare the ids it gives them
+/// Register schematics with the Image Factory
 ///
-/// A factory that was never told a schematic answers 404 for its images. Whoever knows the id can read the schematic, so
-/// one that holds a secret is refused.
+/// The factory answers 404 for images of a schematic that is not registered. The command fails if the factory computes another id than
+/// ichor. Everyone who knows the id can read the schematic, so schematics with secrets are refused.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit status: 0 all registered, 1 one was refused or has another id there, 2 the factory cannot be reached.\n\n\
+    after_help = "Exit status: 0 all registered, 1 a schematic is refused or gets another id, 2 the\nfactory cannot be reached.\n\n\
                         Examples:\n  ichor schematic register schematic.yaml\n  \
                         ichor schematic register --node solcp01\n  \
                         ichor schematic register *.yaml --factory https://factory.sol"
 )]
 pub(crate) struct Args {
-    /// Schematics in YAML or JSON, - for standard input; those of the cluster file's nodes when left out
+    /// Schematics in YAML or JSON; - is standard input
+    ///
+    /// [default: the schematics of the nodes in the cluster file]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Cluster file to take the nodes from
+    /// Cluster file with the nodes
     #[arg(long, value_name = "FILE", default_value = "ichor.yaml", conflicts_with = "files")]
     cluster: PathBuf,
-    /// Only this node of the cluster file
-    #[arg(long, value_name = "NAME", conflicts_with = "files")]
+    /// Register only the schematic of this node
+    #[arg(long, value_name = "NODE", conflicts_with = "files")]
     node: Option<String>,
     #[command(flatten)]
     factory: FactoryUrl,
 }
 
-/// A schematic to register: who wants it, what it is, and where.
-type Wanted = (String, Schematic, Factory);
+/// A schematic to register: its file or node, its text and the factory.
+type Registration = (String, Schematic, Factory);
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    // Nothing is told to anybody until everything has been read.
-    let wanted = wanted(args)?;
-    let client = Client::new();
+    // Everything is read before the first request.
+    let wanted = registrations(args)?;
+    let client = HttpClient::new();
     let mut code = ExitCode::SUCCESS;
     for (name, schematic, factory) in &wanted {
         match register(&client, factory, schematic)? {
             Ok(id) => writeln!(out, "{id}")?,
             Err(error) => {
-                super::refuse(name, &error.to_string());
+                super::print_refusal(name, &error.to_string());
                 code = ExitCode::FAILURE;
             }
         }
@@ -60,10 +62,10 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     Ok(code)
 }
 
-/// What to register.
-fn wanted(args: &Args) -> anyhow::Result<Vec<Wanted>> {
+/// The schematics to register.
+fn registrations(args: &Args) -> anyhow::Result<Vec<Registration>> {
     if args.files.is_empty() {
-        return of_nodes(args);
+        return node_registrations(args);
     }
     let factory = args.factory.or(FACTORY);
     let mut wanted = Vec::new();
@@ -71,18 +73,18 @@ fn wanted(args: &Args) -> anyhow::Result<Vec<Wanted>> {
         let name = file.display().to_string();
         match super::read(file)?.map_err(RegisterError::from).and_then(without_secrets) {
             Ok(schematic) => wanted.push((name, schematic, factory.clone())),
-            Err(error) => super::refuse(&name, &error.to_string()),
+            Err(error) => super::print_refusal(&name, &error.to_string()),
         }
     }
     if wanted.len() < args.files.len() {
-        return Err(Refused::Printed.into());
+        return Err(Refusal::Printed.into());
     }
     Ok(wanted)
 }
 
-/// The schematics of nodes, each once.
-fn of_nodes(args: &Args) -> anyhow::Result<Vec<Wanted>> {
-    let nodes = Which::of_nodes(args.cluster.clone(), args.node.clone(), args.factory.clone());
+/// The schematics of nodes, without duplicates.
+fn node_registrations(args: &Args) -> anyhow::Result<Vec<Registration>> {
+    let nodes = ImageSelection::of_nodes(args.cluster.clone(), args.node.clone(), args.factory.clone());
     let targets = nodes.targets()?;
     let mut seen = HashSet::new();
     let new = targets
@@ -91,18 +93,20 @@ fn of_nodes(args: &Args) -> anyhow::Result<Vec<Wanted>> {
     Ok(new.map(|target| (target.name, target.schematic, target.factory)).collect())
 }
 
-/// Why a factory does not have a schematic under its id.
+/// Why a schematic cannot be registered.
 #[derive(Debug, thiserror::Error)]
 enum RegisterError {
     #[error(transparent)]
     Schematic(#[from] SchematicError),
-    #[error("it would publish a secret: {0}; anybody who knows its id can read it")]
+    #[error("it contains a secret: {0}; everyone who knows its id could read it")]
     Secret(String),
     #[error("{factory} refused it: {complaint}")]
     Refused { factory: String, complaint: String },
     #[error("{0} answered without an id; is it an Image Factory?")]
     NoId(String),
-    #[error("its id is {ours}, and the factory made it {theirs}; images under our id will not be found")]
+    #[error(
+        "its id is {ours}, but the factory computed {theirs}; images of the first id cannot be downloaded"
+    )]
     OtherId { ours: String, theirs: String },
 }
 
@@ -114,23 +118,23 @@ fn without_secrets(schematic: Schematic) -> Result<Schematic, RegisterError> {
     Err(RegisterError::Secret(keys.join(", ")))
 }
 
-/// The id under which the factory has the schematic, or why it has it not.
+/// Registers a schematic; returns its id, or why it was refused.
 fn register(
-    client: &Client,
+    client: &HttpClient,
     factory: &Factory,
     schematic: &Schematic,
 ) -> anyhow::Result<Result<String, RegisterError>> {
     let url = factory.schematics();
     let response = client.post(&url, "application/yaml", &schematic.canonical())?;
     if !response.status().is_success() {
-        let complaint = response.complaint();
-        let factory = http::shown(factory.url());
+        let complaint = response.error_summary();
+        let factory = http::redact_url(factory.url());
         return Ok(Err(RegisterError::Refused { factory, complaint }));
     }
     let text = response.text()?;
     let answer: Value = serde_json::from_str(&text).unwrap_or_default();
     let Some(theirs) = answer["id"].as_str() else {
-        return Ok(Err(RegisterError::NoId(http::shown(factory.url()))));
+        return Ok(Err(RegisterError::NoId(http::redact_url(factory.url()))));
     };
     let ours = schematic.id();
     Ok(if theirs == ours {

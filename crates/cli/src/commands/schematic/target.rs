@@ -1,4 +1,4 @@
-//! For what images are asked: one schematic, or the nodes of a cluster.
+//! The images that a command works on: those of one schematic, or of the nodes of a cluster.
 
 use std::path::PathBuf;
 
@@ -7,49 +7,49 @@ use clap::ValueEnum;
 use ichor_core::cluster::section::{BootFrom, ImageSource, Platform};
 use ichor_core::plan::{ImagePlan, NodePlan};
 use ichor_core::render;
-use ichor_talos::asset::{Asset, FACTORY, Factory, Order};
+use ichor_talos::asset::{Asset, AssetRequest, FACTORY, Factory};
 use ichor_talos::schematic::{Schematic, SchematicError};
 use ichor_values::TalosVersion;
 
 use super::FactoryUrl;
 use crate::argument::ArgumentError;
-use crate::refused::Refused;
+use crate::refusal::Refusal;
 use crate::{project, style};
 
-/// Which images
+/// The images that a command works on
 #[derive(Debug, clap::Args)]
-pub(super) struct Which {
-    /// Schematic in YAML or JSON; the nodes of the cluster file when left out
+pub(super) struct ImageSelection {
+    /// Schematic in YAML or JSON [default: those of the nodes]
     #[arg(value_name = "SCHEMATIC")]
     schematic: Option<PathBuf>,
-    /// Cluster file to take the nodes from
+    /// Cluster file with the nodes
     #[arg(long, value_name = "FILE", default_value = "ichor.yaml", conflicts_with = "schematic")]
     cluster: PathBuf,
-    /// Only this node of the cluster file
-    #[arg(long, value_name = "NAME", conflicts_with = "schematic")]
+    /// Select only this node of the cluster file
+    #[arg(long, value_name = "NODE", conflicts_with = "schematic")]
     node: Option<String>,
-    /// Talos release, such as v1.13.9; a node's own when left out
+    /// Talos release, such as v1.13.9 [default: that of the node]
     #[arg(long, value_name = "VERSION")]
     talos: Option<String>,
-    /// What Talos runs on; a node's own when left out, else metal
-    #[arg(long, value_parser = known_platform)]
+    /// Talos platform [default: that of the node, or metal]
+    #[arg(long, value_name = "PLATFORM", value_parser = known_platform)]
     platform: Option<String>,
-    /// Architecture: amd64 or arm64; a node's own when left out, else amd64
-    #[arg(long, value_parser = ["amd64", "arm64"])]
+    /// CPU architecture [default: that of the node, or amd64]
+    #[arg(long, value_name = "ARCH", value_parser = ["amd64", "arm64"])]
     arch: Option<String>,
-    /// Images for secure boot
+    /// Select images for secure boot
     #[arg(long)]
     secureboot: bool,
-    /// Format of disk images, such as raw.zst or qcow2; the platform's own when left out
-    #[arg(long)]
+    /// Format of disk images, such as qcow2 [default: that of the platform]
+    #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
     #[command(flatten)]
     factory: FactoryUrl,
 }
 
-/// What can be asked for.
+/// A file or reference of the Image Factory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Item {
+pub(super) enum FactoryAsset {
     Kernel,
     Initramfs,
     Cmdline,
@@ -60,15 +60,15 @@ pub(super) enum Item {
     Installer,
 }
 
-impl Item {
+impl FactoryAsset {
     pub(super) fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 }
 
-/// A schematic and what it is for.
-pub(super) struct Target {
-    /// The node, or the file.
+/// A schematic with the release, platform and architecture of its images.
+pub(super) struct ImageTarget {
+    /// The name of the node or file.
     pub name: String,
     pub schematic: Schematic,
     pub id: String,
@@ -80,15 +80,15 @@ pub(super) struct Target {
     pub factory: Factory,
 }
 
-impl Target {
-    fn order(&self) -> Order<'_> {
-        let Target { id, talos, platform, arch, .. } = self;
-        Order { id, talos, platform, arch, secure_boot: self.secure_boot }
+impl ImageTarget {
+    fn order(&self) -> AssetRequest<'_> {
+        let ImageTarget { id, talos, platform, arch, .. } = self;
+        AssetRequest { id, talos, platform, arch, secure_boot: self.secure_boot }
     }
 
-    /// The items its machine can use.
-    pub(super) fn items(&self) -> &'static [Item] {
-        use Item::{Cmdline, Disk, Initramfs, Installer, Iso, Kernel, Pxe, Uki};
+    /// The assets that its machine can use.
+    pub(super) fn assets(&self) -> &'static [FactoryAsset] {
+        use FactoryAsset::{Cmdline, Disk, Initramfs, Installer, Iso, Kernel, Pxe, Uki};
         if self.secure_boot {
             &[Uki, Cmdline, Iso, Disk, Pxe, Installer]
         } else {
@@ -96,36 +96,36 @@ impl Target {
         }
     }
 
-    /// The file behind an item; none for what is no file.
-    pub(super) fn asset(&self, item: Item) -> Option<Asset> {
+    /// The file of an asset; `None` for references.
+    pub(super) fn asset(&self, item: FactoryAsset) -> Option<Asset> {
         Some(match item {
-            Item::Kernel => Asset::Kernel,
-            Item::Initramfs => Asset::Initramfs,
-            Item::Cmdline => Asset::Cmdline,
-            Item::Iso => Asset::Iso,
-            Item::Uki => Asset::Uki,
-            Item::Disk => self.format.clone().unwrap_or_else(|| Asset::disk_of(&self.platform)),
-            Item::Pxe | Item::Installer => return None,
+            FactoryAsset::Kernel => Asset::Kernel,
+            FactoryAsset::Initramfs => Asset::Initramfs,
+            FactoryAsset::Cmdline => Asset::Cmdline,
+            FactoryAsset::Iso => Asset::Iso,
+            FactoryAsset::Uki => Asset::Uki,
+            FactoryAsset::Disk => self.format.clone().unwrap_or_else(|| Asset::disk_of(&self.platform)),
+            FactoryAsset::Pxe | FactoryAsset::Installer => return None,
         })
     }
 
-    /// The URL or reference of an item.
-    pub(super) fn url(&self, item: Item) -> String {
+    /// The URL or reference of an asset.
+    pub(super) fn url(&self, item: FactoryAsset) -> String {
         let order = self.order();
         match (item, self.asset(item)) {
             (_, Some(asset)) => order.url(&self.factory, &asset),
-            (Item::Installer, None) => order.installer(&self.factory),
+            (FactoryAsset::Installer, None) => order.installer(&self.factory),
             (_, None) => order.pxe(&self.factory),
         }
     }
 
-    /// Where a file belongs in a cache.
+    /// The path of a file in the cache.
     pub(super) fn place(&self, asset: &Asset) -> PathBuf {
         [self.id.as_str(), &self.talos.to_string(), &self.order().file_name(asset)].iter().collect()
     }
 }
 
-/// A platform that Talos has.
+/// Parses the name of a Talos platform.
 pub(in crate::commands) fn known_platform(word: &str) -> Result<String, ArgumentError> {
     let mut known = Platform::ALL.iter().map(|platform| platform.word());
     if known.any(|known| known == word) {
@@ -135,10 +135,10 @@ pub(in crate::commands) fn known_platform(word: &str) -> Result<String, Argument
     Err(ArgumentError::Platform(known.join(", ")))
 }
 
-impl Which {
+impl ImageSelection {
     /// The nodes of a cluster file.
-    pub(super) fn of_nodes(cluster: PathBuf, node: Option<String>, factory: FactoryUrl) -> Which {
-        Which {
+    pub(super) fn of_nodes(cluster: PathBuf, node: Option<String>, factory: FactoryUrl) -> ImageSelection {
+        ImageSelection {
             schematic: None,
             cluster,
             node,
@@ -161,21 +161,22 @@ impl Which {
         Ok(talos)
     }
 
-    /// Everything that is asked for.
-    pub(super) fn targets(&self) -> anyhow::Result<Vec<Target>> {
+    /// The selected targets.
+    pub(super) fn targets(&self) -> anyhow::Result<Vec<ImageTarget>> {
         let talos = self.talos()?;
         let format = self.format.as_deref().map(Asset::disk).transpose()?;
         let Some(path) = &self.schematic else {
             return self.nodes(talos.as_ref(), self.platform.as_deref(), format.as_ref());
         };
         let name = path.display().to_string();
-        let refused = |error: SchematicError| Refused::reasons([super::refusal(&name, &error.to_string())]);
+        let refused =
+            |error: SchematicError| Refusal::reasons([super::refusal_text(&name, &error.to_string())]);
         let schematic = super::read(path)?.map_err(refused)?;
-        Ok(vec![Target {
+        Ok(vec![ImageTarget {
             name,
             id: schematic.id(),
             schematic,
-            talos: talos.context("which Talos? want --talos VERSION, such as --talos v1.13.9")?,
+            talos: talos.context("unknown Talos release; pass --talos VERSION, such as --talos v1.13.9")?,
             platform: self.platform.clone().unwrap_or_else(|| "metal".to_owned()),
             arch: self.arch.clone().unwrap_or_else(|| "amd64".to_owned()),
             secure_boot: self.secureboot,
@@ -189,11 +190,11 @@ impl Which {
         talos: Option<&TalosVersion>,
         platform: Option<&str>,
         format: Option<&Asset>,
-    ) -> anyhow::Result<Vec<Target>> {
+    ) -> anyhow::Result<Vec<ImageTarget>> {
         let name = self.cluster.display();
-        let refused = |reason: &str| Refused::reasons([super::refusal(&name.to_string(), reason)]);
+        let refused = |reason: &str| Refusal::reasons([super::refusal_text(&name.to_string(), reason)]);
         let project = project::open(&self.cluster).map_err(|why| match why {
-            Refused::ClusterFile { .. } => refused("it has problems; `ichor check` tells them"),
+            Refusal::ClusterFile { .. } => refused("it has problems; run `ichor check` to see them"),
             other => other,
         })?;
         let mut targets = Vec::new();
@@ -221,8 +222,8 @@ impl Which {
         talos: Option<&TalosVersion>,
         platform: Option<&str>,
         format: Option<&Asset>,
-    ) -> Target {
-        Target {
+    ) -> ImageTarget {
+        ImageTarget {
             name: node.name.to_string(),
             id: schematic.id(),
             schematic,
@@ -236,13 +237,13 @@ impl Which {
     }
 }
 
-/// Why a node's images are not the factory's.
+/// Why a node does not use images of the factory.
 fn not_from_factory(node: &NodePlan) -> Option<&'static str> {
     match node.boot.image.value {
-        ImagePlan::Given => Some("its images are given in the cluster file"),
-        ImagePlan::Made(ImageSource::Ichor) => Some("its images are made by ichor, not by the factory"),
+        ImagePlan::Given => Some("skipped: its images are set in the cluster file"),
+        ImagePlan::Made(ImageSource::Ichor) => Some("skipped: its images are built by ichor"),
         ImagePlan::Made(ImageSource::Factory) if node.boot.from.value == BootFrom::Embedded => {
-            Some("its image carries its configuration, and has an id when that is built")
+            Some("skipped: its image embeds its configuration; `ichor build` writes its schematic")
         }
         ImagePlan::Made(ImageSource::Factory) => None,
     }

@@ -1,40 +1,40 @@
-//! `schematic url`: where the factory has the images.
+//! `schematic url`: print the URLs of images.
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
 
-use super::target::{Item, Target, Which};
+use super::target::{FactoryAsset, ImageSelection, ImageTarget};
 
-use crate::argument::Format;
+use crate::argument::OutputFormat;
 
-/// Print where the factory has the images of a schematic, or of every node
+/// Print the image URLs of a schematic or of every node
 ///
-/// The installer is an image reference for `machine.install.image`; everything else is a URL.
+/// The installer is an image reference for `machine.install.image`; all other assets are URLs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ichor schematic url schematic.yaml --talos v1.13.9\n  \
                         ichor schematic url schematic.yaml --talos v1.13.9 --platform nocloud --arch arm64 --asset iso\n  \
                         ichor schematic url --node solcp01 --json")]
 pub(crate) struct Args {
     #[command(flatten)]
-    target: Which,
-    /// Only these
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT")]
-    asset: Vec<Item>,
+    target: ImageSelection,
+    /// Comma-separated assets to print [default: all]
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "ASSET")]
+    asset: Vec<FactoryAsset>,
     #[command(flatten)]
-    format: Format,
+    format: OutputFormat,
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let targets = args.target.targets()?;
     if args.format.json {
-        let all: Vec<_> = targets.iter().map(|target| object(target, &items(args, target))).collect();
+        let all: Vec<_> = targets.iter().map(|target| object(target, &assets(args, target))).collect();
         writeln!(out, "{:#}", Value::Array(all))?;
         return Ok(ExitCode::SUCCESS);
     }
     for target in &targets {
-        let items = items(args, target);
+        let items = assets(args, target);
         for item in &items {
             let url = target.url(*item);
             match (targets.len(), items.len()) {
@@ -47,11 +47,11 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-fn items(args: &Args, target: &Target) -> Vec<Item> {
-    if args.asset.is_empty() { target.items().to_vec() } else { args.asset.clone() }
+fn assets(args: &Args, target: &ImageTarget) -> Vec<FactoryAsset> {
+    if args.asset.is_empty() { target.assets().to_vec() } else { args.asset.clone() }
 }
 
-fn object(target: &Target, items: &[Item]) -> Value {
+fn object(target: &ImageTarget, items: &[FactoryAsset]) -> Value {
     let urls: Map<String, Value> = items.iter().map(|item| (item.name(), json!(target.url(*item)))).collect();
-    json!({"name": target.name, "id": target.id, "assets": urls})
+    json!({"name": target.name, "schematic": target.id, "assets": urls})
 }

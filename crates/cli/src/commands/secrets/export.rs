@@ -1,4 +1,4 @@
-//! `secrets export`: hand out the bundle as talosctl knows it.
+//! `secrets export`: write the bundle unencrypted for talosctl.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,18 +7,20 @@ use std::process::ExitCode;
 use anyhow::bail;
 
 use super::Key;
-use super::place;
-use crate::{disk, style, vault};
+use super::storage;
+use crate::{cluster_secrets, disk, style};
 
-/// Write the bundle in the clear, as `talosctl gen secrets` does
+/// Write the secrets bundle unencrypted, as `talosctl gen secrets` does
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: ichor secrets export -o - | talosctl gen config sol https://10.0.0.1:6443 \
                         --with-secrets /dev/stdin")]
 pub(super) struct Args {
-    /// Bundle to read [default: `secrets` of ichor.yaml, else secrets.sops.yaml]
+    /// Secrets bundle to read
+    ///
+    /// [default: `secrets` of ichor.yaml, or secrets.sops.yaml]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// File to write, for your eyes only (mode 0600); `-` is standard output
+    /// File to write with mode 0600; - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
@@ -26,19 +28,19 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let file = place::named_or_here(args.file.as_deref())?;
-    let (bundle, _) = vault::place::open(&file, args.key.identity.as_deref())?;
+    let file = storage::bundle_path(args.file.as_deref())?;
+    let (bundle, _) = cluster_secrets::bundle_file::open(&file, args.key.identity.as_deref())?;
     if args.output == Path::new("-") {
-        // Elsewhere a reader who stops reading has seen enough; half a bundle is none.
+        // Unlike other commands, a closed pipe is an error here: a truncated bundle is useless.
         let written = out.write_all(bundle.write().as_bytes()).and_then(|()| out.flush());
         if let Err(error) = written {
-            bail!("the bundle was not delivered: standard output: {}", disk::reason(&error));
+            bail!("cannot write the bundle to standard output: {}", disk::io_reason(&error));
         }
         return Ok(ExitCode::SUCCESS);
     }
-    place::refuse_existing(&args.output)?;
+    storage::refuse_existing(&args.output)?;
     disk::create_private(&args.output, bundle.write().as_bytes())?;
     writeln!(out, "{}", args.output.display())?;
-    style::say("in the clear, for your eyes only (mode 0600): remove it when it is no longer needed");
+    style::say("not encrypted (mode 0600); delete it when it is no longer needed");
     Ok(ExitCode::SUCCESS)
 }

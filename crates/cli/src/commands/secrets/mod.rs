@@ -1,21 +1,21 @@
-//! `secrets`: make, take over, hand out, renew and check a cluster's secrets.
+//! `secrets`: create, import, export, renew and check a cluster's secrets.
 
 mod check;
 mod export;
 mod import;
 mod new;
-pub(super) mod place;
 mod renew;
+pub(super) mod storage;
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Make, import, export, renew and check a cluster's secrets
+/// Create, import, export, renew and check a cluster's secrets
 ///
-/// A bundle holds everything secret that all machines of a cluster share, in the form of `talosctl gen secrets`. At rest it is
-/// encrypted for age recipients in the SOPS format, and so is the administrator's certificate beside it: admin.sops.yaml
-/// next to secrets.sops.yaml. Where an ichor.yaml is in the working folder, file, recipients and Talos version come from it.
+/// A secrets bundle has all secrets that the machines of a cluster share, in the format of `talosctl gen secrets`. It is stored
+/// encrypted for age recipients in the SOPS format, together with the administrator's certificate: secrets.sops.yaml and
+/// admin.sops.yaml. If the working folder has an ichor.yaml, it sets the default file, recipients and Talos version.
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
@@ -24,11 +24,11 @@ use std::process::ExitCode;
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: SecretsCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum SecretsCommand {
     New(new::Args),
     Import(import::Args),
     Export(export::Args),
@@ -36,20 +36,22 @@ enum Command {
     Check(check::Args),
 }
 
-/// With what encrypted files are opened
+/// The age identities that decrypt files
 #[derive(Debug, clap::Args)]
 struct Key {
-    /// File with age identities, in place of SOPS_AGE_KEY, SOPS_AGE_KEY_FILE and ~/.config/sops/age/keys.txt
+    /// File with the age identities that decrypt secrets
+    ///
+    /// [default: the identities of SOPS: $SOPS_AGE_KEY, $SOPS_AGE_KEY_FILE or ~/.config/sops/age/keys.txt]
     #[arg(long, value_name = "FILE")]
     identity: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     match &args.command {
-        Command::New(args) => new::run(args, out),
-        Command::Import(args) => import::run(args, out),
-        Command::Export(args) => export::run(args, out),
-        Command::Renew(args) => renew::run(args, out),
-        Command::Check(args) => check::run(args, out),
+        SecretsCommand::New(args) => new::run(args, out),
+        SecretsCommand::Import(args) => import::run(args, out),
+        SecretsCommand::Export(args) => export::run(args, out),
+        SecretsCommand::Renew(args) => renew::run(args, out),
+        SecretsCommand::Check(args) => check::run(args, out),
     }
 }

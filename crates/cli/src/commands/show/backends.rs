@@ -1,9 +1,9 @@
-//! `show backends`: what every BGP backend can do, and why not.
+//! `show backends`: the features of every BGP backend.
 
 use std::io::Write;
 
 use ichor_bgp::setting::Carrier;
-use ichor_core::plan::matrix::{Row, WAYS, Way, matrix};
+use ichor_core::plan::matrix::{BackendVariant, FeatureSupport, VARIANTS, matrix};
 use serde_json::{Value, json};
 
 use super::write_list;
@@ -14,8 +14,8 @@ pub(super) fn print(as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
     if as_json {
         return write_list(out, matrix.iter().map(object));
     }
-    let names: Vec<String> = WAYS.iter().map(name).collect();
-    let mut heading = vec!["CAN IT"];
+    let names: Vec<String> = VARIANTS.iter().map(name).collect();
+    let mut heading = vec!["FEATURE"];
     heading.extend(names.iter().map(String::as_str));
     table::print(out, &heading, &matrix.iter().map(row).collect::<Vec<_>>())?;
     writeln!(out)?;
@@ -23,12 +23,15 @@ pub(super) fn print(as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
         .into_iter()
         .map(|(reason, who, what)| vec![what.join("\n"), who.join("\n"), reason.to_owned()])
         .collect();
-    table::print(out, &["CANNOT", "WHO", "WHY"], &reasons)?;
+    table::print(out, &["MISSING FEATURE", "BACKEND", "REASON"], &reasons)?;
     Ok(())
 }
 
-/// Why not, each reason once for all who share it, with what they cannot do.
-fn reasons<'m>(names: &'m [String], matrix: &'m [Row]) -> Vec<(&'m str, Vec<&'m str>, Vec<&'m str>)> {
+/// The reasons of missing features: each with the backends that share it and the features.
+fn reasons<'m>(
+    names: &'m [String],
+    matrix: &'m [FeatureSupport],
+) -> Vec<(&'m str, Vec<&'m str>, Vec<&'m str>)> {
     let mut told: Vec<(&str, Vec<&str>, Vec<&str>)> = Vec::new();
     for row in matrix {
         let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -50,32 +53,32 @@ fn reasons<'m>(names: &'m [String], matrix: &'m [Row]) -> Vec<(&'m str, Vec<&'m 
     told
 }
 
-/// A way in few words: `frr 8.4`, `bird official`.
-fn name(way: &Way) -> String {
+/// The short name of a backend: `frr 8.4`, `bird official`.
+fn name(way: &BackendVariant) -> String {
     let mut words = vec![way.backend.to_string()];
     words.extend(way.version.map(ToOwned::to_owned));
     words.extend((way.carrier == Some(Carrier::Official)).then(|| "official".to_owned()));
     words.join(" ")
 }
 
-fn row(row: &Row) -> Vec<String> {
+fn row(row: &FeatureSupport) -> Vec<String> {
     let cells = row.lacks.iter().map(|lack| if lack.is_none() { "yes" } else { "no" });
     std::iter::once(row.feature).chain(cells).map(ToOwned::to_owned).collect()
 }
 
-fn object(row: &Row) -> Value {
-    let ways: Vec<_> = WAYS
+fn object(row: &FeatureSupport) -> Value {
+    let ways: Vec<_> = VARIANTS
         .iter()
         .zip(&row.lacks)
         .map(|(way, lack)| {
             json!({
                 "backend": way.backend.word(),
-                "carrier": way.carrier.map(|carrier| carrier.word()),
-                "version": way.version,
-                "can": lack.is_none(),
-                "why_not": lack,
+                "extension": way.carrier.map(|carrier| carrier.word()),
+                "daemon_version": way.version,
+                "supported": lack.is_none(),
+                "reason": lack,
             })
         })
         .collect();
-    json!({"feature": row.feature, "ways": ways})
+    json!({"feature": row.feature, "backends": ways})
 }

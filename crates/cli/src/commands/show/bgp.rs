@@ -1,8 +1,8 @@
-//! `show bgp`: who peers with whom, and the link to the service speaker.
+//! `show bgp`: the BGP sessions, and the link to the load balancer.
 
 use std::io::Write;
 
-use ichor_core::plan::{Decided, NeighborPlan, NodePlan, Origin, Peer, RoutingPlan, WorkloadPlan};
+use ichor_core::plan::{Decided, NeighborAddress, NeighborPlan, NodePlan, Origin, RoutingPlan, WorkloadPlan};
 use ichor_values::Asn;
 use serde_json::{Value, json};
 
@@ -16,20 +16,24 @@ pub(super) fn print(project: &Project, as_json: bool, out: &mut dyn Write) -> an
         return write_list(out, routed().map(|(node, routing)| object(node, routing)));
     }
     if routed().next().is_none() {
-        writeln!(out, "no node routes: the file has no `routing`")?;
+        writeln!(out, "no BGP: no node has `routing`")?;
         return Ok(());
     }
     let rows: Vec<_> = routed().flat_map(|(node, routing)| sessions(node, routing)).collect();
-    table::print(out, &["NODE", "ASN", "BACKEND", "PEER", "PEER ASN", "BFD", "TIMERS", ""], &rows)?;
+    table::print(out, &["NODE", "ASN", "BACKEND", "PEER", "PEER ASN", "BFD", "TIMERS", "OPTIONS"], &rows)?;
     let speakers = speakers(routed().filter_map(|(node, routing)| Some((node, routing.workload.as_ref()?))));
     if !speakers.is_empty() {
         writeln!(out)?;
-        table::print(out, &["NODES", "SPEAKER", "ISOLATION", "OURS", "THEIRS", "TAKEN"], &speakers)?;
+        table::print(
+            out,
+            &["NODES", "SPEAKER", "ISOLATION", "NODE END", "SPEAKER END", "ACCEPTED"],
+            &speakers,
+        )?;
     }
     Ok(())
 }
 
-/// One row for all nodes whose speaker is the same.
+/// One row per group of nodes with the same speaker configuration.
 fn speakers<'p>(workloads: impl Iterator<Item = (&'p NodePlan, &'p WorkloadPlan)>) -> Vec<Vec<String>> {
     let mut groups: Vec<(Vec<String>, Vec<&str>)> = Vec::new();
     for (node, workload) in workloads {
@@ -42,11 +46,11 @@ fn speakers<'p>(workloads: impl Iterator<Item = (&'p NodePlan, &'p WorkloadPlan)
     groups.into_iter().map(|(row, nodes)| [vec![table::names(nodes)], row].concat()).collect()
 }
 
-/// Which backend, and whether anybody chose it.
+/// The backend, with a mark if ichor chose it.
 fn backend(routing: &RoutingPlan) -> String {
     let why = match routing.backend.origin {
         Origin::Written(_) => "",
-        Origin::Derived(..) | Origin::Default(_) => " (chosen)",
+        Origin::Derived(..) | Origin::Default(_) => " (auto)",
     };
     format!("{}{why}", routing.backend.value)
 }
@@ -73,8 +77,8 @@ fn sessions(node: &NodePlan, routing: &RoutingPlan) -> Vec<Vec<String>> {
 
 fn session(neighbor: &NeighborPlan) -> [String; 5] {
     let peer = match &neighbor.peer {
-        Peer::Link(link) => format!("on {link}"),
-        Peer::Address(address) => address.to_string(),
+        NeighborAddress::Link(link) => format!("on {link}"),
+        NeighborAddress::Address(address) => address.to_string(),
     };
     let bfd =
         neighbor.bfd.as_ref().map(|bfd| format!("{} ms × {}", bfd.interval.value, bfd.multiplier.value));
@@ -115,18 +119,19 @@ fn object(node: &NodePlan, routing: &RoutingPlan) -> Value {
         .iter()
         .map(|neighbor| {
             let (link, address) = match &neighbor.peer {
-                Peer::Link(link) => (Some(link.as_str()), None),
-                Peer::Address(address) => (None, Some(address.to_string())),
+                NeighborAddress::Link(link) => (Some(link.as_str()), None),
+                NeighborAddress::Address(address) => (None, Some(address.to_string())),
             };
             json!({
                 "router": neighbor.router.as_ref().map(|router| router.as_str()),
-                "link": link,
+                "interface": link,
                 "address": address,
-                "asn": neighbor.asn().map(|asn| asn.0),
-                "bfd": neighbor.bfd.as_ref().map(|bfd| json!({"interval": bfd.interval.value, "multiplier": bfd.multiplier.value})),
-                "timers": [neighbor.timers.value.0, neighbor.timers.value.1],
+                "remote_asn": neighbor.asn().map(|asn| asn.0),
+                "bfd": neighbor.bfd.as_ref().map(|bfd| json!({"interval_ms": bfd.interval.value, "multiplier": bfd.multiplier.value})),
+                "keepalive_seconds": neighbor.timers.value.0,
+                "hold_seconds": neighbor.timers.value.1,
                 "passive": neighbor.passive.value,
-                "password": neighbor.password.is_some(),
+                "has_password": neighbor.password.is_some(),
             })
         })
         .collect();
@@ -136,27 +141,31 @@ fn object(node: &NodePlan, routing: &RoutingPlan) -> Value {
         "asn": node.asn.as_ref().map(|asn| asn.value.0),
         "router_id": node.router_id.as_ref().map(|id| id.value.to_string()),
         "backend": routing.backend.value.word(),
-        "carrier": routing.carrier.as_ref().map(|carrier| carrier.value.word()),
-        "advertise": advertise,
+        "extension": routing.carrier.as_ref().map(|carrier| carrier.value.word()),
+        "announced": advertise,
         "neighbors": neighbors,
-        "workload": routing.workload.as_ref().map(workload),
+        "load_balancer": routing.workload.as_ref().map(workload),
     })
 }
 
 fn workload(workload: &WorkloadPlan) -> Value {
     let allow: Vec<_> = workload.allow.value.iter().map(ToString::to_string).collect();
     json!({
-        "speaker": workload.speaker.word(),
+        "software": workload.speaker.word(),
         "isolation": workload.isolation.value.word(),
-        "domain": workload.domain.as_ref().map(|domain| &domain.value),
-        "table": workload.table.as_ref().map(|table| table.value),
-        "link": workload.link.as_ref().map(|(ours, theirs)| json!({
-            "ours": ours.value.to_string(),
-            "theirs": theirs.value.to_string(),
-            "prefix": workload.prefix.value,
-            "names": {"ours": workload.names.0.value, "theirs": workload.names.1.value},
-        })),
-        "asn": {"ours": workload.asn.0.value.0, "theirs": workload.asn.1.value.0},
-        "allow": allow,
+        "vrf_or_namespace": workload.domain.as_ref().map(|domain| &domain.value),
+        "routing_table": workload.table.as_ref().map(|table| table.value),
+        "prefix_length": workload.link.as_ref().map(|_| workload.prefix.value),
+        "local": {
+            "interface": workload.names.0.value,
+            "address": workload.link.as_ref().map(|link| link.0.value.to_string()),
+            "asn": workload.asn.0.value.0,
+        },
+        "remote": {
+            "interface": workload.names.1.value,
+            "address": workload.link.as_ref().map(|link| link.1.value.to_string()),
+            "asn": workload.asn.1.value.0,
+        },
+        "accepted_prefixes": allow,
     })
 }

@@ -1,9 +1,9 @@
-//! `show boot`: what each machine boots, from where, and where it installs.
+//! `show boot`: the image, boot media and install disk of each machine.
 
 use std::io::Write;
 
 use ichor_core::plan::NodePlan;
-use ichor_core::render::base::Base;
+use ichor_core::render::base::BaseImage;
 use ichor_core::render::carrier;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ pub(super) fn print(project: &Project, as_json: bool, out: &mut dyn Write) -> an
     let rows: Vec<_> = project.plan.nodes.iter().map(row).collect();
     Ok(table::print(
         out,
-        &["NODE", "TALOS", "PLATFORM", "IMAGE", "FIRST CONFIG", "INSTALLS TO", "PORTS"],
+        &["NODE", "TALOS", "PLATFORM", "IMAGE", "BOOT MEDIA", "INSTALL DISK", "PORTS"],
         &rows,
     )?)
 }
@@ -27,9 +27,9 @@ fn extensions(node: &NodePlan) -> Vec<&str> {
     node.boot.extensions.iter().map(|extension| extension.value.as_str()).collect()
 }
 
-/// What ichor makes for a node; what keeps it from being made is told by a build.
-fn base(node: &NodePlan) -> Option<Base> {
-    Base::of(node).ok().flatten()
+/// The base image that ichor builds for a node; `ichor build` reports errors.
+fn base(node: &NodePlan) -> Option<BaseImage> {
+    BaseImage::of(node).ok().flatten()
 }
 
 fn image(node: &NodePlan) -> String {
@@ -55,17 +55,17 @@ fn row(node: &NodePlan) -> Vec<String> {
 fn object(node: &NodePlan) -> Value {
     json!({
         "node": node.name.as_str(),
-        "talos": node.talos.value.to_string(),
+        "talos_version": node.talos.value.to_string(),
         "platform": node.platform.value.word(),
         "arch": node.arch.value.word(),
         "image": node.boot.image.value.to_string(),
-        "base": base(node).map(|base| base.stem()),
-        "installer": base(node).and_then(|base| base.installer()),
+        "image_name": base(node).map(|base| base.stem()),
+        "installer_image": base(node).and_then(|base| base.installer()),
         "secure_boot": node.boot.secure_boot.value,
-        "from": node.boot.from.value.word(),
-        "file": carrier::file(node).map(|name| format!("nodes/{}/{name}", node.name)),
-        "server": node.boot.server.as_ref().map(|server| server.value.as_str()),
-        "disk": node.boot.disk.as_ref().map(|disk| &disk.value),
+        "config_source": node.boot.from.value.word(),
+        "config_media": carrier::file(node).map(|name| format!("nodes/{}/{name}", node.name)),
+        "boot_server": node.boot.server.as_ref().map(|server| server.value.as_str()),
+        "install_disk": node.boot.disk.as_ref().map(|disk| &disk.value),
         "extensions": extensions(node),
     })
 }

@@ -1,9 +1,9 @@
-//! `show cilium`: what helm is asked for, ready to be asked by hand.
+//! `show cilium`: the helm command line and values for Cilium.
 
 use std::io::Write;
 
 use ichor_core::plan::CniPlan;
-use ichor_core::render::chart::{Order, values};
+use ichor_core::render::chart::{ChartRequest, values};
 use ichor_values::go_yaml::emit::emit;
 use serde_json::json;
 
@@ -11,19 +11,19 @@ use crate::project::Project;
 
 pub(super) fn print(project: &Project, as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
     let plan = &project.plan;
-    let order = Order::of(plan, project.attachments());
+    let order = ChartRequest::of(plan, project.attachments());
     let needed = values::values(plan);
     if as_json {
-        let words = order.as_ref().map(Order::arguments);
-        let whole = json!({"helm": words, "values": order.is_some().then_some(needed)});
+        let words = order.as_ref().map(ChartRequest::arguments);
+        let whole = json!({"helm_arguments": words, "helm_values": order.is_some().then_some(needed)});
         serde_json::to_writer_pretty(&mut *out, &whole)?;
         writeln!(out)?;
         return Ok(());
     }
     let Some(order) = order else {
         match &plan.cluster.cni.value {
-            CniPlan::Cilium => writeln!(out, "helm is not asked: `cluster.cilium.manifest` is given")?,
-            cni => writeln!(out, "helm is not asked: the pod network is {cni}")?,
+            CniPlan::Cilium => writeln!(out, "helm is not used: `cluster.cilium.manifest` is set")?,
+            cni => writeln!(out, "helm is not used: the pod network is {cni}")?,
         }
         return Ok(());
     };

@@ -1,4 +1,4 @@
-//! `show`: the plan as tables, JSON or a picture.
+//! `show`: print the plan as tables, JSON or a diagram.
 
 mod backends;
 mod bgp;
@@ -22,40 +22,50 @@ use ichor_values::print::Printed;
 use ichor_values::read::{Read, Record};
 use serde_json::Value;
 
-use crate::argument::Format;
+use crate::argument::OutputFormat;
 use crate::project::{self, Project};
 use crate::{disk, style};
 
-/// Show what a cluster file means: every address, AS number, session, disk and machine
+/// Show the planned cluster: addresses, AS numbers, sessions and machines
 ///
-/// What the file does not say is derived; --why tells from what.
+/// Values that the cluster file does not set are derived; --why explains from which keys.
+///
+/// Views:
+///
+/// - nodes: names, roles, addresses, AS numbers
+///
+/// - bgp: BGP sessions, and the link to the load balancer
+///
+/// - boot: image, boot media and install disk of each machine
+///
+/// - vms: virtual machines
+///
+/// - cilium: the helm command line for Cilium and the values that Talos needs
+///
+/// - file: the cluster file with all includes merged
+///
+/// - backends: the features of every BGP backend; needs no cluster file
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Views:\n  \
-        nodes  names, roles, addresses, AS numbers\n  \
-        bgp    who peers with whom, and the link to the service speaker\n  \
-        boot   what each machine boots, from where, and where it installs\n  \
-        vms    virtual machines\n  \
-        cilium what helm is asked for, and the values that Talos needs\n  \
-        file   the cluster file as one, with all includes and tables\n  \
-        backends  what every BGP backend can do; needs no cluster file\n\n\
-        Examples:\n  ichor show\n  ichor show bgp sites/berlin.yaml\n  ichor show nodes --json\n  \
-        ichor show --why nodes.solcp01.routing.asn\n  ichor show --svg topology.svg")]
+#[command(
+    after_help = "Examples:\n  ichor show\n  ichor show bgp sites/berlin.yaml\n  ichor show nodes --json\n  \
+        ichor show --why nodes.solcp01.routing.asn\n  ichor show --svg topology.svg"
+)]
 pub(crate) struct Args {
-    /// What to show (nodes, bgp, boot, vms, cilium, file, backends; everything in short when left out) and the cluster file
-    #[arg(value_name = "VIEW | FILE", num_args = 0..=2)]
+    /// View and cluster file [default: an overview of ichor.yaml]
+    #[arg(value_name = "VIEW|FILE", num_args = 0..=2)]
     view_and_file: Vec<String>,
-    /// Say where a value came from, such as nodes.solcp01.routing.asn
+    /// Explain where a value comes from, such as nodes.solcp01.routing.asn
     #[arg(long, value_name = "PATH", conflicts_with = "svg")]
     why: Option<String>,
-    /// Draw the topology to this file; - is standard output
-    #[arg(long, value_name = "OUT")]
+    /// Write a topology diagram to this file; - is standard output
+    #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     #[command(flatten)]
-    format: Format,
+    format: OutputFormat,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum View {
+enum PlanView {
     Nodes,
     Bgp,
     Boot,
@@ -69,9 +79,9 @@ const VIEWS: [&str; 7] = ["nodes", "bgp", "boot", "vms", "cilium", "file", "back
 
 impl Args {
     /// The view, where the first word is one, and the file.
-    fn view_and_file(&self) -> anyhow::Result<(Option<View>, PathBuf)> {
+    fn view_and_file(&self) -> anyhow::Result<(Option<PlanView>, PathBuf)> {
         let words: Vec<&str> = self.view_and_file.iter().map(String::as_str).collect();
-        let view = |word: &str| View::from_str(word, false).ok();
+        let view = |word: &str| PlanView::from_str(word, false).ok();
         Ok(match words.as_slice() {
             [] => (None, PathBuf::from("ichor.yaml")),
             [word] => match view(word) {
@@ -79,11 +89,11 @@ impl Args {
                 None if Path::new(word).exists() || nearest(word, VIEWS).is_none() => {
                     (None, PathBuf::from(word))
                 }
-                None => bail!("no view and no file `{word}`; there are the views {}", VIEWS.join(", ")),
+                None => bail!("`{word}` is neither a view nor a file; views are {}", VIEWS.join(", ")),
             },
             [word, file, ..] => {
                 let view = view(word)
-                    .with_context(|| format!("no view `{word}`; there are {}", VIEWS.join(", ")))?;
+                    .with_context(|| format!("unknown view `{word}`; want one of {}", VIEWS.join(", ")))?;
                 (Some(view), PathBuf::from(file))
             }
         })
@@ -92,14 +102,14 @@ impl Args {
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let (view, path) = args.view_and_file()?;
-    // The only view that is not of a cluster.
-    if let Some(View::Backends) = view {
+    // The only view without a cluster.
+    if let Some(PlanView::Backends) = view {
         backends::print(args.format.json, out)?;
         return Ok(ExitCode::SUCCESS);
     }
     let project = match project::open(&path) {
         Ok(project) => project,
-        // What reads the views gets them or nothing.
+        // Problems go to stderr: stdout has the view or nothing.
         Err(refused) => return Ok(refused.print(&mut anstream::stderr().lock())?),
     };
     if let Some(path) = &args.why {
@@ -112,36 +122,36 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             return Ok(ExitCode::SUCCESS);
         }
         disk::replace(path, picture.as_bytes())?;
-        style::say(&format!("drew {}", path.display()));
+        style::say(&format!("wrote {}", path.display()));
         if view.is_none() && !args.format.json {
             return Ok(ExitCode::SUCCESS);
         }
     }
     match view {
-        None | Some(View::Backends) => overview::print(&project, args.format.json, out),
-        Some(View::Nodes) => nodes::print(&project, args.format.json, out),
-        Some(View::Bgp) => bgp::print(&project, args.format.json, out),
-        Some(View::Boot) => boot::print(&project, args.format.json, out),
-        Some(View::Vms) => vms::print(&project, args.format.json, out),
-        Some(View::Cilium) => cilium::print(&project, args.format.json, out),
-        Some(View::File) => file(&project, args.format.json, out),
+        None | Some(PlanView::Backends) => overview::print(&project, args.format.json, out),
+        Some(PlanView::Nodes) => nodes::print(&project, args.format.json, out),
+        Some(PlanView::Bgp) => bgp::print(&project, args.format.json, out),
+        Some(PlanView::Boot) => boot::print(&project, args.format.json, out),
+        Some(PlanView::Vms) => vms::print(&project, args.format.json, out),
+        Some(PlanView::Cilium) => cilium::print(&project, args.format.json, out),
+        Some(PlanView::File) => print_file(&project, args.format.json, out),
     }?;
     warn(&project);
     Ok(ExitCode::SUCCESS)
 }
 
-/// A plan that will not work looks like any other: says so.
+/// Warns if the rules find errors in the plan.
 fn warn(project: &Project) {
     let wrong = |finding: &&Finding| finding.silenced.is_none() && finding.issue.severity == Severity::Error;
     match project.findings().iter().filter(wrong).count() {
         0 => {}
-        1 => style::say("this will not work as it is: `ichor check` finds an error"),
-        errors => style::say(&format!("this will not work as it is: `ichor check` finds {errors} errors")),
+        1 => style::say("1 error; run `ichor check` to see it"),
+        errors => style::say(&format!("{errors} errors; run `ichor check` to see them")),
     }
 }
 
-/// The cluster file as one.
-fn file(project: &Project, as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+/// Prints the merged cluster file.
+fn print_file(project: &Project, as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut entries = project.cluster.file.entries();
     let nodes = project.cluster.nodes().iter().map(|node| node.value.print()).collect();
     entries.push(("nodes".to_owned(), Printed::List(nodes)));
@@ -155,7 +165,7 @@ fn file(project: &Project, as_json: bool, out: &mut dyn Write) -> anyhow::Result
     Ok(())
 }
 
-/// A printed value as JSON; words stay text, as their keys read them.
+/// A printed value as JSON; scalars stay text.
 fn plain(value: &Printed) -> Value {
     match value {
         Printed::Null => Value::Null,
@@ -167,7 +177,7 @@ fn plain(value: &Printed) -> Value {
     }
 }
 
-/// Writes a list of objects, one at a time: a hundred thousand nodes are not held as one value.
+/// Writes a JSON array item by item, without collecting it in memory.
 pub(super) fn write_list(out: &mut dyn Write, items: impl Iterator<Item = Value>) -> anyhow::Result<()> {
     let mut separator = "[\n";
     for item in items {
@@ -178,12 +188,12 @@ pub(super) fn write_list(out: &mut dyn Write, items: impl Iterator<Item = Value>
     Ok(())
 }
 
-/// Text of something that may not be there.
+/// The text of an optional value.
 fn text<T: ToString>(value: Option<T>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
-/// Lines of a cell, without those that are empty.
+/// The non-empty lines of a table cell.
 fn lines(parts: impl IntoIterator<Item = String>) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }

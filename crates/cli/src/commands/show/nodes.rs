@@ -19,10 +19,10 @@ pub(super) fn print(project: &Project, as_json: bool, out: &mut dyn Write) -> an
     Ok(table::print(out, HEADING, &rows)?)
 }
 
-/// What [`row`] holds.
+/// The headings of [`row`].
 pub(super) const HEADING: &[&str] = &["NODE", "ROLE", "INDEX", "ADDRESS", "LOOPBACK", "ASN", "ROUTER ID"];
 
-/// One row, also of the overview.
+/// The row of a node, also in the overview.
 pub(super) fn row(node: &NodePlan) -> Vec<String> {
     vec![
         node.name.to_string(),
@@ -35,7 +35,7 @@ pub(super) fn row(node: &NodePlan) -> Vec<String> {
     ]
 }
 
-/// What it will have, and what it has at other stages.
+/// The final addresses, and those at other stages.
 fn addresses(node: &NodePlan) -> Vec<String> {
     let mut lines: Vec<_> = node.address.iter().map(|(net, _)| net.to_string()).collect();
     if lines.is_empty() && node.addressing.value != Addressing::Static {
@@ -49,8 +49,8 @@ fn addresses(node: &NodePlan) -> Vec<String> {
 
 pub(super) fn families(prefixes: &Prefixes) -> Value {
     json!({
-        "v4": prefixes.v4.as_ref().map(|v4| v4.value.to_string()),
-        "v6": prefixes.v6.as_ref().map(|v6| v6.value.to_string()),
+        "ipv4": prefixes.v4.as_ref().map(|v4| v4.value.to_string()),
+        "ipv6": prefixes.v6.as_ref().map(|v6| v6.value.to_string()),
     })
 }
 
@@ -58,36 +58,36 @@ fn object(node: &NodePlan) -> Value {
     let ports: Vec<_> = node
         .ports
         .iter()
-        .map(|port| json!({"name": port.name.as_str(), "mac": port.mac.as_ref().map(|mac| mac.value.to_string())}))
+        .map(|port| json!({"interface": port.name.as_str(), "mac": port.mac.as_ref().map(|mac| mac.value.to_string())}))
         .collect();
     let dummies: Vec<_> = node
         .dummies
         .iter()
-        .map(|dummy| json!({"link": dummy.name.as_str(), "anycast": dummy.anycast, "address": families(&dummy.address)}))
+        .map(|dummy| json!({"interface": dummy.name.as_str(), "anycast": dummy.anycast, "addresses": families(&dummy.address)}))
         .collect();
     let stages = &node.stages;
     let stage = |address: Option<std::net::IpAddr>| address.map(|address| address.to_string());
     json!({
-        "name": node.name.as_str(),
+        "node": node.name.as_str(),
         "role": node.role.word(),
         "index": node.index,
         "site": node.site.as_ref().map(|site| site.as_str()),
         "platform": node.platform.value.word(),
         "arch": node.arch.value.word(),
-        "talos": node.talos.value.to_string(),
-        "address": families(&node.address),
+        "talos_version": node.talos.value.to_string(),
+        "addresses": families(&node.address),
         "addressing": node.addressing.value.word(),
-        "link": node.link.value.as_str(),
-        "gateway": {
-            "v4": node.gateway.v4.as_ref().map(|v4| v4.value.to_string()),
-            "v6": node.gateway.v6.as_ref().map(|v6| v6.value.to_string()),
+        "interface": node.link.value.as_str(),
+        "gateways": {
+            "ipv4": node.gateway.v4.as_ref().map(|v4| v4.value.to_string()),
+            "ipv6": node.gateway.v6.as_ref().map(|v6| v6.value.to_string()),
         },
-        "stages": {
+        "addresses_by_stage": {
             "dhcp": stage(stages.dhcp()),
             "external": stage(stages.external()),
             "overlay": stage(stages.overlay()),
         },
-        "loopback": families(&node.loopback),
+        "loopbacks": families(&node.loopback),
         "dummies": dummies,
         "ports": ports,
         "labels": node.labels.as_ref().map(|labels| plain(&labels.value.print())),

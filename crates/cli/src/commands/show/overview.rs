@@ -1,4 +1,4 @@
-//! `show`: the cluster in short.
+//! `show` without a view: an overview of the cluster.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use super::nodes;
 use crate::project::Project;
 use crate::{style, table};
 
-/// More nodes than anybody wants to see in an overview.
+/// Largest number of nodes in the overview.
 const MOST_NODES: usize = 50;
 
 pub(super) fn print(project: &Project, as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
@@ -19,7 +19,7 @@ pub(super) fn print(project: &Project, as_json: bool, out: &mut dyn Write) -> an
         let decided: Map<_, _> =
             rows.into_iter().map(|(key, value, _)| (key, Value::String(value))).collect();
         let names: Vec<_> = plan.nodes.iter().map(|node| node.name.as_str()).collect();
-        let overview = json!({"cluster": plan.cluster.name.as_str(), "id": plan.cluster.id, "decided": decided, "nodes": names});
+        let overview = json!({"cluster": plan.cluster.name.as_str(), "id": plan.cluster.id, "settings": decided, "nodes": names});
         serde_json::to_writer_pretty(&mut *out, &overview)?;
         writeln!(out)?;
         return Ok(());
@@ -40,7 +40,7 @@ pub(super) fn print(project: &Project, as_json: bool, out: &mut dyn Write) -> an
     let rows: Vec<_> = plan.nodes.iter().take(MOST_NODES).map(nodes::row).collect();
     table::print(out, nodes::HEADING, &rows)?;
     if plan.nodes.len() > MOST_NODES {
-        writeln!(out, "and {} more: `ichor show nodes`", plan.nodes.len() - MOST_NODES)?;
+        writeln!(out, "and {} more; list them with `ichor show nodes`", plan.nodes.len() - MOST_NODES)?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use ichor_core::plan::{NodePlan, VmPlan};
-use ichor_core::render::hypervisor::uuid::Uuid;
+use ichor_core::render::hypervisor::uuid::VmUuid;
 use serde_json::{Value, json};
 
 use super::{lines, text, write_list};
@@ -17,12 +17,12 @@ pub(super) fn print(project: &Project, as_json: bool, out: &mut dyn Write) -> an
         return write_list(out, machines().map(|(node, vm)| object(cluster, node, vm)));
     }
     if machines().next().is_none() {
-        writeln!(out, "no node is a virtual machine: none has `vm`")?;
+        writeln!(out, "no virtual machines: no node has `vm`")?;
         return Ok(());
     }
     let rows: Vec<_> = machines().map(|(node, vm)| row(node, vm)).collect();
     let heading =
-        ["NODE", "HYPERVISOR", "ID", "CORES", "MEMORY", "DISK", "NETWORK", "FIRMWARE", "BOOTS FROM"];
+        ["NODE", "HYPERVISOR", "ID", "CORES", "MEMORY", "DISK", "NETWORK", "FIRMWARE", "BOOT ORDER"];
     Ok(table::print(out, &heading, &rows)?)
 }
 
@@ -55,7 +55,7 @@ fn object(cluster: &str, node: &NodePlan, vm: &VmPlan) -> Value {
         "node": node.name.as_str(),
         "hypervisor": vm.hypervisor.as_ref().map(|name| name.value.as_str()),
         "host": vm.host.as_ref().map(|host| host.value.as_str()),
-        "id": vm.id.as_ref().map(|id| id.value),
+        "vm_id": vm.id.as_ref().map(|id| id.value),
         "cores": vm.cores.value,
         "cpu": vm.cpu.value,
         "memory": vm.memory.value.to_string(),
@@ -64,12 +64,12 @@ fn object(cluster: &str, node: &NodePlan, vm: &VmPlan) -> Value {
         "nic": vm.nic.value,
         "bridge": vm.bridge.value,
         "vlan": vm.vlan.as_ref().map(|vlan| vlan.value.0),
-        "machine": vm.machine.value.word(),
+        "machine_type": vm.machine.value.word(),
         "firmware": vm.firmware.value.word(),
-        "boot": boot(vm),
-        "on_boot": vm.on_boot.value,
+        "boot_order": boot(vm),
+        "start_with_host": vm.on_boot.value,
         "guest_agent": vm.guest_agent.value,
-        "uuid": Uuid::of(cluster, node.name.as_str()).to_string(),
+        "uuid": VmUuid::of(cluster, node.name.as_str()).to_string(),
         "macs": macs,
     })
 }

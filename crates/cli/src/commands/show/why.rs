@@ -1,10 +1,10 @@
-//! `show --why`: where a value came from.
+//! `show --why`: where a value comes from.
 
 use std::io::Write;
 use std::process::ExitCode;
 
-use ichor_core::plan::why::{Cause, Why, why};
-use ichor_values::Place;
+use ichor_core::plan::why::{ValueExplanation, ValueSource, why};
+use ichor_values::Location;
 use serde_json::{Value, json};
 
 use crate::project::Project;
@@ -25,17 +25,17 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-fn print(project: &Project, why: &Why, out: &mut dyn Write) -> anyhow::Result<()> {
+fn print(project: &Project, why: &ValueExplanation, out: &mut dyn Write) -> anyhow::Result<()> {
     let (bold, reset) = (style::BOLD, style::BOLD.render_reset());
     writeln!(out, "{} = {bold}{}{reset}", why.path, why.value.as_deref().unwrap_or("(not set)"))?;
     match &why.cause {
-        Cause::Line(place) => {
+        ValueSource::Line(place) => {
             writeln!(out, "  written at {}", project.sources.locate(*place))?;
             quote(project, *place, out)?;
         }
-        Cause::Default(reason) => writeln!(out, "  not in the file; what holds then: {reason}")?,
-        Cause::Rule { rule, inputs } => {
-            writeln!(out, "  by the rule: {rule}")?;
+        ValueSource::Default(reason) => writeln!(out, "  default: {reason}")?,
+        ValueSource::Rule { rule, inputs } => {
+            writeln!(out, "  derived: {rule}")?;
             let width =
                 inputs.iter().map(|input| input.name.len() + input.value.len()).max().unwrap_or(0) + 3;
             for input in inputs {
@@ -49,7 +49,7 @@ fn print(project: &Project, why: &Why, out: &mut dyn Write) -> anyhow::Result<()
     Ok(())
 }
 
-fn quote(project: &Project, place: Place, out: &mut dyn Write) -> anyhow::Result<()> {
+fn quote(project: &Project, place: Location, out: &mut dyn Write) -> anyhow::Result<()> {
     if let Some(line) = project.sources.line(place) {
         let line: String = line.trim().chars().take(100).collect();
         writeln!(out, "    {}{line}{}", style::DIM, style::DIM.render_reset())?;
@@ -57,18 +57,18 @@ fn quote(project: &Project, place: Place, out: &mut dyn Write) -> anyhow::Result
     Ok(())
 }
 
-fn object(project: &Project, why: &Why) -> Value {
-    let located = |place: Option<Place>| place.map(|place| project.sources.locate(place));
-    let from = match &why.cause {
-        Cause::Line(place) => json!({"line": located(Some(*place))}),
-        Cause::Default(reason) => json!({"default": reason}),
-        Cause::Rule { rule, inputs } => {
+fn object(project: &Project, why: &ValueExplanation) -> Value {
+    let located = |place: Option<Location>| place.map(|place| project.sources.locate(place));
+    let origin = match &why.cause {
+        ValueSource::Line(place) => json!({"location": located(Some(*place))}),
+        ValueSource::Default(reason) => json!({"default": reason}),
+        ValueSource::Rule { rule, inputs } => {
             let inputs: Vec<_> = inputs
                 .iter()
-                .map(|input| json!({"name": input.name, "value": input.value, "at": located(input.place)}))
+                .map(|input| json!({"name": input.name, "value": input.value, "location": located(input.place)}))
                 .collect();
             json!({"rule": rule, "inputs": inputs})
         }
     };
-    json!({"path": why.path, "value": why.value, "from": from})
+    json!({"path": why.path, "value": why.value, "origin": origin})
 }

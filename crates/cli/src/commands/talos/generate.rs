@@ -1,4 +1,4 @@
-//! `talos gen`: machine configurations and a client configuration, as `talosctl gen config` writes them.
+//! `talos gen`: write machine configurations and a talosconfig, like `talosctl gen config`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,24 +15,24 @@ use ichor_talos::patch::Patch;
 use ichor_talos::release;
 use ichor_talos::secrets::{Bundle, admin_certificate};
 use ichor_talos::talosconfig::talosconfig;
-use ichor_talos::validate::{Entry, Mode, Report};
+use ichor_talos::validate::{Mode, Report, ReportEntry};
 use ichor_values::go_yaml::emit::emit_all;
 use ichor_values::{KubernetesVersion, Severity, TalosVersion};
 use rand_core::OsRng;
 use serde_json::Value;
 
-use super::target::{Output, Target};
+use super::output::{OutputTarget, OutputType};
 use crate::argument::ArgumentError;
 use crate::progress::Progress;
-use crate::{sealed, style};
+use crate::{encrypted_file, style};
 
-/// How long the certificate of talosconfig is good for: a year, as Talos has it.
+/// The lifetime of the certificate in the talosconfig, as of talosctl.
 const ADMIN_LIFE: Duration = Duration::from_hours(8760);
 
-/// Write the machine configurations of a cluster, and a talosconfig, as `talosctl gen config` does
+/// Write machine configurations and a talosconfig, like talosctl gen config
 ///
-/// The endpoint is the URL of the Kubernetes API: of a load balancer, an address that all control planes share, or of the
-/// only control plane. Without --secrets new ones are made, which are then nowhere but in the files that are written.
+/// ENDPOINT is the URL of the Kubernetes API: of a load balancer, of a shared address of all control planes, or of the only control
+/// plane. Without --secrets, new secrets are generated and stored only in the written files.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     ichor talos gen home https://10.0.0.20:6443 --talos-version v1.13.9 --secrets secrets.yaml\n  \
@@ -42,83 +42,88 @@ const ADMIN_LIFE: Duration = Duration::from_hours(8760);
     --output-types worker -o -")]
 pub(crate) struct Args {
     /// Name of the cluster
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    #[arg(value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     name: String,
     /// URL of the Kubernetes API, such as https://10.0.0.20:6443
+    #[arg(value_name = "ENDPOINT")]
     endpoint: String,
-    /// Secrets bundle to use, plain or encrypted with SOPS
+    /// Secrets bundle, encrypted or not [default: generate new secrets]
     #[arg(long, visible_alias = "with-secrets", value_name = "FILE")]
     secrets: Option<PathBuf>,
-    /// File with age identities that open it, in place of those SOPS would use
+    /// File with the age identities that decrypt the bundle
+    ///
+    /// [default: the identities of SOPS: $SOPS_AGE_KEY, $SOPS_AGE_KEY_FILE or ~/.config/sops/age/keys.txt]
     #[arg(long, value_name = "FILE", requires = "secrets")]
     identity: Option<PathBuf>,
-    /// Talos release to write for, such as v1.13.9
+    /// Talos release of the machines, such as v1.13.9
     #[arg(long, value_name = "VERSION", value_parser = TalosVersion::parse)]
     talos_version: TalosVersion,
-    /// Kubernetes to run; the one that the Talos release brings when left out
+    /// Kubernetes version [default: that of the Talos release]
     #[arg(long, value_name = "VERSION", value_parser = KubernetesVersion::parse)]
     kubernetes_version: Option<KubernetesVersion>,
-    /// Disk to install to
+    /// Disk to install Talos to
     #[arg(long, value_name = "DISK", default_value = "/dev/sda")]
     install_disk: String,
-    /// Image that installs; Talos' own of the release when left out
+    /// Installer image [default: the official one of the Talos release]
     #[arg(long, value_name = "IMAGE")]
     install_image: Option<String>,
-    /// More names and addresses for the certificates of Talos and Kubernetes
+    /// Comma-separated further names and addresses for the certificates
     #[arg(long, value_name = "SAN", value_delimiter = ',')]
     additional_sans: Vec<String>,
-    /// DNS domain of services
+    /// DNS domain of Kubernetes services
     #[arg(long, value_name = "DOMAIN", default_value = "cluster.local")]
     dns_domain: String,
-    /// URL to ask in the place of a registry
+    /// Registry mirror, such as docker.io=https://mirror.example
     #[arg(long, value_name = "HOST=URL", value_delimiter = ',', value_parser = mirror)]
     registry_mirror: Vec<(String, String)>,
     #[command(flatten)]
-    switches: Switches,
-    /// Patch for both kinds of machines: a file, @FILE, or the patch itself; applied in their order
+    flags: FeatureFlags,
+    /// Patch for all machines: a file, @FILE, or the patch itself (repeatable)
     #[arg(long, value_name = "PATCH")]
     config_patch: Vec<String>,
-    /// Patch for control planes, applied after those for both
+    /// Patch for control planes, applied after --config-patch (repeatable)
     #[arg(long, value_name = "PATCH")]
     config_patch_control_plane: Vec<String>,
-    /// Patch for workers, applied after those for both
+    /// Patch for workers, applied after --config-patch (repeatable)
     #[arg(long, value_name = "PATCH")]
     config_patch_worker: Vec<String>,
-    /// Files to write
+    /// Comma-separated files to write
     #[arg(short = 't', long, value_name = "TYPE", value_delimiter = ',', value_enum,
-        default_values_t = [Output::Controlplane, Output::Worker, Output::Talosconfig])]
-    output_types: Vec<Output>,
-    /// Folder to write to, the working folder when left out; for one type a file, or - for standard output
+        default_values_t = [OutputType::Controlplane, OutputType::Worker, OutputType::Talosconfig])]
+    output_types: Vec<OutputType>,
+    /// Folder to write to [default: .]
+    ///
+    /// With a single output type, a file, or - for standard output.
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     #[arg(long, hide = true, conflicts_with = "output")]
     output_dir: Option<PathBuf>,
-    /// Overwrite files that exist
+    /// Overwrite existing files
     #[arg(short, long)]
     force: bool,
 }
 
-/// Options that are on or off, in the form of `talosctl`: `--with-kubespan` or `--with-kubespan=true`.
+/// Boolean options in the form of `talosctl`: `--with-kubespan` or `--with-kubespan=true`.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is on or off by itself")]
-struct Switches {
-    /// Connect the machines by KubeSpan
+struct FeatureFlags {
+    /// Enable KubeSpan
     #[arg(long, value_name = "BOOL", action = ArgAction::Set, value_parser = BoolishValueParser::new(), num_args = 0..=1,
         require_equals = true, default_value = "false", default_missing_value = "true", hide_possible_values = true)]
     with_kubespan: bool,
-    /// Let members find each other by the discovery service
+    /// Enable the discovery service
     #[arg(long, value_name = "BOOL", action = ArgAction::Set, value_parser = BoolishValueParser::new(), num_args = 0..=1,
         require_equals = true, default_value = "true", default_missing_value = "true", hide_possible_values = true)]
     with_cluster_discovery: bool,
-    /// Keep the configuration over a restart; Talos refuses anything else
+    /// Keep the configuration across reboots; Talos requires true
     #[arg(short, long, value_name = "BOOL", action = ArgAction::Set, value_parser = BoolishValueParser::new(), num_args = 0..=1,
         require_equals = true, default_value = "true", default_missing_value = "true", hide_possible_values = true)]
     persist: bool,
-    /// Ask for talosctl's comments, which ichor does not write
+    /// Accepted for compatibility with talosctl; ichor writes no comments
     #[arg(long, value_name = "BOOL", action = ArgAction::Set, value_parser = BoolishValueParser::new(), num_args = 0..=1,
         require_equals = true, default_value = "false", default_missing_value = "true", hide_possible_values = true)]
     with_docs: bool,
-    /// Ask for talosctl's commented examples, which ichor does not write
+    /// Accepted for compatibility with talosctl; ichor writes no examples
     #[arg(long, value_name = "BOOL", action = ArgAction::Set, value_parser = BoolishValueParser::new(), num_args = 0..=1,
         require_equals = true, default_value = "false", default_missing_value = "true", hide_possible_values = true)]
     with_examples: bool,
@@ -142,29 +147,29 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     }
     let bundle = bundle(args)?;
     warn(args, &input, &bundle);
-    // All of them, before the first is written.
+    // All files are rendered before the first is written.
     let texts = target.outputs().into_iter().map(|output| render(args, output, &input, &bundle));
     let texts = texts.collect::<anyhow::Result<Vec<_>>>()?;
     for (output, text) in target.outputs().into_iter().zip(&texts) {
-        judge(&args.talos_version, output, text);
+        validate(&args.talos_version, output, text);
     }
     target.write(&texts, args.force, out)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn target(args: &Args) -> anyhow::Result<Target> {
+fn target(args: &Args) -> anyhow::Result<OutputTarget> {
     let path = args.output_dir.as_deref().or(args.output.as_deref());
     let is_slashed = |path: &Path| path.as_os_str().as_encoded_bytes().ends_with(b"/");
     let is_folder = args.output_dir.is_some() || path.is_some_and(|path| path.is_dir() || is_slashed(path));
-    Target::new(&args.output_types, path, is_folder)
+    OutputTarget::new(&args.output_types, path, is_folder)
 }
 
 fn input(args: &Args) -> anyhow::Result<Input> {
     let talos = &args.talos_version;
     let endpoint = Endpoint::parse(&args.endpoint)?;
     let mut input = Input::new(&args.name, endpoint, Contract::of(talos));
-    // A talosconfig knows nothing of images.
-    if args.output_types.iter().any(|output| *output != Output::Talosconfig) {
+    // A talosconfig has no images.
+    if args.output_types.iter().any(|output| *output != OutputType::Talosconfig) {
         input.kubernetes = Some(kubernetes(args)?);
         input.install_image = Some(install_image(args)?).filter(|image| !image.is_empty());
     }
@@ -174,19 +179,20 @@ fn input(args: &Args) -> anyhow::Result<Input> {
     for (host, url) in &args.registry_mirror {
         input.registries.entry(host.clone()).or_default().mirrors.push(url.clone());
     }
-    let switches = &args.switches;
-    input.kubespan = switches.with_kubespan.then_some(true);
-    input.discovery = switches.with_cluster_discovery;
-    input.persist = switches.persist;
-    input.skip_kubernetes = switches.skip_k8s_etcd;
+    let flags = &args.flags;
+    input.kubespan = flags.with_kubespan.then_some(true);
+    input.discovery = flags.with_cluster_discovery;
+    input.persist = flags.persist;
+    input.skip_kubernetes = flags.skip_k8s_etcd;
     Ok(input)
 }
 
 fn kubernetes(args: &Args) -> anyhow::Result<KubernetesVersion> {
     let talos = &args.talos_version;
     let version = args.kubernetes_version.clone().or_else(|| release::default_kubernetes(talos));
-    version
-        .with_context(|| format!("which Kubernetes {talos} brings is not known; give --kubernetes-version"))
+    version.with_context(|| {
+        format!("the default Kubernetes version of {talos} is unknown; pass --kubernetes-version")
+    })
 }
 
 fn install_image(args: &Args) -> anyhow::Result<String> {
@@ -194,9 +200,7 @@ fn install_image(args: &Args) -> anyhow::Result<String> {
     match &args.install_image {
         Some(image) => Ok(image.clone()),
         None if talos.patch().is_some() => Ok(generate::installer_image(talos)),
-        None => bail!(
-            "{talos} names no image to install; give --talos-version with all three numbers, or --install-image"
-        ),
+        None => bail!("{talos} has no patch number; pass a complete --talos-version, or --install-image"),
     }
 }
 
@@ -204,25 +208,28 @@ fn warning(text: &str) {
     style::say(&format!("{}warning:{} {text}", style::WARNING, style::WARNING.render_reset()));
 }
 
-/// Says what is worth knowing and keeps nobody from going on.
+/// Prints warnings about the input.
 fn warn(args: &Args, input: &Input, bundle: &Bundle) {
     let talos = &args.talos_version;
     if input.contract > Contract::NEWEST {
-        warning(&format!("{talos} is newer than what ichor knows; written as for {}", Contract::NEWEST));
+        warning(&format!(
+            "{talos} is newer than ichor supports; configurations are written for {}",
+            Contract::NEWEST
+        ));
     }
     if let Some(kubernetes) = &input.kubernetes
         && release::accepts_kubernetes(talos, kubernetes) == Some(false)
     {
-        warning(&format!("{talos} does not run Kubernetes {kubernetes}"));
+        warning(&format!("{talos} does not support Kubernetes {kubernetes}"));
     }
     if let (None, Some(guess)) = (&args.kubernetes_version, &input.kubernetes)
         && !generate::is_default_kubernetes_sure(talos)
     {
         warning(&format!(
-            "which Kubernetes {talos} brings is not known, and {guess} is a guess; give --kubernetes-version"
+            "the default Kubernetes version of {talos} is unknown, and {guess} is a guess; pass --kubernetes-version"
         ));
     }
-    if args.switches.with_docs || args.switches.with_examples {
+    if args.flags.with_docs || args.flags.with_examples {
         warning("ichor writes configurations without comments");
     }
     if !input.persist && !release::is_known(talos) {
@@ -236,17 +243,17 @@ fn warn(args: &Args, input: &Input, bundle: &Bundle) {
     }
 }
 
-/// Says what Talos will hold against a configuration, where the rules of the release are known.
-fn judge(talos: &TalosVersion, output: Output, text: &str) {
-    if output == Output::Talosconfig || !release::is_known(talos) {
+/// Prints what Talos will reject, if the rules of the release are known.
+fn validate(talos: &TalosVersion, output: OutputType, text: &str) {
+    if output == OutputType::Talosconfig || !release::is_known(talos) {
         return;
     }
     let name = output.file_name();
-    for Entry { issue, .. } in Report::of(text, talos, Mode::Metal, false).entries {
+    for ReportEntry { issue, .. } in Report::of(text, talos, Mode::Metal, false).entries {
         let verdict = match issue.severity {
-            Severity::Error => format!("{talos} refuses {name}"),
+            Severity::Error => format!("{talos} rejects {name}"),
             Severity::Note => name.to_owned(),
-            // It was asked for, and it works.
+            // Talos accepts it, and the user asked for it.
             Severity::Warning => continue,
         };
         warning(&format!("{verdict}: {}", issue.headline()));
@@ -255,30 +262,32 @@ fn judge(talos: &TalosVersion, output: Output, text: &str) {
 
 fn bundle(args: &Args) -> anyhow::Result<Bundle> {
     let Some(path) = &args.secrets else {
-        style::say("making new secrets, which are kept nowhere but in the files that are written");
-        let _progress = Progress::start("making keys");
+        style::say("generating new secrets, which are stored only in the written files");
+        let _progress = Progress::start("generating keys");
         return Ok(Bundle::new(&args.talos_version, &mut OsRng, ichor_system::now())?);
     };
-    let opened = sealed::open(path, args.identity.as_deref())?;
-    Bundle::read(&opened.text).with_context(|| format!("{} is not a whole bundle", path.display()))
+    let opened = encrypted_file::open(path, args.identity.as_deref())?;
+    Bundle::read(&opened.text).with_context(|| format!("{} is not a complete secrets bundle", path.display()))
 }
 
-fn render(args: &Args, output: Output, input: &Input, bundle: &Bundle) -> anyhow::Result<String> {
+fn render(args: &Args, output: OutputType, input: &Input, bundle: &Bundle) -> anyhow::Result<String> {
     match output {
-        Output::Controlplane => {
-            patched(args, &args.config_patch_control_plane, &generate::control_plane(input, bundle))
+        OutputType::Controlplane => {
+            apply_patches(args, &args.config_patch_control_plane, &generate::control_plane(input, bundle))
         }
-        Output::Worker => patched(args, &args.config_patch_worker, &generate::worker(input, bundle)),
-        Output::Talosconfig => {
+        OutputType::Worker => {
+            apply_patches(args, &args.config_patch_worker, &generate::worker(input, bundle))
+        }
+        OutputType::Talosconfig => {
             let admin = admin_certificate(&bundle.os, &mut OsRng, ichor_system::now(), ADMIN_LIFE)
-                .context("cannot make the certificate of talosconfig")?;
+                .context("cannot issue the certificate of talosconfig")?;
             Ok(talosconfig(&input.cluster_name, &[], &[], &bundle.os.crt, &admin))
         }
     }
 }
 
-/// A configuration with the patches for all machines, then those for its kind.
-fn patched(args: &Args, own: &[String], documents: &[Value]) -> anyhow::Result<String> {
+/// Applies the patches for all machines, then those for the machine type.
+fn apply_patches(args: &Args, own: &[String], documents: &[Value]) -> anyhow::Result<String> {
     let given = args.config_patch.iter().chain(own);
     let patches =
         given.map(|given| read_patch(given, &args.talos_version)).collect::<anyhow::Result<Vec<_>>>()?;
@@ -289,14 +298,14 @@ fn patched(args: &Args, own: &[String], documents: &[Value]) -> anyhow::Result<S
     Ok(emit_all(&patch::apply(&text, &patches, &args.talos_version)?))
 }
 
-/// A patch as talosctl takes it: `@FILE`, the patch itself where it can be one, else a file.
+/// Reads a patch like talosctl: `@FILE`, an inline patch, or else a file.
 fn read_patch(given: &str, talos: &TalosVersion) -> anyhow::Result<Patch> {
     let is_patch = given.contains(['\n', ' ']) || given.starts_with(['[', '{']);
     let (name, text) = match given.strip_prefix('@') {
         None if is_patch => ("the patch of the command line", given.to_owned()),
         file => {
             let file = file.unwrap_or(given);
-            (file, sealed::open(Path::new(file), None)?.text)
+            (file, encrypted_file::open(Path::new(file), None)?.text)
         }
     };
     Ok(Patch::read(name, &text, talos)?)

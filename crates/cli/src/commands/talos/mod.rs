@@ -1,8 +1,8 @@
-//! `talos`: Talos' own formats, without a cluster file.
+//! `talos`: generate, patch and validate Talos configurations, without a cluster file.
 
 mod generate;
+mod output;
 mod patch;
-mod target;
 mod validate;
 
 use std::io::Write;
@@ -13,9 +13,11 @@ use anyhow::bail;
 use ichor_talos::release;
 use ichor_values::{TalosVersion, ValueError};
 
-use crate::sealed::{self, OpenError};
+use crate::encrypted_file::{self, DecryptError};
 
-/// Write, patch and judge Talos' own formats, without a cluster file
+/// Generate, patch and validate Talos machine configurations
+///
+/// These commands need no cluster file.
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
@@ -23,11 +25,11 @@ use crate::sealed::{self, OpenError};
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: TalosCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum TalosCommand {
     Gen(Box<generate::Args>),
     Patch(patch::Args),
     Validate(validate::Args),
@@ -35,42 +37,42 @@ enum Command {
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     match &args.command {
-        Command::Gen(args) => generate::run(args, out),
-        Command::Patch(args) => patch::run(args, out),
-        Command::Validate(args) => validate::run(args, out),
+        TalosCommand::Gen(args) => generate::run(args, out),
+        TalosCommand::Patch(args) => patch::run(args, out),
+        TalosCommand::Validate(args) => validate::run(args, out),
     }
 }
 
-/// Why nothing is judged by the rules of a release.
+/// Why a Talos release is not accepted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReleaseError {
     #[error(transparent)]
     Malformed(#[from] ValueError),
-    #[error("ichor knows the rules of Talos 1.{oldest} to 1.{newest}")]
+    #[error("unsupported release; ichor has the rules of Talos 1.{oldest} to 1.{newest}")]
     Unknown { oldest: u16, newest: u16 },
 }
 
-/// A release whose rules are known: judging by those of another would be a wrong answer.
+/// Parses a release whose validation rules are known.
 pub(crate) fn known_release(text: &str) -> Result<TalosVersion, ReleaseError> {
     let talos = TalosVersion::parse(text)?;
     if release::is_known(&talos) {
         return Ok(talos);
     }
-    let (oldest, newest) = release::known();
+    let (oldest, newest) = release::known_releases();
     Err(ReleaseError::Unknown { oldest, newest })
 }
 
-/// The text of a file in the clear; `-` is standard input.
-fn open(path: &Path, identity: Option<&Path>) -> Result<String, OpenError> {
+/// Reads a file and decrypts it if needed; `-` is standard input.
+fn read_decrypted(path: &Path, identity: Option<&Path>) -> Result<String, DecryptError> {
     let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
-    sealed::open(path, identity).map(|opened| opened.text)
+    encrypted_file::open(path, identity).map(|opened| opened.text)
 }
 
-/// Standard input is there once.
+/// Refuses `-` more than once: standard input can be read only once.
 fn refuse_second_input<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> anyhow::Result<()> {
     let inputs = paths.into_iter().filter(|path| path.as_path() == Path::new("-"));
     if inputs.count() > 1 {
-        bail!("standard input can be read once, and `-` stands for it more than once");
+        bail!("standard input can be read only once; pass `-` once");
     }
     Ok(())
 }

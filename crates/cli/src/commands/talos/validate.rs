@@ -1,52 +1,53 @@
-//! `talos validate`: what Talos would say of machine configurations.
+//! `talos validate`: validate machine configurations with Talos' rules.
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ichor_talos::validate::{Entry, Mode, Report};
+use ichor_talos::validate::{Mode, Report, ReportEntry};
 use ichor_values::TalosVersion;
 use serde_json::{Value, json};
 
-use super::{open, refuse_second_input};
+use super::{read_decrypted, refuse_second_input};
 use crate::chain::chain;
-use crate::sealed::OpenError;
+use crate::encrypted_file::DecryptError;
 use crate::{report, style};
 
-/// Say what Talos would say of machine configurations, before a node does
+/// Validate machine configurations with the rules of a Talos release
 ///
-/// Unknown keys at any depth, values of the wrong type, documents a release does not have or that do not go together, and
-/// every rule of Talos' own validation. What Talos lets pass although it cannot be meant so is told as well, and never makes
-/// a configuration invalid.
+/// The command reports unknown keys, values of the wrong type, unsupported or conflicting documents, and every violation of Talos' own
+/// validation. Mistakes that Talos accepts silently are reported as notes and never make a configuration invalid.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit status: 0 all are valid, 1 one is not, 2 one could not be read.\n\n\
+#[command(
+    after_help = "Exit status: 0 all files are valid, 1 a file is invalid, 2 a file cannot be read.\n\n\
     Examples:\n  \
     ichor talos validate controlplane.yaml worker.yaml --talos v1.13.9\n  \
-    ichor talos validate boot.yaml --talos 1.12 --mode cloud --strict --json")]
+    ichor talos validate boot.yaml --talos 1.12 --mode cloud --strict --json"
+)]
 pub(crate) struct Args {
-    /// Machine configurations, - for standard input
+    /// Machine configurations; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Talos release that is to run them
+    /// Talos release whose rules apply
     #[arg(long, value_name = "VERSION", value_parser = super::known_release)]
     talos: TalosVersion,
-    /// Where they are to run
-    #[arg(long, value_enum, default_value_t = Place::Metal)]
-    mode: Place,
-    /// Take Talos' warnings for errors, as talosctl does with the same flag
+    /// Kind of machine that runs the configuration
+    #[arg(long, value_enum, value_name = "MODE", default_value_t = RuntimeMode::Metal)]
+    mode: RuntimeMode,
+    /// Treat Talos' warnings as errors, like talosctl --strict
     #[arg(long)]
     strict: bool,
-    /// Print JSON: an object for one file, a list of them for several
+    /// Print JSON: an object for one file, a list for several
     #[arg(long)]
     json: bool,
 }
 
 /// A mode on the command line.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Place {
-    /// Machines that Talos installs itself on
+enum RuntimeMode {
+    /// Machines on which Talos is installed to a disk
     Metal,
-    /// Machines whose disk is Talos' image: nocloud and all clouds
+    /// Machines that boot a Talos disk image: nocloud and all clouds
     Cloud,
     /// Containers
     Container,
@@ -54,41 +55,41 @@ enum Place {
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let mode = match args.mode {
-        Place::Metal => Mode::Metal,
-        Place::Cloud => Mode::Cloud,
-        Place::Container => Mode::Container,
+        RuntimeMode::Metal => Mode::Metal,
+        RuntimeMode::Cloud => Mode::Cloud,
+        RuntimeMode::Container => Mode::Container,
     };
     refuse_second_input(&args.files)?;
-    let judged = args.files.iter().map(|path| {
-        let report = match open(path, None) {
+    let reports = args.files.iter().map(|path| {
+        let report = match read_decrypted(path, None) {
             Ok(text) => Ok(Report::of(&text, &args.talos, mode, args.strict)),
-            Err(OpenError::NotText { line, .. }) => Ok(Report::of_no_text(line)),
-            // What keeps one file from being read keeps no other from being judged.
+            Err(DecryptError::NotText { line, .. }) => Ok(Report::of_no_text(line)),
+            // The other files are still validated.
             Err(error) => Err(error),
         };
         (path.display().to_string(), report)
     });
-    let judged: Vec<Judged> = judged.collect();
+    let results: Vec<ValidationResult> = reports.collect();
     if args.json {
-        let mut values: Vec<_> = judged.iter().map(value).collect();
+        let mut values: Vec<_> = results.iter().map(value).collect();
         let value = if values.len() == 1 { values.remove(0) } else { Value::Array(values) };
         writeln!(out, "{value:#}")?;
     }
-    for (file, report) in &judged {
+    for (file, report) in &results {
         match report {
-            Ok(report) if !args.json => tell(out, file, report, &args.talos)?,
+            Ok(report) if !args.json => print(out, file, report, &args.talos)?,
             Ok(_) => {}
             Err(error) => style::say_error(&chain(error)),
         }
     }
-    Ok(exit(&judged))
+    Ok(exit_status(&results))
 }
 
-/// A file, and what the release says of it or why it could not be read.
-type Judged = (String, Result<Report, OpenError>);
+/// A file with its validation report, or why it cannot be read.
+type ValidationResult = (String, Result<Report, DecryptError>);
 
-fn exit(judged: &[Judged]) -> ExitCode {
-    let reports = || judged.iter().map(|(_, report)| report);
+fn exit_status(results: &[ValidationResult]) -> ExitCode {
+    let reports = || results.iter().map(|(_, report)| report);
     if reports().any(Result::is_err) {
         return ExitCode::from(2);
     }
@@ -96,8 +97,8 @@ fn exit(judged: &[Judged]) -> ExitCode {
     if valid { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn tell(out: &mut dyn Write, file: &str, report: &Report, talos: &TalosVersion) -> std::io::Result<()> {
-    for Entry { line, issue } in &report.entries {
+fn print(out: &mut dyn Write, file: &str, report: &Report, talos: &TalosVersion) -> std::io::Result<()> {
+    for ReportEntry { line, issue } in &report.entries {
         let line = if *line == 0 { String::new() } else { format!(":{line}") };
         writeln!(out, "{file}{line}: {}", report::line(issue))?;
     }
@@ -108,16 +109,16 @@ fn tell(out: &mut dyn Write, file: &str, report: &Report, talos: &TalosVersion) 
     Ok(())
 }
 
-fn value((file, report): &Judged) -> Value {
+fn value((file, report): &ValidationResult) -> Value {
     let report = match report {
         Ok(report) => report,
-        Err(error) => return json!({"file": file, "valid": false, "unreadable": chain(error)}),
+        Err(error) => return json!({"file": file, "valid": false, "read_error": chain(error)}),
     };
     let entries = report.entries.iter().map(|entry| {
         json!({
             "severity": entry.issue.severity.to_string(),
+            "subject": entry.issue.subject,
             "line": entry.line,
-            "path": entry.issue.subject,
             "message": entry.issue.message,
         })
     });

@@ -6,15 +6,15 @@ use std::path::Path;
 use std::process::Command;
 
 use ichor_image::build::disk::{BOOT_LENGTH, disk};
-use ichor_image::build::uki::{Offer, uki};
-use ichor_image::build::{Parts, Profile, iso};
+use ichor_image::build::uki::{ResetProfile, uki};
+use ichor_image::build::{BootAssets, Profile, iso};
 use ichor_image::media::uki::Uki;
 use ichor_talos::kernel_args::Line;
 use ichor_values::Arch;
 use ichor_values::TalosVersion;
 
-use super::{Drafts, Signer, bios, grub_cd};
-use ichor_testbed::firmware::{Drive, Firmware, boot, parts};
+use super::{Signer, StagedFiles, bios, grub_cd};
+use ichor_testbed::firmware::{BootDrive, Firmware, boot, parts};
 
 fn profile() -> Profile {
     let mut line = Line::default();
@@ -30,7 +30,7 @@ fn told(folder: &Path, program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).current_dir(folder).output();
     let output = output
         .unwrap_or_else(|error| panic!("{program}: {error}; install it with scripts/tools disk openssl"));
-    let said = ichor_testbed::lab::said(&output);
+    let said = ichor_testbed::lab::output_text(&output);
     assert!(output.status.success(), "{program} {arguments:?}: {}\n{said}", output.status);
     said
 }
@@ -38,19 +38,19 @@ fn told(folder: &Path, program: &str, arguments: &[&str]) -> String {
 #[test]
 fn a_disk_for_both_boots_under_bios_and_under_uefi() {
     let (profile, parts) = (profile(), parts());
-    let bios = bios::Tools::find().unwrap().make(&profile, &parts).unwrap();
-    let image = uki(&profile, &parts, &profile.line.to_string(), Offer::Maintenance, 0).unwrap();
+    let bios = bios::BiosTools::find().unwrap().make(&profile, &parts).unwrap();
+    let image = uki(&profile, &parts, &profile.line.to_string(), ResetProfile::Maintenance, 0).unwrap();
     let disk = disk(&profile, &parts, &image, Some(&bios)).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let mut drafts = Drafts::new(folder.path());
-    drafts.write("disk.raw", false, &disk).unwrap();
-    drafts.write("boot", false, &bios.boot).unwrap();
-    drafts.keep().unwrap();
+    let mut staged = StagedFiles::new(folder.path());
+    staged.write("disk.raw", false, &disk).unwrap();
+    staged.write("boot", false, &bios.boot).unwrap();
+    staged.commit().unwrap();
 
     told(folder.path(), "xfs_repair", &["-n", "-f", "boot"]);
     let path = folder.path().join("disk.raw");
-    let under_bios = boot(Firmware::Bios, &path, Drive::Disk("raw"));
-    let under_uefi = boot(Firmware::Uefi, &path, Drive::Disk("raw"));
+    let under_bios = boot(Firmware::Bios, &path, BootDrive::Disk("raw"));
+    let under_uefi = boot(Firmware::Uefi, &path, BootDrive::Disk("raw"));
 
     assert_eq!(bios.boot.len(), BOOT_LENGTH);
     assert_eq!(under_bios, format!("BOOT_IMAGE=/A/vmlinuz {}", profile.line));
@@ -61,20 +61,20 @@ fn a_disk_for_both_boots_under_bios_and_under_uefi() {
 
 #[test]
 fn grub_for_a_cd_is_the_same_every_time_and_boots_as_a_cd_and_as_a_stick() {
-    let make = || grub_cd::Maker::find().unwrap().make().unwrap();
+    let make = || grub_cd::CdGrubBuilder::find().unwrap().make().unwrap();
     let grub = make();
     assert_eq!(grub.image, make().image);
-    let (profile, parts) = (profile(), Parts { grub: Some(grub), ..parts() });
+    let (profile, parts) = (profile(), BootAssets { grub: Some(grub), ..parts() });
     let line = iso::line(&profile).to_string();
-    let image = uki(&profile, &parts, &line, Offer::Reset, 0).unwrap();
+    let image = uki(&profile, &parts, &line, ResetProfile::Reset, 0).unwrap();
 
     let iso = iso::iso(&profile, &parts, &image).unwrap();
 
     let folder = tempfile::tempdir().unwrap();
-    let mut drafts = Drafts::new(folder.path());
-    drafts.write("ours.iso", false, &iso.content).unwrap();
-    drafts.keep().unwrap();
-    for drive in [Drive::Cd, Drive::Stick] {
+    let mut staged = StagedFiles::new(folder.path());
+    staged.write("ours.iso", false, &iso.content).unwrap();
+    staged.commit().unwrap();
+    for drive in [BootDrive::Cd, BootDrive::Stick] {
         let booted = boot(Firmware::Bios, &folder.path().join("ours.iso"), drive);
         assert_eq!(booted, format!("BOOT_IMAGE=/boot/vmlinuz {line}"), "{drive:?}");
     }
@@ -87,7 +87,7 @@ fn what_is_signed_is_verified_by_the_certificate() {
     told(folder.path(), "openssl", &[&request[..], &["-keyout", "key.pem", "-out", "cert.pem"]].concat());
     let signer = Signer::find(&folder.path().join("key.pem"), &folder.path().join("cert.pem")).unwrap();
     let parts = parts();
-    let image = uki(&profile(), &parts, "a=b", Offer::Reset, 0).unwrap();
+    let image = uki(&profile(), &parts, "a=b", ResetProfile::Reset, 0).unwrap();
 
     for (name, unsigned) in [("loader.efi", parts.loader.as_ref().unwrap()), ("image.efi", &image)] {
         let signed = signer.sign(unsigned).unwrap();

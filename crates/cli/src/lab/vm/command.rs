@@ -22,40 +22,40 @@ use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 
-use super::frame::{self, Kind, PIECE};
-use super::request::Request;
-use super::terminal::{self, Pair};
+use super::frame::{self, CHUNK, FrameKind};
+use super::request::CommandRequest;
+use super::terminal::{self, PtyPair};
 
 /// After its end, a command's streams are read on until nothing comes for so long: a daemon may have them open for ever.
-const QUIET: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long a command may take to end when nobody listens to it any more.
-const GRACE: Duration = Duration::from_secs(5);
-const STEP: Duration = Duration::from_millis(50);
+const END_TIMEOUT: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What begins so is told by the virtual machine to every command in it.
-const OWN: &str = "ICHOR_LAB_";
+const VM_VARIABLES: &str = "ICHOR_LAB_";
 
 /// Runs a command, and returns when the other end is gone.
-pub(super) fn run(request: &Request, port: File) -> io::Result<()> {
+pub(super) fn run(request: &CommandRequest, port: File) -> io::Result<()> {
     // Files outside may have changed, and the kernel would not look.
     let _ = fs::write("/proc/sys/vm/drop_caches", "3");
-    let ears = port.try_clone()?;
-    let wire = Arc::new(Wire(Mutex::new(Some(port))));
-    match Running::start(request, &wire) {
-        Ok(running) => running.attend(request, ears, &wire),
+    let input_port = port.try_clone()?;
+    let sender = Arc::new(FrameSender(Mutex::new(Some(port))));
+    match RunningCommand::start(request, &sender) {
+        Ok(running) => running.forward_until_exit(request, input_port, &sender),
         Err(error) => {
-            wire.send(Kind::Refused, error.to_string().as_bytes())?;
-            io::copy(&mut &ears, &mut io::sink()).map(drop)
+            sender.send(FrameKind::Refused, error.to_string().as_bytes())?;
+            io::copy(&mut &input_port, &mut io::sink()).map(drop)
         }
     }
 }
 
 /// The way out, for several threads, until the command is told to have ended.
-struct Wire(Mutex<Option<File>>);
+struct FrameSender(Mutex<Option<File>>);
 
-impl Wire {
-    fn send(&self, kind: Kind, bytes: &[u8]) -> io::Result<()> {
+impl FrameSender {
+    fn send(&self, kind: FrameKind, bytes: &[u8]) -> io::Result<()> {
         match &mut *locked(&self.0) {
             Some(port) => frame::send(port, kind, bytes),
             None => Err(io::ErrorKind::BrokenPipe.into()),
@@ -69,35 +69,35 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The group of a command's processes, as long as it is its own.
 #[derive(Clone)]
-struct Group(Arc<Mutex<Option<Pid>>>);
+struct ProcessGroup(Arc<Mutex<Option<Pid>>>);
 
-impl Group {
+impl ProcessGroup {
     fn signal(&self, signal: Signal) {
         if let Some(group) = *locked(&self.0) {
             let _ = killpg(group, signal);
         }
     }
 
-    fn is_there(&self) -> bool {
+    fn is_alive(&self) -> bool {
         locked(&self.0).is_some()
     }
 }
 
 /// A command that was started.
-struct Running {
+struct RunningCommand {
     child: Child,
-    group: Group,
+    group: ProcessGroup,
     /// Our end of its terminal.
     terminal: Option<File>,
     input: Sender<Vec<u8>>,
     /// Hears that something was said, and ends when nothing can be any more.
     said: Receiver<()>,
     /// How many streams are being told just now.
-    telling: Arc<AtomicUsize>,
+    forwarding: Arc<AtomicUsize>,
 }
 
-impl Running {
-    fn start(request: &Request, wire: &Arc<Wire>) -> io::Result<Self> {
+impl RunningCommand {
+    fn start(request: &CommandRequest, sender: &Arc<FrameSender>) -> io::Result<Self> {
         let folder = Path::new(&request.folder);
         if !folder.is_dir() {
             return Err(io::Error::other(format!(
@@ -106,58 +106,68 @@ impl Running {
                 folder.display()
             )));
         }
-        let pair = request.terminal.contains(&true).then(|| Pair::open(request.size)).transpose()?;
+        let pty = request.terminal.contains(&true).then(|| PtyPair::open(request.size)).transpose()?;
         let mut command = command(request)?;
         command.current_dir(folder);
-        let stream = |nth: usize| match &pair {
-            Some(pair) if request.terminal[nth] => Ok(Stdio::from(pair.theirs.try_clone()?)),
+        let stream = |nth: usize| match &pty {
+            Some(pty) if request.terminal[nth] => Ok(Stdio::from(pty.theirs.try_clone()?)),
             _ => io::Result::Ok(Stdio::piped()),
         };
         command.stdin(stream(0)?).stdout(stream(1)?).stderr(stream(2)?);
-        let mut child = command
-            .spawn()
-            .map_err(|error| io::Error::other(format!("cannot run {}: {error}", shown(&request.words))))?;
+        let mut child = command.spawn().map_err(|error| {
+            io::Error::other(format!("cannot run {}: {error}", program_name(&request.words)))
+        })?;
         // With the command goes the last hand on the terminal's other end.
         drop(command);
-        let terminal = pair.map(|pair| pair.ours);
+        let terminal = pty.map(|pty| pty.ours);
         let group = Pid::from_raw(child.id().cast_signed());
-        let (heard, said) = mpsc::sync_channel(1);
-        let mouth = Mouth { wire: Arc::clone(wire), heard, telling: Arc::new(AtomicUsize::new(0)) };
-        let telling = Arc::clone(&mouth.telling);
+        let (activity, said) = mpsc::sync_channel(1);
+        let forwarder = OutputForwarder {
+            sender: Arc::clone(sender),
+            activity,
+            forwarding: Arc::new(AtomicUsize::new(0)),
+        };
+        let forwarding = Arc::clone(&forwarder.forwarding);
         if let Some(out) = child.stdout.take() {
-            mouth.clone().tell(out, Kind::Output);
+            forwarder.clone().forward(out, FrameKind::Output);
         }
         if let Some(err) = child.stderr.take() {
-            mouth.clone().tell(err, Kind::Error);
+            forwarder.clone().forward(err, FrameKind::Error);
         }
         if let Some(terminal) = &terminal {
-            let kind = if request.terminal[1] { Kind::Output } else { Kind::Error };
-            mouth.tell(terminal.try_clone()?, kind);
+            let kind = if request.terminal[1] { FrameKind::Output } else { FrameKind::Error };
+            forwarder.forward(terminal.try_clone()?, kind);
         }
         let to: Box<dyn Write + Send> = match (child.stdin.take(), &terminal) {
             (Some(pipe), _) => Box::new(pipe),
             (None, Some(terminal)) => Box::new(terminal.try_clone()?),
             (None, None) => Box::new(io::sink()),
         };
-        let input = feed(to, Arc::clone(wire));
-        let group = Group(Arc::new(Mutex::new(Some(group))));
-        Ok(Self { child, group, terminal, input, said, telling })
+        let input = write_stdin(to, Arc::clone(sender));
+        let group = ProcessGroup(Arc::new(Mutex::new(Some(group))));
+        Ok(Self { child, group, terminal, input, said, forwarding })
     }
 
-    fn attend(self, request: &Request, ears: File, wire: &Wire) -> io::Result<()> {
-        let Self { child, group, terminal, input, said, telling } = self;
-        let listener = listen(ears, group.clone(), terminal, input);
-        let status = wait(child, &group)?;
-        while !(said.recv_timeout(QUIET).is_err() && telling.load(Ordering::SeqCst) == 0) {}
-        let told = give(&request.files, wire).and_then(|()| wire.send(Kind::Exit, &[code(status)]));
-        locked(&wire.0).take();
+    fn forward_until_exit(
+        self,
+        request: &CommandRequest,
+        input_port: File,
+        sender: &FrameSender,
+    ) -> io::Result<()> {
+        let Self { child, group, terminal, input, said, forwarding } = self;
+        let listener = receive_frames(input_port, group.clone(), terminal, input);
+        let status = wait_for_exit(child, &group)?;
+        while !(said.recv_timeout(DRAIN_TIMEOUT).is_err() && forwarding.load(Ordering::SeqCst) == 0) {}
+        let sent = send_written_files(&request.files, sender)
+            .and_then(|()| sender.send(FrameKind::Exit, &[exit_code(status)]));
+        locked(&sender.0).take();
         let _ = listener.join();
-        told
+        sent
     }
 }
 
 /// Waits for its end. Its number may be somebody else's as soon as it was asked how it ended.
-fn wait(mut child: Child, group: &Group) -> io::Result<ExitStatus> {
+fn wait_for_exit(mut child: Child, group: &ProcessGroup) -> io::Result<ExitStatus> {
     let pid = Pid::from_raw(child.id().cast_signed());
     while waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(nix::Error::EINTR) {}
     locked(&group.0).take();
@@ -165,7 +175,7 @@ fn wait(mut child: Child, group: &Group) -> io::Result<ExitStatus> {
 }
 
 /// What starts the command: in a session of its own where it has a terminal, so that Ctrl-C there is for it.
-fn command(request: &Request) -> io::Result<Command> {
+fn command(request: &CommandRequest) -> io::Result<Command> {
     let [program, arguments @ ..] = &request.words[..] else {
         return Err(io::Error::other("a command without a word"));
     };
@@ -178,40 +188,40 @@ fn command(request: &Request) -> io::Result<Command> {
         command.process_group(0);
         command
     };
-    let own = env::vars_os().filter(|(name, _)| name.as_bytes().starts_with(OWN.as_bytes()));
+    let own = env::vars_os().filter(|(name, _)| name.as_bytes().starts_with(VM_VARIABLES.as_bytes()));
     command.args(arguments).env_clear().envs(request.environment.iter().cloned()).envs(own);
     Ok(command)
 }
 
-fn shown(words: &[std::ffi::OsString]) -> String {
+fn program_name(words: &[std::ffi::OsString]) -> String {
     words.first().map(|word| word.display().to_string()).unwrap_or_default()
 }
 
 /// As a shell says it.
-fn code(status: ExitStatus) -> u8 {
+fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }
 
 /// Tells what a stream says.
 #[derive(Clone)]
-struct Mouth {
-    wire: Arc<Wire>,
-    heard: SyncSender<()>,
-    telling: Arc<AtomicUsize>,
+struct OutputForwarder {
+    sender: Arc<FrameSender>,
+    activity: SyncSender<()>,
+    forwarding: Arc<AtomicUsize>,
 }
 
-impl Mouth {
-    fn tell(self, mut from: impl Read + Send + 'static, kind: Kind) {
+impl OutputForwarder {
+    fn forward(self, mut from: impl Read + Send + 'static, kind: FrameKind) {
         thread::spawn(move || {
-            let mut buffer = vec![0; PIECE];
+            let mut buffer = vec![0; CHUNK];
             // A terminal without anybody at its other end is an error to read.
             while let Ok(count @ 1..) = from.read(&mut buffer) {
-                self.telling.fetch_add(1, Ordering::SeqCst);
-                let told = self.wire.send(kind, &buffer[..count]);
-                self.telling.fetch_sub(1, Ordering::SeqCst);
-                let _ = self.heard.try_send(());
-                if told.is_err() {
+                self.forwarding.fetch_add(1, Ordering::SeqCst);
+                let sent = self.sender.send(kind, &buffer[..count]);
+                self.forwarding.fetch_sub(1, Ordering::SeqCst);
+                let _ = self.activity.try_send(());
+                if sent.is_err() {
                     break;
                 }
             }
@@ -220,30 +230,35 @@ impl Mouth {
 }
 
 /// Gives a command its standard input. What it does not want is taken all the same.
-fn feed(mut to: Box<dyn Write + Send>, wire: Arc<Wire>) -> Sender<Vec<u8>> {
-    let (input, pieces) = mpsc::channel::<Vec<u8>>();
+fn write_stdin(mut to: Box<dyn Write + Send>, sender: Arc<FrameSender>) -> Sender<Vec<u8>> {
+    let (input, chunks) = mpsc::channel::<Vec<u8>>();
     thread::spawn(move || {
-        for piece in pieces {
-            if piece.is_empty() {
+        for chunk in chunks {
+            if chunk.is_empty() {
                 break;
             }
-            if to.write_all(&piece).is_err() {
+            if to.write_all(&chunk).is_err() {
                 to = Box::new(io::sink());
             }
-            let count = u32::try_from(piece.len()).unwrap_or(u32::MAX);
-            let _ = wire.send(Kind::Taken, &count.to_be_bytes());
+            let count = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
+            let _ = sender.send(FrameKind::Taken, &count.to_be_bytes());
         }
     });
     input
 }
 
 /// Hears what comes from outside, until nothing can any more.
-fn listen(ears: File, group: Group, terminal: Option<File>, input: Sender<Vec<u8>>) -> JoinHandle<()> {
+fn receive_frames(
+    input_port: File,
+    group: ProcessGroup,
+    terminal: Option<File>,
+    input: Sender<Vec<u8>>,
+) -> JoinHandle<()> {
     thread::spawn(move || {
-        while let Ok(Some(frame)) = frame::receive(&mut &ears) {
+        while let Ok(Some(frame)) = frame::receive(&mut &input_port) {
             match frame.kind {
-                Kind::Input => drop(input.send(frame.bytes)),
-                Kind::Size => {
+                FrameKind::Input => drop(input.send(frame.bytes)),
+                FrameKind::Size => {
                     if let (Some(terminal), Ok([a, b, c, d])) = (&terminal, frame.number(0)) {
                         let _ = terminal::resize(
                             terminal,
@@ -251,7 +266,7 @@ fn listen(ears: File, group: Group, terminal: Option<File>, input: Sender<Vec<u8
                         );
                     }
                 }
-                Kind::Signal => {
+                FrameKind::Signal => {
                     let number = frame.number(0).map(|[number]: [u8; 1]| i32::from(number));
                     if let Some(signal) = number.ok().and_then(|number| Signal::try_from(number).ok()) {
                         group.signal(signal);
@@ -262,32 +277,32 @@ fn listen(ears: File, group: Group, terminal: Option<File>, input: Sender<Vec<u8
         }
         group.signal(Signal::SIGHUP);
         let left = Instant::now();
-        while group.is_there() && left.elapsed() < GRACE {
-            thread::sleep(STEP);
+        while group.is_alive() && left.elapsed() < END_TIMEOUT {
+            thread::sleep(POLL_INTERVAL);
         }
         group.signal(Signal::SIGKILL);
     })
 }
 
 /// Sends the files that were written, and forgets them: what is written outside in their place is seen by nobody here.
-fn give(files: &[std::ffi::OsString], wire: &Wire) -> io::Result<()> {
+fn send_written_files(files: &[std::ffi::OsString], sender: &FrameSender) -> io::Result<()> {
     for (number, path) in (0_u8..).zip(files) {
         let path = Path::new(path);
         let written: PathBuf = Path::new(WRITTEN).join(path.strip_prefix("/").unwrap_or(path));
         // What was removed there is a device that says so.
         let Some(meta) = fs::symlink_metadata(&written).ok().filter(|meta| meta.is_file()) else { continue };
         let mut file = File::open(&written)?;
-        let mut piece = vec![0; PIECE];
-        piece[0] = number;
+        let mut chunk = vec![0; CHUNK];
+        chunk[0] = number;
         loop {
-            let count = file.read(&mut piece[1..])?;
+            let count = file.read(&mut chunk[1..])?;
             if count == 0 {
                 break;
             }
-            wire.send(Kind::File, &piece[..=count])?;
+            sender.send(FrameKind::File, &chunk[..=count])?;
         }
         let mode = meta.permissions().mode() & 0o777;
-        wire.send(Kind::FileEnd, &[&[number][..], &mode.to_be_bytes()].concat())?;
+        sender.send(FrameKind::FileEnd, &[&[number][..], &mode.to_be_bytes()].concat())?;
         fs::remove_file(path)?;
     }
     Ok(())

@@ -9,17 +9,17 @@ use std::io::{self, ErrorKind, Read, Write};
 pub(super) const MARK: [u8; 16] = *b"\x00ichor console\r\n";
 
 /// No frame is longer.
-const LONGEST: usize = 16 << 20;
+const MAX_FRAME: usize = 16 << 20;
 
 /// How much is sent at once of what may be longer.
-pub(super) const PIECE: usize = 32 << 10;
+pub(super) const CHUNK: usize = 32 << 10;
 
 /// How many bytes of standard input may be under way.
-pub(super) const WINDOW: usize = 8 * PIECE;
+pub(super) const WINDOW: usize = 8 * CHUNK;
 
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FrameKind {
     /// To the inside: a command, as JSON.
     Request = 1,
     /// Some of its standard input; nothing is its end.
@@ -44,24 +44,24 @@ pub(super) enum Kind {
     Refused = 11,
 }
 
-const KINDS: [Kind; 11] = [
-    Kind::Request,
-    Kind::Input,
-    Kind::Size,
-    Kind::Signal,
-    Kind::Output,
-    Kind::Error,
-    Kind::Taken,
-    Kind::File,
-    Kind::FileEnd,
-    Kind::Exit,
-    Kind::Refused,
+const KINDS: [FrameKind; 11] = [
+    FrameKind::Request,
+    FrameKind::Input,
+    FrameKind::Size,
+    FrameKind::Signal,
+    FrameKind::Output,
+    FrameKind::Error,
+    FrameKind::Taken,
+    FrameKind::File,
+    FrameKind::FileEnd,
+    FrameKind::Exit,
+    FrameKind::Refused,
 ];
 
 /// A frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
-    pub kind: Kind,
+    pub kind: FrameKind,
     pub bytes: Vec<u8>,
 }
 
@@ -69,18 +69,18 @@ impl Frame {
     /// The number that the frame is, from `at`.
     pub(super) fn number<const N: usize>(&self, at: usize) -> io::Result<[u8; N]> {
         let bytes = self.bytes.get(at..).and_then(|bytes| bytes.first_chunk());
-        bytes.copied().ok_or_else(|| broken("it is too short"))
+        bytes.copied().ok_or_else(|| invalid_frame("it is too short"))
     }
 }
 
-fn broken(why: &str) -> io::Error {
+fn invalid_frame(why: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("a frame that nobody should send: {why}"))
 }
 
 /// Sends a frame.
-pub(super) fn send(out: &mut impl Write, kind: Kind, bytes: &[u8]) -> io::Result<()> {
-    let length = u32::try_from(bytes.len()).ok().filter(|_| bytes.len() <= LONGEST);
-    let length = length.ok_or_else(|| broken("it is too long"))?;
+pub(super) fn send(out: &mut impl Write, kind: FrameKind, bytes: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(bytes.len()).ok().filter(|_| bytes.len() <= MAX_FRAME);
+    let length = length.ok_or_else(|| invalid_frame("it is too long"))?;
     let mut frame = vec![kind as u8];
     frame.extend(length.to_be_bytes());
     frame.extend(bytes);
@@ -102,10 +102,10 @@ pub(super) fn receive(from: &mut impl Read) -> io::Result<Option<Frame>> {
     }
     let [kind, length @ ..] = head;
     let kind = KINDS.into_iter().find(|known| *known as u8 == kind);
-    let kind = kind.ok_or_else(|| broken("it is of no known kind"))?;
+    let kind = kind.ok_or_else(|| invalid_frame("it is of no known kind"))?;
     let length = u32::from_be_bytes(length) as usize;
-    if length > LONGEST {
-        return Err(broken("it is too long"));
+    if length > MAX_FRAME {
+        return Err(invalid_frame("it is too long"));
     }
     let mut bytes = vec![0; length];
     from.read_exact(&mut bytes)?;
@@ -114,11 +114,11 @@ pub(super) fn receive(from: &mut impl Read) -> io::Result<Option<Frame>> {
 
 /// Looks for the mark in what comes.
 #[derive(Default)]
-pub(super) struct Lookout(Vec<u8>);
+pub(super) struct MarkScanner(Vec<u8>);
 
-impl Lookout {
+impl MarkScanner {
     /// Whether these bytes, with those before them, have the mark.
-    pub(super) fn sees(&mut self, bytes: &[u8]) -> bool {
+    pub(super) fn finds(&mut self, bytes: &[u8]) -> bool {
         self.0.extend(bytes);
         let seen = self.0.windows(MARK.len()).any(|bytes| bytes == MARK);
         self.0.drain(..self.0.len().saturating_sub(MARK.len() - 1));
@@ -156,9 +156,9 @@ mod tests {
     fn what_was_meant_for_others_is_passed_over() {
         let wire = [&b"\x05\0\0\0\x64half a frame\x00ichor con\x00ichor"[..], &MARK].concat();
         for piece in [1, 5, 16, 1000] {
-            let mut lookout = Lookout::default();
+            let mut scanner = MarkScanner::default();
 
-            let seen: Vec<_> = wire.chunks(piece).map(|bytes| lookout.sees(bytes)).collect();
+            let seen: Vec<_> = wire.chunks(piece).map(|bytes| scanner.finds(bytes)).collect();
 
             assert_eq!(seen.iter().position(|seen| *seen), Some(seen.len() - 1), "{piece} at once");
         }

@@ -7,15 +7,15 @@
 //! of each is [`mod@serve`], which runs one [`command`] at a time. [`talk`] is the end outside. [`frame`] is what both say.
 
 mod boot;
+mod boot_files;
 mod command;
+mod console;
 mod frame;
-mod kit;
 mod port;
 mod qemu;
-mod relay;
 mod request;
-mod serve;
-mod talk;
+mod session;
+mod signal_relay;
 mod terminal;
 
 use std::env;
@@ -28,15 +28,15 @@ use std::process::ExitCode;
 use serde::{Deserialize, Serialize};
 
 use super::accelerator::Accelerator;
-use super::{LabError, Place};
-use boot::{Boot, BootError, Booted};
-use port::{Port, PortError};
-use qemu::Qemu;
-use relay::Relay;
-use request::Request;
-use talk::TalkError;
+use super::{LabDir, LabError};
+use boot::{BootedVm, VmBoot, VmBootError};
+use port::{CommandPort, PortError};
+use qemu::QemuProcess;
+use request::CommandRequest;
+use session::CommandSessionError;
+use signal_relay::SignalRelay;
 
-pub(crate) use serve::serve;
+pub(crate) use console::serve;
 
 /// How many commands can run at once.
 const PORTS: usize = 8;
@@ -59,26 +59,26 @@ pub(crate) enum VmError {
     #[error("{} is no name of a file", .0.display())]
     NoName(PathBuf),
     #[error("cannot tell where this program runs")]
-    Here(#[source] io::Error),
+    WorkingFolder(#[source] io::Error),
     #[error("cannot tell where this program is")]
     Program(#[source] io::Error),
     #[error("cannot listen for signals")]
     Signals(#[source] io::Error),
     #[error(transparent)]
-    Boot(#[from] BootError),
+    Boot(#[from] VmBootError),
     #[error(transparent)]
     Port(#[from] PortError),
     #[error(transparent)]
-    Talk(#[from] TalkError),
+    Talk(#[from] CommandSessionError),
     /// With the last that was heard of it.
     #[error("{error}{last_words}")]
-    Ended { error: TalkError, last_words: String },
+    Ended { error: CommandSessionError, last_words: String },
     #[error(transparent)]
     Lab(#[from] LabError),
 }
 
 /// Whether this is the virtual machine.
-pub(crate) fn is_here() -> bool {
+pub(crate) fn is_inside() -> bool {
     env::var_os(INSIDE).is_some()
 }
 
@@ -88,33 +88,36 @@ pub(crate) fn is_emulated() -> bool {
 }
 
 /// Whether a lab is in a virtual machine.
-pub(crate) fn holds(place: &Place) -> bool {
+pub(crate) fn is_in_vm(place: &LabDir) -> bool {
     place.is_alive() && place.path().join(RECORD).exists()
 }
 
 /// What is known outside of a lab in a virtual machine.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Content {
+pub(crate) struct LabSummary {
     /// The cluster file, as it is named from the root of the file system.
+    #[serde(rename = "cluster_file")]
     pub file: PathBuf,
     /// How many nodes the lab has.
+    #[serde(rename = "node_count")]
     pub nodes: usize,
     /// How many routers.
+    #[serde(rename = "router_count")]
     pub routers: usize,
 }
 
 /// What is in the virtual machine of a lab.
-pub(crate) fn content(place: &Place) -> Option<Content> {
-    boot::content(place)
+pub(crate) fn lab_summary(place: &LabDir) -> Option<LabSummary> {
+    boot::lab_summary(place)
 }
 
 /// The virtual machine that a lab gets which has none.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct VmRequest {
     /// For so many machines.
     pub machines: usize,
     /// With this in it, if it is for more than one command.
-    pub content: Option<Content>,
+    pub content: Option<LabSummary>,
     /// Run by this; by the best there is when nothing is said.
     pub accelerator: Option<Accelerator>,
     /// Whether it stays also when the command fails it is booted for.
@@ -122,47 +125,48 @@ pub(crate) struct Wanted {
 }
 
 /// Runs a command in the virtual machine of a lab. The files it is said to write are moved here when it ended.
-pub(crate) fn hand_over(
-    place: &Place,
-    wanted: Option<Wanted>,
+pub(crate) fn run_in_vm(
+    place: &LabDir,
+    wanted: Option<VmRequest>,
     words: Vec<OsString>,
     files: &[PathBuf],
 ) -> Result<ExitCode, VmError> {
-    let files: Vec<_> = files.iter().map(|path| real(path)).collect::<Result<_, VmError>>()?;
-    let request =
-        Request::new(words, files.iter().map(|path| path.clone().into()).collect()).map_err(VmError::Here)?;
+    let files: Vec<_> = files.iter().map(|path| resolve(path)).collect::<Result<_, VmError>>()?;
+    let request = CommandRequest::new(words, files.iter().map(|path| path.clone().into()).collect())
+        .map_err(VmError::WorkingFolder)?;
     let keep = wanted.as_ref().is_some_and(|wanted| wanted.keep);
-    let boot = wanted.map(|wanted| Boot::prepare(place, wanted)).transpose()?.flatten();
-    let relay = Relay::start().map_err(VmError::Signals)?;
+    let boot = wanted.map(|wanted| VmBoot::prepare(place, wanted)).transpose()?.flatten();
+    let relay = SignalRelay::start().map_err(VmError::Signals)?;
     let is_fresh = boot.is_some();
     // The port is ours as long as it is there.
-    let Booted { port: _port, stream } = match boot {
+    let BootedVm { port: _port, stream } = match boot {
         Some(boot) => boot.run(&relay)?,
         None => {
-            let port = Port::take(place.path())?;
-            Booted { stream: port.listen()?, port }
+            let port = CommandPort::acquire(place.path())?;
+            BootedVm { stream: port.connect()?, port }
         }
     };
-    let talked = talk::talk(stream, &request, &files, &relay).map_err(|error| told(error, place.path()));
-    if is_fresh && !matches!(talked, Ok(0)) && !keep {
+    let result =
+        session::run(stream, &request, &files, &relay).map_err(|error| with_last_words(error, place.path()));
+    if is_fresh && !matches!(result, Ok(0)) && !keep {
         place.end()?;
     }
-    Ok(ExitCode::from(talked?))
+    Ok(ExitCode::from(result?))
 }
 
 /// Runs a command of this program, as it was called, in the virtual machine of a lab.
-pub(crate) fn hand_over_all(
-    place: &Place,
-    wanted: Option<Wanted>,
+pub(crate) fn rerun_in_vm(
+    place: &LabDir,
+    wanted: Option<VmRequest>,
     files: &[PathBuf],
 ) -> Result<ExitCode, VmError> {
     let program = env::current_exe().map_err(VmError::Program)?;
     let words = [program.into()].into_iter().chain(env::args_os().skip(1)).collect();
-    hand_over(place, wanted, words, files)
+    run_in_vm(place, wanted, words, files)
 }
 
 /// Where a file is once no folder above it is a link.
-fn real(path: &Path) -> Result<PathBuf, VmError> {
+fn resolve(path: &Path) -> Result<PathBuf, VmError> {
     let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
     let real =
         fs::canonicalize(folder).map_err(|source| VmError::NoFolder { folder: folder.to_owned(), source })?;
@@ -171,9 +175,9 @@ fn real(path: &Path) -> Result<PathBuf, VmError> {
 }
 
 /// The end of a virtual machine, with the last that was heard of it.
-fn told(error: TalkError, folder: &Path) -> VmError {
+fn with_last_words(error: CommandSessionError, folder: &Path) -> VmError {
     match error {
-        TalkError::Gone => VmError::Ended { error, last_words: Qemu::last_words(folder) },
+        CommandSessionError::Gone => VmError::Ended { error, last_words: QemuProcess::last_words(folder) },
         _ => error.into(),
     }
 }

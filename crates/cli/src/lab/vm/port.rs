@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 use ichor_system::lock::LockFile;
 
 use super::PORTS;
-use super::frame::{Lookout, PIECE};
+use super::frame::{CHUNK, MarkScanner};
 
 /// How long the inside may take to say that it listens. It does so at once, unless it is busy, or did not notice that the command before was
 /// given up: then it does when it is left alone for a moment. So it is left alone, and then may take longer.
-const ANSWER: Duration = Duration::from_secs(2);
-const ALONE: Duration = Duration::from_millis(500);
+const FIRST_ATTEMPT: Duration = Duration::from_secs(2);
+const IDLE_BETWEEN_ATTEMPTS: Duration = Duration::from_millis(500);
 
 /// How long that is tried.
-const PATIENCE: Duration = Duration::from_mins(2);
+const CONNECT_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Why no command can be run.
 #[derive(Debug, thiserror::Error)]
@@ -34,14 +34,14 @@ pub(crate) enum PortError {
 }
 
 /// A port that nobody else uses, as long as this is there.
-pub(super) struct Port {
+pub(super) struct CommandPort {
     socket: PathBuf,
     _lock: LockFile,
 }
 
-impl Port {
+impl CommandPort {
     /// The first that is free.
-    pub(super) fn take(folder: &Path) -> Result<Self, PortError> {
+    pub(super) fn acquire(folder: &Path) -> Result<Self, PortError> {
         for nth in 0..PORTS {
             let path = folder.join(format!("port{nth}.lock"));
             let lock = LockFile::try_take(&path);
@@ -54,31 +54,31 @@ impl Port {
     }
 
     /// Connects to the inside when it waits for a command.
-    pub(super) fn listen(&self) -> Result<UnixStream, PortError> {
-        let (start, mut patience) = (Instant::now(), ANSWER);
-        while start.elapsed() < PATIENCE {
-            if let Some(stream) = self.answered(patience)? {
+    pub(super) fn connect(&self) -> Result<UnixStream, PortError> {
+        let (start, mut timeout) = (Instant::now(), FIRST_ATTEMPT);
+        while start.elapsed() < CONNECT_TIMEOUT {
+            if let Some(stream) = self.connect_within(timeout)? {
                 return Ok(stream);
             }
-            thread::sleep(ALONE);
-            patience *= 2;
+            thread::sleep(IDLE_BETWEEN_ATTEMPTS);
+            timeout *= 2;
         }
         Err(PortError::Silent)
     }
 
     /// Connects to the inside; none where it does not say in time that it listens.
-    pub(super) fn answered(&self, patience: Duration) -> Result<Option<UnixStream>, PortError> {
+    pub(super) fn connect_within(&self, timeout: Duration) -> Result<Option<UnixStream>, PortError> {
         let mut stream = UnixStream::connect(&self.socket).map_err(PortError::Gone)?;
-        let (start, mut lookout, mut bytes) = (Instant::now(), Lookout::default(), vec![0; PIECE]);
+        let (start, mut scanner, mut bytes) = (Instant::now(), MarkScanner::default(), vec![0; CHUNK]);
         loop {
-            let left = patience.saturating_sub(start.elapsed());
+            let left = timeout.saturating_sub(start.elapsed());
             if left.is_zero() {
                 return Ok(None);
             }
             stream.set_read_timeout(Some(left)).map_err(PortError::Gone)?;
             match stream.read(&mut bytes) {
                 Ok(0) => return Err(PortError::Gone(ErrorKind::UnexpectedEof.into())),
-                Ok(count) if lookout.sees(&bytes[..count]) => break,
+                Ok(count) if scanner.finds(&bytes[..count]) => break,
                 Ok(_) => {}
                 Err(error) if [WouldBlock, TimedOut, Interrupted].contains(&error.kind()) => {}
                 Err(error) => return Err(PortError::Gone(error)),

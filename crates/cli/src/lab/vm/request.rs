@@ -13,25 +13,29 @@ use super::terminal;
 const OUTSIDE: [&str; 2] = ["XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"];
 
 /// The version of what is said on a port, in requests and in frames. The virtual machine may have been booted by another release.
-const VERSION: Version = Version::new(1, 0);
+const VERSION: Version = Version::new(2, 0);
 
 /// A command.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Request {
+pub(super) struct CommandRequest {
     /// The program, and its arguments.
+    #[serde(rename = "arguments")]
     pub words: Vec<OsString>,
     pub environment: Vec<(OsString, OsString)>,
     /// The working folder.
+    #[serde(rename = "working_directory")]
     pub folder: OsString,
     /// Files it may write that are wanted outside.
+    #[serde(rename = "output_files")]
     pub files: Vec<OsString>,
     /// Which of the three standard streams are a terminal.
     pub terminal: [bool; 3],
     /// Lines and columns of the terminal.
+    #[serde(rename = "terminal_size")]
     pub size: Option<(u16, u16)>,
 }
 
-impl Request {
+impl CommandRequest {
     /// The request as it is sent.
     pub(super) fn to_json(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec(&Versioned::new(VERSION, self))
@@ -52,7 +56,7 @@ impl Request {
             folder: env::current_dir()?.into(),
             files,
             // Where nothing that is said is seen, nothing that is typed can be shown by the inside either.
-            terminal: [terminal::is_ours() && (output || error), output, error],
+            terminal: [terminal::is_foreground() && (output || error), output, error],
             size: terminal::size(),
         })
     }
@@ -67,17 +71,17 @@ mod tests {
     #[test]
     fn words_that_are_no_text_arrive() {
         let odd = OsString::from_vec(b"caf\xe9".to_vec());
-        let request = Request::new(vec!["ip".into(), odd.clone()], vec![odd]).unwrap();
+        let request = CommandRequest::new(vec!["ip".into(), odd.clone()], vec![odd]).unwrap();
 
         let bytes = request.to_json().unwrap();
 
-        assert_eq!(Request::parse(&bytes), Ok(request));
+        assert_eq!(CommandRequest::parse(&bytes), Ok(request));
     }
 
     #[test]
     fn a_request_of_a_newer_release_is_refused_with_both_versions() {
-        let newer = Request::parse(br#"{"version": "2.0", "argv": []}"#).unwrap_err().to_string();
+        let newer = CommandRequest::parse(br#"{"version": "3.0", "argv": []}"#).unwrap_err().to_string();
 
-        assert_eq!(newer, "format version 2.0 is newer than 1.0, the newest that this release reads");
+        assert_eq!(newer, "format version 3.0 is newer than 2.0, the newest that this release reads");
     }
 }

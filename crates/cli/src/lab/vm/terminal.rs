@@ -12,14 +12,14 @@ use rustix::termios::{
 };
 
 /// Whether standard input is a terminal that this program may read from. In the background it may not: it would be stopped.
-pub(super) fn is_ours() -> bool {
+pub(super) fn is_foreground() -> bool {
     let input = io::stdin();
     input.is_terminal() && tcgetpgrp(&input).is_ok_and(|front| front == getpgrp())
 }
 
 /// Whether standard input can be read: it is no terminal of others.
 pub(super) fn is_readable() -> bool {
-    !io::stdin().is_terminal() || is_ours()
+    !io::stdin().is_terminal() || is_foreground()
 }
 
 /// Lines and columns.
@@ -29,11 +29,11 @@ pub(super) fn size() -> Option<(u16, u16)> {
 }
 
 /// A terminal that gives every key as it is, until this is dropped.
-pub(super) struct Raw(Option<Termios>);
+pub(super) struct RawTerminal(Option<Termios>);
 
-impl Raw {
+impl RawTerminal {
     /// Takes over standard input, where it is a terminal.
-    pub(super) fn take(terminal: [bool; 3]) -> Self {
+    pub(super) fn enter_netns(terminal: [bool; 3]) -> Self {
         let old = terminal[0].then(|| tcgetattr(io::stdin()).ok()).flatten();
         if let Some(old) = &old {
             let mut raw = old.clone();
@@ -48,7 +48,7 @@ impl Raw {
     }
 }
 
-impl Drop for Raw {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
         if let Some(old) = &self.0 {
             let _ = tcsetattr(io::stdin(), OptionalActions::Drain, old);
@@ -57,14 +57,14 @@ impl Drop for Raw {
 }
 
 /// A terminal for a command.
-pub(super) struct Pair {
+pub(super) struct PtyPair {
     /// The end that stands for whoever sits in front of it.
     pub ours: File,
     /// The end that the command has.
     pub theirs: File,
 }
 
-impl Pair {
+impl PtyPair {
     pub(super) fn open(size: Option<(u16, u16)>) -> io::Result<Self> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let ours = openpt(flags)?;

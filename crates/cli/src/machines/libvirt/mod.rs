@@ -1,7 +1,7 @@
-//! Machines on a libvirt host, through virsh.
+//! VMs on a libvirt host, through virsh.
 
-mod store;
 mod virsh;
+mod volumes;
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -11,269 +11,274 @@ use std::time::{Duration, Instant};
 
 use ichor_core::machines::Drives;
 use ichor_core::machines::libvirt::answer::{self, full_drives, is_on};
-use ichor_core::machines::libvirt::obstacles::{There, obstacles};
-use ichor_core::machines::libvirt::{Wanted, drives};
+use ichor_core::machines::libvirt::obstacles::{LibvirtInventory, obstacles};
+use ichor_core::machines::libvirt::{DesiredDomain, drives};
 use ichor_core::render::hypervisor::medium::Medium;
 use ichor_values::Issue;
 
 use super::program::ToolError;
-use super::{Kind, MachineError, Machines, Made, Onlooker, Powers, Shelf, State, Stop, SupplyError};
+use super::{
+    Capabilities, Creation, FailureKind, MachineError, MachineProvider, MachineState, MediaSource,
+    MediumError, PowerOff, ProgressSink,
+};
 use crate::cache::FetchError;
 use virsh::Virsh;
 
-/// How long what runs on a machine has to end by itself.
-const FAREWELL: Duration = Duration::from_mins(2);
+/// Time limit for a graceful shutdown.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// The time between two looks at it.
-const PAUSE: Duration = Duration::from_millis(500);
+/// Interval between polls of the power state.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// A step that was not done.
+/// A failed operation on a libvirt host.
 #[derive(Debug, thiserror::Error)]
 enum LibvirtError {
     #[error(transparent)]
     Virsh(#[from] ToolError),
     #[error(transparent)]
-    Supply(#[from] SupplyError),
+    Supply(#[from] MediumError),
     #[error(transparent)]
     Fetch(#[from] FetchError),
     #[error(transparent)]
-    Home(#[from] crate::cache::NoHome),
+    Home(#[from] crate::cache::NoHomeError),
     #[error("cannot read {what}")]
     Local { what: String, source: std::io::Error },
-    #[error("there is no such machine; `ichor up` makes it")]
+    #[error("the VM does not exist; create it with `ichor up`")]
     Absent,
-    #[error("the machine of this name is not ours: its UUID is {0}")]
+    #[error("the VM of this name was not created by ichor: its UUID is {0}")]
     Foreign(String),
-    #[error(
-        "there is a disk {0} without its machine; take it away with `virsh vol-delete`, or give it another name"
-    )]
+    #[error("there is a disk {0} without its machine; delete it with `virsh vol-delete`, or rename it")]
     Disk(String),
-    #[error("it is still on after {} s; `--cut` does not wait", FAREWELL.as_secs())]
-    Awake,
+    #[error("still on after {} s; use `--cut` to cut the power", SHUTDOWN_TIMEOUT.as_secs())]
+    StillOn,
 }
 
 impl LibvirtError {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> FailureKind {
         match self {
             Self::Virsh(error) => error.kind(),
-            Self::Supply(_) | Self::Fetch(_) | Self::Home(_) | Self::Local { .. } => Kind::Ours,
-            Self::Absent => Kind::Absent,
-            Self::Foreign(_) | Self::Disk(_) => Kind::Foreign,
-            Self::Awake => Kind::Refused,
+            Self::Supply(_) | Self::Fetch(_) | Self::Home(_) | Self::Local { .. } => FailureKind::Local,
+            Self::Absent => FailureKind::Missing,
+            Self::Foreign(_) | Self::Disk(_) => FailureKind::Foreign,
+            Self::StillOn => FailureKind::Rejected,
         }
     }
 }
 
-/// A libvirt host, and what is wanted of it.
+/// A libvirt host and the VMs it should run.
 #[derive(Debug)]
 pub(super) struct Libvirt {
     virsh: Virsh,
-    wanted: Vec<Wanted>,
-    /// Held while something is made that machines share: a network, a pool, an image.
-    turn: Mutex<()>,
+    wanted: Vec<DesiredDomain>,
+    /// Locked while an object shared by VMs is created: a network, a pool, an image.
+    shared_objects: Mutex<()>,
 }
 
 impl Libvirt {
-    pub(super) fn new(uri: &str, wanted: Vec<Wanted>) -> Self {
-        Self { virsh: Virsh::new(uri), wanted, turn: Mutex::default() }
+    pub(super) fn new(uri: &str, wanted: Vec<DesiredDomain>) -> Self {
+        Self { virsh: Virsh::new(uri), wanted, shared_objects: Mutex::default() }
     }
 
-    fn wanted(&self, node: &str) -> &Wanted {
+    fn wanted(&self, node: &str) -> &DesiredDomain {
         let found = self.wanted.iter().find(|wanted| wanted.node == node);
-        found.expect("`Fleet` asks for nodes that it gave to this provider")
+        found.expect("`Fleet` only passes nodes of this provider")
     }
 
     fn step<T>(
         &self,
         node: &str,
         what: &str,
-        act: impl FnOnce(&Wanted) -> Result<T, LibvirtError>,
+        act: impl FnOnce(&DesiredDomain) -> Result<T, LibvirtError>,
     ) -> Result<T, MachineError> {
         act(self.wanted(node)).map_err(|source| {
-            let (node, what, place) = (node.to_owned(), what.to_owned(), self.virsh.place());
-            MachineError { node, what, place, kind: source.kind(), source: Box::new(source) }
+            let (node, operation, location) = (node.to_owned(), what.to_owned(), self.virsh.location());
+            MachineError { node, operation, location, kind: source.kind(), source: Box::new(source) }
         })
     }
 
-    fn domains(&self) -> Result<There, ToolError> {
-        let said = self.virsh.say(&["list", "--all", "--uuid", "--name"])?;
-        Ok(There { domains: answer::domains(&said), ..There::default() })
+    fn domains(&self) -> Result<LibvirtInventory, ToolError> {
+        let output = self.virsh.run(&["list", "--all", "--uuid", "--name"])?;
+        Ok(LibvirtInventory { domains: answer::domains(&output), ..LibvirtInventory::default() })
     }
 
-    /// The UUID of the node's own machine, which has to be there.
-    fn own(&self, wanted: &Wanted) -> Result<String, LibvirtError> {
+    /// UUID of the node's VM, which must exist.
+    fn own_domain(&self, wanted: &DesiredDomain) -> Result<String, LibvirtError> {
         let there = self.domains()?;
         match (there.own(wanted), there.foreign(wanted)) {
-            (Some(own), _) => Ok(own.uuid.clone()),
+            (Some(own_domain), _) => Ok(own_domain.uuid.clone()),
             (None, Some(other)) => Err(LibvirtError::Foreign(other.uuid.clone())),
             (None, None) => Err(LibvirtError::Absent),
         }
     }
 
     fn is_on(&self, uuid: &str) -> Result<bool, ToolError> {
-        Ok(is_on(&self.virsh.say(&["domstate", uuid])?))
+        Ok(is_on(&self.virsh.run(&["domstate", uuid])?))
     }
 
-    fn look(&self, wanted: &[&Wanted]) -> Result<There, ToolError> {
+    fn read_inventory(&self, wanted: &[&DesiredDomain]) -> Result<LibvirtInventory, ToolError> {
         let mut there = self.domains()?;
-        there.release = answer::release(&self.virsh.say(&["version", "--daemon"])?);
-        there.pools = answer::names(&self.virsh.say(&["pool-list", "--name"])?);
-        there.networks = answer::names(&self.virsh.say(&["net-list", "--all", "--name"])?);
-        let absent = wanted.iter().filter(|one| there.own(one).is_none());
-        for store in absent.map(|one| &one.store).collect::<BTreeSet<_>>() {
-            store::refresh(&self.virsh, store)?;
+        there.release = answer::release(&self.virsh.run(&["version", "--daemon"])?);
+        there.pools = answer::names(&self.virsh.run(&["pool-list", "--name"])?);
+        there.networks = answer::names(&self.virsh.run(&["net-list", "--all", "--name"])?);
+        let absent = wanted.iter().filter(|vm| there.own(vm).is_none());
+        for store in absent.map(|vm| &vm.store).collect::<BTreeSet<_>>() {
+            volumes::refresh_if_running(&self.virsh, store)?;
         }
-        for one in wanted {
-            if !there.abilities.contains_key(one.architecture) {
-                let abilities = match self.virsh.say(&["domcapabilities", "--arch", one.architecture]) {
-                    Ok(said) => Some(answer::abilities(&said)),
-                    Err(error) if error.kind() == Kind::Refused => None,
+        for vm in wanted {
+            if !there.abilities.contains_key(vm.architecture) {
+                let abilities = match self.virsh.run(&["domcapabilities", "--arch", vm.architecture]) {
+                    Ok(output) => Some(answer::abilities(&output)),
+                    Err(error) if error.kind() == FailureKind::Rejected => None,
                     Err(error) => return Err(error),
                 };
-                there.abilities.insert(one.architecture, abilities);
+                there.abilities.insert(vm.architecture, abilities);
             }
-            if there.own(one).is_none() && store::shows_disk(&self.virsh, one)? {
-                there.disks.push(one.disk.clone());
+            if there.own(vm).is_none() && volumes::disk_visible(&self.virsh, vm)? {
+                there.disks.push(vm.disk.clone());
             }
         }
         Ok(there)
     }
 
-    fn create(&self, wanted: &Wanted, onlooker: &dyn Onlooker) -> Result<Made, LibvirtError> {
-        let made = match self.own(wanted) {
-            Ok(_) => Made::Before,
+    fn create_domain(
+        &self,
+        wanted: &DesiredDomain,
+        progress: &dyn ProgressSink,
+    ) -> Result<Creation, LibvirtError> {
+        let made = match self.own_domain(wanted) {
+            Ok(_) => Creation::Existed,
             Err(LibvirtError::Absent) => {
-                self.find_room(wanted)?;
-                self.define(wanted, onlooker)?;
-                Made::Now
+                self.check_disk_name(wanted)?;
+                self.define(wanted, progress)?;
+                Creation::Created
             }
             Err(error) => return Err(error),
         };
-        // The machine is there before its disk: a disk without a machine is somebody else's.
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        self.connect(wanted)?;
-        store::disk(&self.virsh, wanted)?;
+        // The VM is defined before its disk: a disk without a VM was not created by ichor.
+        let _turn = self.shared_objects.lock().unwrap_or_else(PoisonError::into_inner);
+        self.start_network(wanted)?;
+        volumes::create_disk(&self.virsh, wanted)?;
         Ok(made)
     }
 
-    /// Refuses a machine whose disk is there without it.
-    fn find_room(&self, wanted: &Wanted) -> Result<(), LibvirtError> {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        if store::has_disk(&self.virsh, wanted)? {
+    /// Fails if the disk exists without its VM.
+    fn check_disk_name(&self, wanted: &DesiredDomain) -> Result<(), LibvirtError> {
+        let _turn = self.shared_objects.lock().unwrap_or_else(PoisonError::into_inner);
+        if volumes::has_disk(&self.virsh, wanted)? {
             return Err(LibvirtError::Disk(wanted.disk.clone()));
         }
         Ok(())
     }
 
-    fn define(&self, wanted: &Wanted, onlooker: &dyn Onlooker) -> Result<(), ToolError> {
+    fn define(&self, wanted: &DesiredDomain, progress: &dyn ProgressSink) -> Result<(), ToolError> {
         let has_kvm =
-            self.virsh.has(&["domcapabilities", "--virttype", "kvm", "--arch", wanted.architecture])?;
+            self.virsh.succeeds(&["domcapabilities", "--virttype", "kvm", "--arch", wanted.architecture])?;
         if !has_kvm {
-            onlooker.line(&format!("{}: its host has no KVM, so it is emulated and slow", wanted.node));
+            progress.message(&format!("{}: the host has no KVM; the VM is emulated and slow", wanted.node));
         }
         let document = if has_kvm { &wanted.document } else { &wanted.emulated };
-        self.virsh.give(&["define", "/dev/stdin"], document)?;
+        self.virsh.run_with_input(&["define", "/dev/stdin"], document)?;
         let uuid = wanted.uuid.to_string();
         let mut words = vec!["autostart", &uuid];
         words.extend((!wanted.on_boot).then_some("--disable"));
-        self.virsh.say(&words).map(drop)
+        self.virsh.run(&words).map(drop)
     }
 
-    /// Makes sure that the network runs that a machine is in.
-    fn connect(&self, wanted: &Wanted) -> Result<(), ToolError> {
+    /// Defines and starts the network of a VM.
+    fn start_network(&self, wanted: &DesiredDomain) -> Result<(), ToolError> {
         let (name, virsh) = (wanted.network.as_str(), &self.virsh);
-        let running = answer::names(&virsh.say(&["net-list", "--name"])?);
+        let running = answer::names(&virsh.run(&["net-list", "--name"])?);
         if running.iter().any(|known| known == name) {
             return Ok(());
         }
-        let known = answer::names(&virsh.say(&["net-list", "--all", "--name"])?);
+        let known = answer::names(&virsh.run(&["net-list", "--all", "--name"])?);
         if let Some(document) =
             wanted.network_document.as_ref().filter(|_| !known.iter().any(|it| it == name))
         {
-            virsh.give(&["net-define", "/dev/stdin"], document)?;
-            virsh.say(&["net-autostart", name])?;
+            virsh.run_with_input(&["net-define", "/dev/stdin"], document)?;
+            virsh.run(&["net-autostart", name])?;
         }
-        virsh.say(&["net-start", name]).map(drop)
+        virsh.run(&["net-start", name]).map(drop)
     }
 
-    fn put_in(
+    fn attach_media(
         &self,
-        wanted: &Wanted,
-        shelf: &dyn Shelf,
-        onlooker: &dyn Onlooker,
+        wanted: &DesiredDomain,
+        source: &dyn MediaSource,
+        progress: &dyn ProgressSink,
     ) -> Result<(), LibvirtError> {
-        let uuid = self.own(wanted)?;
+        let uuid = self.own_domain(wanted)?;
         for drive in wanted.drives.iter().filter(|drive| !drive.is_given()) {
-            let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-            store::bring(&self.virsh, drive, shelf, onlooker)?;
+            let _turn = self.shared_objects.lock().unwrap_or_else(PoisonError::into_inner);
+            volumes::upload_medium(&self.virsh, drive, source, progress)?;
         }
-        let full = full_drives(&self.virsh.say(&["domblklist", &uuid, "--details"])?);
+        let full = full_drives(&self.virsh.run(&["domblklist", &uuid, "--details"])?);
         let is_on = self.is_on(&uuid)?;
         for drive in wanted.drives.iter().filter(|drive| !full.contains(&drive.device)) {
             let mut words = vec!["update-device", uuid.as_str(), "/dev/stdin", "--config"];
             words.extend(is_on.then_some("--live"));
-            self.virsh.give(&words, &drive.element)?;
+            self.virsh.run_with_input(&words, &drive.element)?;
         }
         Ok(())
     }
 
-    fn take_out(&self, wanted: &Wanted) -> Result<(), LibvirtError> {
-        let uuid = self.own(wanted)?;
-        let full = full_drives(&self.virsh.say(&["domblklist", &uuid, "--details"])?);
+    fn eject_media(&self, wanted: &DesiredDomain) -> Result<(), LibvirtError> {
+        let uuid = self.own_domain(wanted)?;
+        let full = full_drives(&self.virsh.run(&["domblklist", &uuid, "--details"])?);
         let is_on = self.is_on(&uuid)?;
         for drive in wanted.drives.iter().filter(|drive| full.contains(&drive.device)) {
             let mut words = vec!["change-media", uuid.as_str(), drive.device.as_str(), "--eject", "--config"];
-            // A guest that has locked its drive would keep the CD for ever.
+            // Without --force a guest that has locked its drive keeps the CD.
             words.extend(if is_on { ["--live", "--force"].as_slice() } else { &[] });
-            self.virsh.say(&words)?;
+            self.virsh.run(&words)?;
         }
-        Ok(store::discard_own(&self.virsh, wanted)?)
+        Ok(volumes::delete_own_media(&self.virsh, wanted)?)
     }
 
-    fn remove(&self, wanted: &Wanted) -> Result<(), LibvirtError> {
-        let uuid = match self.own(wanted) {
+    fn delete_domain(&self, wanted: &DesiredDomain) -> Result<(), LibvirtError> {
+        let uuid = match self.own_domain(wanted) {
             Err(LibvirtError::Absent) => return Ok(()),
             found => found?,
         };
         if self.is_on(&uuid)? {
-            self.virsh.say(&["destroy", &uuid])?;
+            self.virsh.run(&["destroy", &uuid])?;
         }
-        store::discard_all(&self.virsh, wanted)?;
-        self.virsh.say(&["undefine", &uuid, "--nvram", "--managed-save", "--snapshots-metadata"])?;
+        volumes::delete_volumes(&self.virsh, wanted)?;
+        self.virsh.run(&["undefine", &uuid, "--nvram", "--managed-save", "--snapshots-metadata"])?;
         Ok(())
     }
 
-    fn end(&self, wanted: &Wanted, how: Stop) -> Result<(), LibvirtError> {
-        let uuid = self.own(wanted)?;
+    fn shut_down(&self, wanted: &DesiredDomain, how: PowerOff) -> Result<(), LibvirtError> {
+        let uuid = self.own_domain(wanted)?;
         if !self.is_on(&uuid)? {
             return Ok(());
         }
-        if how == Stop::Cut {
-            return Ok(self.virsh.say(&["destroy", &uuid]).map(drop)?);
+        if how == PowerOff::Forced {
+            return Ok(self.virsh.run(&["destroy", &uuid]).map(drop)?);
         }
-        self.virsh.say(&["shutdown", &uuid])?;
+        self.virsh.run(&["shutdown", &uuid])?;
         let start = Instant::now();
         while self.is_on(&uuid)? {
-            if start.elapsed() > FAREWELL {
-                return Err(LibvirtError::Awake);
+            if start.elapsed() > SHUTDOWN_TIMEOUT {
+                return Err(LibvirtError::StillOn);
             }
-            thread::sleep(PAUSE);
+            thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }
 
-    /// What the guest agent tells, else what the network has leased, else who was seen on it.
-    fn ask(&self, wanted: &Wanted) -> Result<Vec<IpAddr>, LibvirtError> {
-        let uuid = self.own(wanted)?;
+    /// Addresses from the guest agent, else from DHCP leases, else from ARP.
+    fn query_addresses(&self, wanted: &DesiredDomain) -> Result<Vec<IpAddr>, LibvirtError> {
+        let uuid = self.own_domain(wanted)?;
         let sources = if wanted.has_agent { ["agent", "lease", "arp"].as_slice() } else { &["lease", "arp"] };
         for source in sources {
-            let said = match self.virsh.say(&["domifaddr", &uuid, "--full", "--source", source]) {
-                Ok(said) => said,
-                // An agent that does not answer yet, a machine that is off.
-                Err(error) if error.kind() == Kind::Refused => continue,
+            let output = match self.virsh.run(&["domifaddr", &uuid, "--full", "--source", source]) {
+                Ok(output) => output,
+                // The agent is not ready yet, or the VM is off.
+                Err(error) if error.kind() == FailureKind::Rejected => continue,
                 Err(error) => return Err(error.into()),
             };
-            let found = answer::addresses(&said, &wanted.macs);
+            let found = answer::addresses(&output, &wanted.macs);
             if !found.is_empty() {
                 return Ok(found);
             }
@@ -282,74 +287,86 @@ impl Libvirt {
     }
 }
 
-impl Machines for Libvirt {
-    fn place(&self) -> String {
-        self.virsh.place()
+impl MachineProvider for Libvirt {
+    fn location(&self) -> String {
+        self.virsh.location()
     }
 
-    fn powers(&self) -> Powers {
-        Powers { makes: true, media: true, addresses: true }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { creates_vms: true, attaches_media: true, reports_addresses: true }
     }
 
     fn check(&self, nodes: &[&str]) -> Vec<Issue> {
         let wanted: Vec<_> = nodes.iter().map(|node| self.wanted(node)).collect();
-        match self.look(&wanted) {
-            Ok(there) => obstacles(&self.virsh.place(), &wanted, &there),
-            Err(error) => vec![super::unasked(&self.virsh.place(), error.kind(), &error)],
+        match self.read_inventory(&wanted) {
+            Ok(there) => obstacles(&self.virsh.location(), &wanted, &there),
+            Err(error) => vec![super::unreachable_issue(&self.virsh.location(), error.kind(), &error)],
         }
     }
 
-    fn state(&self, node: &str) -> Result<State, MachineError> {
-        self.step(node, "look at its machine", |wanted| match self.own(wanted) {
-            Ok(uuid) => Ok(if self.is_on(&uuid)? { State::On } else { State::Off }),
-            Err(LibvirtError::Absent) => Ok(State::Absent),
-            Err(LibvirtError::Foreign(uuid)) => Ok(State::Foreign(format!("`{node}` with the UUID {uuid}"))),
+    fn state(&self, node: &str) -> Result<MachineState, MachineError> {
+        self.step(node, "query the state of its machine", |wanted| match self.own_domain(wanted) {
+            Ok(uuid) => Ok(if self.is_on(&uuid)? { MachineState::On } else { MachineState::Off }),
+            Err(LibvirtError::Absent) => Ok(MachineState::Absent),
+            Err(LibvirtError::Foreign(uuid)) => {
+                Ok(MachineState::Foreign(format!("`{node}` with the UUID {uuid}")))
+            }
             Err(error) => Err(error),
         })
     }
 
-    fn make(&self, node: &str, _: &dyn Shelf, onlooker: &dyn Onlooker) -> Result<Made, MachineError> {
-        self.step(node, "make its machine", |wanted| self.create(wanted, onlooker))
+    fn create(
+        &self,
+        node: &str,
+        _: &dyn MediaSource,
+        progress: &dyn ProgressSink,
+    ) -> Result<Creation, MachineError> {
+        self.step(node, "create its machine", |wanted| self.create_domain(wanted, progress))
     }
 
     fn media(&self, node: &str) -> Vec<Medium> {
         self.wanted(node).drives.iter().map(|drive| drive.medium.clone()).collect()
     }
 
-    fn attach(&self, node: &str, shelf: &dyn Shelf, onlooker: &dyn Onlooker) -> Result<(), MachineError> {
-        self.step(node, "put media into its machine", |wanted| self.put_in(wanted, shelf, onlooker))
+    fn attach(
+        &self,
+        node: &str,
+        source: &dyn MediaSource,
+        progress: &dyn ProgressSink,
+    ) -> Result<(), MachineError> {
+        self.step(node, "attach media to its machine", |wanted| self.attach_media(wanted, source, progress))
     }
 
     fn drives(&self, node: &str) -> Result<Option<Drives>, MachineError> {
-        self.step(node, "look into its machine's drives", |wanted| {
-            let uuid = self.own(wanted)?;
-            Ok(Some(drives::drives(wanted, &self.virsh.say(&["dumpxml", &uuid])?)))
+        self.step(node, "query the drives of its machine", |wanted| {
+            let uuid = self.own_domain(wanted)?;
+            Ok(Some(drives::drives(wanted, &self.virsh.run(&["dumpxml", &uuid])?)))
         })
     }
 
     fn start(&self, node: &str) -> Result<(), MachineError> {
-        self.step(node, "switch its machine on", |wanted| {
-            let uuid = self.own(wanted)?;
+        self.step(node, "power on its machine", |wanted| {
+            let uuid = self.own_domain(wanted)?;
             if !self.is_on(&uuid)? {
-                self.virsh.say(&["start", &uuid])?;
+                self.virsh.run(&["start", &uuid])?;
             }
             Ok(())
         })
     }
 
-    fn stop(&self, node: &str, how: Stop) -> Result<(), MachineError> {
-        self.step(node, "switch its machine off", |wanted| self.end(wanted, how))
+    fn stop(&self, node: &str, how: PowerOff) -> Result<(), MachineError> {
+        self.step(node, "power off its machine", |wanted| self.shut_down(wanted, how))
     }
 
     fn eject(&self, node: &str) -> Result<(), MachineError> {
-        self.step(node, "take the media out of its machine", |wanted| self.take_out(wanted))
+        self.step(node, "eject the media of its machine", |wanted| self.eject_media(wanted))
     }
 
     fn delete(&self, node: &str) -> Result<(), MachineError> {
-        self.step(node, "take its machine away", |wanted| self.remove(wanted))
+        self.step(node, "delete its machine", |wanted| self.delete_domain(wanted))
     }
 
     fn addresses(&self, node: &str) -> Result<Vec<IpAddr>, MachineError> {
-        self.step(node, "ask for its machine's addresses", |wanted| self.ask(wanted))
+        self.step(node, "query the addresses of its machine", |wanted| self.query_addresses(wanted))
     }
 }

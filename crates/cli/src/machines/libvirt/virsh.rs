@@ -1,17 +1,17 @@
-//! libvirt through its own program: connections, and whoever may make them, are set up for it already.
+//! libvirt through virsh, which already has working connections and permissions.
 
 use std::process::Command;
 use std::time::Duration;
 
-use crate::machines::Kind;
-use crate::machines::program::{PATIENCE, Tool, ToolError};
+use crate::machines::FailureKind;
+use crate::machines::program::{ExternalTool, PATIENCE, ToolError};
 
-const VIRSH: Tool = Tool { name: "virsh", remedy: "install libvirt-clients" };
+const VIRSH: ExternalTool = ExternalTool { name: "virsh", install_hint: "install libvirt-clients" };
 
-/// How long a file may be on its way.
+/// Time limit for a file transfer.
 const LONG: Duration = Duration::from_hours(1);
 
-/// One host.
+/// virsh connected to one host.
 #[derive(Debug)]
 pub(super) struct Virsh {
     uri: String,
@@ -22,43 +22,48 @@ impl Virsh {
         Self { uri: uri.to_owned() }
     }
 
-    /// Its address, for people.
-    pub(super) fn place(&self) -> String {
-        crate::http::shown(&self.uri)
+    /// Address of the host, for messages.
+    pub(super) fn location(&self) -> String {
+        crate::http::redact_url(&self.uri)
     }
 
-    /// Says something to it.
-    pub(super) fn say(&self, words: &[&str]) -> Result<String, ToolError> {
-        self.run(words, None, PATIENCE)
+    /// Runs a virsh command.
+    pub(super) fn run(&self, args: &[&str]) -> Result<String, ToolError> {
+        self.run_within(args, None, PATIENCE)
     }
 
-    /// Gives it a document: what is read from standard input is sent to the host.
-    pub(super) fn give(&self, words: &[&str], document: &str) -> Result<String, ToolError> {
-        self.run(words, Some(document.as_bytes()), PATIENCE)
+    /// Runs a virsh command that reads a document from standard input.
+    pub(super) fn run_with_input(&self, args: &[&str], document: &str) -> Result<String, ToolError> {
+        self.run_within(args, Some(document.as_bytes()), PATIENCE)
     }
 
-    /// Says something that takes long.
-    pub(super) fn say_long(&self, words: &[&str]) -> Result<String, ToolError> {
-        self.run(words, None, LONG)
+    /// Runs a virsh command that takes long.
+    pub(super) fn run_long(&self, args: &[&str]) -> Result<String, ToolError> {
+        self.run_within(args, None, LONG)
     }
 
-    /// Whether something is there that it can say something of.
-    pub(super) fn has(&self, words: &[&str]) -> Result<bool, ToolError> {
-        match self.say(words) {
+    /// Whether a virsh command succeeds while the host is reachable.
+    pub(super) fn succeeds(&self, args: &[&str]) -> Result<bool, ToolError> {
+        match self.run(args) {
             Ok(_) => Ok(true),
-            Err(error) if error.kind() == Kind::Refused && self.answers()? => Ok(false),
+            Err(error) if error.kind() == FailureKind::Rejected && self.is_reachable()? => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// Whether the host answers at all. What fails then fails for its own reasons.
-    fn answers(&self) -> Result<bool, ToolError> {
-        self.say(&["version", "--daemon"]).map(|_| true)
+    /// Fails if the host is unreachable, which distinguishes that from a failing command.
+    fn is_reachable(&self) -> Result<bool, ToolError> {
+        self.run(&["version", "--daemon"]).map(|_| true)
     }
 
-    fn run(&self, words: &[&str], input: Option<&[u8]>, patience: Duration) -> Result<String, ToolError> {
+    fn run_within(
+        &self,
+        args: &[&str],
+        input: Option<&[u8]>,
+        patience: Duration,
+    ) -> Result<String, ToolError> {
         let mut command = Command::new(VIRSH.name);
-        command.args(["--quiet", "--connect", &self.uri]).args(words);
-        VIRSH.run(&format!("virsh {}", words.join(" ")), command, input, patience)
+        command.args(["--quiet", "--connect", &self.uri]).args(args);
+        VIRSH.run(&format!("virsh {}", args.join(" ")), command, input, patience)
     }
 }

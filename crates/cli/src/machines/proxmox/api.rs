@@ -1,185 +1,204 @@
-//! Proxmox' API: one call, and who makes it.
+//! Client of the Proxmox API: authentication and single calls.
 //!
-//! It is asked in the form of Proxmox' own pages, `/api2/extjs`: the other one has the reason of a refusal in the status line
-//! of HTTP alone, where most clients do not look.
+//! It uses `/api2/extjs`, like Proxmox's own web interface: `/api2/json` reports the reason of an error only in the HTTP status
+//! line, which most clients drop.
 
 use std::sync::{Mutex, PoisonError};
 
 use ichor_core::machines::proxmox::answer::{number, text};
-use ichor_core::machines::proxmox::request::{self, Method, Request};
+use ichor_core::machines::proxmox::request::{self, HttpMethod, ProxmoxRequest};
 use ichor_talos::secrets::Hidden;
 use serde_json::Value;
 
-use super::upload::{Upload, content_type};
-use crate::http::{self, Client, HttpError, Load, Response, StatusCode, Trust, shown};
-use crate::machines::Kind;
+use super::upload::{UploadForm, content_type};
+use crate::http::{
+    self, HttpClient, HttpError, HttpResponse, RequestBody, ServerTrust, StatusCode, redact_url,
+};
+use crate::machines::FailureKind;
 
-/// Who asks.
+/// Credentials for the Proxmox API.
 #[derive(Clone, Debug)]
-pub(in crate::machines) enum Login {
-    /// Whoever has this API token.
+pub(in crate::machines) enum ProxmoxLogin {
+    /// An API token.
     Token(Hidden),
     /// A user with a password.
     Password { user: String, password: Hidden },
 }
 
-/// A call that did not do what it was to do.
+/// A failed call.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ApiError {
+pub(super) enum ProxmoxError {
     #[error(transparent)]
     Http(#[from] HttpError),
     #[error("{request}: {said}")]
     Refused { request: String, status: u64, said: String },
-    #[error("{request}: its answer is none of Proxmox; is {root} the address of its API, with its port?")]
+    #[error("{request}: unexpected response; is {root} the address of a Proxmox API, with its port?")]
     Odd { request: String, root: String },
-    #[error("{request}: {said}; its log ends so:\n{log}")]
+    #[error("{request}: {said}; last lines of the task log:\n{log}")]
     Failed { request: String, said: String, log: String },
-    #[error("{request}: its task {upid} goes on after {minutes} minutes")]
+    #[error("{request}: timed out after {minutes} min; task {upid} is still running")]
     Slow { request: String, upid: String, minutes: u64 },
     #[error("cannot read {what}")]
     Local { what: String, source: std::io::Error },
     #[error(transparent)]
-    Supply(#[from] crate::machines::SupplyError),
+    Supply(#[from] crate::machines::MediumError),
 }
 
-impl ApiError {
-    pub(super) fn kind(&self) -> Kind {
+impl ProxmoxError {
+    pub(super) fn kind(&self) -> FailureKind {
         match self {
-            Self::Http(error) if error.is_distrust() => Kind::Denied,
-            Self::Http(_) | Self::Slow { .. } => Kind::Unreachable,
-            // 595 to 599: the host asked cannot reach the one that is meant.
-            Self::Refused { status: 595..=599, .. } => Kind::Unreachable,
-            Self::Refused { status: 401 | 403, .. } => Kind::Denied,
-            Self::Refused { .. } | Self::Odd { .. } | Self::Failed { .. } => Kind::Refused,
-            Self::Local { .. } | Self::Supply(_) => Kind::Ours,
+            Self::Http(error) if error.is_distrust() => FailureKind::Denied,
+            Self::Http(_) | Self::Slow { .. } => FailureKind::Unreachable,
+            // 595 to 599: the proxying host cannot reach the target host.
+            Self::Refused { status: 595..=599, .. } => FailureKind::Unreachable,
+            Self::Refused { status: 401 | 403, .. } => FailureKind::Denied,
+            Self::Refused { .. } | Self::Odd { .. } | Self::Failed { .. } => FailureKind::Rejected,
+            Self::Local { .. } | Self::Supply(_) => FailureKind::Local,
         }
     }
 }
 
-/// The API of one cluster.
+/// The API of a Proxmox cluster.
 #[derive(Debug)]
-pub(super) struct Api {
-    client: Client,
+pub(super) struct ProxmoxApi {
+    client: HttpClient,
     root: String,
-    login: Login,
-    ticket: Mutex<Option<Ticket>>,
+    login: ProxmoxLogin,
+    ticket: Mutex<Option<LoginTicket>>,
 }
 
-/// What a user with a password gets, for two hours.
+/// Ticket of a password login, valid for two hours.
 #[derive(Clone, Debug)]
-struct Ticket {
+struct LoginTicket {
     cookie: Hidden,
     guard: Hidden,
 }
 
-impl Api {
-    pub(super) fn new(url: &str, trust: &Trust, login: Login) -> Self {
+impl ProxmoxApi {
+    pub(super) fn new(url: &str, trust: &ServerTrust, login: ProxmoxLogin) -> Self {
         let root = url.trim_end_matches('/').trim_end_matches("/api2/json").to_owned();
-        Self { client: Client::of_one(trust), root, login, ticket: Mutex::new(None) }
+        Self { client: HttpClient::for_server(trust), root, login, ticket: Mutex::new(None) }
     }
 
-    /// Its address, for people.
-    pub(super) fn place(&self) -> String {
-        shown(&self.root)
+    /// Address of the API, for messages.
+    pub(super) fn location(&self) -> String {
+        redact_url(&self.root)
     }
 
-    /// Makes a call, and gives what is answered.
-    pub(super) fn call(&self, request: &Request) -> Result<Value, ApiError> {
+    /// Makes a call and returns its data.
+    pub(super) fn call(&self, request: &ProxmoxRequest) -> Result<Value, ProxmoxError> {
         self.with_login(request, |headers| self.send(request, headers))
     }
 
-    /// Sends a file.
-    pub(super) fn upload(&self, request: &Request, mut upload: Upload<'_>) -> Result<Value, ApiError> {
+    /// Uploads a file.
+    pub(super) fn upload(
+        &self,
+        request: &ProxmoxRequest,
+        mut upload: UploadForm<'_>,
+    ) -> Result<Value, ProxmoxError> {
         let (kind, length) = (content_type(), upload.length());
-        // What was begun cannot be sent a second time: a ticket that came to its end is renewed by a call before it.
+        // An upload cannot be repeated, so an expired ticket is renewed by a call before it.
         self.call(&request::version())?;
-        let headers = self.headers(request)?;
+        let headers = self.auth_headers(request)?;
         let mut headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         headers.push(("content-type", &kind));
         let url = format!("{}/api2/extjs{}", self.root, request.path);
-        let response =
-            self.client.send(&http::Method::POST, &url, &headers, Load::Stream(&mut upload, length))?;
-        self.answer(request, response)
+        let response = self.client.send(
+            &http::Method::POST,
+            &url,
+            &headers,
+            RequestBody::Stream(&mut upload, length),
+        )?;
+        self.parse_answer(request, response)
     }
 
-    /// Makes a call with a ticket, and once more with a new one where the old one is no longer good.
+    /// Makes a call, and repeats it with a new ticket if the old one has expired.
     fn with_login(
         &self,
-        request: &Request,
-        send: impl Fn(&[(&str, &str)]) -> Result<Value, ApiError>,
-    ) -> Result<Value, ApiError> {
-        let again = matches!(self.login, Login::Password { .. });
+        request: &ProxmoxRequest,
+        send: impl Fn(&[(&str, &str)]) -> Result<Value, ProxmoxError>,
+    ) -> Result<Value, ProxmoxError> {
+        let again = matches!(self.login, ProxmoxLogin::Password { .. });
         for is_last in [!again, true] {
-            let headers = self.headers(request)?;
+            let headers = self.auth_headers(request)?;
             let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
             match send(&headers) {
-                Err(ApiError::Refused { status: 401, .. }) if !is_last => *self.held() = None,
+                Err(ProxmoxError::Refused { status: 401, .. }) if !is_last => *self.ticket() = None,
                 answered => return answered,
             }
         }
-        unreachable!("the last of them is returned")
+        unreachable!("the last attempt returns")
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, Option<Ticket>> {
+    fn ticket(&self) -> std::sync::MutexGuard<'_, Option<LoginTicket>> {
         self.ticket.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn headers(&self, request: &Request) -> Result<Vec<(&'static str, String)>, ApiError> {
+    fn auth_headers(&self, request: &ProxmoxRequest) -> Result<Vec<(&'static str, String)>, ProxmoxError> {
         let (user, password) = match &self.login {
-            Login::Token(token) => {
+            ProxmoxLogin::Token(token) => {
                 return Ok(vec![("authorization", format!("PVEAPIToken={}", token.as_str()))]);
             }
-            Login::Password { user, password } => (user, password),
+            ProxmoxLogin::Password { user, password } => (user, password),
         };
-        let mut held = self.held();
+        let mut held = self.ticket();
         let ticket = match &*held {
             Some(ticket) => ticket.clone(),
             None => {
                 let request = request::ticket(user, password.as_str());
                 let answer = self.send(&request, &[])?;
-                let part = |key| text(&answer, key).map(Hidden::new).ok_or_else(|| self.odd(&request));
-                let ticket = Ticket { cookie: part("ticket")?, guard: part("CSRFPreventionToken")? };
+                let part = |key| {
+                    text(&answer, key).map(Hidden::new).ok_or_else(|| self.unexpected_response(&request))
+                };
+                let ticket = LoginTicket { cookie: part("ticket")?, guard: part("CSRFPreventionToken")? };
                 held.insert(ticket).clone()
             }
         };
         let mut headers = vec![("cookie", format!("PVEAuthCookie={}", ticket.cookie.as_str()))];
-        if request.method != Method::Get {
+        if request.method != HttpMethod::Get {
             headers.push(("csrfpreventiontoken", ticket.guard.as_str().to_owned()));
         }
         Ok(headers)
     }
 
-    fn send(&self, request: &Request, headers: &[(&str, &str)]) -> Result<Value, ApiError> {
+    fn send(&self, request: &ProxmoxRequest, headers: &[(&str, &str)]) -> Result<Value, ProxmoxError> {
         let (form, path) = (request.form(), format!("{}/api2/extjs{}", self.root, request.path));
         let url = match request.method {
-            Method::Get | Method::Delete if !form.is_empty() => format!("{path}?{form}"),
+            HttpMethod::Get | HttpMethod::Delete if !form.is_empty() => format!("{path}?{form}"),
             _ => path,
         };
         let response = match request.method {
-            Method::Get => self.client.get(&url, headers)?,
-            Method::Delete => self.client.send(&http::Method::DELETE, &url, headers, Load::None)?,
-            Method::Post | Method::Put => {
+            HttpMethod::Get => self.client.get(&url, headers)?,
+            HttpMethod::Delete => {
+                self.client.send(&http::Method::DELETE, &url, headers, RequestBody::None)?
+            }
+            HttpMethod::Post | HttpMethod::Put => {
                 let method =
-                    if request.method == Method::Post { http::Method::POST } else { http::Method::PUT };
+                    if request.method == HttpMethod::Post { http::Method::POST } else { http::Method::PUT };
                 let kind = ("content-type", "application/x-www-form-urlencoded");
                 let headers: Vec<_> = headers.iter().copied().chain([kind]).collect();
-                self.client.send(&method, &url, &headers, Load::Bytes(form.as_bytes()))?
+                self.client.send(&method, &url, &headers, RequestBody::Bytes(form.as_bytes()))?
             }
         };
-        self.answer(request, response)
+        self.parse_answer(request, response)
     }
 
-    fn answer(&self, request: &Request, response: Response) -> Result<Value, ApiError> {
+    fn parse_answer(&self, request: &ProxmoxRequest, response: HttpResponse) -> Result<Value, ProxmoxError> {
         let line = response.status();
         let status = u64::from(line.as_u16());
         let text = response.text()?;
-        let refused = |status, said: String| ApiError::Refused { request: request.to_string(), status, said };
+        let refused =
+            |status, said: String| ProxmoxError::Refused { request: request.to_string(), status, said };
         if status == 401 {
-            return Err(refused(status, self.unknown().to_owned()));
+            return Err(refused(status, self.unknown_login().to_owned()));
         }
         let Ok(mut answer) = serde_json::from_str::<Value>(&text) else {
-            // Some refusals come before anything is put into a form, and with a status line alone.
-            return Err(if status == 200 { self.odd(request) } else { refused(status, line.to_string()) });
+            // Early errors are not JSON and have only a status line.
+            return Err(if status == 200 {
+                self.unexpected_response(request)
+            } else {
+                refused(status, line.to_string())
+            });
         };
         if status == 200 && answer.get("success").is_none_or(|success| *success == 1 || *success == true) {
             return Ok(answer["data"].take());
@@ -187,22 +206,20 @@ impl Api {
         Err(refused(number(&answer, "status").unwrap_or(status), reason(&answer, line)))
     }
 
-    /// What a login is told that nobody knows.
-    fn unknown(&self) -> &'static str {
+    /// Message for rejected credentials.
+    fn unknown_login(&self) -> &'static str {
         match self.login {
-            Login::Token(_) => "it does not know this API token; want one such as ops@pve!ichor=UUID",
-            Login::Password { .. } => {
-                "it does not know this user with this password; want a user such as root@pam"
-            }
+            ProxmoxLogin::Token(_) => "unknown API token; want one such as ops@pve!ichor=UUID",
+            ProxmoxLogin::Password { .. } => "wrong user or password; want a user such as root@pam",
         }
     }
 
-    fn odd(&self, request: &Request) -> ApiError {
-        ApiError::Odd { request: request.to_string(), root: self.place() }
+    fn unexpected_response(&self, request: &ProxmoxRequest) -> ProxmoxError {
+        ProxmoxError::Odd { request: request.to_string(), root: self.location() }
     }
 }
 
-/// Why a call was refused, and what was wrong with which parameter.
+/// The reason of a rejected call, including invalid parameters.
 fn reason(answer: &Value, status: StatusCode) -> String {
     let said = text(answer, "message").map(str::trim).filter(|said| !said.is_empty());
     let said = said.map_or_else(|| status.to_string(), ToOwned::to_owned);

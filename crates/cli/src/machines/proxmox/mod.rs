@@ -1,8 +1,8 @@
-//! Machines on Proxmox VE, through its API.
+//! VMs on Proxmox VE, through its API.
 
 mod api;
-mod look;
-mod store;
+mod inventory;
+mod storage;
 mod task;
 mod upload;
 
@@ -13,126 +13,149 @@ use std::sync::{Mutex, PoisonError};
 use ichor_core::machines::Drives;
 use ichor_core::machines::proxmox::answer::{addresses, settings, size};
 use ichor_core::machines::proxmox::obstacles::obstacles;
-use ichor_core::machines::proxmox::there::Machine;
+use ichor_core::machines::proxmox::there::ProxmoxMachine;
 use ichor_core::machines::proxmox::wanted::{DISK, EMPTY};
-use ichor_core::machines::proxmox::{Wanted, drives, request};
+use ichor_core::machines::proxmox::{DesiredVm, drives, request};
 use ichor_core::render::hypervisor::medium::Medium;
 use ichor_values::Issue;
 
-use super::{Kind, MachineError, Machines, Made, Onlooker, Powers, Shelf, State, Stop};
-use crate::http::Trust;
-use api::{Api, ApiError};
+use super::{
+    Capabilities, Creation, FailureKind, MachineError, MachineProvider, MachineState, MediaSource, PowerOff,
+    ProgressSink,
+};
+use crate::http::ServerTrust;
+use api::{ProxmoxApi, ProxmoxError};
 
-pub(super) use api::Login;
+pub(super) use api::ProxmoxLogin;
 
-/// How many seconds what runs on a machine has to end by itself.
-const FAREWELL: u64 = 120;
+/// Time limit for a graceful shutdown, in seconds.
+const SHUTDOWN_TIMEOUT: u64 = 120;
 
-/// A Proxmox cluster, and what is wanted of it.
+/// A Proxmox cluster and the VMs it should run.
 #[derive(Debug)]
 pub(super) struct Proxmox {
-    api: Api,
-    /// In the order of the file.
-    wanted: Vec<Wanted>,
-    /// The host of each machine, once it was decided.
-    placed: Mutex<BTreeMap<String, String>>,
-    /// Held while a number is chosen, and while a file that several machines share is brought in.
-    turn: Mutex<()>,
-    /// Whether machines that others had begun to make before this run are made by now.
-    settled: Mutex<bool>,
+    api: ProxmoxApi,
+    /// Desired VMs, in the order of the file.
+    wanted: Vec<DesiredVm>,
+    /// Host of each VM, once decided.
+    placements: Mutex<BTreeMap<String, String>>,
+    /// Locked while a VM number is allocated, and while a shared file is uploaded.
+    id_allocation: Mutex<()>,
+    /// Whether VM creations that started before this run have finished.
+    creations_settled: Mutex<bool>,
 }
 
 impl Proxmox {
-    pub(super) fn new(url: &str, trust: &Trust, login: Login, wanted: Vec<Wanted>) -> Self {
-        let api = Api::new(url, trust, login);
-        Self { api, wanted, placed: Mutex::default(), turn: Mutex::default(), settled: Mutex::default() }
+    pub(super) fn new(url: &str, trust: &ServerTrust, login: ProxmoxLogin, wanted: Vec<DesiredVm>) -> Self {
+        let api = ProxmoxApi::new(url, trust, login);
+        Self {
+            api,
+            wanted,
+            placements: Mutex::default(),
+            id_allocation: Mutex::default(),
+            creations_settled: Mutex::default(),
+        }
     }
 
-    /// What is wanted of a node's machine, and how to say that a step of it failed.
-    fn wanted(&self, node: &str) -> &Wanted {
+    /// The desired VM of a node.
+    fn wanted(&self, node: &str) -> &DesiredVm {
         self.wanted
             .iter()
             .find(|wanted| wanted.node == node)
-            .expect("`Fleet` asks for nodes that it gave to this provider")
+            .expect("`Fleet` only passes nodes of this provider")
     }
 
-    fn failed(&self, node: &str, what: &str, source: ApiError) -> MachineError {
-        let (node, what, place) = (node.to_owned(), what.to_owned(), self.api.place());
-        MachineError { node, what, place, kind: source.kind(), source: Box::new(source) }
+    fn failed(&self, node: &str, what: &str, source: ProxmoxError) -> MachineError {
+        let (node, operation, location) = (node.to_owned(), what.to_owned(), self.api.location());
+        MachineError { node, operation, location, kind: source.kind(), source: Box::new(source) }
     }
 
-    fn not(&self, node: &str, what: &str, kind: Kind, why: String) -> MachineError {
-        let (node, what, place) = (node.to_owned(), what.to_owned(), self.api.place());
-        MachineError { node, what, place, kind, source: why.into() }
+    fn failure(&self, node: &str, what: &str, kind: FailureKind, why: String) -> MachineError {
+        let (node, operation, location) = (node.to_owned(), what.to_owned(), self.api.location());
+        MachineError { node, operation, location, kind, source: why.into() }
     }
 
-    /// The node's own machine, which has to be there.
-    fn own(&self, node: &str, what: &str) -> Result<Machine, MachineError> {
-        let found =
-            look::find(&self.api, self.wanted(node)).map_err(|error| self.failed(node, what, error))?;
+    /// The node's own VM, which must exist.
+    fn own_vm(&self, node: &str, what: &str) -> Result<ProxmoxMachine, MachineError> {
+        let found = inventory::find_vm(&self.api, self.wanted(node))
+            .map_err(|error| self.failed(node, what, error))?;
         match found {
-            look::Found::Own(machine) => Ok(machine),
-            look::Found::Nothing => Err(self.not(
+            inventory::NodeVm::Own(machine) => Ok(machine),
+            inventory::NodeVm::Nothing => Err(self.failure(
                 node,
                 what,
-                Kind::Absent,
-                "there is no such machine; `ichor up` makes it".to_owned(),
+                FailureKind::Missing,
+                "the VM does not exist; create it with `ichor up`".to_owned(),
             )),
-            look::Found::Foreign(whose) => {
-                Err(self.not(node, what, Kind::Foreign, format!("{whose} is not ours: it has another UUID")))
-            }
+            inventory::NodeVm::Foreign(whose) => Err(self.failure(
+                node,
+                what,
+                FailureKind::Foreign,
+                format!("{whose} was not created by ichor: its UUID differs"),
+            )),
         }
     }
 
-    /// The host of a machine that is not there yet. Decided for all at once, so that each time it comes out the same.
-    fn host(&self, wanted: &Wanted) -> Result<Option<String>, ApiError> {
+    /// Host for a new VM. Decided for all VMs together, so that every run decides the same.
+    fn choose_host(&self, wanted: &DesiredVm) -> Result<Option<String>, ProxmoxError> {
         if let Some(host) = &wanted.host {
             return Ok(Some(host.clone()));
         }
-        let mut placed = self.placed.lock().unwrap_or_else(PoisonError::into_inner);
-        if placed.is_empty() {
-            *placed = look::placed(&self.api, &self.wanted)?;
+        let mut placements = self.placements.lock().unwrap_or_else(PoisonError::into_inner);
+        if placements.is_empty() {
+            *placements = inventory::placements(&self.api, &self.wanted)?;
         }
-        Ok(placed.get(&wanted.node).cloned())
+        Ok(placements.get(&wanted.node).cloned())
     }
 
-    /// Waits for machines that somebody has begun to make, once: without a number of its own, a machine that an earlier run has
-    /// begun is known by its name alone, which it does not have yet.
-    fn settle(&self, onlooker: &dyn Onlooker) -> Result<(), ApiError> {
-        let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
-        if !*settled {
-            look::settle(&self.api, onlooker)?;
-            *settled = true;
+    /// Waits once for VM creations in progress: without a configured number, a VM from an earlier run is recognised only by its
+    /// name, which it does not have yet.
+    fn wait_for_creations(&self, progress: &dyn ProgressSink) -> Result<(), ProxmoxError> {
+        let mut creations_settled = self.creations_settled.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*creations_settled {
+            inventory::wait_for_creations(&self.api, progress)?;
+            *creations_settled = true;
         }
         Ok(())
     }
 
-    fn create(&self, wanted: &Wanted, shelf: &dyn Shelf, onlooker: &dyn Onlooker) -> Result<(), ApiError> {
-        let host = self.host(wanted)?.ok_or_else(|| ApiError::Refused {
+    fn create_vm(
+        &self,
+        wanted: &DesiredVm,
+        source: &dyn MediaSource,
+        progress: &dyn ProgressSink,
+    ) -> Result<(), ProxmoxError> {
+        let host = self.choose_host(wanted)?.ok_or_else(|| ProxmoxError::Refused {
             request: request::hosts().to_string(),
             status: 595,
-            said: "no host of the cluster answers".to_owned(),
+            said: "no host of the cluster is online".to_owned(),
         })?;
         if let Some(image) = &wanted.image {
-            let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-            store::bring(&self.api, &host, image, shelf, onlooker)?;
+            let _turn = self.id_allocation.lock().unwrap_or_else(PoisonError::into_inner);
+            storage::upload_medium(&self.api, &host, image, source, progress)?;
         }
         let (id, call, answer) = {
-            let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let _turn = self.id_allocation.lock().unwrap_or_else(PoisonError::into_inner);
             let id = match wanted.id {
                 Some(id) => id,
-                None => look::free_id(&self.api)?,
+                None => inventory::free_id(&self.api)?,
             };
             let call = request::create(&host, id, &wanted.settings);
             let answer = self.api.call(&call)?;
             (id, call, answer)
         };
-        task::follow(&self.api, &call, &answer, onlooker)?;
-        self.enlarge(wanted, &host, id, onlooker)
+        task::wait_for_task(&self.api, &call, &answer, progress)?;
+        self.resize_disk(wanted, &host, id, progress)
     }
 
-    /// Gives a disk that began as an image the size it shall have.
-    fn enlarge(&self, wanted: &Wanted, host: &str, id: u32, onlooker: &dyn Onlooker) -> Result<(), ApiError> {
+    /// Grows a disk based on an image to its configured size.
+    fn resize_disk(
+        &self,
+        wanted: &DesiredVm,
+        host: &str,
+        id: u32,
+        progress: &dyn ProgressSink,
+    ) -> Result<(), ProxmoxError> {
         if wanted.image.is_none() {
             return Ok(());
         }
@@ -141,178 +164,193 @@ impl Proxmox {
         if has.is_some_and(|has| has >= wanted.disk << 30) {
             return Ok(());
         }
-        task::run(&self.api, &request::resize(host, id, DISK, &format!("{}G", wanted.disk)), onlooker)
+        task::run_task(&self.api, &request::resize(host, id, DISK, &format!("{}G", wanted.disk)), progress)
     }
 
-    /// Puts CDs in, or takes them out.
-    fn fill(&self, machine: &Machine, drives: &[(String, String)]) -> Result<(), ApiError> {
+    /// Inserts or ejects ISOs.
+    fn set_drives(&self, machine: &ProxmoxMachine, drives: &[(String, String)]) -> Result<(), ProxmoxError> {
         if drives.is_empty() {
             return Ok(());
         }
         self.api.call(&request::change(&machine.host, machine.id, drives)).map(drop)
     }
 
-    fn put_in(
+    fn attach_media(
         &self,
-        wanted: &Wanted,
-        machine: &Machine,
-        shelf: &dyn Shelf,
-        onlooker: &dyn Onlooker,
-    ) -> Result<(), ApiError> {
+        wanted: &DesiredVm,
+        machine: &ProxmoxMachine,
+        source: &dyn MediaSource,
+        progress: &dyn ProgressSink,
+    ) -> Result<(), ProxmoxError> {
         for drive in &wanted.drives {
-            let _turn = (!drive.medium.own).then(|| self.turn.lock().unwrap_or_else(PoisonError::into_inner));
-            store::bring(&self.api, &machine.host, drive, shelf, onlooker)?;
+            let _turn = (!drive.medium.own)
+                .then(|| self.id_allocation.lock().unwrap_or_else(PoisonError::into_inner));
+            storage::upload_medium(&self.api, &machine.host, drive, source, progress)?;
         }
         let now = settings(&self.api.call(&request::settings(&machine.host, machine.id))?);
         let is_in =
             |name: &str, volume: &str| now.get(name).is_some_and(|now| now.split(',').next() == Some(volume));
         let missing = wanted.drives.iter().filter(|drive| !is_in(drive.name, &drive.volume));
         let drives: Vec<_> = missing.map(|drive| (drive.name.to_owned(), drive.full())).collect();
-        self.fill(machine, &drives)
+        self.set_drives(machine, &drives)
     }
 
-    fn take_out(&self, wanted: &Wanted, machine: &Machine) -> Result<(), ApiError> {
+    fn eject_media(&self, wanted: &DesiredVm, machine: &ProxmoxMachine) -> Result<(), ProxmoxError> {
         let now = settings(&self.api.call(&request::settings(&machine.host, machine.id))?);
-        // What somebody else put in stays.
+        // Media inserted manually stay.
         let is_in =
             |name: &str, volume: &str| now.get(name).is_some_and(|now| now.split(',').next() == Some(volume));
         let full = wanted.drives.iter().filter(|drive| is_in(drive.name, &drive.volume));
         let drives: Vec<_> = full.map(|drive| (drive.name.to_owned(), EMPTY.to_owned())).collect();
-        self.fill(machine, &drives)?;
-        store::discard_own(&self.api, &machine.host, wanted)
+        self.set_drives(machine, &drives)?;
+        storage::delete_own_media(&self.api, &machine.host, wanted)
     }
 
-    fn remove(&self, wanted: &Wanted, machine: &Machine) -> Result<(), ApiError> {
+    fn delete_vm(&self, wanted: &DesiredVm, machine: &ProxmoxMachine) -> Result<(), ProxmoxError> {
         if machine.is_on {
-            task::run(&self.api, &request::stop(&machine.host, machine.id), &super::Nobody)?;
+            task::run_task(&self.api, &request::stop(&machine.host, machine.id), &super::NoProgress)?;
         }
-        task::run(&self.api, &request::delete(&machine.host, machine.id), &super::Nobody)?;
-        store::discard_own(&self.api, &machine.host, wanted)
+        task::run_task(&self.api, &request::delete(&machine.host, machine.id), &super::NoProgress)?;
+        storage::delete_own_media(&self.api, &machine.host, wanted)
     }
 
-    /// What a guest agent tells; nothing where it is not there, or does not answer yet.
-    fn ask_agent(&self, wanted: &Wanted, machine: &Machine) -> Result<Vec<IpAddr>, ApiError> {
+    /// Addresses reported by the guest agent; empty if it is missing or not ready.
+    fn query_agent_addresses(
+        &self,
+        wanted: &DesiredVm,
+        machine: &ProxmoxMachine,
+    ) -> Result<Vec<IpAddr>, ProxmoxError> {
         let now = settings(&self.api.call(&request::settings(&machine.host, machine.id))?);
-        let macs: Vec<String> = look::macs(&now);
+        let macs: Vec<String> = inventory::macs(&now);
         match self.api.call(&request::ports(&machine.host, machine.id)) {
             Ok(answer) => Ok(addresses(&answer, if macs.is_empty() { &wanted.macs } else { &macs })),
-            Err(error) if error.kind() == Kind::Refused => Ok(Vec::new()),
+            Err(error) if error.kind() == FailureKind::Rejected => Ok(Vec::new()),
             Err(error) => Err(error),
         }
     }
 }
 
-impl Machines for Proxmox {
-    fn place(&self) -> String {
-        self.api.place()
+impl MachineProvider for Proxmox {
+    fn location(&self) -> String {
+        self.api.location()
     }
 
-    fn powers(&self) -> Powers {
-        Powers { makes: true, media: true, addresses: true }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { creates_vms: true, attaches_media: true, reports_addresses: true }
     }
 
     fn check(&self, nodes: &[&str]) -> Vec<Issue> {
         let wanted: Vec<_> = nodes.iter().map(|node| self.wanted(node)).collect();
-        match look::look(&self.api, &self.wanted, &wanted) {
-            Ok((there, placed)) => obstacles(&self.api.place(), &wanted, &there, &placed),
-            Err(error) => vec![super::unasked(&self.api.place(), error.kind(), &error)],
+        match inventory::read_inventory(&self.api, &self.wanted, &wanted) {
+            Ok((there, placements)) => obstacles(&self.api.location(), &wanted, &there, &placements),
+            Err(error) => vec![super::unreachable_issue(&self.api.location(), error.kind(), &error)],
         }
     }
 
-    fn state(&self, node: &str) -> Result<State, MachineError> {
-        let found = look::find(&self.api, self.wanted(node));
-        Ok(match found.map_err(|error| self.failed(node, "look at its machine", error))? {
-            look::Found::Own(machine) if machine.is_on => State::On,
-            look::Found::Own(_) => State::Off,
-            look::Found::Nothing => State::Absent,
-            look::Found::Foreign(whose) => State::Foreign(whose),
+    fn state(&self, node: &str) -> Result<MachineState, MachineError> {
+        let found = inventory::find_vm(&self.api, self.wanted(node));
+        Ok(match found.map_err(|error| self.failed(node, "query the state of its machine", error))? {
+            inventory::NodeVm::Own(machine) if machine.is_on => MachineState::On,
+            inventory::NodeVm::Own(_) => MachineState::Off,
+            inventory::NodeVm::Nothing => MachineState::Absent,
+            inventory::NodeVm::Foreign(whose) => MachineState::Foreign(whose),
         })
     }
 
-    fn make(&self, node: &str, shelf: &dyn Shelf, onlooker: &dyn Onlooker) -> Result<Made, MachineError> {
-        let (wanted, what) = (self.wanted(node), "make its machine");
+    fn create(
+        &self,
+        node: &str,
+        source: &dyn MediaSource,
+        progress: &dyn ProgressSink,
+    ) -> Result<Creation, MachineError> {
+        let (wanted, what) = (self.wanted(node), "create its machine");
         let failed = |error| self.failed(node, what, error);
-        let mut found = self.own(node, what);
-        if wanted.id.is_none() && found.as_ref().is_err_and(|error| error.kind == Kind::Absent) {
-            self.settle(onlooker).map_err(failed)?;
-            found = self.own(node, what);
+        let mut found = self.own_vm(node, what);
+        if wanted.id.is_none() && found.as_ref().is_err_and(|error| error.kind == FailureKind::Missing) {
+            self.wait_for_creations(progress).map_err(failed)?;
+            found = self.own_vm(node, what);
         }
         match found {
             Ok(machine) => {
-                // An earlier run may have come no further.
-                let done = self.enlarge(wanted, &machine.host, machine.id, onlooker);
-                return done.map(|()| Made::Before).map_err(failed);
+                // An earlier run may have stopped before this.
+                let done = self.resize_disk(wanted, &machine.host, machine.id, progress);
+                return done.map(|()| Creation::Existed).map_err(failed);
             }
-            Err(error) if error.kind == Kind::Absent => {}
+            Err(error) if error.kind == FailureKind::Missing => {}
             Err(error) => return Err(error),
         }
-        self.create(wanted, shelf, onlooker).map_err(failed)?;
-        Ok(Made::Now)
+        self.create_vm(wanted, source, progress).map_err(failed)?;
+        Ok(Creation::Created)
     }
 
     fn media(&self, node: &str) -> Vec<Medium> {
         self.wanted(node).files().map(|file| file.medium.clone()).collect()
     }
 
-    fn attach(&self, node: &str, shelf: &dyn Shelf, onlooker: &dyn Onlooker) -> Result<(), MachineError> {
-        let what = "put media into its machine";
-        let machine = self.own(node, what)?;
-        let done = self.put_in(self.wanted(node), &machine, shelf, onlooker);
+    fn attach(
+        &self,
+        node: &str,
+        source: &dyn MediaSource,
+        progress: &dyn ProgressSink,
+    ) -> Result<(), MachineError> {
+        let what = "attach media to its machine";
+        let machine = self.own_vm(node, what)?;
+        let done = self.attach_media(self.wanted(node), &machine, source, progress);
         done.map_err(|error| self.failed(node, what, error))
     }
 
     fn drives(&self, node: &str) -> Result<Option<Drives>, MachineError> {
-        let what = "look into its machine's drives";
-        let machine = self.own(node, what)?;
+        let what = "query the drives of its machine";
+        let machine = self.own_vm(node, what)?;
         let now = self.api.call(&request::settings(&machine.host, machine.id));
         let now = now.map_err(|error| self.failed(node, what, error))?;
         Ok(Some(drives::drives(self.wanted(node), &settings(&now))))
     }
 
     fn start(&self, node: &str) -> Result<(), MachineError> {
-        let what = "switch its machine on";
-        let machine = self.own(node, what)?;
+        let what = "power on its machine";
+        let machine = self.own_vm(node, what)?;
         if machine.is_on {
             return Ok(());
         }
-        let done = task::run(&self.api, &request::start(&machine.host, machine.id), &super::Nobody);
+        let done = task::run_task(&self.api, &request::start(&machine.host, machine.id), &super::NoProgress);
         done.map_err(|error| self.failed(node, what, error))
     }
 
-    fn stop(&self, node: &str, how: Stop) -> Result<(), MachineError> {
-        let what = "switch its machine off";
-        let machine = self.own(node, what)?;
+    fn stop(&self, node: &str, how: PowerOff) -> Result<(), MachineError> {
+        let what = "power off its machine";
+        let machine = self.own_vm(node, what)?;
         if !machine.is_on {
             return Ok(());
         }
         let call = match how {
-            Stop::Asked => request::shutdown(&machine.host, machine.id, FAREWELL),
-            Stop::Cut => request::stop(&machine.host, machine.id),
+            PowerOff::Graceful => request::shutdown(&machine.host, machine.id, SHUTDOWN_TIMEOUT),
+            PowerOff::Forced => request::stop(&machine.host, machine.id),
         };
-        task::run(&self.api, &call, &super::Nobody).map_err(|error| self.failed(node, what, error))
+        task::run_task(&self.api, &call, &super::NoProgress).map_err(|error| self.failed(node, what, error))
     }
 
     fn eject(&self, node: &str) -> Result<(), MachineError> {
-        let what = "take the media out of its machine";
-        let machine = self.own(node, what)?;
-        self.take_out(self.wanted(node), &machine).map_err(|error| self.failed(node, what, error))
+        let what = "eject the media of its machine";
+        let machine = self.own_vm(node, what)?;
+        self.eject_media(self.wanted(node), &machine).map_err(|error| self.failed(node, what, error))
     }
 
     fn delete(&self, node: &str) -> Result<(), MachineError> {
-        let what = "take its machine away";
-        let machine = match self.own(node, what) {
-            Err(error) if error.kind == Kind::Absent => return Ok(()),
+        let what = "delete its machine";
+        let machine = match self.own_vm(node, what) {
+            Err(error) if error.kind == FailureKind::Missing => return Ok(()),
             found => found?,
         };
-        self.remove(self.wanted(node), &machine).map_err(|error| self.failed(node, what, error))
+        self.delete_vm(self.wanted(node), &machine).map_err(|error| self.failed(node, what, error))
     }
 
     fn addresses(&self, node: &str) -> Result<Vec<IpAddr>, MachineError> {
-        let what = "ask for its machine's addresses";
-        let (wanted, machine) = (self.wanted(node), self.own(node, what)?);
+        let what = "query the addresses of its machine";
+        let (wanted, machine) = (self.wanted(node), self.own_vm(node, what)?);
         if !wanted.has_agent || !machine.is_on {
             return Ok(Vec::new());
         }
-        self.ask_agent(wanted, &machine).map_err(|error| self.failed(node, what, error))
+        self.query_agent_addresses(wanted, &machine).map_err(|error| self.failed(node, what, error))
     }
 }

@@ -1,37 +1,37 @@
-//! A file on its way: a form of several parts (RFC 7578), the file last.
+//! File uploads as multipart forms (RFC 7578) with the file last.
 
 use std::io::{self, Cursor, Read};
 
-use ichor_core::machines::proxmox::Request;
+use ichor_core::machines::proxmox::ProxmoxRequest;
 use sha2::{Digest as _, Sha256};
 
-use crate::machines::{Onlooker, Supply};
+use crate::machines::{MediumContent, ProgressSink};
 
-/// What parts the parts. Nothing that is sent before the file holds it, and what is in the file does not matter: the server
-/// looks for it at the end.
+/// Boundary of the parts. No parameter contains it; the contents of the file do not matter because Proxmox searches for it
+/// from the end.
 const BOUNDARY: &str = "----ichor-c2b7a1de5f0943";
 
-/// The kind of content that is sent.
+/// Value of the header `content-type`.
 pub(super) fn content_type() -> String {
     format!("multipart/form-data; boundary={BOUNDARY}")
 }
 
-/// A form with a file, read while it is sent.
-pub(super) struct Upload<'o> {
+/// A form with a file, streamed while it is sent.
+pub(super) struct UploadForm<'o> {
     parts: Box<dyn Read + Send>,
     length: u64,
     done: u64,
     name: String,
-    onlooker: &'o dyn Onlooker,
+    progress: &'o dyn ProgressSink,
 }
 
-impl<'o> Upload<'o> {
-    /// The parameters of `request`, and a file of this name.
+impl<'o> UploadForm<'o> {
+    /// Creates a form from the parameters of `request` and a file.
     pub(super) fn new(
-        request: &Request,
+        request: &ProxmoxRequest,
         name: &str,
         (file, length): (Box<dyn Read + Send>, u64),
-        onlooker: &'o dyn Onlooker,
+        progress: &'o dyn ProgressSink,
     ) -> Self {
         let mut head = String::new();
         for (key, value) in &request.parameters {
@@ -46,7 +46,7 @@ impl<'o> Upload<'o> {
         let length = head.len() as u64 + length + tail.len() as u64;
         let parts =
             Box::new(Cursor::new(head.into_bytes()).chain(file).chain(Cursor::new(tail.into_bytes())));
-        Self { parts, length, done: 0, name: name.to_owned(), onlooker }
+        Self { parts, length, done: 0, name: name.to_owned(), progress }
     }
 
     pub(super) fn length(&self) -> u64 {
@@ -54,18 +54,18 @@ impl<'o> Upload<'o> {
     }
 }
 
-impl Read for Upload<'_> {
+impl Read for UploadForm<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.parts.read(buffer)?;
         self.done += count as u64;
-        self.onlooker.bytes(&self.name, self.done, self.length);
+        self.progress.transferred(&self.name, self.done, self.length);
         Ok(count)
     }
 }
 
-/// The SHA-256 of what is sent, in hex; none where it is not on this machine.
-pub(super) fn sum(supply: &Supply) -> io::Result<Option<String>> {
-    let Some((mut file, _)) = supply.open()? else { return Ok(None) };
+/// SHA-256 of the contents in hex; none for a URL.
+pub(super) fn sha256(content: &MediumContent) -> io::Result<Option<String>> {
+    let Some((mut file, _)) = content.open()? else { return Ok(None) };
     let mut hash = Sha256::new();
     io::copy(&mut file, &mut hash)?;
     Ok(Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()))

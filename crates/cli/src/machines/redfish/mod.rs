@@ -1,86 +1,94 @@
-//! Real machines whose controller speaks Redfish.
+//! Physical machines with a Redfish BMC.
 
-mod service;
+mod client;
 
 use std::net::IpAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ichor_core::machines::Drives;
-use ichor_core::machines::redfish::system::{self, Power, RESET};
-use ichor_core::machines::redfish::virtual_media::{self, Order};
+use ichor_core::machines::redfish::system::{self, PowerAction, RESET};
+use ichor_core::machines::redfish::virtual_media::{self, MediaAction};
 use ichor_core::machines::redfish::{ROOT, action, link, members};
-use ichor_core::render::hypervisor::medium::{Medium, Source};
+use ichor_core::render::hypervisor::medium::{Medium, MediumSource};
 use ichor_talos::secrets::Hidden;
 use ichor_values::Issue;
 use serde_json::Value;
 
-use super::{MachineError, Machines, Made, Onlooker, Powers, Shelf, State, Stop, Supply};
-use crate::http::Trust;
-use service::{RedfishError, Service};
+use super::{
+    Capabilities, Creation, MachineError, MachineProvider, MachineState, MediaSource, MediumContent,
+    PowerOff, ProgressSink,
+};
+use crate::http::ServerTrust;
+use client::{RedfishClient, RedfishError};
 
-/// How long a controller may take until what it was told is so.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// Time limit for a state change.
+const STATE_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// The time between two looks at it.
-const PAUSE: Duration = Duration::from_millis(500);
+/// Interval between polls.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// One machine and its controller.
+/// A machine and its BMC.
 #[derive(Debug)]
 pub(super) struct Redfish {
-    service: Service,
-    /// The path of the machine, where the file names it.
+    service: RedfishClient,
+    /// Path of the system, if the cluster file names it.
     path: Option<String>,
     media: Vec<Medium>,
 }
 
 impl Redfish {
-    /// The machine at `url`: its controller's, or with a path that of one machine among several.
-    pub(super) fn new(url: &str, trust: &Trust, login: Option<(String, Hidden)>, media: Vec<Medium>) -> Self {
+    /// Creates the provider for `url`: the BMC, or with a path one of its systems.
+    pub(super) fn new(
+        url: &str,
+        trust: &ServerTrust,
+        login: Option<(String, Hidden)>,
+        media: Vec<Medium>,
+    ) -> Self {
         let url = url.trim_end_matches('/');
         let (base, path) = match url.find("/redfish/v1") {
             Some(at) => (&url[..at], Some(&url[at..])),
             None => (url, None),
         };
         let path = path.filter(|path| path.trim_end_matches('/') != ROOT.trim_end_matches('/'));
-        Self { service: Service::new(base, trust, login), path: path.map(ToOwned::to_owned), media }
+        Self { service: RedfishClient::new(base, trust, login), path: path.map(ToOwned::to_owned), media }
     }
 
     fn step<T>(&self, node: &str, what: &str, done: Result<T, RedfishError>) -> Result<T, MachineError> {
         done.map_err(|source| {
-            let (node, what, place) = (node.to_owned(), what.to_owned(), self.service.place());
-            MachineError { node, what, place, kind: source.kind(), source: Box::new(source) }
+            let (node, operation, location) = (node.to_owned(), what.to_owned(), self.service.location());
+            MachineError { node, operation, location, kind: source.kind(), source: Box::new(source) }
         })
     }
 
-    /// The machine: its path and what it says of itself.
+    /// Path and resource of the system.
     fn system(&self) -> Result<(String, Value), RedfishError> {
         let path = match &self.path {
             Some(path) => path.clone(),
-            None => self.only_system()?,
+            None => self.find_only_system()?,
         };
         let system = self.service.get(&path)?;
         Ok((path, system))
     }
 
-    fn only_system(&self) -> Result<String, RedfishError> {
+    fn find_only_system(&self) -> Result<String, RedfishError> {
         let root = self.service.get(ROOT)?;
         let systems = link(&root, "Systems").ok_or_else(|| RedfishError::Odd { path: ROOT.to_owned() })?;
         let paths = members(&self.service.get(systems)?);
         match paths.as_slice() {
             [path] => Ok(path.clone()),
-            [] => Err(RedfishError::Lacks("its controller knows of no machine".to_owned())),
+            [] => Err(RedfishError::Lacks("the BMC lists no system".to_owned())),
             many => Err(RedfishError::Lacks(format!(
-                "its controller has several machines; write one of them in `power.redfish`: {}",
+                "the BMC lists several systems; set `power.redfish` to one of them: {}",
                 many.iter()
-                    .map(|path| format!("{}{path}", self.service.place()))
+                    .map(|path| format!("{}{path}", self.service.location()))
                     .collect::<Vec<_>>()
                     .join(", ")
             ))),
         }
     }
 
-    /// The drives for CDs: those of the machine itself, else those of the controllers that manage it.
+    /// Virtual CD drives of the system, else of the managers of the system.
     fn drives(&self, system: &Value) -> Result<Vec<(String, Value)>, RedfishError> {
         let mut collections: Vec<String> =
             link(system, "VirtualMedia").map(ToOwned::to_owned).into_iter().collect();
@@ -103,80 +111,80 @@ impl Redfish {
         Ok(drives)
     }
 
-    fn switch(&self, power: Power) -> Result<(), RedfishError> {
+    fn set_power(&self, power: PowerAction) -> Result<(), RedfishError> {
         let (path, system) = self.system()?;
-        let want = power == Power::On;
+        let want = power == PowerAction::On;
         if system::is_on(&system) == Some(want) {
             return Ok(());
         }
-        let lacks = || RedfishError::Lacks("its controller cannot switch it so".to_owned());
+        let lacks = || RedfishError::Lacks("the BMC does not support this power operation".to_owned());
         let target = action(&system, RESET).ok_or_else(lacks)?;
         self.service.post(target, &system::reset(&system, power).ok_or_else(lacks)?)?;
-        let what = if want { "that it is on" } else { "that it is off" };
-        wait(what, || Ok(system::is_on(&self.service.get(&path)?) == Some(want)))
+        let what = if want { "the machine to power on" } else { "the machine to power off" };
+        wait_until(what, || Ok(system::is_on(&self.service.get(&path)?) == Some(want)))
     }
 
-    fn order(&self, path: &str, drive: &Value, order: &Order) -> Result<(), RedfishError> {
+    fn send_media_action(&self, path: &str, drive: &Value, order: &MediaAction) -> Result<(), RedfishError> {
         match order {
-            Order::Post(target, body) => self.service.post(target, body),
-            Order::Patch(body) => self.service.patch(path, drive, body),
+            MediaAction::Post(target, body) => self.service.post(target, body),
+            MediaAction::Patch(body) => self.service.patch(path, drive, body),
         }
     }
 
-    fn put_in(&self, shelf: &dyn Shelf) -> Result<(), RedfishError> {
+    fn attach_media(&self, source: &dyn MediaSource) -> Result<(), RedfishError> {
         if self.media.is_empty() {
             return Ok(());
         }
         let (path, system) = self.system()?;
         let drives = self.drives(&system)?;
         if drives.len() < self.media.len() {
-            return Err(RedfishError::Lacks(too_few(drives.len(), self.media.len())));
+            return Err(RedfishError::Lacks(too_few_drives(drives.len(), self.media.len())));
         }
         for (medium, (path, drive)) in self.media.iter().zip(&drives) {
-            let Supply::Url(url) = shelf.supply(medium)? else {
-                return Err(RedfishError::Lacks(fetches(medium)));
+            let MediumContent::Url(url) = source.content(medium)? else {
+                return Err(RedfishError::Lacks(url_needed(medium)));
             };
-            self.insert(path, drive, &url)?;
+            self.insert_medium(path, drive, &url)?;
         }
         let boot = system::boot_from_cd(&system);
         let boot =
-            boot.ok_or_else(|| RedfishError::Lacks("its controller cannot make it boot a CD".to_owned()))?;
+            boot.ok_or_else(|| RedfishError::Lacks("the BMC cannot boot the machine from a CD".to_owned()))?;
         self.service.patch(&path, &system, &boot)
     }
 
-    fn insert(&self, path: &str, drive: &Value, url: &str) -> Result<(), RedfishError> {
+    fn insert_medium(&self, path: &str, drive: &Value, url: &str) -> Result<(), RedfishError> {
         match virtual_media::inside(drive) {
             Some(inside) if inside == url => return Ok(()),
             // A drive takes one medium at a time.
-            Some(_) => self.take_out_of(path, drive)?,
+            Some(_) => self.eject_from(path, drive)?,
             None => {}
         }
-        self.order(path, drive, &virtual_media::insert(drive, url))?;
+        self.send_media_action(path, drive, &virtual_media::insert(drive, url))?;
         let is_in = || Ok(virtual_media::inside(&self.service.get(path)?).is_some());
-        wait("that the medium is in the drive", is_in)
+        wait_until("the medium to be inserted", is_in)
     }
 
-    fn take_out_of(&self, path: &str, drive: &Value) -> Result<(), RedfishError> {
-        self.order(path, drive, &virtual_media::eject(drive))?;
-        wait("that the drive is empty", || Ok(virtual_media::inside(&self.service.get(path)?).is_none()))
+    fn eject_from(&self, path: &str, drive: &Value) -> Result<(), RedfishError> {
+        self.send_media_action(path, drive, &virtual_media::eject(drive))?;
+        wait_until("the drive to be empty", || Ok(virtual_media::inside(&self.service.get(path)?).is_none()))
     }
 
-    /// Takes out what was put in, and leaves what somebody else did.
-    fn take_out(&self) -> Result<(), RedfishError> {
+    /// Ejects our media and leaves media inserted manually.
+    fn eject_media(&self) -> Result<(), RedfishError> {
         let (_, system) = self.system()?;
         for (path, drive) in self.drives(&system)? {
             let is_ours = |inside: &str| {
-                self.media.iter().any(|it| matches!(&it.source, Source::Url(url) if url == inside))
+                self.media.iter().any(|it| matches!(&it.source, MediumSource::Url(url) if url == inside))
             };
             if virtual_media::inside(&drive).is_some_and(is_ours) {
-                self.take_out_of(&path, &drive)?;
+                self.eject_from(&path, &drive)?;
             }
         }
         Ok(())
     }
 
-    /// What is in the drives, by its address.
-    fn look_inside(&self) -> Result<Drives, RedfishError> {
+    /// Contents of the drives, by URL.
+    fn inserted_media(&self) -> Result<Drives, RedfishError> {
         let (_, system) = self.system()?;
         let drives = self.drives(&system)?;
         let inside = drives.iter().filter_map(|(path, drive)| {
@@ -185,7 +193,7 @@ impl Redfish {
         });
         let wanted = self.media.iter().map(|medium| {
             let what = match &medium.source {
-                Source::Url(url) => url,
+                MediumSource::Url(url) => url,
                 _ => &medium.name,
             };
             (None, what.clone(), medium)
@@ -194,105 +202,105 @@ impl Redfish {
         Ok(Drives { boots_cd: !found.inside.is_empty() && system::boots_cd(&system), ..found })
     }
 
-    fn look(&self) -> Result<Vec<String>, RedfishError> {
+    fn preflight(&self) -> Result<Vec<String>, RedfishError> {
         let (_, system) = self.system()?;
         let mut found = Vec::new();
-        if system::reset(&system, Power::On).is_none() || action(&system, RESET).is_none() {
-            found.push("its controller cannot switch it on".to_owned());
+        if system::reset(&system, PowerAction::On).is_none() || action(&system, RESET).is_none() {
+            found.push("the BMC cannot power on the machine".to_owned());
         }
         if self.media.is_empty() {
             return Ok(found);
         }
         if system::boot_from_cd(&system).is_none() {
-            found.push("its controller cannot make it boot a CD".to_owned());
+            found.push("the BMC cannot boot the machine from a CD".to_owned());
         }
         let drives = self.drives(&system)?.len();
         if drives < self.media.len() {
-            found.push(too_few(drives, self.media.len()));
+            found.push(too_few_drives(drives, self.media.len()));
         }
-        found.extend(self.media.iter().filter(|it| !matches!(it.source, Source::Url(_))).map(fetches));
+        found.extend(self.media.iter().filter(|it| !matches!(it.source, MediumSource::Url(_))).map(fetches));
         Ok(found)
     }
 }
 
-/// Waits until `holds`.
-fn wait(what: &str, holds: impl Fn() -> Result<bool, RedfishError>) -> Result<(), RedfishError> {
+/// Polls until `condition` is true.
+fn wait_until(what: &str, condition: impl Fn() -> Result<bool, RedfishError>) -> Result<(), RedfishError> {
     let start = Instant::now();
-    while !holds()? {
-        if start.elapsed() > PATIENCE {
-            return Err(RedfishError::Slow(what.to_owned(), PATIENCE.as_secs()));
+    while !condition()? {
+        if start.elapsed() > STATE_TIMEOUT {
+            return Err(RedfishError::Slow(what.to_owned(), STATE_TIMEOUT.as_secs()));
         }
-        thread::sleep(PAUSE);
+        thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }
 
-fn too_few(have: usize, want: usize) -> String {
-    let drives = if have == 1 { "one virtual drive".to_owned() } else { format!("{have} virtual drives") };
-    format!("its controller has {drives} for CDs, and {want} are needed")
+fn too_few_drives(have: usize, want: usize) -> String {
+    let drives =
+        if have == 1 { "one virtual CD drive".to_owned() } else { format!("{have} virtual CD drives") };
+    format!("the BMC has {drives}, but {want} are needed")
 }
 
-fn fetches(medium: &Medium) -> String {
-    format!("its controller fetches media by itself, and {} is at no address", medium.name)
+fn url_needed(medium: &Medium) -> String {
+    format!("the BMC downloads media from a URL, but {} has none", medium.name)
 }
 
-impl Machines for Redfish {
-    fn place(&self) -> String {
-        self.service.place()
+impl MachineProvider for Redfish {
+    fn location(&self) -> String {
+        self.service.location()
     }
 
-    fn powers(&self) -> Powers {
-        Powers { makes: false, media: true, addresses: false }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { creates_vms: false, attaches_media: true, reports_addresses: false }
     }
 
     fn check(&self, nodes: &[&str]) -> Vec<Issue> {
-        let fix =
-            "write an address in `image.source.iso`, and `boot.from: apply` where no second drive is there";
-        match self.look() {
+        let fix = "set `image.source.iso` to a URL; without a second drive, use `boot.from: apply`";
+        match self.preflight() {
             Ok(found) => nodes
                 .iter()
                 .flat_map(|node| found.iter().map(move |what| Issue::error(*node, what).with_help(fix)))
                 .collect(),
-            Err(error) => vec![super::unasked(&self.service.place(), error.kind(), &error)],
+            Err(error) => vec![super::unreachable_issue(&self.service.location(), error.kind(), &error)],
         }
     }
 
-    fn state(&self, node: &str) -> Result<State, MachineError> {
-        let (_, system) = self.step(node, "look at its machine", self.system())?;
-        Ok(if system::is_on(&system) == Some(true) { State::On } else { State::Off })
+    fn state(&self, node: &str) -> Result<MachineState, MachineError> {
+        let (_, system) = self.step(node, "query the power state of its machine", self.system())?;
+        Ok(if system::is_on(&system) == Some(true) { MachineState::On } else { MachineState::Off })
     }
 
-    fn make(&self, _: &str, _: &dyn Shelf, _: &dyn Onlooker) -> Result<Made, MachineError> {
-        Ok(Made::Before)
+    fn create(&self, _: &str, _: &dyn MediaSource, _: &dyn ProgressSink) -> Result<Creation, MachineError> {
+        Ok(Creation::Existed)
     }
 
     fn media(&self, _: &str) -> Vec<Medium> {
         self.media.clone()
     }
 
-    fn attach(&self, node: &str, shelf: &dyn Shelf, _: &dyn Onlooker) -> Result<(), MachineError> {
-        self.step(node, "put media into its machine", self.put_in(shelf))
+    fn attach(&self, node: &str, source: &dyn MediaSource, _: &dyn ProgressSink) -> Result<(), MachineError> {
+        self.step(node, "attach media to its machine", self.attach_media(source))
     }
 
     fn drives(&self, node: &str) -> Result<Option<Drives>, MachineError> {
-        self.step(node, "look into its machine's drives", self.look_inside()).map(Some)
+        self.step(node, "query the drives of its machine", self.inserted_media()).map(Some)
     }
 
     fn start(&self, node: &str) -> Result<(), MachineError> {
-        self.step(node, "switch its machine on", self.switch(Power::On))
+        self.step(node, "power on its machine", self.set_power(PowerAction::On))
     }
 
-    fn stop(&self, node: &str, how: Stop) -> Result<(), MachineError> {
-        let power = if how == Stop::Asked { Power::Shutdown } else { Power::Off };
-        self.step(node, "switch its machine off", self.switch(power))
+    fn stop(&self, node: &str, how: PowerOff) -> Result<(), MachineError> {
+        let power = if how == PowerOff::Graceful { PowerAction::Shutdown } else { PowerAction::Off };
+        self.step(node, "power off its machine", self.set_power(power))
     }
 
     fn eject(&self, node: &str) -> Result<(), MachineError> {
-        self.step(node, "take the media out of its machine", self.take_out())
+        self.step(node, "eject the media of its machine", self.eject_media())
     }
 
     fn delete(&self, node: &str) -> Result<(), MachineError> {
-        Err(super::is_real(node, self.service.place()))
+        Err(super::physical_machine_error(node, self.service.location()))
     }
 
     fn addresses(&self, _: &str) -> Result<Vec<IpAddr>, MachineError> {

@@ -1,84 +1,86 @@
-//! Steps of the cluster as a whole: begun, and what came of them.
+//! Cluster steps: start and result.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ichor_core::bringup::{Blocker, ClusterStep, Contact, Look};
+use ichor_core::bringup::{Blocker, ClusterStep, NodeAddress, NodeProbe};
 use ichor_core::cluster::section::Role;
 use ichor_talos::api::cluster::ClusterInfo;
 use tokio::time;
 
-use super::tries::Tries;
-use super::{Engine, Told};
-use crate::up::act::{self, Ended};
-use crate::up::endpoint::reach;
+use super::retries::Retries;
+use super::{Engine, EngineEvent};
+use crate::up::endpoint::wait_until_ready;
 use crate::up::kubeconfig;
-use crate::up::look::Subject;
-use crate::up::place::PlaceError;
-use crate::up::tell::State;
-use crate::up::words::cluster_word;
+use crate::up::labels::cluster_step_label;
+use crate::up::observer::NodeTarget;
+use crate::up::reporter::StepState;
+use crate::up::state_dir::StateDirError;
+use crate::up::talos_steps::{self, StepError};
 
 impl Engine {
-    /// Begins a step of the cluster.
-    pub(super) fn begin_cluster(&mut self, step: ClusterStep) {
+    /// Starts a cluster step.
+    pub(super) fn start_cluster_step(&mut self, step: ClusterStep) {
         self.seen.cluster.busy = true;
         let on = step.node();
         let at = on.and_then(|nth| self.seen.nodes[nth].at);
-        if self.tries.count == 0 {
+        if self.retries.count == 0 {
             let name = on.map(|nth| self.wanted.nodes[nth].name.as_str());
-            self.teller.step(name, cluster_word(step), State::Begun, at, "");
+            self.reporter.report_step(name, cluster_step_label(step), StepState::Begun, at, "");
         }
-        let pause = self.tries.pause();
-        let tell = self.tell.clone();
-        let said = self.tell.clone();
-        let say = move |text: String| drop(said.send(Told::Said(None, text)));
-        let (patience, info) = (self.tools.node_timeout, self.cluster_info());
-        let (endpoint, target) = (self.tools.endpoint.clone(), self.tools.kubeconfig.clone());
-        let subject = on.map(|nth| Arc::clone(&self.tools.subjects[nth])).zip(at);
+        let pause = self.retries.delay();
+        let tell = self.events_tx.clone();
+        let said = self.events_tx.clone();
+        let say = move |text: String| drop(said.send(EngineEvent::Message(None, text)));
+        let (patience, info) = (self.inputs.node_timeout, self.cluster_info());
+        let (endpoint, target) = (self.inputs.endpoint.clone(), self.inputs.kubeconfig.clone());
+        let target = on.map(|nth| Arc::clone(&self.inputs.targets[nth])).zip(at);
         tokio::spawn(async move {
-            let result = match (step, subject) {
-                (ClusterStep::Endpoint, _) => reach(endpoint, patience, say).await,
-                (ClusterStep::Bootstrap(_), Some((subject, at))) => {
-                    let before = act::bootstrap(&subject, at).await;
-                    before.map(|before| if before { "it was done before".to_owned() } else { String::new() })
+            let result = match (step, target) {
+                (ClusterStep::Endpoint, _) => wait_until_ready(endpoint, patience, say).await,
+                (ClusterStep::Bootstrap(_), Some((target, at))) => {
+                    let before = talos_steps::bootstrap(&target, at).await;
+                    before.map(|before| {
+                        if before { "etcd was already bootstrapped".to_owned() } else { String::new() }
+                    })
                 }
-                (ClusterStep::Health(_), Some((subject, at))) => {
-                    act::health(&subject, at, info, patience, say).await.map(|()| String::new())
+                (ClusterStep::Health(_), Some((target, at))) => {
+                    talos_steps::health(&target, at, info, patience, say).await.map(|()| String::new())
                 }
-                (ClusterStep::Kubeconfig(_), Some((subject, at))) => merge(subject, at, target).await,
-                _ => Err(Ended::Later("it is gone".to_owned())),
+                (ClusterStep::Kubeconfig(_), Some((target, at))) => merge(target, at, target).await,
+                _ => Err(StepError::Later("the node is not reachable any more".to_owned())),
             };
-            if matches!(result, Err(Ended::Later(_) | Ended::Unknown(_))) {
+            if matches!(result, Err(StepError::Later(_) | StepError::Unknown(_))) {
                 time::sleep(pause).await;
             }
-            let _ = tell.send(Told::Cluster(step, result));
+            let _ = tell.send(EngineEvent::ClusterStepDone(step, result));
         });
     }
 
-    /// The nodes that are up, by the addresses they have now.
+    /// Current addresses of the nodes that are up.
     fn cluster_info(&self) -> ClusterInfo {
         let of = |role: Role| {
             let nodes = self.wanted.nodes.iter().zip(&self.seen.nodes);
-            let up =
-                nodes.filter(|(node, seen)| node.role == role && matches!(seen.look, Some(Look::Ours(_))));
+            let up = nodes
+                .filter(|(node, seen)| node.role == role && matches!(seen.look, Some(NodeProbe::Ours(_))));
             up.filter_map(|(_, seen)| Some(seen.at?.address.to_string())).collect()
         };
         ClusterInfo { control_plane_nodes: of(Role::Controlplane), worker_nodes: of(Role::Worker) }
     }
 
-    /// Hears how a step of the cluster ended.
-    pub(super) fn cluster_stepped(
+    /// Handles the result of a cluster step.
+    pub(super) fn finish_cluster_step(
         &mut self,
         step: ClusterStep,
-        result: Result<String, Ended>,
-    ) -> Result<(), PlaceError> {
+        result: Result<String, StepError>,
+    ) -> Result<(), StateDirError> {
         let cluster = &mut self.seen.cluster;
         cluster.busy = false;
         let before = self.record.clone();
         let mut new = true;
         let (state, said) = match result {
             Ok(said) => {
-                self.tries = Tries::default();
+                self.retries = Retries::default();
                 match step {
                     ClusterStep::Bootstrap(_) => {
                         if let Some(begun) = &mut self.record.bootstrap {
@@ -89,54 +91,58 @@ impl Engine {
                     ClusterStep::Health(_) => cluster.healthy = true,
                     ClusterStep::Kubeconfig(_) => cluster.kubeconfig = true,
                 }
-                (State::Done, said)
+                (StepState::Done, said)
             }
             Err(ended) => {
-                // It surely was not done: nothing has begun.
-                let surely = matches!(ended, Ended::Later(_) | Ended::Refused(_));
+                // The bootstrap certainly did not happen: remove its record.
+                let surely = matches!(ended, StepError::Later(_) | StepError::Refused(_));
                 if matches!(step, ClusterStep::Bootstrap(_)) && surely && !self.record.is_bootstrapped() {
                     self.record.bootstrap = None;
                 }
                 match ended {
-                    Ended::Later(reason) | Ended::Unknown(reason) => {
-                        new = self.tries.again(&reason);
-                        if self.tries.since.is_some_and(|since| since.elapsed() >= self.tools.node_timeout) {
-                            let seconds = self.tools.node_timeout.as_secs();
-                            let told = format!("{} was tried for {seconds} s: {reason}", cluster_word(step));
-                            let remedy = "`ichor verify` looks for the cause; then run `ichor up` again";
+                    StepError::Later(reason) | StepError::Unknown(reason) => {
+                        new = self.retries.record_failure(&reason);
+                        if self.retries.since.is_some_and(|since| since.elapsed() >= self.inputs.node_timeout)
+                        {
+                            let seconds = self.inputs.node_timeout.as_secs();
+                            let told = format!(
+                                "{} did not succeed within {seconds} s: {reason}",
+                                cluster_step_label(step)
+                            );
+                            let remedy = "run `ichor verify` to find the cause, then run `ichor up` again";
                             cluster.failed = Some(Blocker::new(None, told, remedy));
                         }
-                        (State::Again, reason)
+                        (StepState::Again, reason)
                     }
-                    Ended::Refused(blocker) => {
-                        let told = format!("{}: {}", cluster_word(step), blocker.issue.headline());
+                    StepError::Refused(blocker) => {
+                        let told = format!("{}: {}", cluster_step_label(step), blocker.issue.headline());
                         cluster.failed = Some(Blocker::new(None, told, blocker.remedy()));
-                        (State::Failed, blocker.issue.message)
+                        (StepState::Failed, blocker.issue.message)
                     }
                 }
             }
         };
         if before != self.record {
-            self.place.write(&self.record)?;
+            self.state_dir.write(&self.record)?;
         }
         if let Some(nth) = step.node() {
-            self.epochs[nth] = self.bells[nth].ring();
+            self.epochs[nth] = self.refresh_signals[nth].request_refresh();
         }
         if new {
             let node = step.node().map(|nth| self.wanted.nodes[nth].name.as_str());
-            self.teller.step(node, cluster_word(step), state, None, &said);
+            self.reporter.report_step(node, cluster_step_label(step), state, None, &said);
         }
         Ok(())
     }
 }
 
-/// Fetches the kubeconfig, and puts it where it belongs.
-async fn merge(subject: Arc<Subject>, at: Contact, target: Option<PathBuf>) -> Result<String, Ended> {
-    let Some(target) = target else { return Ok("none is wanted".to_owned()) };
-    let text = act::kubeconfig(subject, at).await?;
-    let remedy = "mend that file, give another with `--kubeconfig`, or none with `--no-kubeconfig`";
-    match kubeconfig::add(&target, &text) {
-        Ok(()) => Ok(target.display().to_string()),
-        Err(error) => Err(Ended::Refused(Blocker::new(None, format!("{error:#}"), remedy))),
+/// Downloads the kubeconfig and merges it into the user's file.
+async fn merge(target: Arc<NodeTarget>, at: NodeAddress, path: Option<PathBuf>) -> Result<String, StepError> {
+    let Some(path) = path else { return Ok("no kubeconfig requested".to_owned()) };
+    let text = talos_steps::kubeconfig(target, at).await?;
+    let remedy = "fix that file, set another with `--kubeconfig`, or use `--no-kubeconfig`";
+    match kubeconfig::merge_into(&path, &text) {
+        Ok(()) => Ok(path.display().to_string()),
+        Err(error) => Err(StepError::Refused(Blocker::new(None, format!("{error:#}"), remedy))),
     }
 }

@@ -1,196 +1,206 @@
-//! The run: what is seen and done is heard, decided upon, and done.
+//! The engine of a bring-up: an event loop that decides and starts steps.
 
 mod cluster;
-mod limit;
 mod node;
-mod tries;
+mod retries;
+mod timeout;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ichor_core::bringup::{
-    Begun, ClusterStep, Contact, Decision, Etcd, Look, Next, NodeStep, Record, Seen, Wanted, decide,
+    BootstrapRecord, BringupDecision, BringupRecord, ClusterStep, DesiredState, EtcdPhase, NextStep,
+    NodeAddress, NodeProbe, NodeStep, ObservedState, decide,
 };
 use ipnet::IpNet;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::{self, Instant};
 
-use super::act::Ended;
-use super::endpoint::Endpoint;
+use super::endpoint::KubernetesEndpoint;
+use super::labels::look_label;
 use super::leases;
-use super::look::{Eye, Subject};
-use super::machine::{self, Machine};
+use super::machine::{self, ProvidedMachine};
 use super::neighbours;
-use super::place::{Place, PlaceError};
-use super::tell::Teller;
-use super::watch::{Bell, watch};
-use super::words::words;
-use tries::Tries;
+use super::observer::{NodeObserver, NodeTarget};
+use super::reporter::Reporter;
+use super::state_dir::{ClusterStateDir, StateDirError};
+use super::talos_steps::StepError;
+use super::watch::{RefreshSignal, watch_node};
+use retries::Retries;
 
-/// How often providers of machines and the neighbour table are asked.
-const ASK: Duration = Duration::from_secs(2);
-/// How long others may take to be heard together with whoever was heard: deciding is about all nodes.
-const BREATH: Duration = Duration::from_millis(2);
-/// How often the time is looked at.
+/// Interval between polls of machine providers.
+const PROVIDER_POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// Time to collect more events before deciding: a decision covers all nodes.
+const BATCH_WINDOW: Duration = Duration::from_millis(2);
+/// Interval of timeout checks.
 const TICK: Duration = Duration::from_millis(500);
 
-/// What is heard.
-pub(super) enum Told {
-    /// What answers at a node's addresses.
-    Looked { nth: usize, epoch: u64, at: Option<Contact>, look: Look },
-    /// What there is of a node's machine.
-    Machine(usize, Result<machine::Told, Ended>),
-    /// How a step of a node ended, and what was said of it.
-    Node(usize, NodeStep, Result<Vec<String>, Ended>),
-    /// How a step of the cluster ended, and what was said of it.
-    Cluster(ClusterStep, Result<String, Ended>),
-    /// Where a node's machine may be.
-    Found(usize, Contact),
-    /// What a step that goes on says.
-    Said(Option<usize>, String),
+/// Events of a run.
+pub(super) enum EngineEvent {
+    /// Observation of a node.
+    Observed { nth: usize, epoch: u64, at: Option<NodeAddress>, look: NodeProbe },
+    /// State of a node's machine.
+    Machine(usize, Result<machine::MachineReport, StepError>),
+    /// Result of a node step, with warnings.
+    NodeStepDone(usize, NodeStep, Result<Vec<String>, StepError>),
+    /// Result of a cluster step, with a message.
+    ClusterStepDone(ClusterStep, Result<String, StepError>),
+    /// A discovered address of a node's machine.
+    AddressFound(usize, NodeAddress),
+    /// Message of a running step of a node, or of the cluster.
+    Message(Option<usize>, String),
 }
 
-/// What a run has at hand.
-pub(super) struct Tools {
-    pub subjects: Vec<Arc<Subject>>,
-    pub machines: Vec<Option<Machine>>,
-    pub endpoint: Option<Endpoint>,
+/// Inputs of a run.
+pub(super) struct EngineInputs {
+    pub targets: Vec<Arc<NodeTarget>>,
+    pub machines: Vec<Option<ProvidedMachine>>,
+    pub endpoint: Option<KubernetesEndpoint>,
     pub kubeconfig: Option<PathBuf>,
     pub neighbours: Vec<IpNet>,
     pub leases: Vec<PathBuf>,
-    /// How long a node, or a step of the cluster, may stand still.
+    /// Time limit without progress, for a node or a cluster step.
     pub node_timeout: Duration,
-    /// How long all of it may take.
+    /// Time limit for the run.
     pub timeout: Duration,
 }
 
-/// A run.
+/// The state of a run.
 pub(super) struct Engine {
-    wanted: Wanted,
-    seen: Seen,
-    record: Record,
-    place: Place,
-    tools: Tools,
-    teller: Teller,
-    bells: Vec<Arc<Bell>>,
+    wanted: DesiredState,
+    seen: ObservedState,
+    record: BringupRecord,
+    state_dir: ClusterStateDir,
+    inputs: EngineInputs,
+    reporter: Reporter,
+    refresh_signals: Vec<Arc<RefreshSignal>>,
     epochs: Vec<u64>,
-    progress: Vec<Progress>,
-    tries: Tries,
-    tell: mpsc::UnboundedSender<Told>,
-    hear: mpsc::UnboundedReceiver<Told>,
+    progress: Vec<NodeProgress>,
+    retries: Retries,
+    events_tx: mpsc::UnboundedSender<EngineEvent>,
+    events_rx: mpsc::UnboundedReceiver<EngineEvent>,
 }
 
-/// How far a node is.
+/// Progress of a node.
 #[derive(Default)]
-struct Progress {
-    next: Option<Next<NodeStep>>,
-    /// Since when it stands still, by its own doing.
-    still: Option<Instant>,
+struct NodeProgress {
+    next: Option<NextStep<NodeStep>>,
+    /// Since when the node has made no progress, unless it waits for others.
+    stalled_since: Option<Instant>,
     begun: Option<Instant>,
     took: Option<Duration>,
-    tries: Tries,
+    retries: Retries,
 }
 
-/// How a run ended.
-pub(crate) struct Outcome {
-    pub decision: Decision,
-    pub seen: Seen,
+/// Result of a run.
+pub(crate) struct BringupOutcome {
+    pub decision: BringupDecision,
+    pub seen: ObservedState,
     pub took: Vec<Option<Duration>>,
     pub elapsed: Duration,
 }
 
 impl Engine {
     pub(super) fn new(
-        wanted: Wanted,
-        seen: Seen,
-        (place, record): (Place, Record),
-        tools: Tools,
-        teller: Teller,
+        wanted: DesiredState,
+        seen: ObservedState,
+        (place, record): (ClusterStateDir, BringupRecord),
+        inputs: EngineInputs,
+        reporter: Reporter,
     ) -> Self {
-        let (tell, hear) = mpsc::unbounded_channel();
+        let (events_tx, events_rx) = mpsc::unbounded_channel();
         let count = wanted.nodes.len();
         Self {
-            bells: (0..count).map(|_| Arc::default()).collect(),
+            refresh_signals: (0..count).map(|_| Arc::default()).collect(),
             epochs: vec![0; count],
-            progress: (0..count).map(|_| Progress::default()).collect(),
-            tries: Tries::default(),
+            progress: (0..count).map(|_| NodeProgress::default()).collect(),
+            retries: Retries::default(),
             wanted,
             seen,
             record,
             place,
-            tools,
-            teller,
-            tell,
-            hear,
+            inputs,
+            reporter,
+            events_tx,
+            events_rx,
         }
     }
 
-    /// Brings everything up that can be; `eyes` have looked once.
-    pub(super) async fn run(mut self, eyes: Vec<Eye>) -> Result<Outcome, PlaceError> {
-        let count = u32::try_from(eyes.len()).unwrap_or(u32::MAX);
-        for (nth, eye) in eyes.into_iter().enumerate() {
-            tokio::spawn(watch((nth, count), eye, Arc::clone(&self.bells[nth]), self.tell.clone()));
+    /// Brings up all nodes that can be; `observers` have observed once.
+    pub(super) async fn run(mut self, observers: Vec<NodeObserver>) -> Result<BringupOutcome, StateDirError> {
+        let count = u32::try_from(observers.len()).unwrap_or(u32::MAX);
+        for (nth, observer) in observers.into_iter().enumerate() {
+            tokio::spawn(watch_node(
+                (nth, count),
+                observer,
+                Arc::clone(&self.refresh_signals[nth]),
+                self.events_tx.clone(),
+            ));
         }
-        self.ask_providers();
-        if !self.tools.neighbours.is_empty() {
-            let (prefixes, subjects) = (self.tools.neighbours.clone(), self.tools.subjects.clone());
-            tokio::spawn(neighbours::search(prefixes, subjects, self.tell.clone()));
+        self.poll_providers();
+        if !self.inputs.neighbours.is_empty() {
+            let (prefixes, targets) = (self.inputs.neighbours.clone(), self.inputs.targets.clone());
+            tokio::spawn(neighbours::watch_neighbours(prefixes, targets, self.events_tx.clone()));
         }
-        if !self.tools.leases.is_empty() {
-            let (files, subjects) = (self.tools.leases.clone(), self.tools.subjects.clone());
-            tokio::spawn(leases::search(files, subjects, self.tell.clone()));
+        if !self.inputs.leases.is_empty() {
+            let (files, targets) = (self.inputs.leases.clone(), self.inputs.targets.clone());
+            tokio::spawn(leases::watch_leases(files, targets, self.events_tx.clone()));
         }
-        let end = Instant::now() + self.tools.timeout;
+        let end = Instant::now() + self.inputs.timeout;
         loop {
-            self.remember_etcd()?;
-            let decision = self.proceed()?;
+            self.record_bootstrap()?;
+            let decision = self.decide_and_start()?;
             if decision.is_over() {
                 return Ok(self.outcome(decision));
             }
             if Instant::now() >= end {
-                self.give_up(&decision, "the time for all of it is over");
+                self.fail_remaining(&decision, "timed out");
             }
-            self.out_of_time(&decision);
-            if let Ok(Some(told)) = time::timeout(TICK, self.hear.recv()).await {
-                self.take(told)?;
-                time::sleep(BREATH).await;
-                while let Ok(told) = self.hear.try_recv() {
-                    self.take(told)?;
+            self.fail_stalled_nodes(&decision);
+            if let Ok(Some(told)) = time::timeout(TICK, self.events_rx.recv()).await {
+                self.handle_event(told)?;
+                time::sleep(BATCH_WINDOW).await;
+                while let Ok(told) = self.events_rx.try_recv() {
+                    self.handle_event(told)?;
                 }
             }
         }
     }
 
-    fn outcome(self, decision: Decision) -> Outcome {
+    fn outcome(self, decision: BringupDecision) -> BringupOutcome {
         let took = self.progress.iter().map(|progress| progress.took).collect();
-        Outcome { decision, seen: self.seen, took, elapsed: self.teller.elapsed() }
+        BringupOutcome { decision, seen: self.seen, took, elapsed: self.reporter.elapsed() }
     }
 
-    /// Hears.
-    fn take(&mut self, told: Told) -> Result<(), PlaceError> {
+    /// Handles an event.
+    fn handle_event(&mut self, told: EngineEvent) -> Result<(), StateDirError> {
         match told {
-            Told::Looked { nth, epoch, at, look } if epoch >= self.epochs[nth] => self.looked(nth, at, look),
-            Told::Looked { .. } => {}
-            Told::Machine(nth, Ok(told)) => {
+            EngineEvent::Observed { nth, epoch, at, look } if epoch >= self.epochs[nth] => {
+                self.record_observation(nth, at, look)
+            }
+            EngineEvent::Observed { .. } => {}
+            EngineEvent::Machine(nth, Ok(told)) => {
                 self.seen.nodes[nth].machine = Some(told.seen);
                 for contact in told.addresses {
-                    self.found(nth, contact);
+                    self.add_address(nth, contact);
                 }
             }
-            Told::Machine(nth, Err(Ended::Refused(blocker))) => self.seen.nodes[nth].failed = Some(blocker),
-            // Asked again soon.
-            Told::Machine(..) => {}
-            Told::Found(nth, contact) => self.found(nth, contact),
-            Told::Node(nth, step, result) => self.stepped(nth, step, result)?,
-            Told::Cluster(step, result) => self.cluster_stepped(step, result)?,
-            Told::Said(nth, text) => {
+            EngineEvent::Machine(nth, Err(StepError::Refused(blocker))) => {
+                self.seen.nodes[nth].failed = Some(blocker)
+            }
+            // Polled again soon.
+            EngineEvent::Machine(..) => {}
+            EngineEvent::AddressFound(nth, contact) => self.add_address(nth, contact),
+            EngineEvent::NodeStepDone(nth, step, result) => self.finish_node_step(nth, step, result)?,
+            EngineEvent::ClusterStepDone(step, result) => self.finish_cluster_step(step, result)?,
+            EngineEvent::Message(nth, text) => {
                 let node = nth.map(|nth| self.wanted.nodes[nth].name.clone());
                 let who = node.as_deref().unwrap_or("cluster");
-                self.teller.event(
+                self.reporter.emit(
                     "message",
-                    json!({"node": node, "said": text}),
+                    json!({"node": node, "message": text}),
                     Some(format!("{who}: {text}")),
                 );
             }
@@ -198,15 +208,15 @@ impl Engine {
         Ok(())
     }
 
-    fn looked(&mut self, nth: usize, at: Option<Contact>, look: Look) {
+    fn record_observation(&mut self, nth: usize, at: Option<NodeAddress>, look: NodeProbe) {
         let name = &self.wanted.nodes[nth].name;
         let seen = &mut self.seen.nodes[nth];
         let applied = self.record.nodes.get(name).and_then(|node| node.applied.as_ref());
         seen.came_back(&look, applied.and_then(|applied| applied.machine.fingerprint.as_deref()));
-        let (word, doing) = words(&look);
-        let before = seen.look.as_ref().map(|look| words(look).0);
-        if let Some(still) = &mut self.progress[nth].still {
-            *still = Instant::now();
+        let (word, doing) = look_label(&look);
+        let before = seen.look.as_ref().map(|look| look_label(look).0);
+        if let Some(stalled_since) = &mut self.progress[nth].stalled_since {
+            *stalled_since = Instant::now();
         }
         if before != Some(word) || seen.at != at {
             let more = json!({
@@ -214,125 +224,130 @@ impl Engine {
                 "state": word,
                 "address": at.map(|at| at.address),
                 "stage": at.map(|at| at.stage),
-                "doing": doing,
+                "activity": doing,
             });
             let place = at.map(|at| format!(" at {at}")).unwrap_or_default();
-            // Where rows show what nodes do, only what is wrong is worth a line.
-            let wrong = matches!(look, Look::Foreign(_) | Look::Unclear(_));
-            let told = word != "silent" && (wrong || !self.teller.is_live());
+            // With the live display, only problems get a line.
+            let wrong = matches!(look, NodeProbe::Foreign(_) | NodeProbe::Unclear(_));
+            let told = word != "silent" && (wrong || !self.reporter.is_live());
             let line = told.then(|| format!("{name}: {word}{place}"));
-            self.teller.event("look", more, line);
+            self.reporter.emit("node_state", more, line);
         }
         (seen.at, seen.look) = (at, Some(look));
     }
 
-    fn found(&self, nth: usize, contact: Contact) {
-        if self.tools.subjects[nth].found(contact) {
+    fn add_address(&self, nth: usize, contact: NodeAddress) {
+        if self.inputs.targets[nth].add_contact(contact) {
             let name = &self.wanted.nodes[nth].name;
             let more = json!({"node": name, "address": contact.address, "stage": contact.stage, "source": contact.source});
-            self.teller.event("found", more, Some(format!("{name}: found at {contact}")));
-            self.bells[nth].ring();
+            self.reporter.emit("discovered", more, Some(format!("{name}: found at {contact}")));
+            self.refresh_signals[nth].request_refresh();
         }
     }
 
-    /// What is seen to be bootstrapped is remembered, whoever did it.
-    fn remember_etcd(&mut self) -> Result<(), PlaceError> {
+    /// Records that etcd is bootstrapped, even if another tool did it.
+    fn record_bootstrap(&mut self) -> Result<(), StateDirError> {
         if self.record.is_bootstrapped() {
             return Ok(());
         }
-        let runs = |nth: &usize| matches!(&self.seen.nodes[*nth].look, Some(Look::Ours(ours)) if ours.etcd == Etcd::Runs);
+        let runs = |nth: &usize| matches!(&self.seen.nodes[*nth].look, Some(NodeProbe::Ours(ours)) if ours.etcd == EtcdPhase::Runs);
         let Some(nth) = self.wanted.control_planes().find(runs) else { return Ok(()) };
         let (node, now) = (self.wanted.nodes[nth].name.clone(), ichor_system::now());
-        self.record.bootstrap.get_or_insert(Begun { node, begun: now, done: None }).done = Some(now);
-        self.place.write(&self.record)
+        self.record.bootstrap.get_or_insert(BootstrapRecord { node, begun: now, done: None }).done =
+            Some(now);
+        self.state_dir.write(&self.record)
     }
 
-    /// Decides, and begins what is decided.
-    fn proceed(&mut self) -> Result<Decision, PlaceError> {
+    /// Decides and starts the next steps.
+    fn decide_and_start(&mut self) -> Result<BringupDecision, StateDirError> {
         let decision = decide(&self.wanted, &self.seen, &self.record);
-        self.tell_changes(&decision);
+        self.report_changes(&decision);
         let steps = decision.nodes.iter().enumerate().filter_map(|(nth, next)| match next {
-            Next::Do(step) => Some((nth, *step)),
+            NextStep::Do(step) => Some((nth, *step)),
             _ => None,
         });
         let steps: Vec<(usize, NodeStep)> = steps.collect();
         let mut news = false;
         for (nth, step) in &steps {
-            news |= self.intend(*nth, *step);
+            news |= self.record_intent(*nth, *step);
         }
         let cluster = match &decision.cluster {
-            Next::Do(step) => Some(*step),
+            NextStep::Do(step) => Some(*step),
             _ => None,
         };
         if let Some(ClusterStep::Bootstrap(nth)) = cluster {
             let node = self.wanted.nodes[nth].name.clone();
             news |= self.record.bootstrap.is_none();
-            self.record.bootstrap.get_or_insert(Begun { node, begun: ichor_system::now(), done: None });
+            self.record.bootstrap.get_or_insert(BootstrapRecord {
+                node,
+                begun: ichor_system::now(),
+                done: None,
+            });
         }
-        // What must not be done twice is on the disk before it is done.
+        // Steps that must not run twice are recorded on disk first.
         if news {
-            self.place.write(&self.record)?;
+            self.state_dir.write(&self.record)?;
         }
         for (nth, step) in steps {
-            self.begin(nth, step);
+            self.start_node_step(nth, step);
         }
         if let Some(step) = cluster {
-            self.begin_cluster(step);
+            self.start_cluster_step(step);
         }
         Ok(decision)
     }
 
-    fn tell_changes(&mut self, decision: &Decision) {
+    fn report_changes(&mut self, decision: &BringupDecision) {
         let mut done = 0;
         for (nth, next) in decision.nodes.iter().enumerate() {
             let name = self.wanted.nodes[nth].name.clone();
-            done += usize::from(*next == Next::Done);
+            done += usize::from(*next == NextStep::Done);
             let progress = &mut self.progress[nth];
             if progress.next.as_ref() == Some(next) {
                 continue;
             }
             progress.next = Some(next.clone());
             match next {
-                Next::Wait(wait) if wait.on_others => progress.still = None,
-                _ => drop(progress.still.get_or_insert_with(Instant::now)),
+                NextStep::Wait(wait) if wait.on_others => progress.stalled_since = None,
+                _ => drop(progress.stalled_since.get_or_insert_with(Instant::now)),
             }
             match next {
-                Next::Do(_) => {
+                NextStep::Do(_) => {
                     progress.begun.get_or_insert_with(Instant::now);
                 }
-                Next::Wait(wait) => {
-                    let doing = (!wait.on_others).then(|| format!("waits for {}", wait.reason));
-                    self.teller.doing(&name, doing.as_deref());
-                    self.teller.event("wait", json!({"node": name, "for": wait.reason}), None);
+                NextStep::Wait(wait) => {
+                    let doing = (!wait.on_others).then(|| format!("waiting for {}", wait.reason));
+                    self.reporter.set_activity(&name, doing.as_deref());
+                    self.reporter.emit("waiting", json!({"node": name, "reason": wait.reason}), None);
                 }
-                Next::Done => {
+                NextStep::Done => {
                     progress.took = progress.begun.map(|begun| begun.elapsed());
-                    self.teller.doing(&name, None);
-                    let more = json!({"node": name, "took": progress.took.map(|took| took.as_secs_f64())});
+                    self.reporter.set_activity(&name, None);
+                    let more = json!({"node": name, "duration_seconds": progress.took.map(|took| took.as_secs_f64())});
                     let line =
                         progress.took.map(|took| format!("{name}: up after {:.1} s", took.as_secs_f64()));
-                    self.teller.event("up", more, line);
+                    self.reporter.emit("node_up", more, line);
                 }
-                Next::Refused(blocker) => {
-                    self.teller.doing(&name, None);
-                    self.teller.refused(Some(&name), blocker);
+                NextStep::Refused(blocker) => {
+                    self.reporter.set_activity(&name, None);
+                    self.reporter.report_refusal(Some(&name), blocker);
                 }
             }
         }
         let waits = match &decision.cluster {
-            Next::Wait(wait) => format!(", waiting for {}", wait.reason),
+            NextStep::Wait(wait) => format!(", waiting for {}", wait.reason),
             _ => String::new(),
         };
-        self.teller.sum(format!("{done} of {} nodes are up{waits}", decision.nodes.len()));
+        self.reporter.set_summary(format!("{done} of {} nodes are up{waits}", decision.nodes.len()));
     }
 
-    fn ask_providers(&self) {
-        for (nth, machine) in self.tools.machines.iter().enumerate() {
+    fn poll_providers(&self) {
+        for (nth, machine) in self.inputs.machines.iter().enumerate() {
             let Some(machine) = machine.clone() else { continue };
-            let tell = self.tell.clone();
+            let tell = self.events_tx.clone();
             tokio::spawn(async move {
-                while tell.send(Told::Machine(nth, machine.look().await)).is_ok() {
-                    time::sleep(ASK).await;
+                while tell.send(EngineEvent::Machine(nth, machine.report().await)).is_ok() {
+                    time::sleep(PROVIDER_POLL_INTERVAL).await;
                 }
             });
         }

@@ -1,26 +1,29 @@
-//! Steps of a node: written down, begun, and what came of them.
+//! Node steps: record, start and result.
 
 use std::sync::Arc;
 
-use ichor_core::bringup::{Applied, Look, NodeStep};
+use ichor_core::bringup::{AppliedConfig, NodeProbe, NodeStep};
 use tokio::time::{self, Instant};
 
-use super::tries::Tries;
-use super::{Engine, Told};
-use crate::up::act::{self, Ended};
+use super::retries::Retries;
+use super::{Engine, EngineEvent};
+use crate::up::labels::node_step_label;
 use crate::up::machine;
-use crate::up::place::PlaceError;
-use crate::up::tell::State;
-use crate::up::words::word;
+use crate::up::reporter::StepState;
+use crate::up::state_dir::StateDirError;
+use crate::up::talos_steps::{self, StepError};
 
 impl Engine {
-    /// Writes down what is about to be done; false where that need not be.
-    pub(super) fn intend(&mut self, nth: usize, step: NodeStep) -> bool {
+    /// Records a step before it starts; false if it needs no record.
+    pub(super) fn record_intent(&mut self, nth: usize, step: NodeStep) -> bool {
         let node = &self.wanted.nodes[nth];
         match (step, &self.seen.nodes[nth].look) {
-            (NodeStep::Apply, Some(Look::Maintenance(facts))) => {
-                let applied =
-                    Applied { config: node.config.clone(), machine: facts.clone(), at: ichor_system::now() };
+            (NodeStep::Apply, Some(NodeProbe::Maintenance(facts))) => {
+                let applied = AppliedConfig {
+                    config: node.config.clone(),
+                    machine: facts.clone(),
+                    at: ichor_system::now(),
+                };
                 self.record.nodes.entry(node.name.clone()).or_default().applied = Some(applied);
             }
             (NodeStep::Attach, _) => self.record.nodes.entry(node.name.clone()).or_default().media = true,
@@ -29,49 +32,49 @@ impl Engine {
         true
     }
 
-    /// Begins a step of a node.
-    pub(super) fn begin(&mut self, nth: usize, step: NodeStep) {
+    /// Starts a node step.
+    pub(super) fn start_node_step(&mut self, nth: usize, step: NodeStep) {
         let seen = &mut self.seen.nodes[nth];
         seen.busy = true;
         let at = seen.at.filter(|_| matches!(step, NodeStep::Apply | NodeStep::Reconfigure));
         let name = self.wanted.nodes[nth].name.clone();
-        if self.progress[nth].tries.count == 0 {
-            self.teller.step(Some(&name), word(step), State::Begun, at, "");
+        if self.progress[nth].retries.count == 0 {
+            self.reporter.report_step(Some(&name), node_step_label(step), StepState::Begun, at, "");
         }
-        self.teller.doing(&name, Some(word(step)));
-        let subject = Arc::clone(&self.tools.subjects[nth]);
-        let machine = self.tools.machines[nth].clone();
-        let (tell, look) = (self.tell.clone(), seen.look.clone());
-        let pause = self.progress[nth].tries.pause();
+        self.reporter.set_activity(&name, Some(node_step_label(step)));
+        let target = Arc::clone(&self.inputs.targets[nth]);
+        let machine = self.inputs.machines[nth].clone();
+        let (tell, look) = (self.events_tx.clone(), seen.look.clone());
+        let pause = self.progress[nth].retries.delay();
         tokio::spawn(async move {
             let result = match (step, at, look, machine) {
-                (NodeStep::Apply, Some(at), Some(Look::Maintenance(facts)), _) => {
-                    act::apply(&subject, at, &facts).await
+                (NodeStep::Apply, Some(at), Some(NodeProbe::Maintenance(facts)), _) => {
+                    talos_steps::apply(&target, at, &facts).await
                 }
-                (NodeStep::Reconfigure, Some(at), ..) => act::reconfigure(&subject, at).await,
+                (NodeStep::Reconfigure, Some(at), ..) => talos_steps::reconfigure(&target, at).await,
                 (step, _, _, Some(machine)) => {
                     let said = tell.clone();
                     machine
-                        .act(step, move |text| drop(said.send(Told::Said(Some(nth), text))))
+                        .run_step(step, move |text| drop(said.send(EngineEvent::Message(Some(nth), text))))
                         .await
                         .map(|()| Vec::new())
                 }
-                _ => Err(Ended::Later("it is gone".to_owned())),
+                _ => Err(StepError::Later("the node is not reachable any more".to_owned())),
             };
-            if matches!(result, Err(Ended::Later(_) | Ended::Unknown(_))) {
+            if matches!(result, Err(StepError::Later(_) | StepError::Unknown(_))) {
                 time::sleep(pause).await;
             }
-            let _ = tell.send(Told::Node(nth, step, result));
+            let _ = tell.send(EngineEvent::NodeStepDone(nth, step, result));
         });
     }
 
-    /// Hears how a step of a node ended.
-    pub(super) fn stepped(
+    /// Handles the result of a node step.
+    pub(super) fn finish_node_step(
         &mut self,
         nth: usize,
         step: NodeStep,
-        result: Result<Vec<String>, Ended>,
-    ) -> Result<(), PlaceError> {
+        result: Result<Vec<String>, StepError>,
+    ) -> Result<(), StateDirError> {
         let name = self.wanted.nodes[nth].name.clone();
         let seen = &mut self.seen.nodes[nth];
         seen.busy = false;
@@ -79,37 +82,37 @@ impl Engine {
         let mut new = true;
         let (state, said) = match result {
             Ok(warnings) => {
-                (progress.tries, progress.still) = (Tries::default(), Some(Instant::now()));
+                (progress.retries, progress.stalled_since) = (Retries::default(), Some(Instant::now()));
                 match step {
-                    NodeStep::Make => seen.machine = seen.machine.map(machine::made),
+                    NodeStep::Make => seen.machine = seen.machine.map(machine::mark_created),
                     NodeStep::Attach => seen.attached = true,
-                    NodeStep::Start => seen.machine = seen.machine.map(machine::started),
+                    NodeStep::Start => seen.machine = seen.machine.map(machine::mark_started),
                     NodeStep::Apply => (seen.applied, seen.left) = (seen.applied + 1, false),
                     NodeStep::Reconfigure => seen.reconfigured = true,
                     NodeStep::Eject => self.record.nodes.entry(name.clone()).or_default().media = false,
                 }
-                (State::Done, warnings.join("; "))
+                (StepState::Done, warnings.join("; "))
             }
-            Err(Ended::Later(reason) | Ended::Unknown(reason)) => {
-                new = progress.tries.again(&reason);
-                (State::Again, reason)
+            Err(StepError::Later(reason) | StepError::Unknown(reason)) => {
+                new = progress.retries.record_failure(&reason);
+                (StepState::Again, reason)
             }
-            Err(Ended::Refused(blocker)) => {
+            Err(StepError::Refused(blocker)) => {
                 let reason = blocker.issue.message.clone();
                 seen.failed = Some(blocker);
-                (State::Failed, reason)
+                (StepState::Failed, reason)
             }
         };
-        // What was seen before is old.
+        // Earlier observations are outdated.
         if matches!(step, NodeStep::Apply | NodeStep::Reconfigure) {
             seen.look = None;
-            self.epochs[nth] = self.bells[nth].ring();
+            self.epochs[nth] = self.refresh_signals[nth].request_refresh();
         }
-        if step == NodeStep::Eject && state == State::Done {
-            self.place.write(&self.record)?;
+        if step == NodeStep::Eject && state == StepState::Done {
+            self.state_dir.write(&self.record)?;
         }
         if new {
-            self.teller.step(Some(&name), word(step), state, None, &said);
+            self.reporter.report_step(Some(&name), node_step_label(step), state, None, &said);
         }
         Ok(())
     }

@@ -114,8 +114,8 @@ fn a_lab_boots_an_image_by_bios_and_by_uefi_and_its_nodes_speak_with_their_leaf(
     let status = lab.act("status --json");
     assert_eq!(status.code, 0, "{}", status.all());
     let status = status.json();
-    assert_eq!(status["sessions"][0]["other"]["state"], "established", "{status:#}");
-    assert_eq!(status["machines"][1]["part"], "guest", "{status:#}");
+    assert_eq!(status["sessions"][0]["remote"]["state"], "established", "{status:#}");
+    assert_eq!(status["machines"][1]["role"], "guest", "{status:#}");
     let listed = ichor(lab.desk.path(), "lab ls").stdout;
     assert!(listed.contains(&lab.name), "{listed}");
     for node in &NODES {

@@ -35,7 +35,8 @@ fn done(folder: &Path, program: &str, words: &[&str]) -> String {
 /// What is made once for some bytes and kept as long as these are the same, in the folder of cargo for such things.
 fn kept(name: &str, of: &[&[u8]], make: impl FnOnce(&Path)) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let path = folder.join(format!("{name}-{}", Digest::of(&of.concat()).to_string().replace(':', "-")));
+    let path =
+        folder.join(format!("{name}-{}", Digest::of_bytes(&of.concat()).to_string().replace(':', "-")));
     if !path.exists() {
         // Tests that need the same wait for the one that makes it.
         let lock = fs::File::create(folder.join(format!("{name}.lock"))).unwrap();

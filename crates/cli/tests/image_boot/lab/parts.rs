@@ -10,7 +10,7 @@ use ichor_simulator::boot::Payload;
 
 use super::{done, imager, kept};
 use crate::common::target;
-use ichor_testbed::lab::made_by;
+use ichor_testbed::lab::script_output;
 
 /// The release that the simulator stands for.
 pub const TALOS: &str = "v1.13.9";
@@ -30,7 +30,7 @@ impl Parts {
         let program = target().join("debug/ichor-simulator");
         let program = fs::read(&program)
             .unwrap_or_else(|error| panic!("{}: {error}; make it with `make simulator`", program.display()));
-        let lab = made_by("scripts/lab-simulator", "simulator");
+        let lab = script_output("scripts/lab-simulator", "simulator");
         let stamp = fs::read(lab.join("stamp")).unwrap();
         let made_by = [&include_bytes!("parts.rs")[..], include_bytes!("imager.rs")].concat();
         let folder = kept("parts", &[&program, &stamp, &made_by], |folder| make(&program, &lab, folder));
@@ -47,7 +47,7 @@ impl Parts {
 
 fn make(program: &[u8], lab: &Path, folder: &Path) {
     fs::copy(lab.join("kernel"), folder.join("vmlinuz-amd64")).unwrap();
-    let efi = made_by("scripts/lab-efi", "efi");
+    let efi = script_output("scripts/lab-efi", "efi");
     fs::copy(efi.join("linuxx64.efi.stub"), folder.join("systemd-stub.efi")).unwrap();
     fs::copy(efi.join("systemd-bootx64.efi"), folder.join("systemd-boot.efi")).unwrap();
     initramfs(program, lab, folder);

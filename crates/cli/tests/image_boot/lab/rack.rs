@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::kept;
 use crate::common::{LEAF, agent, folder, ichor};
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{Machine, wait_for};
+use ichor_testbed::lab::{LabMachine, wait_for};
 use ichor_testbed::vm::qemu;
 
 /// The node's address.
@@ -54,7 +54,7 @@ pub fn extension() -> PathBuf {
 
 /// A leaf, and what `ichor build` writes for the node beside it.
 pub struct Rack {
-    leaf: Machine,
+    leaf: LabMachine,
     build: TempDir,
 }
 

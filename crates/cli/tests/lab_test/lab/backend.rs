@@ -19,12 +19,12 @@ fn everything_is_as_foreseen(lab: &Lab) {
 
     assert_eq!(run.code, 0, "{}", run.all());
     let told = run.json();
-    let rows = told["rows"].as_array().unwrap();
+    let rows = told["results"].as_array().unwrap();
     assert_eq!(rows.len(), 6, "{told:#}");
     assert!(told["flows"].as_u64().unwrap() > 20, "{told:#}");
     // BFD notices that a cable loses packets.
     let cable = super::row(&told, "row1:eth0");
-    assert!((300..5000).contains(&cable["outage"]["ms"].as_u64().unwrap()), "{cable:#}");
+    assert!((300..5000).contains(&cable["outage"]["duration_ms"].as_u64().unwrap()), "{cable:#}");
 }
 
 /// What two nodes announce is announced by both, although each can also reach it over the other. With leafs of FRR 8: those of FRR 10.3.0

@@ -110,8 +110,8 @@ fn made(name: &str) -> PathBuf {
 }
 
 fn row<'v>(told: &'v Value, name: &str) -> &'v Value {
-    let rows = told["rows"].as_array().unwrap();
-    rows.iter().find(|row| row["without"]["name"] == name).unwrap_or_else(|| panic!("{name}: {told:#}"))
+    let rows = told["results"].as_array().unwrap();
+    rows.iter().find(|row| row["failure"]["name"] == name).unwrap_or_else(|| panic!("{name}: {told:#}"))
 }
 
 #[test]
@@ -124,11 +124,11 @@ fn what_fails_is_measured_and_what_differs_is_named() {
     assert_eq!(run.code, 0, "{}", run.all());
     let told = run.json();
     assert_eq!(
-        (&told["holds"], &told["cut"], &told["emulated"]),
+        (&told["ok"], &told["link_failure"], &told["emulated"]),
         (&true.into(), &"silent".into(), &false.into())
     );
     let cable = row(&told, "row1:eth0");
-    let ms = cable["outage"]["ms"].as_u64().unwrap();
+    let ms = cable["outage"]["duration_ms"].as_u64().unwrap();
     assert!((300..3000).contains(&ms), "{told:#}");
     assert_eq!(cable["expected"], "nothing is lost");
     let speaker = row(&told, "row2:metallb");
@@ -143,7 +143,7 @@ fn what_fails_is_measured_and_what_differs_is_named() {
     let run = lab.test("--carrier --fail spine1 --fail row1:metallb --json");
     assert_eq!(run.code, 0, "{}", run.all());
     let told = run.json();
-    assert!(row(&told, "spine1")["outage"]["ms"].as_u64().unwrap() < 3000, "{told:#}");
+    assert!(row(&told, "spine1")["outage"]["duration_ms"].as_u64().unwrap() < 3000, "{told:#}");
 
     // A leaf that somebody changed. FRR looks at changed filters only after some seconds.
     lab.tell("leaf1", &["ip prefix-list NODES-ALLOWED-v4 seq 1 deny 10.10.10.10/32"]);

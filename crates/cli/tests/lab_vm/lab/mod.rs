@@ -45,9 +45,9 @@ fn comes_up(user: &User) {
     assert_eq!(up.stdout.matches("established").count(), 7, "{}", up.all());
     let again = user.up();
     assert_eq!(again.code, 0, "{}", again.all());
-    assert!(again.stderr.contains("it ran already"), "{}", again.stderr);
+    assert!(again.stderr.contains("the lab is already running"), "{}", again.stderr);
     let list = user.ichor("lab ls");
-    assert!(list.stdout.contains("runs in a virtual machine"), "{}", list.all());
+    assert!(list.stdout.contains("running in a virtual machine"), "{}", list.all());
     let file = user.desk.path().canonicalize().unwrap().join("ichor.yaml").display().to_string();
     assert!(list.stdout.contains(&file), "{}", list.all());
     assert!(up.stderr.contains("BFD waits 10 times as long"), "{}", up.stderr);

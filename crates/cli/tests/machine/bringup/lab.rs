@@ -3,7 +3,7 @@
 use super::proxmox::Site;
 use super::{found_by_others, hosted};
 use crate::common::Run;
-use ichor_testbed::libvirt::Host;
+use ichor_testbed::libvirt::LibvirtHost;
 
 const STEPS: [&str; 4] = ["make", "attach", "start", "eject"];
 
@@ -12,7 +12,7 @@ fn killed_at_every_step_with_machines_it_goes_on_and_makes_none_twice() {
     // With numbers of their own, and with whichever are free.
     for (vm, ids) in [("first_id: 300", [311, 312]), ("nic: virtio", [100, 101])] {
         for step in STEPS {
-            for state in ["begun", "done"] {
+            for state in ["started", "done"] {
                 let site = Site::new(2, vm);
                 site.pve.state().patience = 3;
 
@@ -27,14 +27,14 @@ fn killed_at_every_step_with_machines_it_goes_on_and_makes_none_twice() {
 }
 
 /// A cluster on a real libvirt with QEMU. What its machines boot is nothing; simulated nodes answer in their place while they are on.
-struct Libvirt(Host);
+struct Libvirt(LibvirtHost);
 
 const ICHOR: &str = env!("CARGO_BIN_EXE_ichor");
 const HYPERVISOR: &str = "here: {libvirt: {iso: /tmp/isos, network: {bridge: br0}}}";
 
 impl Libvirt {
     fn new() -> Self {
-        let host = Host::start();
+        let host = LibvirtHost::start();
         let machine = &host.0;
         machine.ask("ip link add br0 type bridge && ip link set br0 up");
         machine.ask("mkdir -p /tmp/given && head -c 131072 /dev/zero >/tmp/given/talos.iso");
@@ -85,12 +85,12 @@ fn machines_on_libvirt_are_made_started_configured_ejected_and_taken_away() {
     assert_eq!(site.0.0.ask("ls /tmp/isos"), "", "secrets stay nowhere");
     assert!(!site.0.virsh("domblklist cp1 --details").contains(".iso"));
     let again = site.ichor("up --kubeconfig kubeconfig");
-    assert!(again.stderr.contains("nothing was to be done"), "{}", again.all());
+    assert!(again.stderr.contains("nothing to do"), "{}", again.all());
 
     let well = site.ichor("verify --json").json();
     let checks = well["nodes"][0]["checks"].as_array().unwrap();
     let drives = checks.iter().find(|outcome| outcome["check"] == "drives").unwrap();
-    assert_eq!(drives["evidence"], "it boots its disk first; its drives are empty", "{well:#}");
+    assert_eq!(drives["evidence"], "the machine boots its disk first; no media are inserted", "{well:#}");
     site.0.virsh("change-media cp1 sda --insert /tmp/given/talos.iso --live --config");
     let left = site.ichor("verify --json").json();
     let checks = left["nodes"][0]["checks"].as_array().unwrap();

@@ -62,7 +62,7 @@ fn a_machine_of_metal_gets_its_cd_is_switched_on_and_becomes_a_cluster() {
         assert_eq!(state.resets, ["On"]);
     }
     let again = site.ichor("up --kubeconfig kubeconfig");
-    assert!(again.stderr.contains("nothing was to be done"), "{}", again.all());
+    assert!(again.stderr.contains("nothing to do"), "{}", again.all());
     let down = site.ichor("down --yes --no-kubeconfig");
     assert_eq!(down.code, 0, "{}", down.all());
     assert_eq!(site.controller.state().resets, ["On"], "it stays, and stays on");
@@ -88,7 +88,7 @@ fn a_cd_that_a_controller_boots_each_time_is_told() {
         let checks = report["nodes"][0]["checks"].as_array().unwrap().clone();
         checks.into_iter().find(|outcome| outcome["check"] == "drives").unwrap()
     };
-    assert_eq!(drives(&well)["evidence"], "it boots its disk first; its drives are empty");
-    let evidence = format!("drive 0 has {IMAGE} with Talos; it boots that before its disk");
+    assert_eq!(drives(&well)["evidence"], "the machine boots its disk first; no media are inserted");
+    let evidence = format!("drive 0 has {IMAGE} (boots Talos); the machine boots it before its disk");
     assert_eq!(drives(&first)["evidence"], evidence.as_str());
 }

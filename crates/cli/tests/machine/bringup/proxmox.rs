@@ -104,16 +104,16 @@ fn from_nothing_machines_are_made_booted_found_configured_and_ejected() {
         // One image for all, and for each the CD with its secrets.
         assert_eq!(state.count(UPLOAD), 5);
     }
-    let found = told.iter().filter(|event| event["event"] == "found" && event["source"] == "hypervisor");
+    let found = told.iter().filter(|event| event["event"] == "discovered" && event["source"] == "hypervisor");
     assert_eq!(found.count(), 4, "by the guest agent, and by nothing else");
     let progress = told.iter().filter(|event| event["event"] == "message");
-    let progress: Vec<_> = progress.filter_map(|event| event["said"].as_str()).collect();
+    let progress: Vec<_> = progress.filter_map(|event| event["message"].as_str()).collect();
     assert!(progress.contains(&"talos.iso: 100 %"), "{progress:?}");
 
     let calls = site.pve.state().calls.len();
     let again = site.up("");
     assert_eq!(again.code, 0, "{}", again.all());
-    assert!(again.stderr.contains("nothing was to be done"), "{}", again.all());
+    assert!(again.stderr.contains("nothing to do"), "{}", again.all());
     let state = site.pve.state();
     assert_eq!(state.calls[calls..].iter().filter(|call| !call.starts_with("GET ")).count(), 0);
 }
@@ -154,13 +154,16 @@ fn whatever_is_in_the_way_is_told_before_anything_is_made() {
     let told = events(&told.stdout);
     let refused = told.iter().find(|event| event["node"] == "cp1").unwrap();
     assert_eq!(refused["event"], "refused");
-    assert!(refused["remedy"].as_str().unwrap().starts_with("write another `vm.id`"), "{refused}");
+    assert!(refused["help"].as_str().unwrap().starts_with("write another `vm.id`"), "{refused}");
     let end = &told[told.len() - 1];
     assert_eq!(
-        (&end["event"], &end["up"], &end["refused"]),
+        (&end["event"], &end["ok"], &end["nodes_refused"]),
         (&"end".into(), &false.into(), &(told.len() - 1).into())
     );
-    assert!(told.iter().all(|event| event["time"].is_string() && event["elapsed"].is_number()), "{told:?}");
+    assert!(
+        told.iter().all(|event| event["time"].is_string() && event["elapsed_seconds"].is_number()),
+        "{told:?}"
+    );
     let state = site.pve.state();
     assert_eq!(state.calls.iter().filter(|call| !call.starts_with("GET ")).count(), 0);
     assert!(state.machines[&311].is_on);
@@ -216,7 +219,7 @@ fn down_takes_away_what_up_has_made_and_nothing_else() {
 fn outcome(run: &Run, node: &str, check: &str) -> Value {
     let report = run.json();
     let nodes = report["nodes"].as_array().unwrap();
-    let checks = &nodes.iter().find(|it| it["name"] == node).unwrap()["checks"];
+    let checks = &nodes.iter().find(|it| it["node"] == node).unwrap()["checks"];
     let found = checks.as_array().unwrap().iter().find(|outcome| outcome["check"] == check);
     found.unwrap_or_else(|| panic!("{check} does not concern {node}: {checks:#}")).clone()
 }
@@ -241,15 +244,20 @@ fn media_are_looked_for_in_the_drives_and_in_what_the_node_tells() {
         "{}",
         read.all()
     );
-    assert_eq!(outcome(&read, "cp1", "drives")["verdict"], "holds", "{}", read.all());
-    assert_eq!(outcome(&read, "cp1", "medium")["evidence"], "its platform calls it cp1", "{}", read.all());
+    assert_eq!(outcome(&read, "cp1", "drives")["result"], "passed", "{}", read.all());
+    assert_eq!(
+        outcome(&read, "cp1", "medium")["evidence"],
+        "Talos read the boot media of cp1",
+        "{}",
+        read.all()
+    );
 
     site.ichor("lab nodes fault cp1:no-medium -o .");
     let unread = site.ichor(early);
     let medium = outcome(&unread, "cp1", "medium");
-    assert_eq!(medium["verdict"], "broken", "{}", unread.all());
+    assert_eq!(medium["result"], "failed", "{}", unread.all());
     assert!(
-        medium["evidence"].as_str().unwrap().starts_with("its platform tells nothing of a medium"),
+        medium["evidence"].as_str().unwrap().starts_with("the platform metadata name no boot media"),
         "{medium}"
     );
 
@@ -258,16 +266,16 @@ fn media_are_looked_for_in_the_drives_and_in_what_the_node_tells() {
     let drives = outcome(&missing, "cp1", "drives");
     assert_eq!(
         drives["evidence"],
-        "it lacks cephfs:iso/simulated_cp1-cidata.iso with its configuration; ide2 has cephfs:iso/talos.iso with Talos"
+        "boot media are missing: cephfs:iso/simulated_cp1-cidata.iso (its configuration); ide2 has cephfs:iso/talos.iso (boots Talos)"
     );
-    assert!(drives["remedy"].as_str().unwrap().contains("ichor machine make --only cp1"), "{drives}");
+    assert!(drives["help"].as_str().unwrap().contains("ichor machine make --only cp1"), "{drives}");
     assert_eq!(outcome(&missing, "cp1", "medium")["because"]["check"], "drives");
     site.ichor("lab nodes heal cp1 -o .");
 
     site.up_well();
     let well = site.ichor("verify --json");
     assert_eq!(
-        (well.code, outcome(&well, "cp1", "drives")["verdict"].as_str()),
+        (well.code, outcome(&well, "cp1", "drives")["result"].as_str()),
         (0, Some("holds")),
         "{}",
         well.all()
@@ -277,7 +285,10 @@ fn media_are_looked_for_in_the_drives_and_in_what_the_node_tells() {
     let first = site.ichor("verify --json");
     assert_eq!(first.code, 1, "{}", first.all());
     let drives = outcome(&first, "cp1", "drives");
-    assert_eq!(drives["evidence"], "ide2 has cephfs:iso/talos.iso with Talos; it boots that before its disk");
+    assert_eq!(
+        drives["evidence"],
+        "ide2 has cephfs:iso/talos.iso (boots Talos); the machine boots it before its disk"
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Machines on a bridge that is there: one of the kernel, and one of Open vSwitch. Needs `scripts/tools libvirt openvswitch`.
 
 use super::{FILE, Site};
-use ichor_testbed::lab::{Machine, wait_for};
+use ichor_testbed::lab::{LabMachine, wait_for};
 
 /// The cluster on such a network, with machines that boot it.
 fn site(network: &str, vlan: &str) -> Site {
@@ -11,7 +11,7 @@ fn site(network: &str, vlan: &str) -> Site {
 }
 
 /// Somebody on a link who gives the first machine its address, and nobody else any.
-pub(super) fn lease(machine: &Machine, link: &str) {
+pub(super) fn lease(machine: &LabMachine, link: &str) {
     machine.ask(&format!(
         "ip address add 10.0.20.1/24 dev {link} && ip link set {link} up && \
          dnsmasq --conf-file=/dev/null --user=root --port=0 --interface={link} --bind-interfaces \
@@ -21,7 +21,7 @@ pub(super) fn lease(machine: &Machine, link: &str) {
 }
 
 /// Open vSwitch without its kernel module, and a bridge on which the host is in VLAN 101.
-fn open_vswitch(machine: &Machine) {
+fn open_vswitch(machine: &LabMachine) {
     machine.ask(
         "set -e
          mkdir -p /run/openvswitch /var/log/openvswitch
@@ -35,9 +35,9 @@ fn open_vswitch(machine: &Machine) {
 }
 
 fn comes_up(site: &Site) {
-    assert_eq!(site.run("check").all(), "nothing is in the way\n");
+    assert_eq!(site.run("check").all(), "no problems\n");
     let made = site.run("make --only pot1");
-    assert_eq!(made.stdout, "pot1: made\n", "{}", made.all());
+    assert_eq!(made.stdout, "pot1: created\n", "{}", made.all());
     assert_eq!(site.run("start --only pot1").all(), "pot1: on\n");
 }
 
@@ -66,7 +66,7 @@ fn a_machine_on_a_bridge_is_plugged_in_while_it_is_on() {
     let stopped = ports();
     assert_eq!(site.run("start --only pot1").all(), "pot1: on\n");
     let again = ports();
-    assert_eq!(site.run("delete --yes --only pot1").all(), "pot1: gone\n");
+    assert_eq!(site.run("delete --yes --only pot1").all(), "pot1: deleted\n");
 
     assert_eq!(site.0.virsh("net-list --name").trim(), "br0");
     assert!(plugged.starts_with("vnet") && again.starts_with("vnet"), "{plugged}{again}");
@@ -95,11 +95,11 @@ fn a_machine_on_open_vswitch_is_plugged_in_with_its_vlan_while_it_is_on() {
     assert_eq!((tag.trim(), mac.trim()), ("101", "\"02:00:07:00:0b:00\""));
     assert_eq!(stopped, "");
 
-    assert_eq!(site.run("make --only pot2").stdout, "pot2: made\n");
+    assert_eq!(site.run("make --only pot2").stdout, "pot2: created\n");
     assert_eq!(site.run("start").all(), "pot1: on\npot2: on\n");
     let mut tags: Vec<_> = ports().split(' ').map(|port| switch(&format!("get port {port} tag"))).collect();
     tags.sort_unstable();
-    assert_eq!(site.run("delete --yes").all(), "pot1: gone\npot2: gone\n");
+    assert_eq!(site.run("delete --yes").all(), "pot1: deleted\npot2: deleted\n");
 
     assert_eq!(tags, ["101\n", "[]\n"], "the second has no VLAN");
     assert_eq!(ports(), "");

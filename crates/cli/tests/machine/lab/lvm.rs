@@ -30,10 +30,10 @@ fn volumes(site: &Site) -> Vec<String> {
 
 #[test]
 fn a_disk_in_a_volume_group_is_made_used_and_taken_away() {
-    vm::inside(|| {
+    vm::run_in_vm(|| {
         let site = site();
         site.0.0.ask("lvcreate --yes --name pot2 --size 4M vg-talos");
-        assert_eq!(site.run("check").all(), "nothing is in the way\n");
+        assert_eq!(site.run("check").all(), "no problems\n");
 
         is_not_taken_from_others(&site);
         is_made(&site);
@@ -53,8 +53,8 @@ fn is_made(site: &Site) {
     let made = site.run("make --only pot1");
     let again = site.run("make --only pot1");
 
-    assert_eq!(made.stdout, "pot1: made\n", "{}", made.all());
-    assert_eq!(again.stdout, "pot1: was there\n", "{}", again.all());
+    assert_eq!(made.stdout, "pot1: created\n", "{}", made.all());
+    assert_eq!(again.stdout, "pot1: exists\n", "{}", again.all());
     assert_eq!(volumes(site), ["pot1 1024.00m", "pot2 4.00m"]);
     let drives = site.0.virsh("domblklist pot1");
     assert!(drives.contains("/dev/vg-talos/pot1"), "{drives}");
@@ -78,7 +78,7 @@ fn is_used(site: &Site) {
 fn is_taken_away(site: &Site) {
     let deleted = site.run("delete --yes");
 
-    assert_eq!(deleted.all(), "pot1: gone\npot2: gone\n");
+    assert_eq!(deleted.all(), "pot1: deleted\npot2: deleted\n");
     assert_eq!(volumes(site), ["pot2 4.00m"], "what is somebody else's stays");
     assert_eq!(site.state("pot1"), "absent");
 }

@@ -5,7 +5,7 @@ mod lvm;
 
 use crate::common::Run;
 use ichor_testbed::lab::wait_for;
-use ichor_testbed::libvirt::Host;
+use ichor_testbed::libvirt::LibvirtHost;
 
 /// A cluster of two machines: one that boots the network, and one with a CD of Talos.
 const FILE: &str = "\
@@ -21,7 +21,7 @@ nodes:
 ";
 
 /// A host with the cluster's folder on it.
-struct Site(Host);
+struct Site(LibvirtHost);
 
 impl Site {
     fn new() -> Self {
@@ -30,7 +30,7 @@ impl Site {
 
     /// The same with another file of the cluster.
     fn with(file: &str) -> Self {
-        let host = Host::start();
+        let host = LibvirtHost::start();
         host.0.ask("mkdir -p /tmp/folder /tmp/site/build/pots/nodes/pot1 /tmp/site/build/pots/nodes/pot2 /tmp/cache/ichor/media");
         host.0.write("/tmp/site/ichor.yaml", file);
         host.0.ask("cd /tmp/site/build/pots/nodes && for node in pot1 pot2; do head -c 131072 /dev/zero | tr '\\0' $node >$node/cidata.iso; done");
@@ -57,12 +57,12 @@ impl Site {
 #[test]
 fn a_machine_is_made_started_ejected_and_taken_away() {
     let site = Site::new();
-    assert_eq!(site.run("check").all(), "nothing is in the way\n");
+    assert_eq!(site.run("check").all(), "no problems\n");
 
     let made = site.run("make --only pot1");
-    assert_eq!((made.code, made.stdout.as_str()), (0, "pot1: made\n"), "{}", made.all());
+    assert_eq!((made.code, made.stdout.as_str()), (0, "pot1: created\n"), "{}", made.all());
     let again = site.run("make --only pot1");
-    assert_eq!(again.stdout, "pot1: was there\n", "{}", again.all());
+    assert_eq!(again.stdout, "pot1: exists\n", "{}", again.all());
     assert_eq!(site.state("pot1"), "off");
     let cd = "cmp /tmp/isos/pots_pot1-cidata.iso /tmp/site/build/pots/nodes/pot1/cidata.iso && ls /tmp/isos";
     assert_eq!(site.0.0.ask(cd).trim(), "pots_pot1-cidata.iso");
@@ -80,13 +80,13 @@ fn a_machine_is_made_started_ejected_and_taken_away() {
     assert!(site.0.virsh("domblklist pot1 --details").contains("cdrom"));
     assert!(!site.0.virsh("domblklist pot1 --details").contains("cidata"));
     assert_eq!(site.0.0.ask("ls /tmp/isos"), "", "secrets stay nowhere");
-    assert_eq!(site.run("make --only pot1").stdout, "pot1: was there\n");
+    assert_eq!(site.run("make --only pot1").stdout, "pot1: exists\n");
     assert!(site.0.virsh("domblklist pot1 --details").contains("cidata"), "it is put in again");
 
     assert_eq!(site.run("stop --cut --only pot1").all(), "pot1: off\n");
     assert_eq!(site.state("pot1"), "off");
-    assert_eq!(site.run("delete --yes --only pot1").all(), "pot1: gone\n");
-    assert_eq!(site.run("delete --yes --only pot1").all(), "pot1: gone\n", "twice is once");
+    assert_eq!(site.run("delete --yes --only pot1").all(), "pot1: deleted\n");
+    assert_eq!(site.run("delete --yes --only pot1").all(), "pot1: deleted\n", "twice is once");
     assert_eq!(site.state("pot1"), "absent");
     assert_eq!(
         site.0.0.ask("ls /tmp/default /tmp/isos").replace(['\n', ':'], " ").trim(),
@@ -103,12 +103,12 @@ fn a_disk_in_a_folder_and_an_image_that_was_fetched_before_are_used() {
 
     let made = site.run("make --only pot2");
 
-    assert_eq!(made.stdout, "pot2: made\n", "{}", made.all());
+    assert_eq!(made.stdout, "pot2: created\n", "{}", made.all());
     site.0.0.ask("cmp /tmp/isos/talos.iso /tmp/cache/ichor/media/talos.iso && test -f /tmp/folder/pot2.img");
     let drives = site.0.virsh("domblklist pot2");
     assert!(drives.contains("/tmp/isos/talos.iso") && drives.contains("/tmp/folder/pot2.img"), "{drives}");
     assert_eq!(site.run("start --only pot2").all(), "pot2: on\n");
-    assert_eq!(site.run("delete --yes --only pot2").all(), "pot2: gone\n");
+    assert_eq!(site.run("delete --yes --only pot2").all(), "pot2: deleted\n");
     assert_eq!(
         site.0.0.ask("ls /tmp/folder /tmp/isos").split_whitespace().collect::<Vec<_>>(),
         ["/tmp/folder:", "/tmp/isos:", "talos.iso"]
@@ -154,7 +154,7 @@ fn a_disk_of_somebody_else_in_a_folder_without_a_pool_was_taken_and_deleted() {
         "{}",
         made.all()
     );
-    assert_eq!(deleted.all(), "pot2: gone\n");
+    assert_eq!(deleted.all(), "pot2: deleted\n");
     assert_eq!(site.0.virsh("list --all --name").trim(), "");
     assert_eq!(site.0.0.ask("cat /tmp/folder/pot2.img"), "precious\n");
 }
@@ -182,7 +182,7 @@ fn a_disk_that_was_made_by_hand_goes_with_its_machine() {
 
     let deleted = site.run("delete --yes --only pot1");
 
-    assert_eq!(deleted.all(), "pot1: gone\n");
+    assert_eq!(deleted.all(), "pot1: deleted\n");
     assert_eq!(site.0.0.ask("ls /tmp/default"), "");
 }
 

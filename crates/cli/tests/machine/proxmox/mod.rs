@@ -79,17 +79,12 @@ fn machines_are_made_started_ejected_and_taken_away() {
     let made = site.run("make");
     assert_eq!(
         (made.code, made.stdout.as_str()),
-        (0, "solcp01: made\nsolcp02: made\nsolwk01: made\n"),
+        (0, "solcp01: created\nsolcp02: created\nsolwk01: created\n"),
         "{}",
         made.all()
     );
     let again = site.run("make");
-    assert_eq!(
-        again.stdout,
-        "solcp01: was there\nsolcp02: was there\nsolwk01: was there\n",
-        "{}",
-        again.all()
-    );
+    assert_eq!(again.stdout, "solcp01: exists\nsolcp02: exists\nsolwk01: exists\n", "{}", again.all());
 
     {
         let state = site.pve.state();
@@ -124,7 +119,7 @@ fn machines_are_made_started_ejected_and_taken_away() {
     assert_eq!(left.len(), 1, "secrets stay nowhere: {left:?}");
 
     assert_eq!(site.run("delete").code, 2, "it asks first");
-    assert_eq!(site.run("delete --yes --only solcp01").stdout, "solcp01: gone\n");
+    assert_eq!(site.run("delete --yes --only solcp01").stdout, "solcp01: deleted\n");
     assert_eq!(site.run("stop --cut --only solwk01").stdout, "solwk01: off\n");
     assert_eq!(site.pve.state().machines.keys().copied().collect::<Vec<_>>(), [312, 321]);
     assert_eq!(site.run("ls --json --only solwk01").json()[0]["state"], "off");
@@ -141,7 +136,7 @@ fn a_machine_that_asks_a_server_has_the_way_there_in_its_serial_number() {
 
     let made = site.run("make --only solcp01");
 
-    assert_eq!(made.stdout, "solcp01: made\n", "{}", made.all());
+    assert_eq!(made.stdout, "solcp01: created\n", "{}", made.all());
     let setting = site.setting(311, "smbios1");
     let parts: Vec<(&str, &str)> = setting.split(',').map(|part| part.split_once('=').unwrap()).collect();
     assert_eq!(parts.iter().map(|(key, _)| *key).collect::<Vec<_>>(), ["base64", "serial", "uuid"]);
@@ -149,7 +144,7 @@ fn a_machine_that_asks_a_server_has_the_way_there_in_its_serial_number() {
     let serial = String::from_utf8(STANDARD.decode(parts[1].1).unwrap()).unwrap();
     assert_eq!(serial, "ds=nocloud-net;s=https://boot.sol:8443/a,b/nocloud/solcp01/");
     assert_eq!(site.setting(311, "ide0"), "", "there is no CD with a configuration");
-    assert_eq!(site.run("make --only solcp01").stdout, "solcp01: was there\n", "its UUID is read again");
+    assert_eq!(site.run("make --only solcp01").stdout, "solcp01: exists\n", "its UUID is read again");
 }
 
 #[test]
@@ -169,7 +164,7 @@ fn a_disk_begins_as_the_image_that_the_file_gives_and_is_made_larger() {
     site.pve.state().failing.clear();
     let run = site.run("make --only solcp01");
 
-    assert_eq!(run.stdout, "solcp01: was there\n", "{}", run.all());
+    assert_eq!(run.stdout, "solcp01: exists\n", "{}", run.all());
     assert!(site.setting(311, "scsi0").ends_with("size=32G"), "{}", site.setting(311, "scsi0"));
     let state = site.pve.state();
     assert_eq!(state.files[&(None, "cephfs:import/talos.qcow2".to_owned())], b"an image");
@@ -229,7 +224,7 @@ fn a_machine_that_is_not_ours_is_never_touched() {
     }
     let list = site.run("ls --only solcp01");
     assert_eq!(list.code, 1);
-    assert!(list.stdout.contains("somebody else's: number 311, `mail` on pve2"), "{}", list.stdout);
+    assert!(list.stdout.contains("other owner: VM 311 (`mail` on pve2)"), "{}", list.stdout);
     assert!(site.pve.state().machines[&311].is_on);
     let changing = |call: &&String| !call.starts_with("GET ");
     assert_eq!(site.pve.state().calls.iter().filter(changing).count(), 0);
@@ -246,7 +241,7 @@ fn a_task_that_fails_is_told_with_its_log() {
     let run = site.run("make --only solcp01");
 
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("solcp01: cannot make its machine at https://127.0.0.1"), "{}", run.stderr);
+    assert!(run.stderr.contains("solcp01: cannot create its machine at https://127.0.0.1"), "{}", run.stderr);
     assert!(run.stderr.contains("TASK ERROR: unable to create VM 311 - no space left"), "{}", run.stderr);
     assert!(site.pve.state().machines.is_empty());
 }
@@ -267,7 +262,7 @@ fn a_machine_that_an_earlier_run_has_begun_is_waited_for() {
         run.join().unwrap()
     });
 
-    assert_eq!(run.stdout, "solcp01: was there\n", "{}", run.all());
+    assert_eq!(run.stdout, "solcp01: exists\n", "{}", run.all());
 }
 
 #[test]
@@ -289,7 +284,7 @@ fn a_machine_without_a_number_that_an_earlier_run_has_begun_is_not_made_twice() 
         run.join().unwrap()
     });
 
-    assert_eq!(run.stdout, "solcp01: was there\n", "{}", run.all());
+    assert_eq!(run.stdout, "solcp01: exists\n", "{}", run.all());
     assert_eq!(site.pve.state().count("POST /nodes/{node}/qemu"), 1);
 }
 
@@ -341,7 +336,7 @@ fn a_wrong_login_is_told_without_being_shown() {
     let run = ichor_with(site.folder.path(), "machine check", &env);
 
     assert_eq!(run.code, 1, "{}", run.all());
-    assert!(run.stdout.contains("it does not know this API token"), "{}", run.stdout);
+    assert!(run.stdout.contains("unknown API token"), "{}", run.stdout);
     assert!(!run.all().contains("wrong-secret"));
 }
 
@@ -351,7 +346,7 @@ fn a_server_is_known_by_its_fingerprint_or_its_authority_and_by_nothing_else() {
         ("ca: ca.pem", ""),
         ("hosts: []", "cannot reach"),
         ("fingerprint: 'PIN'", ""),
-        ("fingerprint: 'OTHER'", "its certificate has the fingerprint PIN"),
+        ("fingerprint: 'OTHER'", "the certificate has the fingerprint PIN"),
     ] {
         let pve = StandIn::start();
         let pin = pve.web.pin.clone();

@@ -1,12 +1,12 @@
-//! A verdict for CI servers: one suite a lab, one case for each thing that was taken away.
+//! The test result as JUnit XML: one suite per lab, one case per failure.
 
 use ichor_core::lab::report::{outage, subject};
-use ichor_core::lab::verdict::{Row, Verdict};
+use ichor_core::lab::verdict::{Comparison, FailureComparison};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
 /// The report as JUnit XML.
-pub(super) fn report(verdict: &Verdict) -> std::io::Result<Vec<u8>> {
+pub(super) fn report(verdict: &Comparison) -> std::io::Result<Vec<u8>> {
     let mut xml = Writer::new_with_indent(Vec::new(), b' ', 2);
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     let failures = verdict.rows.iter().filter(|row| !row.differences.is_empty()).count();
@@ -26,7 +26,7 @@ pub(super) fn report(verdict: &Verdict) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn case(xml: &mut Writer<Vec<u8>>, row: &Row, verdict: &Verdict) -> std::io::Result<()> {
+fn case(xml: &mut Writer<Vec<u8>>, row: &FailureComparison, verdict: &Comparison) -> std::io::Result<()> {
     let mut start = BytesStart::new("testcase");
     start.push_attribute(("name", format!("without {}", subject(row)).as_str()));
     start.push_attribute(("classname", verdict.cluster.as_str()));
@@ -34,7 +34,7 @@ fn case(xml: &mut Writer<Vec<u8>>, row: &Row, verdict: &Verdict) -> std::io::Res
     if let Some(first) = row.differences.first() {
         let mut failure = BytesStart::new("failure");
         failure.push_attribute(("message", first.as_str()));
-        told(xml, failure, &row.differences.join("\n"))?;
+        write_text(xml, failure, &row.differences.join("\n"))?;
     }
     let said = format!(
         "expected: {}\nobserved: {}\noutage: {}\nhealing: {}",
@@ -43,11 +43,11 @@ fn case(xml: &mut Writer<Vec<u8>>, row: &Row, verdict: &Verdict) -> std::io::Res
         outage(row.outage.as_ref(), verdict),
         outage(row.healing.as_ref(), verdict)
     );
-    told(xml, BytesStart::new("system-out"), &said)?;
+    write_text(xml, BytesStart::new("system-out"), &said)?;
     xml.write_event(Event::End(BytesEnd::new("testcase")))
 }
 
-fn told(xml: &mut Writer<Vec<u8>>, start: BytesStart<'_>, text: &str) -> std::io::Result<()> {
+fn write_text(xml: &mut Writer<Vec<u8>>, start: BytesStart<'_>, text: &str) -> std::io::Result<()> {
     let end = start.to_end().into_owned();
     xml.write_event(Event::Start(start))?;
     xml.write_event(Event::Text(BytesText::new(text)))?;
@@ -56,14 +56,14 @@ fn told(xml: &mut Writer<Vec<u8>>, start: BytesStart<'_>, text: &str) -> std::io
 
 #[cfg(test)]
 mod tests {
-    use ichor_core::lab::verdict::{Cut, Without};
+    use ichor_core::lab::verdict::{CutMode, InjectedFailure};
 
     use super::*;
 
     #[test]
     fn a_difference_is_a_failure_with_its_words_escaped() {
-        let without = Without { name: "leaf1".to_owned(), kind: "router".to_owned(), noticed: 900 };
-        let row = Row {
+        let without = InjectedFailure { name: "leaf1".to_owned(), kind: "router".to_owned(), noticed: 900 };
+        let row = FailureComparison {
             without: Some(without),
             expected: "nothing is lost".to_owned(),
             observed: "nothing is lost".to_owned(),
@@ -71,12 +71,12 @@ mod tests {
             healing: None,
             differences: vec!["a < b".to_owned(), "c".to_owned()],
         };
-        let whole = Row { without: None, differences: Vec::new(), ..row.clone() };
-        let verdict = Verdict {
+        let whole = FailureComparison { without: None, differences: Vec::new(), ..row.clone() };
+        let verdict = Comparison {
             cluster: "rack".to_owned(),
             emulated: false,
             resolution: 10,
-            cut: Cut::Silent,
+            cut: CutMode::Silent,
             differs: Vec::new(),
             flows: 1,
             rows: vec![whole, row],

@@ -1,14 +1,14 @@
 //! The dashboard as it looks: sessions and prefixes above, cables and what happened below.
 
-use ichor_core::lab::View;
-use ichor_core::lab::view::{Mood, SeenSession};
+use ichor_core::lab::LabStatus;
+use ichor_core::lab::view::{ChangeTone, LabSessionStatus};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize as _};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Cell, List, ListItem, ListState, Paragraph, Row, Sparkline, Table};
 
-use super::board::Board;
+use super::dashboard::Dashboard;
 
 /// From this width on sessions and prefixes are beside each other.
 const WIDE: u16 = 150;
@@ -17,7 +17,7 @@ const BELOW: u16 = 8;
 const KEYS: &str = " ↑↓ cable  c cut  s cut silently  h heal  PgUp PgDn tables  q quit";
 
 /// Draws all of it.
-pub(super) fn draw(board: &mut Board, frame: &mut Frame<'_>) {
+pub(super) fn draw(board: &mut Dashboard, frame: &mut Frame<'_>) {
     let [head, spark, middle, below, keys] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(2),
@@ -47,7 +47,7 @@ pub(super) fn draw(board: &mut Board, frame: &mut Frame<'_>) {
     frame.render_widget(Line::from(KEYS).dim(), keys);
 }
 
-fn head(board: &Board, frame: &mut Frame<'_>, area: Rect) {
+fn head(board: &Dashboard, frame: &mut Frame<'_>, area: Rect) {
     let line = match &board.view {
         None => Line::from(format!(" {}: looking …", board.name)).bold(),
         Some(view) => {
@@ -68,7 +68,7 @@ fn clock(moment: &str) -> &str {
 }
 
 /// How many sessions stood, the latest at the right.
-fn spark(board: &Board, frame: &mut Frame<'_>, area: Rect) {
+fn spark(board: &Dashboard, frame: &mut Frame<'_>, area: Rect) {
     let most = board.view.as_ref().map_or(1, |view| view.standing().1.max(1) as u64);
     let skipped = board.history.len().saturating_sub(usize::from(area.width));
     let colour = if board.stands() { Color::Green } else { Color::Yellow };
@@ -84,7 +84,7 @@ fn titled(title: String) -> Block<'static> {
 }
 
 /// Draws sessions, those that do not stand first; gives how many rows are above the screen.
-fn sessions(view: &View, above: usize, frame: &mut Frame<'_>, area: Rect) -> usize {
+fn sessions(view: &LabStatus, above: usize, frame: &mut Frame<'_>, area: Rect) -> usize {
     let (heading, rows) = view.tables().sessions;
     let mut rows: Vec<_> = view.sessions.iter().zip(rows).collect();
     rows.sort_by_key(|(session, _)| session.stands || session.fault.is_some());
@@ -104,7 +104,7 @@ fn sessions(view: &View, above: usize, frame: &mut Frame<'_>, area: Rect) -> usi
     table(" sessions ", heading, styled.collect(), &widths, above, frame, area)
 }
 
-fn colour(session: &SeenSession) -> Style {
+fn colour(session: &LabSessionStatus) -> Style {
     let tried = session.one.state.max(session.other.state).is_some_and(|state| state.to_string() != "Idle");
     match (session.stands, &session.fault) {
         (true, _) => Color::Green.into(),
@@ -115,7 +115,7 @@ fn colour(session: &SeenSession) -> Style {
 }
 
 /// Draws prefixes and paths; gives how many rows are above the screen.
-fn prefixes(view: &View, above: usize, frame: &mut Frame<'_>, area: Rect) -> usize {
+fn prefixes(view: &LabStatus, above: usize, frame: &mut Frame<'_>, area: Rect) -> usize {
     let (heading, rows) = view.tables().prefixes;
     let styled = rows.into_iter().map(|row| {
         let cell = |text: String| match text.as_str() {
@@ -163,7 +163,7 @@ fn table(
 }
 
 /// Draws the cables; those that are cut are red.
-fn links(board: &Board, frame: &mut Frame<'_>, area: Rect) {
+fn links(board: &Dashboard, frame: &mut Frame<'_>, area: Rect) {
     let items = board.links.iter().map(|link| match board.cut(link) {
         None => ListItem::new(link.ends.clone()),
         Some(cut) => {
@@ -179,14 +179,14 @@ fn links(board: &Board, frame: &mut Frame<'_>, area: Rect) {
 }
 
 /// Draws what happened, the latest at the end.
-fn log(board: &Board, frame: &mut Frame<'_>, area: Rect) {
+fn log(board: &Dashboard, frame: &mut Frame<'_>, area: Rect) {
     let room = usize::from(area.height.saturating_sub(1));
     let skipped = board.log.len().saturating_sub(room);
-    let line = |(time, change): &(Option<ichor_values::Moment>, ichor_core::lab::view::Change)| {
+    let line = |(time, change): &(Option<ichor_values::Moment>, ichor_core::lab::view::StatusChange)| {
         let colour = match change.mood {
-            Mood::Good => Color::Green,
-            Mood::Bad => Color::Red,
-            Mood::Note => Color::Yellow,
+            ChangeTone::Good => Color::Green,
+            ChangeTone::Bad => Color::Red,
+            ChangeTone::Note => Color::Yellow,
         };
         let time = time.map(|time| clock(&time.to_string()).to_owned()).unwrap_or_default();
         Line::from(vec![Span::raw(format!("{time} ")).dim(), Span::styled(change.words.clone(), colour)])

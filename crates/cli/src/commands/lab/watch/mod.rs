@@ -1,6 +1,6 @@
 //! A lab that is looked at again and again: on a terminal as a dashboard, elsewhere as tables.
 
-mod board;
+mod dashboard;
 mod draw;
 #[cfg(test)]
 mod tests;
@@ -10,14 +10,14 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ichor_core::lab::View;
+use ichor_core::lab::LabStatus;
 use ichor_core::lab::view::changes;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 
-use crate::lab::ask::Ear;
-use crate::lab::signals::Signals;
-use crate::lab::{Lab, hub};
-use board::{Action, Board};
+use crate::lab::collect::Collector;
+use crate::lab::signals::TerminationSignals;
+use crate::lab::{Lab, switch};
+use dashboard::{Dashboard, KeyAction};
 
 /// From one look to the next.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -26,12 +26,12 @@ const TICK: Duration = Duration::from_millis(200);
 
 /// Prints whenever something changes; says whether all stood at last.
 pub(super) fn plain(lab: &Lab, json: bool, out: &mut dyn Write) -> anyhow::Result<bool> {
-    let signals = Signals::catch()?;
-    let mut ear = Ear::new(lab);
-    let mut before: Option<View> = None;
+    let signals = TerminationSignals::catch()?;
+    let mut ear = Collector::new(lab);
+    let mut before: Option<LabStatus> = None;
     loop {
         let start = Instant::now();
-        let view = ear.look();
+        let view = ear.collect();
         let news = before.as_ref().map(|before| changes(before, &view));
         let anything = news.as_ref().is_none_or(|news| !news.is_empty());
         if anything && json {
@@ -59,7 +59,7 @@ pub(super) fn plain(lab: &Lab, json: bool, out: &mut dyn Write) -> anyhow::Resul
 
 /// Shows the dashboard until somebody has seen enough; says whether all stood at last.
 pub(super) fn screen(lab: &Lab) -> anyhow::Result<bool> {
-    let signals = Signals::catch()?;
+    let signals = TerminationSignals::catch()?;
     let (tell, views) = mpsc::channel();
     let (poke, poked) = mpsc::channel();
     thread::scope(|threads| {
@@ -74,11 +74,11 @@ pub(super) fn screen(lab: &Lab) -> anyhow::Result<bool> {
 }
 
 /// Looks every second, and when somebody did something, until nobody listens.
-fn look(lab: &Lab, tell: &Sender<View>, poked: &Receiver<()>) {
-    let mut ear = Ear::new(lab);
+fn collect(lab: &Lab, tell: &Sender<LabStatus>, poked: &Receiver<()>) {
+    let mut ear = Collector::new(lab);
     loop {
         let start = Instant::now();
-        if tell.send(ear.look()).is_err() {
+        if tell.send(ear.collect()).is_err() {
             return;
         }
         let rest = PAUSE.saturating_sub(start.elapsed()).max(TICK);
@@ -91,25 +91,25 @@ fn look(lab: &Lab, tell: &Sender<View>, poked: &Receiver<()>) {
 fn show(
     lab: &Lab,
     terminal: &mut ratatui::DefaultTerminal,
-    signals: &Signals,
-    views: &Receiver<View>,
+    signals: &TerminationSignals,
+    views: &Receiver<LabStatus>,
     poke: &Sender<()>,
 ) -> anyhow::Result<bool> {
-    let mut board = Board::new(lab.place.name(), lab.scene());
+    let mut board = Dashboard::new(lab.place.name(), lab.scene());
     loop {
         terminal.draw(|frame| draw::draw(&mut board, frame))?;
         let heard = event::poll(TICK)?.then(event::read).transpose()?;
         let action = match heard {
             Some(Event::Key(key)) if key.kind == KeyEventKind::Press => board.key(key),
-            _ => Action::None,
+            _ => KeyAction::None,
         };
-        if action == Action::Quit || signals.came()? {
+        if action == KeyAction::Quit || signals.came()? {
             return Ok(board.stands());
         }
         if let Err(error) = act(lab, &action) {
             board.note(format!("it could not be done: {error}"));
         }
-        if action != Action::None {
+        if action != KeyAction::None {
             let _ = poke.send(());
         }
         for view in views.try_iter() {
@@ -122,12 +122,12 @@ fn show(
 }
 
 /// Does what a key asked for.
-fn act(lab: &Lab, action: &Action) -> anyhow::Result<()> {
-    let ends = |link: &String| hub::called(lab, std::slice::from_ref(link));
+fn act(lab: &Lab, action: &KeyAction) -> anyhow::Result<()> {
+    let ends = |link: &String| switch::find_ends(lab, std::slice::from_ref(link));
     match action {
-        Action::Cut { link, silent } => hub::cut(lab, &ends(link)?, *silent)?,
-        Action::Heal { link } => hub::heal(lab, &ends(link)?)?,
-        Action::None | Action::Quit => {}
+        KeyAction::Cut { link, silent } => switch::cut(lab, &ends(link)?, *silent)?,
+        KeyAction::Heal { link } => switch::heal(lab, &ends(link)?)?,
+        KeyAction::None | KeyAction::Quit => {}
     }
     Ok(())
 }
