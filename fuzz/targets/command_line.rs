@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use ichor_image::inspect::{Machine, Media, inspect};
+use ichor_image::inspect::{BootMedia, TargetMachine, inspect};
 use ichor_talos::config_url;
 use ichor_values::TalosVersion;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let talos = TalosVersion::parse("v1.13.9").expect("a release");
-    let machine = Machine { talos, links: Vec::new() };
+    let machine = TargetMachine { talos, links: Vec::new() };
     let inspection =
-        inspect(&Media::of_command_line(text), &machine).expect("a command line is something to look at");
+        inspect(&BootMedia::of_command_line(text), &machine).expect("a command line is something to look at");
     assert!(inspection.network.is_none() || inspection.error.is_none(), "a network or an error");
     let _ = inspection.hostname();
     let known = BTreeMap::from([("uuid".to_owned(), "$1${mac}".to_owned())]);

@@ -2,17 +2,18 @@
 //! inside of qcow2 images, kernel images, GRUB on a CD, the META partition; and parts of a release, or none.
 #![no_main]
 
-use ichor_image::build::{Grub, Heap};
-use ichor_image::inspect::{Machine, Media, inspect};
+use ichor_image::build::{AssetCollector, GrubCd};
+use ichor_image::inspect::{BootMedia, TargetMachine, inspect};
 use ichor_image::media::{FileSystem, Partitions, Qcow2, uki};
-use ichor_image::oci::Memory;
+use ichor_image::oci::MemoryStore;
 use ichor_values::Arch;
 use ichor_values::TalosVersion;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let image = bytes.to_vec();
-    let machine = Machine { talos: TalosVersion::parse("v1.13.9").expect("a release"), links: Vec::new() };
-    if let Ok(media) = Media::of_image(&image, &mut Memory::default()) {
+    let machine =
+        TargetMachine { talos: TalosVersion::parse("v1.13.9").expect("a release"), links: Vec::new() };
+    if let Ok(media) = BootMedia::of_image(&image, &mut MemoryStore::default()) {
         let _ = inspect(&media, &machine);
     }
     // Each reader by itself as well, wherever the first one stops.
@@ -20,8 +21,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         Qcow2::find_in(&image).is_ok(),
         Partitions::find_in(&image).is_ok(),
         uki::command_line(&image).is_ok(),
-        Grub::find_in(&bytes.into()).is_ok(),
-        Heap::new(Arch::Amd64).add("it", &bytes.into()).is_ok(),
+        GrubCd::find_in(&bytes.into()).is_ok(),
+        AssetCollector::new(Arch::Amd64).add("it", &bytes.into()).is_ok(),
     );
     if let Ok(found) = FileSystem::open(&image) {
         for file in &found.files {

@@ -4,9 +4,9 @@
 
 use std::io::{self, Read};
 
-use ichor_image::build::initramfs::{Base, files};
+use ichor_image::build::initramfs::{BaseInitramfs, files};
 use ichor_image::media::Content;
-use ichor_image::media::cpio::Reader;
+use ichor_image::media::cpio::CpioReader;
 use ichor_image::media::squashfs::Squashfs;
 use ichor_talos::extension::Layer;
 
@@ -29,7 +29,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         });
         let _ = squashfs.find("usr/lib/os-release");
     }
-    let mut reader = Reader::new(bytes);
+    let mut reader = CpioReader::new(bytes);
     while let Ok(Some(_)) = reader.entry() {
         let _ = io::copy(&mut (&mut reader).take(LONGEST), &mut io::sink());
     }
@@ -38,6 +38,6 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         io::copy(&mut held.take(LONGEST), &mut io::sink())?;
         Ok(())
     });
-    let _ = Base::read(&content, &mut |_, _| Ok(None));
+    let _ = BaseInitramfs::read(&content, &mut |_, _| Ok(None));
     let _ = Layer::read(bytes);
 });

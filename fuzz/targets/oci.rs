@@ -3,25 +3,27 @@
 #![no_main]
 
 use ichor_image::extension::{Elf, debian};
-use ichor_image::oci::{Archive, Document, Image, Layer, Memory, Reference, Root, Shipment, Unpack, layer};
+use ichor_image::oci::{
+    Archive, Document, FileTree, ImageUpload, Layer, LayerUnpacker, MemoryStore, OciImage, Reference, layer,
+};
 use ichor_values::Arch;
 
-fn unpacked(bytes: &[u8]) -> Option<Root> {
-    let mut memory = Memory::default();
-    let mut unpack = Unpack::new(&mut memory);
+fn unpacked(bytes: &[u8]) -> Option<FileTree> {
+    let mut memory = MemoryStore::default();
+    let mut unpack = LayerUnpacker::new(&mut memory);
     unpack.layer(bytes, None).ok()?;
     Some(unpack.finish())
 }
 
-fn packed(root: &Root) -> Layer {
-    layer(root, &mut Memory::default()).expect("memory takes every byte")
+fn packed(root: &FileTree) -> Layer {
+    layer(root, &mut MemoryStore::default()).expect("memory takes every byte")
 }
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    if let Ok(Archive::Layout(mut layout)) = Archive::open(bytes, &mut Memory::default()) {
-        let _ = Shipment::of(&mut layout);
-        for image in Image::all(&mut layout).unwrap_or_default() {
-            let _ = image.unpack(&mut layout, &mut Memory::default(), &|| {});
+    if let Ok(Archive::Layout(mut layout)) = Archive::open(bytes, &mut MemoryStore::default()) {
+        let _ = ImageUpload::of(&mut layout);
+        for image in OciImage::all(&mut layout).unwrap_or_default() {
+            let _ = image.unpack(&mut layout, &mut MemoryStore::default(), &|| {});
         }
     }
     if let Some(root) = unpacked(bytes) {
