@@ -61,6 +61,7 @@ check: ## Look quickly: format, lints, docs, licences, house rules
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 	cargo deny --locked check licenses bans sources
 	scripts/house
+	scripts/language
 	scripts/direction
 
 bench: agent ## Measure ichor and its agent beside PyYAML, jinja2-cli, genisoimage, xorriso, mksquashfs and real FRR
