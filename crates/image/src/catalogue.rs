@@ -1,6 +1,6 @@
 //! The catalogue of official extensions: which image has which, for each release.
 //!
-//! It is an image itself, with a file that has a line for each extension. An extension is called by the repository of its image.
+//! It is an image itself, with a file that has a line for each extension. The name of an extension is the repository of its image.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +14,18 @@ pub const FILE: &str = "image-digests";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Catalogue(BTreeMap<String, Reference>);
 
-/// Where the catalogue of a release is.
+/// The image reference of a release's catalogue.
 pub fn catalogue_reference(talos: &TalosVersion) -> String {
     format!("ghcr.io/siderolabs/extensions:{talos}")
 }
 
-/// Whether an extension is called as the official ones are.
+/// Whether an extension has the name of an official one.
 pub fn is_official(name: &str) -> bool {
     name.strip_prefix("siderolabs/").is_some_and(|name| !name.contains(['/', ':', '@']))
 }
 
 impl Catalogue {
-    /// Reads the lines of the catalogue. Lines without a digest are passed over, as the factory does.
+    /// Reads the lines of the catalogue. Lines without a digest are skipped, as the factory does.
     pub fn read(text: &str) -> Result<Self, ReferenceError> {
         let lines = text.lines().map(str::trim).filter(|line| line.contains('@'));
         let named = lines.map(|line| Reference::parse(line).map(|it| (it.repository.clone(), it)));
@@ -37,7 +37,7 @@ impl Catalogue {
         self.0.get(name)
     }
 
-    /// What the extensions are called.
+    /// The names of the extensions.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }

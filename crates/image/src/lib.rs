@@ -1,7 +1,7 @@
 //! Disk and boot images, written and read in memory: file trees, ISO 9660, FAT, GPT, qcow2, squashfs, cpio, unified kernel images and OCI.
 //!
-//! The same input always gives the same bytes. Reading an image that is cut off, damaged or hostile ends with what is there or with an
-//! error, and needs no more memory than the longest thing read at once. Nothing here touches files or the clock.
+//! The same input always gives the same bytes. Reading a truncated, corrupt or hostile image ends with the readable part or an
+//! error, and needs no more memory than the longest item read at once. This crate uses neither files nor the clock.
 //!
 //! # A CD with a machine's first configuration
 //!
@@ -26,12 +26,12 @@
 //! let content = Content::from(fat::write(&volume));
 //! let disk = Disk {
 //!     size: 4 << 20,
-//!     guid: Guid::of("disk"),
+//!     guid: Guid::from_label("disk"),
 //!     boot_code: None,
 //!     partitions: vec![NewPartition {
 //!         label: "DATA",
-//!         kind: Guid::of("kind"),
-//!         guid: Guid::of("partition"),
+//!         kind: Guid::from_label("kind"),
+//!         guid: Guid::from_label("partition"),
 //!         attribute: None,
 //!         length: 1 << 20,
 //!         content,
@@ -65,7 +65,7 @@
 //!
 //! * [`media`]: file systems, partition tables, disk images and archives. [`oci`]: container images.
 //! * [`build`]: boot images and installers for Talos. [`extension`]: Talos system extensions. [`catalogue`]: the official ones.
-//! * [`inspect`]: what Talos makes of its boot media.
+//! * [`inspect`]: the inspection of boot media.
 
 pub mod build;
 pub mod catalogue;

@@ -1,10 +1,10 @@
 //! Files that are replaced in one step: a reader sees the old contents or the new, never half of either.
 //!
 //! [`replace`], [`replace_by`] and [`create`] write one file and wait for the disk. A [`StagedFile`] gives the time between writing and
-//! replacing to its user, a [`StagingFolder`] does the same for many files or for a whole folder, and [`replace_with`] is for
-//! what another program makes at a path, such as a socket.
+//! replacing to its user, a [`StagingFolder`] does the same for many files or a folder, and [`replace_with`] is for
+//! files that another program creates at a path, such as a socket.
 //!
-//! What is at the path is replaced itself: where that is a symbolic link, the file it leads to stays as it is.
+//! A symbolic link at the path is replaced itself; its target is unchanged.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -19,10 +19,10 @@ use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
 use nix::unistd::linkat;
 use tempfile::{Builder, TempPath};
 
-/// How names begin that are there only until a file or folder is complete.
+/// The prefix of temporary names.
 const PREFIX: &str = ".ichor-";
 
-/// The mode of files before they get another: for their owner alone.
+/// The initial mode of files: for their owner only.
 const PRIVATE: u32 = 0o600;
 
 /// A path could not be written.
@@ -31,7 +31,7 @@ const PRIVATE: u32 = 0o600;
 pub struct ReplaceError {
     /// The path that was to be replaced.
     pub path: PathBuf,
-    /// Why it was not.
+    /// The cause.
     pub source: io::Error,
 }
 
@@ -40,7 +40,7 @@ impl ReplaceError {
         Self { path: path.to_owned(), source }
     }
 
-    /// For `map_err`: what went wrong at `path`.
+    /// For `map_err`: adds `path` to an error.
     fn at(path: &Path) -> impl Fn(io::Error) -> Self + '_ {
         move |error| Self::new(path, error)
     }
@@ -51,7 +51,7 @@ pub fn replace(path: &Path, mode: u32, contents: &[u8]) -> Result<(), ReplaceErr
     replace_by(path, mode, |file| file.write_all(contents))
 }
 
-/// Replaces the file at `path` as [`replace`] does, with what `fill` writes.
+/// Replaces the file at `path` as [`replace`] does, with the output of `fill`.
 pub fn replace_by(
     path: &Path,
     mode: u32,
@@ -60,7 +60,7 @@ pub fn replace_by(
     write_staged(path, mode, fill)?.place()
 }
 
-/// Creates the file at `path` as [`replace`] does, and fails where something is there already.
+/// Creates the file at `path` as [`replace`] does, and fails if it exists.
 pub fn create(path: &Path, mode: u32, contents: &[u8]) -> Result<(), ReplaceError> {
     write_staged(path, mode, |file| file.write_all(contents))?.place_new()
 }
@@ -77,7 +77,7 @@ fn write_staged(
     Ok(staged)
 }
 
-/// Replaces `path` with what `make` makes at another path: the same with `ending`. What a process that was killed left there is removed.
+/// Replaces `path` with the file that `make` creates at `path` plus `ending`. A leftover of a killed process there is removed.
 pub fn replace_with<T>(
     path: &Path,
     ending: &str,
@@ -85,7 +85,7 @@ pub fn replace_with<T>(
 ) -> Result<T, ReplaceError> {
     let attempt = || {
         let beside = with_ending(path, ending);
-        remove_if_there(&beside)?;
+        remove_if_exists(&beside)?;
         let name = TempPath::try_from_path(beside)?;
         let made = make(&name)?;
         name.persist(path)?;
@@ -94,8 +94,8 @@ pub fn replace_with<T>(
     attempt().map_err(ReplaceError::at(path))
 }
 
-/// Moves `file` from the name it was written under to `path`, once its contents are on the disk: for a file that more than one process goes on
-/// with.
+/// Syncs `file` to disk and moves it from its temporary name to `path`: for a file that several processes keep
+/// using.
 pub fn place_file(file: &File, from: &Path, path: &Path) -> Result<(), ReplaceError> {
     let attempt = || {
         file.sync_all()?;
@@ -104,9 +104,9 @@ pub fn place_file(file: &File, from: &Path, path: &Path) -> Result<(), ReplaceEr
     attempt().map_err(ReplaceError::at(path))
 }
 
-/// A new file for its owner alone, in place of what is there: of a symbolic link too, and not of the file it leads to.
+/// Creates a file that only its owner can read, replacing an existing one. A symbolic link is replaced, not followed.
 pub fn create_fresh(path: &Path) -> io::Result<File> {
-    remove_if_there(path)?;
+    remove_if_exists(path)?;
     create_private(path)
 }
 
@@ -114,23 +114,23 @@ fn create_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).mode(PRIVATE).open(path)
 }
 
-/// A file that is not at its path yet: for its owner alone until it gets another mode. Dropped before it is placed, it leaves nothing.
+/// A file that is not at its path yet: for its owner only until it gets another mode. Dropping it before it is placed removes it.
 #[derive(Debug)]
 pub struct StagedFile {
     path: PathBuf,
     file: File,
-    /// The name it has until then; none where the file system has files without a name.
+    /// Its temporary name; none if the file system supports unnamed files.
     name: Option<TempPath>,
 }
 
 impl StagedFile {
     /// A file beside `path`, under a name that no other file has.
     pub fn beside(path: &Path) -> Result<Self, ReplaceError> {
-        let (file, name) = made_in(folder_of(path), create_private).map_err(ReplaceError::at(path))?;
+        let (file, name) = create_unique(folder_of(path), create_private).map_err(ReplaceError::at(path))?;
         Ok(Self { path: path.to_owned(), file, name: Some(name) })
     }
 
-    /// A file beside `path`, whose name is the same with `ending`. What a process that was killed left under that name is replaced.
+    /// A file beside `path`, named `path` plus `ending`. A leftover of a killed process under that name is replaced.
     pub fn beside_as(path: &Path, ending: &str) -> Result<Self, ReplaceError> {
         let attempt = || {
             let beside = with_ending(path, ending);
@@ -150,7 +150,7 @@ impl StagedFile {
             Ok(file) => (file, None),
             // Network file systems and some others have no files without a name.
             Err(error) if matches!(error.raw_os_error(), Some(code) if is_unsupported(code)) => {
-                let (file, name) = made_in(folder, create_private).map_err(ReplaceError::at(path))?;
+                let (file, name) = create_unique(folder, create_private).map_err(ReplaceError::at(path))?;
                 (file, Some(name))
             }
             Err(error) => return Err(ReplaceError::new(path, error)),
@@ -158,7 +158,7 @@ impl StagedFile {
         Ok(Self { path: path.to_owned(), file, name })
     }
 
-    /// Where it will be.
+    /// Its target path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -181,7 +181,7 @@ impl StagedFile {
         self.file.sync_all().map_err(ReplaceError::at(&self.path))
     }
 
-    /// Moves it to its path, in place of what is there.
+    /// Moves it to its path, replacing an existing file.
     pub fn place(self) -> Result<(), ReplaceError> {
         let Self { path, file, name } = self;
         let attempt = || {
@@ -192,7 +192,7 @@ impl StagedFile {
         attempt().map_err(ReplaceError::at(&path))
     }
 
-    /// Moves it to its path, and fails where something is there.
+    /// Moves it to its path, and fails if a file exists there.
     fn place_new(self) -> Result<(), ReplaceError> {
         let Self { path, file, name } = self;
         let attempt = || {
@@ -220,20 +220,20 @@ fn link(file: &File, path: &Path) -> nix::Result<()> {
     linkat(AT_FDCWD, unnamed.as_str(), AT_FDCWD, path, AtFlags::AT_SYMLINK_FOLLOW)
 }
 
-/// Whether an error says that there are no files without a name here.
+/// Whether an error means that the file system has no unnamed files.
 fn is_unsupported(code: i32) -> bool {
     [Errno::EOPNOTSUPP, Errno::EISDIR, Errno::EINVAL].iter().any(|known| *known as i32 == code)
 }
 
-/// A folder where files and folders are made before they are moved to their places, on the same file system. It is there from the first
-/// on, and gone with this.
+/// A folder in which files and folders are created before they are moved to their paths, on the same file system. It exists as
+/// long as this value.
 #[derive(Debug)]
 pub struct StagingFolder {
     folder: PathBuf,
 }
 
 impl StagingFolder {
-    /// The staging folder of this name. What a process that was killed left in it is removed: hold a lock.
+    /// The staging folder of this name. A leftover of a killed process in it is removed: hold a lock.
     pub fn at(folder: &Path) -> Result<Self, ReplaceError> {
         match fs::remove_dir_all(folder) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(ReplaceError::new(folder, error)),
@@ -241,10 +241,11 @@ impl StagingFolder {
         }
     }
 
-    /// A staging folder beside `path`, under a name that nothing else has.
+    /// A staging folder beside `path`, under a unique name.
     pub fn beside(path: &Path) -> Result<Self, ReplaceError> {
         let make = || {
-            let ((), name) = made_in(folder_of(path), |name| DirBuilder::new().mode(0o700).create(name))?;
+            let ((), name) =
+                create_unique(folder_of(path), |name| DirBuilder::new().mode(0o700).create(name))?;
             Ok(name.keep()?)
         };
         Ok(Self { folder: make().map_err(ReplaceError::at(path))? })
@@ -257,7 +258,7 @@ impl StagingFolder {
         Ok(path)
     }
 
-    /// Writes what is to be at `path` under a name. It does not wait for the disk.
+    /// Writes the contents for `path` under `name`. It does not wait for the disk.
     pub fn write(&self, name: &str, path: &Path, mode: u32, contents: &[u8]) -> Result<(), ReplaceError> {
         let staged = self.folder.join(name);
         let open = || OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&staged);
@@ -275,7 +276,7 @@ impl StagingFolder {
         attempt().map_err(ReplaceError::at(path))
     }
 
-    /// Moves what has this name to `path`, in place of a file or an empty folder there, and makes the folders above it.
+    /// Moves the entry `name` to `path`, replacing a file or an empty folder there, and creates the folders above it.
     pub fn place(&self, name: &str, path: &Path) -> Result<(), ReplaceError> {
         let staged = self.folder.join(name);
         let attempt = || match fs::rename(&staged, path) {
@@ -288,8 +289,8 @@ impl StagingFolder {
         attempt().map_err(ReplaceError::at(path))
     }
 
-    /// Moves what has this name to `path`, and the folder that is there away. Between the two steps nothing is there; where the second
-    /// fails, the first is taken back.
+    /// Replaces the folder at `path` with the entry `name`. Between the two renames the path does not exist; if the second
+    /// fails, the first is undone.
     pub fn swap(&self, name: &str, path: &Path) -> Result<(), ReplaceError> {
         let old = self.folder.join(format!("{name}.old"));
         let had_one = fs::rename(path, &old).is_ok();
@@ -308,13 +309,13 @@ impl Drop for StagingFolder {
     }
 }
 
-/// What `make` makes in a folder, under a name that nothing else has.
-fn made_in<T>(folder: &Path, make: impl FnMut(&Path) -> io::Result<T>) -> io::Result<(T, TempPath)> {
+/// Calls `make` with unique names in a folder until one is free.
+fn create_unique<T>(folder: &Path, make: impl FnMut(&Path) -> io::Result<T>) -> io::Result<(T, TempPath)> {
     // Unlike those of files that `tempfile` opens, an error of `make` has no name in it that means nothing to the user.
     Ok(Builder::new().prefix(PREFIX).make_in(folder, make)?.into_parts())
 }
 
-fn remove_if_there(path: &Path) -> io::Result<()> {
+fn remove_if_exists(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -331,7 +332,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The folder of `path`, or else the nearest above it that is there.
+/// The folder of `path`, or else the nearest one above it that exists.
 fn nearest_folder(path: &Path) -> &Path {
     let folders = path.ancestors().skip(1).map(|it| if it == Path::new("") { Path::new(".") } else { it });
     folders.into_iter().find(|folder| folder.is_dir()).unwrap_or(Path::new("."))

@@ -1,5 +1,5 @@
-//! What a program does on the machine it runs on, in one place each: [`mod@file`] replaces files in one step, [`lock`] keeps other
-//! processes away, [`program`] runs other programs with a time limit, and [`now`] reads the clock.
+//! Access to the host system: [`mod@file`] replaces files atomically, [`lock`] excludes other processes,
+//! [`program`] runs other programs with a timeout, and [`now`] reads the clock.
 //!
 //! Not here: daemons and virtual machines. Their supervisors start them.
 

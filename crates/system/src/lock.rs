@@ -26,21 +26,21 @@ pub struct LockError {
     pub source: io::Error,
 }
 
-/// A lock that no other process holds, as long as this is there.
+/// A lock that excludes other processes until it is dropped.
 #[derive(Debug)]
 pub struct LockFile {
     file: File,
 }
 
 impl LockFile {
-    /// Takes the lock `path`, whose file is made where it is missing; none where another process holds it.
+    /// Acquires the lock `path`, creating a missing file; none if another process holds it.
     pub fn try_take(path: &Path) -> Result<Option<Self>, LockError> {
         let failed = |source| LockError { path: path.to_owned(), source };
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         loop {
             let lock = Self::try_file(options.open(path).map_err(failed)?, path)?;
-            // The one who held it may have removed the file: then another process can make and lock a new one.
+            // The previous holder may have removed the file: then another process can create and lock a new one.
             match lock {
                 Some(lock) if !lock.is_at(path) => {}
                 lock => return Ok(lock),
@@ -75,7 +75,7 @@ impl LockFile {
     }
 
     /// The lock of an open file that another process took and gave to this one.
-    pub fn inherited(file: File) -> Self {
+    pub fn from_inherited(file: File) -> Self {
         Self { file }
     }
 

@@ -1,7 +1,7 @@
-//! Programs that answer and end: run with a timeout, with what they write captured and bounded.
+//! Short-running programs: run with a timeout, with captured and bounded output.
 //!
-//! A [`ProgramRun`] is what to run and how; [`run`](ProgramRun::run) blocks, and [`run_async`](ProgramRun::run_async) does the same in a runtime.
-//! Every end of the program is a [`ProgramOutput`]; [`succeeded`](ProgramOutput::succeeded) makes an error of all but success.
+//! A [`ProgramRun`] is a command with its options; [`run`](ProgramRun::run) blocks, and [`run_async`](ProgramRun::run_async) does the same in a runtime.
+//! Every end of the program is a [`ProgramOutput`]; [`require_success`](ProgramOutput::require_success) makes an error of all but success.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,31 +18,31 @@ use tokio::process::{Child, ChildStdin};
 use tokio::runtime;
 use tokio::time::timeout;
 
-/// How much a program may write to standard output, unless its run says otherwise.
+/// The default limit of standard output.
 const LARGEST: usize = 64 << 20;
 
-/// How much of standard error is kept: its end.
+/// How much of the end of standard error is kept.
 const KEPT: usize = 64 << 10;
 
-/// How much of it is read at once.
+/// The chunk size.
 const PIECE: usize = 8 << 10;
 
-/// What a program started may keep its streams open after its end. Nothing is lost by not waiting longer: what the program itself wrote is in
+/// Children of a program may keep its streams open after its end. A short grace period is enough: the program's own output is in
 /// the pipe by then.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// How many of its last lines are shown of a program that failed.
+/// How many of its last lines an error shows.
 const LINES: usize = 5;
 
 /// A program did not run, did not end, or did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// There is no such program.
+    /// The program does not exist.
     #[error("{program} is not installed")]
     Missing {
         /// The program.
         program: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// It could not be started.
@@ -53,7 +53,7 @@ pub enum ProgramError {
         /// Why not.
         source: io::Error,
     },
-    /// It did not end in time, and was killed with what it had started.
+    /// It exceeded its timeout and was killed with its children.
     #[error("{program} did not end within {timeout:?}")]
     TimedOut {
         /// The program.
@@ -66,7 +66,7 @@ pub enum ProgramError {
     TooMuch {
         /// The program.
         program: String,
-        /// How much is read.
+        /// The output limit.
         limit: usize,
     },
     /// It ended, and not with 0.
@@ -75,7 +75,7 @@ pub enum ProgramError {
 }
 
 impl From<ProgramError> for io::Error {
-    /// What the system says where it says something, for callers with nothing but errors of the system.
+    /// Converts to the system's error if there is one, for callers that only have system errors.
     fn from(error: ProgramError) -> Self {
         match error {
             ProgramError::Missing { source, .. } | ProgramError::Run { source, .. } => source,
@@ -85,20 +85,20 @@ impl From<ProgramError> for io::Error {
     }
 }
 
-/// How a program ended, and what it wrote until then.
+/// How a program ended, and its output.
 pub struct ProgramOutput {
     /// The program.
     pub program: String,
-    /// How it ended.
+    /// Its exit status.
     pub status: ExitStatus,
-    /// What it wrote to standard output.
+    /// Its standard output.
     pub stdout: Vec<u8>,
-    /// What it wrote to standard error, or the end of that.
+    /// Its standard error, or the end of it.
     pub stderr: Vec<u8>,
 }
 
 impl fmt::Debug for ProgramOutput {
-    /// Without what it wrote, which may be a secret.
+    /// Without the output, which may be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ProgramOutput")
             .field("program", &self.program)
@@ -109,21 +109,21 @@ impl fmt::Debug for ProgramOutput {
 
 impl ProgramOutput {
     /// The output of a program that ended with 0; any other end is an error.
-    pub fn succeeded(self) -> Result<Self, ProgramError> {
+    pub fn require_success(self) -> Result<Self, ProgramError> {
         if self.status.success() { Ok(self) } else { Err(ProgramError::Failed(self)) }
     }
 
-    /// What it wrote to standard output.
+    /// Its standard output as text.
     pub fn stdout_text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.stdout)
     }
 
-    /// What it wrote to standard error.
+    /// Its standard error as text.
     pub fn stderr_text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.stderr)
     }
 
-    /// The last lines of standard error, for people; how it ended where there are none.
+    /// The last lines of standard error, for people; the exit status if there are none.
     fn last_lines(&self) -> String {
         let text = self.stderr_text();
         let lines: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -133,14 +133,14 @@ impl ProgramOutput {
     }
 }
 
-/// What a program reads from standard input.
+/// The standard input of a program.
 enum StandardInput {
     Nothing,
     Bytes(Vec<u8>),
     Ours,
 }
 
-/// One run of a program, with its timeout.
+/// A run of a program, with its timeout.
 ///
 /// It stays in the process group of this one: Ctrl-C at a terminal ends it too, and it may ask the user there for a passphrase.
 #[must_use = "nothing happens until it is run"]
@@ -223,7 +223,7 @@ impl ProgramRun {
         ended.map_err(failed)?
     }
 
-    /// Runs it, and kills it with what it started when this is dropped before its end.
+    /// Runs it; dropping the future kills it with its children.
     pub async fn run_async(self) -> Result<ProgramOutput, ProgramError> {
         let Self { command, program, timeout: patience, input, limit, has_stdout, has_stderr, has_own_group } =
             self;
@@ -271,7 +271,7 @@ impl Drop for ProcessTree {
         let Some(first) = self.first else { return };
         let descendants = descendants(first);
         if self.has_own_group {
-            // What was left behind by a process that has ended is no descendant any more.
+            // Orphans of an ended process are not descendants.
             let _ = killpg(first, Signal::SIGKILL);
         }
         for pid in [first].into_iter().chain(descendants) {
@@ -312,7 +312,7 @@ fn descendants(first: Pid) -> Vec<Pid> {
 
 type ProcessResult = (ExitStatus, Vec<u8>, Vec<u8>);
 
-/// Gives a program its input and reads what it writes, until it ends; none when it writes more than `limit`.
+/// Writes the program's input and reads its output until it ends; none if it writes more than `limit`.
 async fn communicate(child: &mut Child, input: &[u8], limit: usize) -> io::Result<Option<ProcessResult>> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (mut out, mut err, mut is_too_much) = (Vec::new(), Vec::new(), false);
@@ -328,7 +328,7 @@ async fn communicate(child: &mut Child, input: &[u8], limit: usize) -> io::Resul
             .2
         };
         tokio::pin!(talk);
-        // What it started may keep its streams open: its own end is what counts.
+        // Its children may keep its streams open: only its own end counts.
         tokio::select! {
             biased;
             talked = &mut talk => match talked {
@@ -346,7 +346,7 @@ async fn communicate(child: &mut Child, input: &[u8], limit: usize) -> io::Resul
 
 async fn write_stdin(stdin: Option<ChildStdin>, input: &[u8]) {
     if let Some(mut stdin) = stdin {
-        // A program that does not read to the end says itself why.
+        // A program that does not read its input to the end reports why itself.
         let _ = stdin.write_all(input).await;
     }
 }

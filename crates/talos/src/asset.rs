@@ -1,7 +1,7 @@
-//! What the Image Factory offers for a schematic, and where.
+//! The images that the Image Factory offers for a schematic, and their URLs.
 //!
-//! A [`Factory`] and an [`Order`] make URLs and image references. The paths are the factory's own: an initramfs is called
-//! `.xz` although it is zstd. [`Wanted`] is the way back: what an address asks for.
+//! A [`Factory`] and an [`AssetRequest`] make URLs and image references. The paths are the factory's own: an initramfs is called
+//! `.xz` although it is zstd. An [`AssetSelection`] is the inverse: the asset that an address selects.
 //!
 //! Not here: fetching them.
 
@@ -28,7 +28,7 @@ impl Factory {
         &self.url
     }
 
-    /// Where schematics are registered.
+    /// The URL to register schematics.
     pub fn schematics(&self) -> String {
         format!("{}/schematics", self.url)
     }
@@ -38,20 +38,20 @@ impl Factory {
         self.url.split_once("://").map_or(self.url.as_str(), |(_, host)| host)
     }
 
-    /// Where PXE scripts are: the public factory has a host of its own for them.
+    /// The URL of PXE scripts: the public factory has a host of its own for them.
     fn pxe(&self) -> String {
         if self.url == FACTORY { "https://pxe.talos.dev/pxe".to_owned() } else { format!("{}/pxe", self.url) }
     }
 }
 
-/// What is wanted: an image of a release, for a machine.
+/// A request for an image of a release, for a machine.
 #[derive(Clone, Debug)]
 pub struct AssetRequest<'a> {
     /// The schematic's id.
     pub id: &'a str,
     /// The release.
     pub talos: &'a TalosVersion,
-    /// What it runs on, such as `metal`.
+    /// The Talos platform, such as `metal`.
     pub platform: &'a str,
     /// `amd64` or `arm64`.
     pub arch: &'a str,
@@ -78,7 +78,7 @@ pub enum Asset {
     Installer,
 }
 
-/// Why a format is none.
+/// An invalid format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a disk format; want raw, qcow2, vhd or ova, alone or with .gz, .xz, .zst or .tar.gz")]
 pub struct FormatError(String);
@@ -151,40 +151,40 @@ impl AssetRequest<'_> {
     }
 }
 
-/// What a URL of a factory, or the reference of an installer, asks for.
+/// The asset that a factory URL or an installer reference selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AssetSelection {
     /// The schematic's id.
     pub id: String,
     /// The release.
     pub talos: TalosVersion,
-    /// What it runs on; kernels run on everything.
+    /// The Talos platform; kernels are the same on every platform.
     pub platform: Option<String>,
-    /// `amd64` or `arm64`; none where a reference is for both.
+    /// `amd64` or `arm64`; none if a reference is for both.
     pub arch: Option<&'static str>,
     /// Whether it boots with secure boot.
     pub secure_boot: bool,
-    /// What it is; none for a PXE script.
+    /// The asset; none for a PXE script.
     pub asset: Option<Asset>,
 }
 
-/// Why an address asks for nothing.
+/// Why an address selects no asset.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AssetUrlError {
-    /// It leads somewhere else.
+    /// It is not a factory's.
     #[error(
         "not an address of an Image Factory; want one such as {FACTORY}/image/ID/v1.13.9/metal-amd64.iso"
     )]
     Other,
-    /// The id is none.
+    /// The id is invalid.
     #[error("`{0}` is not the id of a schematic; want 64 digits of 0-9 and a-f")]
     Id(String),
-    /// The release is none.
+    /// The release is invalid.
     #[error("`{0}` is not a release of Talos; want one such as v1.13.9")]
     Talos(String),
     /// A factory has no such file.
     #[error(
-        "`{0}` is not what a factory makes; want a name such as metal-amd64.iso or nocloud-arm64.raw.zst"
+        "`{0}` is not an asset of the factory; want a name such as metal-amd64.iso or nocloud-arm64.raw.zst"
     )]
     Asset(String),
 }
@@ -199,7 +199,7 @@ impl AssetSelection {
         let text = text.split_once("://").map_or(text, |(_, rest)| rest);
         let parts: Vec<&str> = text.split('/').collect();
         match parts.as_slice() {
-            [_, .., "image", id, talos, name] => Self::named(id, talos, name),
+            [_, .., "image", id, talos, name] => Self::from_file_name(id, talos, name),
             [_, .., "pxe", id, talos, machine] => {
                 let found =
                     Self::machine(machine).ok_or_else(|| AssetUrlError::Asset((*machine).to_owned()))?;
@@ -220,12 +220,12 @@ impl AssetSelection {
         }
     }
 
-    fn named(id: &str, talos: &str, name: &str) -> Result<Self, AssetUrlError> {
+    fn from_file_name(id: &str, talos: &str, name: &str) -> Result<Self, AssetUrlError> {
         let (machine, asset) = Self::file(name).ok_or_else(|| AssetUrlError::Asset(name.to_owned()))?;
         Self::from_path(id, talos, machine, Some(asset))
     }
 
-    /// A file name, as [`Order::file_name`] writes it.
+    /// A file name, as [`AssetRequest::file_name`] writes it.
     fn file(name: &str) -> Option<(Parsed<'_>, Asset)> {
         if let Some(machine) = name.strip_prefix("cmdline-") {
             return Some((Self::machine(machine)?, Asset::Cmdline));
@@ -332,8 +332,8 @@ mod tests {
             ("https://a/b".to_owned(), "not an address"),
             ("https://a/image/abc/v1.13.9/metal-amd64.iso".to_owned(), "64 digits"),
             (format!("https://a/image/{id}/newest/metal-amd64.iso"), "release"),
-            (format!("https://a/image/{id}/v1.13.9/metal-riscv.iso"), "not what a factory makes"),
-            (format!("https://a/image/{id}/v1.13.9/metal-amd64.bz2"), "not what a factory makes"),
+            (format!("https://a/image/{id}/v1.13.9/metal-riscv.iso"), "not an asset of the factory"),
+            (format!("https://a/image/{id}/v1.13.9/metal-amd64.bz2"), "not an asset of the factory"),
         ] {
             let error = AssetSelection::parse(&text).unwrap_err().to_string();
             assert!(error.contains(said), "{text}: {error}");
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_those_of_the_factory() {
+    fn paths_match_the_factory() {
         let talos = TalosVersion::parse("v1.13.9").unwrap();
         let order =
             AssetRequest { id: "abc", talos: &talos, platform: "metal", arch: "amd64", secure_boot: false };
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_format_is_a_kind_and_how_it_is_packed() {
+    fn a_format_has_a_kind_and_a_compression() {
         for format in ["raw", "raw.zst", "qcow2", "raw.tar.gz", "vhd.gz"] {
             assert_eq!(Asset::disk(format), Ok(Asset::Disk(format.to_owned())));
         }

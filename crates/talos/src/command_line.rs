@@ -1,10 +1,10 @@
 //! The kernel command line as Talos reads it.
 //!
-//! [`CommandLine::parse`] cuts it at blanks, quotes or not. A parameter that stands several times has several values; where
+//! [`CommandLine::parse`] splits it at blanks, quoted or not. A repeated parameter has several values; where
 //! Talos wants one, it takes the first. [`CommandLine::inline`] unpacks the configurations that travel on it, [`pack`] is the
 //! way there.
 //!
-//! Not here: what else stands on the line of an image ([`kernel_args`](super::kernel_args)).
+//! Not here: the default arguments of an image ([`kernel_args`](super::kernel_args)).
 
 use std::io::Read;
 
@@ -12,16 +12,16 @@ use ruzstd::decoding::StreamingDecoder;
 
 use super::go::base64;
 
-/// The longest command line that reaches a kernel on x86: it cuts what is beyond without a word.
+/// The longest command line that a kernel on x86 accepts: it silently truncates longer ones.
 pub const LONGEST: usize = 2047;
 
 /// The longest configuration that is unpacked.
 const LONGEST_CONFIG: u64 = 16 << 20;
 
-/// How hard a configuration is pressed: there is little room on the line.
+/// The compression level of a configuration: a command line has little room.
 const LEVEL: i32 = 19;
 
-/// The parameters that carry configurations, in the order they are asked in: before the platform and after it.
+/// The parameters that carry configurations, in the order Talos reads them: before the platform and after it.
 pub const INLINE: [&str; 2] = ["talos.config.early", "talos.config.inline"];
 
 /// A command line in its parameters.
@@ -31,14 +31,14 @@ pub struct CommandLine {
     length: usize,
 }
 
-/// Why a configuration on a command line cannot be unpacked. What it holds is not repeated: it may be a secret.
+/// Why a configuration on a command line cannot be unpacked. Its content is not repeated: it may be a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InlineError {
     /// It is not base64.
-    #[error("it is not base64, perhaps because some of it was cut off")]
+    #[error("it is not base64; it may be truncated")]
     Base64,
-    /// It is not what zstd writes.
-    #[error("it is not zstd, perhaps because some of it was cut off")]
+    /// It is not zstd data.
+    #[error("it is not zstd; it may be truncated")]
     Zstd,
     /// It is too long.
     #[error("it is longer than {} MiB", LONGEST_CONFIG >> 20)]
@@ -56,8 +56,8 @@ impl CommandLine {
         CommandLine { parameters: text.split_whitespace().map(pair).collect(), length: text.len() }
     }
 
-    /// What a kernel keeps of a command line: the parameters of its first [`LONGEST`] bytes. Its length is that of all of it.
-    pub fn kept(text: &str) -> Self {
+    /// A command line as a kernel truncates it: the parameters of its first [`LONGEST`] bytes. Its length is the original one.
+    pub fn truncated(text: &str) -> Self {
         let text = text.trim_end_matches(['\n', '\0']);
         let end = (0..=text.len().min(LONGEST)).rfind(|end| text.is_char_boundary(*end)).unwrap_or(0);
         Self { length: text.len(), ..Self::parse(&text[..end]) }
@@ -141,15 +141,15 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_keeps_no_more_than_it_has_room_for() {
+    fn a_kernel_truncates_its_command_line() {
         let upto = |length: usize| format!("a={} ", "x".repeat(length - 3));
-        let first = |text: &str| CommandLine::kept(text).first("b").map(str::to_owned);
+        let first = |text: &str| CommandLine::truncated(text).first("b").map(str::to_owned);
 
         assert_eq!(first(&(upto(LONGEST - 3) + "b=c\n")).as_deref(), Some("c"));
         assert_eq!(first(&(upto(LONGEST - 3) + "b=cd")).as_deref(), Some("c"));
         assert_eq!(first(&(upto(LONGEST - 3) + "b=ü")).as_deref(), Some(""));
         assert_eq!(first(&(upto(LONGEST) + "b=c")), None);
-        assert_eq!(CommandLine::kept(&(upto(LONGEST) + "b=c\n")).length(), LONGEST + 3);
+        assert_eq!(CommandLine::truncated(&(upto(LONGEST) + "b=c\n")).length(), LONGEST + 3);
     }
 
     #[test]
@@ -162,9 +162,9 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_may_be_cut_into_pieces() {
-        let whole = pack(b"machine: {}\n");
-        let (one, two) = whole.split_at(8);
+    fn a_configuration_may_span_several_parameters() {
+        let packed = pack(b"machine: {}\n");
+        let (one, two) = packed.split_at(8);
         let line = CommandLine::parse(&format!("talos.config.inline={one} x talos.config.inline={two}"));
 
         assert_eq!(line.inline("talos.config.inline"), Some(Ok(b"machine: {}\n".to_vec())));

@@ -1,6 +1,6 @@
 //! A Talos configuration in memory: its documents as Talos holds them after reading.
 //!
-//! The value of a document is in Go's terms. A key that is not there is the zero value of its type: empty texts, zeros,
+//! The value of a document is in Go's terms. A missing key is the zero value of its type: empty texts, zeros,
 //! `false` and empty structs leave no key behind, unless their type is optional: an optional `false` stays. Words are in
 //! the form Talos writes them back in: durations as `1m0s`, prefixes and addresses in their shortest form.
 //!
@@ -17,12 +17,12 @@ pub struct Config {
     pub documents: Vec<Document>,
 }
 
-/// One document of it.
+/// A document of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
-    /// What it is; none for the one with `machine` and `cluster`.
+    /// Its kind; none for the document with `machine` and `cluster`.
     pub kind: Option<DocumentKind>,
-    /// What it says: a map.
+    /// Its content: a map.
     pub value: Value,
 }
 

@@ -1,7 +1,7 @@
-//! `talos.config=URL` on metal: the variables in it, and what Talos asks for in the end.
+//! `talos.config=URL` on metal: the variables in it, and the URL that Talos requests.
 //!
-//! [`expand`] puts the values a machine has into the query, and nowhere else. As soon as one known variable stands there,
-//! Go writes the whole URL anew: the query sorted and escaped, whether the values are known or not.
+//! [`expand`] inserts the values of a machine into the query only. As soon as one known variable is there,
+//! Go rewrites the complete URL: the query sorted and escaped, whether the values are known or not.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,13 @@ pub(crate) const VARIABLES: [&str; 5] = ["uuid", "serial", "mac", "hostname", "c
 /// A URL with its variables in place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpandedUrl {
-    /// What Talos asks for.
+    /// The requested URL.
     pub url: String,
-    /// The variables in it that have no value: Talos waits for them, then asks without.
+    /// The variables in it that have no value: Talos waits for them, then requests the URL without.
     pub missing: Vec<&'static str>,
 }
 
-/// What Talos makes of a URL, on a machine that has these values. A value that is empty is none.
+/// The URL that Talos requests on a machine with these values. An empty value counts as missing.
 pub fn expand(text: &str, known: &BTreeMap<String, String>) -> Result<ExpandedUrl, &'static str> {
     let written = url::parts(text)?;
     let mut query = Query::parse(written.query);
@@ -70,7 +70,7 @@ impl Variable {
                 continue;
             }
             for value in values {
-                // As in Go, a `$1` in the value stands for a group, of which there is none.
+                // As in Go, a `$1` in the value refers to a group, and the pattern has none.
                 *value = self.pattern.replace_all(value, with).into_owned();
             }
         }

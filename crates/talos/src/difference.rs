@@ -1,4 +1,4 @@
-//! In what two configurations differ, as Talos understands them: order, comments and spelling mean nothing.
+//! The differences between two configurations, as Talos understands them: order, comments and spelling are ignored.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -7,36 +7,37 @@ use super::load::LoadError;
 use super::{document, encode, load, secret_value};
 use ichor_values::TalosVersion;
 
-/// One place in which two configurations differ. Secrets are shown as such, whether or not they are the same.
+/// A difference between two configurations. Secrets are redacted, whether or not they are the same.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// The key, behind the kind and name of its document: `machine.type`, `HostnameConfig: hostname`.
+    /// The key, after the kind and name of its document: `machine.type`, `HostnameConfig: hostname`.
+    #[serde(rename = "path")]
     pub place: String,
-    /// What it is; none where it is not there.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The actual value; none where it is missing.
+    #[serde(rename = "actual", skip_serializing_if = "Option::is_none")]
     pub is: Option<Value>,
-    /// What it should be; none where it should not be there.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The expected value; none where the actual one is superfluous.
+    #[serde(rename = "expected", skip_serializing_if = "Option::is_none")]
     pub shall: Option<Value>,
 }
 
-/// The documents of a configuration with everything in its usual place, or why it is none; one without any is an empty list.
+/// The documents of a configuration in normal form, or why it cannot be loaded; an empty list if it has none.
 pub fn documents(text: &str, talos: &TalosVersion) -> Result<Vec<Value>, LoadError> {
     Ok(encode::encode(&load::load(text, talos)?, talos))
 }
 
-/// In what the documents that are differ from those that shall be.
+/// The differences between the actual documents and the expected ones.
 pub fn between(is: &[Value], shall: &[Value]) -> Vec<Difference> {
     let mut found = Vec::new();
     for wanted in shall {
         let title = title(wanted);
         match is.iter().find(|it| self::title(it) == title) {
             Some(has) => {
-                let shown = (&secret_value::redacted(has), &secret_value::redacted(wanted));
+                let shown = (&secret_value::redact(has), &secret_value::redact(wanted));
                 walk((has, wanted), shown, &title, title.is_empty(), &mut found);
             }
             None => {
-                let shall = Some(secret_value::redacted(wanted));
+                let shall = Some(secret_value::redact(wanted));
                 found.push(Difference { place: complete_value(wanted), is: None, shall });
             }
         }
@@ -44,13 +45,13 @@ pub fn between(is: &[Value], shall: &[Value]) -> Vec<Difference> {
     let extra = is.iter().filter(|it| !shall.iter().any(|wanted| title(wanted) == title(it)));
     found.extend(extra.map(|it| Difference {
         place: complete_value(it),
-        is: Some(secret_value::redacted(it)),
+        is: Some(secret_value::redact(it)),
         shall: None,
     }));
     found
 }
 
-/// What a document is called; nothing for the one with `machine` and `cluster`.
+/// The title of a document; empty for the one with `machine` and `cluster`.
 fn title(of: &Value) -> String {
     match (document::kind(of), document::name(of)) {
         (Some(kind), Some(name)) => format!("{kind} {name}"),
@@ -59,7 +60,7 @@ fn title(of: &Value) -> String {
     }
 }
 
-/// A document as a whole, by its name.
+/// The title of a complete document, by its name.
 fn complete_value(of: &Value) -> String {
     let title = title(of);
     if title.is_empty() { "machine and cluster".to_owned() } else { title }
@@ -101,7 +102,7 @@ fn walk(
     }
 }
 
-/// What stands under a key; what takes the place of a whole map of secrets stands for all that is in it.
+/// The value under a key. A string that replaces a redacted map represents every value below it.
 fn child<'v>(value: &'v Value, key: &str) -> &'v Value {
     match value {
         Value::Object(map) => map.get(key).unwrap_or(&Value::Null),
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn order_and_spelling_mean_nothing() {
+    fn order_and_spelling_are_ignored() {
         let active = WANTED
             .replace("  type: worker\n  token: abc.def\n", "  token: \"abc.def\"\n  type: worker # it is\n");
 
@@ -151,7 +152,7 @@ mod tests {
         let places: Vec<_> = found.iter().map(|it| it.place.as_str()).collect();
         assert_eq!(places, ["machine.token", "machine.certSANs[1]", "HostnameConfig: hostname"]);
         assert_eq!((&found[1].is, &found[1].shall), (&Some(json!("c")), &Some(json!("b"))));
-        assert_eq!(found[0].is, found[0].shall, "a secret is only said to be one");
+        assert_eq!(found[0].is, found[0].shall, "secrets are redacted");
         let all = serde_json::to_string(&found).unwrap();
         assert!(!all.contains("abc.def") && !all.contains("xyz.uvw"), "{all}");
     }

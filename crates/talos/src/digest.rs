@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sum_of_nothing_is_known() {
+    fn the_digest_of_an_empty_file_is_known() {
         assert_eq!(sha256(b""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     }
 }

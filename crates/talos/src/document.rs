@@ -1,10 +1,10 @@
-//! Talos' own documents, read the way Talos reads them.
+//! Talos' own documents, read as Talos reads them.
 //!
-//! [`read`] turns a YAML stream into values; [`from_any`] does the same with a piece that stands in the cluster file.
+//! [`read`] turns a YAML stream into values; [`from_any`] does the same with a fragment in the cluster file.
 //! Talos reads with go-yaml, for which `on` is text and `0644` is octal: another language than the cluster file's. The
-//! other functions find their way in a value.
+//! other functions look up parts of a value.
 //!
-//! Not here: what the documents mean, and which a release has ([`kind`](super::kind)).
+//! Not here: the meaning of documents, and which ones a release has ([`kind`](super::kind)).
 
 use serde_json::{Map, Value};
 
@@ -17,7 +17,7 @@ use ichor_values::go_yaml::reader::SyntaxError;
 /// The keys that make a document the one with `machine` and `cluster`.
 pub(crate) const MACHINE_KEYS: [&str; 4] = ["machine", "cluster", "debug", "persist"];
 
-/// Reads a YAML stream as go-yaml does. Empty documents are left out, as Talos does from 1.12 on.
+/// Reads a YAML stream as go-yaml does. Empty documents are dropped, as Talos does from 1.12 on.
 pub fn read(text: &str) -> Result<Vec<Value>, SyntaxError> {
     let nodes = yaml::parse(text)?;
     let nodes = nodes.iter().filter(|node| !node.is_null());
@@ -43,7 +43,7 @@ pub fn one_line(value: &Value) -> String {
     line
 }
 
-/// A piece of a document that stands in the cluster file.
+/// A fragment of a document in the cluster file.
 pub fn from_any(any: &Any) -> Value {
     match any {
         Any::Null => Value::Null,
@@ -71,12 +71,12 @@ pub fn is_machine_config(document: &Value) -> bool {
     MACHINE_KEYS.iter().any(|key| document.get(key).is_some())
 }
 
-/// Whether a map of a patch takes away what it names, instead of setting it.
+/// Whether a map of a patch deletes its target instead of setting it.
 pub fn deletes(map: &Map<String, Value>) -> bool {
     map.get("$patch").is_some_and(|word| word == "delete")
 }
 
-/// The value at a JSON pointer such as `/machine/network`, unless it or what is above it is deleted there.
+/// The value at a JSON pointer such as `/machine/network`, unless the patch deletes it or a parent.
 pub fn value_at<'v>(document: &'v Value, pointer: &str) -> Option<&'v Value> {
     let mut value = document;
     for step in pointer.split('/').skip(1) {
@@ -89,7 +89,7 @@ fn set(value: &Value) -> Option<&Value> {
     (!value.is_null() && !value.as_object().is_some_and(deletes)).then_some(value)
 }
 
-/// The items of the list at a JSON pointer, those that are deleted left out, each with its number.
+/// The items of the list at a JSON pointer, without deleted ones, each with its number.
 pub fn items<'v>(document: &'v Value, pointer: &str) -> impl Iterator<Item = (usize, &'v Value)> {
     let list = value_at(document, pointer).and_then(Value::as_array);
     list.into_iter().flatten().enumerate().filter(|(_, item)| set(item).is_some())
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_mean_what_they_mean_to_go() {
+    fn scalars_are_read_as_go_reads_them() {
         let text = "a: on\nb: yes\nc: 0644\nd: 1.10\ne: true\nf: ~\ng: 12:34:56\nh: '1'\ni: off\nj: -1\n";
 
         let documents = read(text).unwrap();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_means_the_same_in_the_cluster_file_and_in_a_patch() {
+    fn a_scalar_is_read_alike_in_cluster_file_and_patch() {
         for word in
             ["on", "0644", "1.10", "true", "12:34:56", "eth0", "0x1f", "1_000", "10.0.0.1", "-1", "1e3"]
         {

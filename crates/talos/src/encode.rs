@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_protocol_that_is_not_there_is_written_as_go_prints_it() {
+    fn an_unknown_protocol_is_written_as_go_prints_it() {
         let talos = TalosVersion::parse("v1.12.4").unwrap();
         let text = "apiVersion: v1alpha1\nkind: NetworkRuleConfig\nname: a\nportSelector: {ports: [80]}\ningress: []\n";
 

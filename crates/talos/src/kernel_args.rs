@@ -1,7 +1,7 @@
-//! The kernel command line of an image, as Talos' imager puts it together.
+//! The kernel command line of an image, as Talos' imager composes it.
 //!
-//! [`Line::of`] has what every image of a release and platform has; [`Line::customize`] adds what a schematic adds, by the
-//! imager's rules. A parameter that comes again stands behind its first value.
+//! [`Line::defaults`] has the arguments of every image of a release and platform; [`Line::customize`] adds those of a schematic, by the
+//! imager's rules. A repeated parameter is written after its first value.
 //!
 //! Not here: reading a command line ([`command_line`](super::command_line)).
 
@@ -10,17 +10,17 @@ use std::fmt;
 use super::{meta, release};
 use ichor_values::TalosVersion;
 
-/// What boot loaders put on the line beside all this: GRUB its `BOOT_IMAGE=`, iPXE an `initrd=`, an ISO its
-/// `talos.halt_if_installed=1`. The room kept for them is more than any of these takes.
+/// Space for arguments that boot loaders add: GRUB its `BOOT_IMAGE=`, iPXE an `initrd=`, an ISO its
+/// `talos.halt_if_installed=1`. It is larger than any of these.
 pub const LOADER: usize = 64;
 
-/// Arguments that take the place of what is there, where others are added.
+/// Arguments that replace an existing value, where others are added.
 const OVERWRITTEN: [&str; 2] = ["console", "talos.platform"];
 
-/// What an ISO has.
+/// The argument of an ISO.
 const HALT: (&str, &str) = ("talos.halt_if_installed", "1");
 
-/// Arguments of Talos, the minor release since which they are there, and that before which they were.
+/// Arguments of Talos, the minor release that added them, and the one that removed them.
 const DEFAULTS: [(&str, u16, u16); 9] = [
     ("init_on_alloc=1", 0, 14),
     ("slab_nomerge", 0, NEVER),
@@ -41,9 +41,9 @@ pub struct Line {
 }
 
 impl Line {
-    /// What every image of a release has. Platforms other than metal, nocloud and gcp have some more of their own, which are left
-    /// out: nobody else passes them a command line.
-    pub fn of(talos: &TalosVersion, platform: &str, arch: &str) -> Self {
+    /// The arguments of every image of a release. Platforms other than metal, nocloud and gcp have additional ones, which are
+    /// omitted: ichor makes no command lines for them.
+    pub fn defaults(talos: &TalosVersion, platform: &str, arch: &str) -> Self {
         let mut line = Line::default();
         line.add(&format!("talos.platform={platform}"));
         own(platform, arch).iter().chain(&defaults(talos)).for_each(|arg| line.add(arg));
@@ -59,21 +59,21 @@ impl Line {
         }
     }
 
-    /// Adds the arguments of a schematic: `-key` and `-key=value` take away what is there, and some arguments take its place.
+    /// Adds the arguments of a schematic: `-key` and `-key=value` remove existing ones, and some arguments replace them.
     pub fn customize(&mut self, args: &[String]) {
         let mut added = Line::default();
         args.iter().flat_map(|arg| arg.split_whitespace()).for_each(|arg| added.add(arg));
         for (key, values) in added.parameters {
             match key.strip_prefix('-') {
-                // `-` alone is an argument: what is behind it is for the first process.
+                // `-` alone is an argument: those after it are for the first process.
                 Some(gone) if !gone.is_empty() => self.remove(gone, &values),
-                _ => self.put(key, values),
+                _ => self.set_or_append(key, values),
             }
         }
     }
 
-    /// Adds what an ISO has: a machine does not boot it that has Talos on its disk. Stands before Talos' own arguments; where it was taken
-    /// away, it stays away.
+    /// Adds the argument of an ISO that keeps it from booting on a machine with Talos on its disk. It precedes Talos' own
+    /// arguments; if it was removed, it is not added again.
     pub fn halt_if_installed(&mut self) {
         let (key, value) = HALT;
         let first =
@@ -85,7 +85,7 @@ impl Line {
         }
     }
 
-    /// Adds the values of META, for an installer to write them. They stand behind Talos' own arguments.
+    /// Adds the values of META, for an installer to write them. They follow Talos' own arguments.
     pub fn carry_meta(&mut self, values: &[meta::Value]) {
         if values.is_empty() {
             return;
@@ -99,7 +99,7 @@ impl Line {
         }
     }
 
-    fn put(&mut self, key: String, mut values: Vec<String>) {
+    fn set_or_append(&mut self, key: String, mut values: Vec<String>) {
         match self.parameters.iter_mut().find(|(known, _)| *known == key) {
             Some((_, there)) if OVERWRITTEN.contains(&key.as_str()) => *there = values,
             Some((_, there)) => there.append(&mut values),
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     fn line(talos: &str, platform: &str) -> Line {
-        Line::of(&TalosVersion::parse(talos).unwrap(), platform, "amd64")
+        Line::defaults(&TalosVersion::parse(talos).unwrap(), platform, "amd64")
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schematic_adds_replaces_and_takes_away() {
+    fn a_schematic_adds_replaces_and_removes_arguments() {
         let mut line = line("v1.14.0", "metal");
         let before = line.to_string();
 

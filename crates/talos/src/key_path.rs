@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-/// A step of the way.
+/// A step of a key path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Into a map.
@@ -13,7 +13,7 @@ pub enum Step {
     Item(usize),
 }
 
-/// The whole way.
+/// The steps from the root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KeyPath(pub Vec<Step>);
 

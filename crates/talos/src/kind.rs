@@ -27,7 +27,7 @@ pub(crate) const MAKE_LINKS: [&str; 8] = [
     "VethConfig",
 ];
 
-/// Whether a kind makes or sets up a link, or asks for an address on one: any of them switches Talos' default DHCP off.
+/// Whether a kind makes or configures a link, or enables DHCP on one: any of them switches Talos' default DHCP off.
 pub fn is_of_links(name: &str) -> bool {
     MAKE_LINKS.contains(&name) || ["DHCPv4Config", "DHCPv6Config"].contains(&name)
 }
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_is_there_from_its_release_on() {
+    fn a_kind_exists_from_its_release_on() {
         let [older, newer] = ["v1.12.11", "v1.13.0"].map(|text| TalosVersion::parse(text).unwrap());
 
         let vrf = find("VRFConfig").unwrap();

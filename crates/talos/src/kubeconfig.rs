@@ -1,4 +1,4 @@
-//! The kubeconfig that a node hands out: a compressed archive with one file.
+//! The kubeconfig that a node generates: a compressed archive with one file.
 
 use std::io::Read as _;
 
@@ -10,11 +10,11 @@ const LONGEST: u64 = 4 << 20;
 /// The name of the file in the archive.
 const NAME: &str = "kubeconfig";
 
-/// Why there is no kubeconfig in what a node sent.
+/// Why a node's response contains no kubeconfig.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnpackError {
-    /// It is cut off, or something else.
-    #[error("what came is not a whole archive: {0}")]
+    /// It is truncated, or not an archive.
+    #[error("the kubeconfig archive is incomplete or corrupt: {0}")]
     Broken(String),
     /// The archive has other files.
     #[error("the archive has no file `{NAME}`")]
@@ -53,21 +53,21 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_found() {
+    fn a_kubeconfig_is_unpacked() {
         assert_eq!(unpack(&archive("kubeconfig", "kind: Config\n")), Ok("kind: Config\n".to_owned()));
     }
 
     #[test]
-    fn another_file_is_not_taken_for_it() {
+    fn another_file_is_not_a_kubeconfig() {
         assert_eq!(unpack(&archive("other", "kind: Config\n")), Err(UnpackError::Missing));
     }
 
     #[test]
-    fn half_an_archive_is_no_kubeconfig() {
-        let whole = archive("kubeconfig", &"kind: Config\n".repeat(1000));
+    fn a_truncated_archive_is_rejected() {
+        let archive_bytes = archive("kubeconfig", &"kind: Config\n".repeat(1000));
 
-        for end in [0, 1, 10, whole.len() / 2] {
-            assert!(unpack(&whole[..end]).is_err(), "{end} bytes");
+        for end in [0, 1, 10, archive_bytes.len() / 2] {
+            assert!(unpack(&archive_bytes[..end]).is_err(), "{end} bytes");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is read from Kubernetes' API, and what is sent to it: nodes, their pods, and moving those away.
+//! Requests to and responses of the Kubernetes API: nodes, their pods, and evictions.
 //!
 //! Not here: HTTP.
 
@@ -12,15 +12,15 @@ pub(crate) const CORDONED: &str = "ichor/cordoned-for";
 pub struct KubeNode {
     /// Its name.
     pub name: String,
-    /// Whether nothing new is put on it.
+    /// Whether it is unschedulable.
     pub unschedulable: bool,
-    /// What ichor cordoned it for, where that did.
+    /// The reason for which ichor cordoned it, if it did.
     pub cordoned_for: Option<String>,
     /// Whether it is ready.
     pub ready: bool,
-    /// What it says of being ready or not.
+    /// The message of its `Ready` condition.
     pub message: String,
-    /// Why its pods have no network; none where nothing says so.
+    /// Why its pods have no network; none if no condition reports it.
     pub network: Option<String>,
     /// The release of its kubelet, such as `v1.36.3`.
     pub kubelet: String,
@@ -34,7 +34,7 @@ impl KubeNode {
         let condition = |kind: &str| conditions.into_iter().flatten().find(|it| it["type"] == kind);
         let says = |it: &Value| it["message"].as_str().unwrap_or_default().to_owned();
         let ready = condition("Ready");
-        // Who makes the network says so in a condition of its own, and the kubelet while nobody made one.
+        // A CNI reports in a condition of its own, and the kubelet while no CNI is installed.
         let unavailable = condition("NetworkUnavailable").filter(|it| it["status"] == "True").map(says);
         let unplugged = ready.map(says).filter(|message| message.contains("NetworkReady=false"));
         Some(Self {
@@ -49,24 +49,24 @@ impl KubeNode {
     }
 }
 
-/// Something that runs on a node.
+/// A pod on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pod {
     /// Its namespace.
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// By what it is told from a later one of that name.
+    /// Distinguishes it from a later pod of the same name.
     pub uid: String,
     /// Whether it is moved away when its node is drained.
     pub moves: bool,
 }
 
 impl Pod {
-    /// Reads one of the API; none without a name.
+    /// Reads a pod of the API; none without a name.
     ///
-    /// Those of a DaemonSet would be put on the same node again, static ones are not Kubernetes' to move, and what has ended
-    /// is in nobody's way.
+    /// Pods of a DaemonSet would be scheduled on the same node again, static pods are not managed by Kubernetes, and completed
+    /// ones do not block a drain.
     pub fn read(value: &Value) -> Option<Self> {
         let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
         let owners = value.pointer("/metadata/ownerReferences").and_then(Value::as_array);
@@ -84,7 +84,7 @@ impl Pod {
         })
     }
 
-    /// What is sent to have it moved away, by the rules of its disruption budget.
+    /// The request body that evicts it, subject to its disruption budget.
     pub fn eviction(&self) -> Value {
         json!({
             "apiVersion": "policy/v1",
@@ -94,17 +94,17 @@ impl Pod {
     }
 }
 
-/// What is sent to have nothing new put on a node.
+/// The request body that cordons a node.
 pub fn cordon(reason: &str) -> Value {
     json!({"metadata": {"annotations": {CORDONED: reason}}, "spec": {"unschedulable": true}})
 }
 
-/// What is sent to take [`cordon`] back.
+/// The request body that reverts [`cordon`].
 pub fn uncordon() -> Value {
     json!({"metadata": {"annotations": {CORDONED: null}}, "spec": {"unschedulable": null}})
 }
 
-/// The sentence of a failure, as the API tells it.
+/// The error message of a response.
 pub fn failure(answer: &Value) -> Option<&str> {
     (answer["kind"] == "Status").then(|| answer["message"].as_str()).flatten()
 }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_of_daemon_sets_static_ones_and_those_that_ended_stay() {
+    fn daemon_set_static_and_completed_pods_are_not_evicted() {
         assert!(pod(&json!({})).moves);
         assert!(
             pod(&json!({"metadata/ownerReferences": [{"kind": "ReplicaSet", "controller": true}]})).moves

@@ -1,6 +1,6 @@
 //! Labels, annotations and taints of a Kubernetes node, as Talos checks them.
 //!
-//! Not here: where they stand in a configuration ([`validate`](super::validate)).
+//! Not here: the keys of a configuration that have them ([`validate`](super::validate)).
 
 use ichor_values::nearest;
 
@@ -19,7 +19,7 @@ const LONGEST: usize = 63;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LabelError {
     /// The prefix of a name is not a DNS name.
-    #[error("{text:?}: what stands before the slash has to be a DNS name in lower case")]
+    #[error("{text:?}: the part before the slash must be a DNS name in lower case")]
     Prefix {
         /// The name with its prefix.
         text: String,
@@ -45,7 +45,7 @@ pub enum LabelError {
     /// A taint without an effect that Kubernetes knows.
     #[error("{effect:?} is not a taint effect: use one of {}{}", EFFECTS.join(", "), did_you_mean(effect))]
     Effect {
-        /// What stands in its place.
+        /// The invalid effect.
         effect: String,
     },
 }
@@ -79,7 +79,7 @@ pub(crate) fn annotation(key: &str) -> Result<(), LabelError> {
     name(key)
 }
 
-/// Whether it is what a taint is written as: `Effect` or `value:Effect`.
+/// Whether it has the form of a taint: `Effect` or `value:Effect`.
 pub(crate) fn taint(text: &str) -> Result<(), LabelError> {
     let (word, effect) = text.split_once(':').unwrap_or(("", text));
     if EFFECTS.contains(&effect) {
@@ -99,7 +99,7 @@ fn is_word(text: &str) -> bool {
         && text.ends_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// Whether it is a DNS subdomain as of RFC 1123. The length of its labels is not looked at, as in Kubernetes.
+/// Whether it is a DNS subdomain as of RFC 1123. The length of its labels is not checked, as in Kubernetes.
 pub(crate) fn is_subdomain(text: &str) -> bool {
     let label = |label: &str| {
         label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')

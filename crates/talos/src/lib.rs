@@ -1,7 +1,7 @@
 //! Everything Talos Linux defines: machine configurations, secrets, schematics, META, extensions, and the messages of its API.
 //!
-//! Nothing here touches files, sockets or the clock. What a function says of a configuration is what the given release of Talos
-//! says of it; the tests compare both.
+//! This crate uses neither files, sockets nor the clock. A function's verdict on a configuration is that of the given release of
+//! Talos; the tests compare both.
 //!
 //! # Load a configuration and validate it for a release
 //!
@@ -32,7 +32,7 @@
 //!
 //! let talos = TalosVersion::parse("v1.13.9")?;
 //! let secrets = Bundle::quick(&talos, &mut random, now)?;
-//! let input = Input::new("demo", Endpoint::parse("https://10.0.0.10:6443")?, Contract::of(&talos));
+//! let input = Input::new("demo", Endpoint::parse("https://10.0.0.10:6443")?, Contract::for_release(&talos));
 //! let text = emit_all(&control_plane(&input, &secrets));
 //! assert!(text.starts_with("version: v1alpha1\n"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -57,10 +57,10 @@
 //! * Configurations: [`load`] reads and [`types`] know each field; [`validate`], [`patch`], [`difference`], [`generate`]; [`encode`] puts fields
 //!   in Talos' order. [`cel`] and [`label`] check expressions and labels.
 //! * Secrets: [`secrets`] is the bundle of a cluster, [`sops`] its encryption, [`secret_value`] finds secrets in any configuration.
-//!   [`talosconfig`] and [`kubeconfig`] are what clients read.
+//!   [`talosconfig`] and [`kubeconfig`] are the configurations of clients.
 //! * Boot: [`schematic`], [`asset`], [`meta`], [`platform_network`], [`nocloud`], [`command_line`], [`kernel_args`], [`config_url`], [`extension`].
 //! * Running nodes: [`api`], the [`resource`]s it serves, the [`peer`] at its other end, [`kubernetes`]' objects.
-//! * Facts: [`release`], [`kind`], [`link`]; [`go`] is what Go's libraries accept.
+//! * Facts: [`release`], [`kind`], [`link`]; [`go`] has the formats of Go's libraries.
 
 pub mod api;
 pub mod asset;

@@ -1,6 +1,6 @@
-//! Links in Talos' documents: those a document expects to be there, and those it makes.
+//! Links in Talos' documents: those a document expects to exist, and those it creates.
 //!
-//! Not here: the links of the cluster file, and what is set on one.
+//! Not here: the links of the cluster file, and their settings.
 
 use serde_json::Value;
 

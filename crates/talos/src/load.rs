@@ -1,7 +1,7 @@
 //! Reading a configuration as Talos does: strictly, by the types of its release.
 //!
-//! [`load`] reads a whole configuration, [`Loader`] single documents. What Talos would refuse while reading is a
-//! [`LoadError`] with every such place; what it refuses later is not looked at here
+//! [`load`] reads a complete configuration, [`Loader`] single documents. If Talos would reject it while reading, the
+//! [`LoadError`] has every such place; later checks are elsewhere
 //! ([`validate`](super::validate)).
 
 use std::collections::HashMap;
@@ -30,25 +30,25 @@ pub struct LoadProblem {
     pub document: usize,
     /// Its line, counted from 1; 0 where it was not read from a text.
     pub line: u32,
-    /// What is wrong. The subject is the keys that lead to it.
+    /// The problem. Its subject is the key path.
     pub issue: Issue,
 }
 
 /// Why a configuration could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", self.told())]
+#[error("{}", self.description())]
 pub struct LoadError {
     /// Every place, at least one.
     pub problems: Vec<LoadProblem>,
 }
 
 impl LoadError {
-    fn told(&self) -> String {
-        let told = self.problems.iter().map(|problem| {
+    fn description(&self) -> String {
+        let description = self.problems.iter().map(|problem| {
             let line = if problem.line == 0 { String::new() } else { format!("line {}: ", problem.line) };
             format!("{line}{}", problem.issue.headline())
         });
-        told.collect::<Vec<_>>().join("\n")
+        description.collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -79,7 +79,7 @@ pub fn load(text: &str, talos: &TalosVersion) -> Result<Config, LoadError> {
     loader.finish(config)
 }
 
-/// The keys behind aliases that a release does not know and drops without a word, in documents it can read.
+/// The keys behind aliases that a release does not know and drops silently, in documents it can read.
 pub(crate) fn lost_keys(nodes: &[YamlNode], talos: &TalosVersion) -> Vec<LoadProblem> {
     let mut loader = Loader::new(talos);
     loader.behind_aliases = true;
@@ -103,20 +103,20 @@ pub fn load_values(values: &[Value], talos: &TalosVersion) -> Result<Config, Loa
     loader.finish(config)
 }
 
-/// Looks for documents that Talos does not take together.
+/// Reports documents that Talos does not accept together.
 pub(crate) fn check_clashes(config: &Config, talos: &TalosVersion) -> Result<(), LoadError> {
     let mut loader = Loader::new(talos);
     loader.clashes(config, &vec![0; config.documents.len()]);
     loader.finish(())
 }
 
-/// Reads documents, and collects what is wrong with them.
+/// Reads documents and collects their problems.
 #[derive(Debug)]
 pub(crate) struct Loader {
     types: &'static Types,
     minor: u16,
     leniency: Leniency,
-    /// Whether unknown keys are looked for behind aliases alone. Talos does not look there, and loses them.
+    /// Whether only the keys behind aliases are checked. Talos does not check them, and loses unknown ones.
     behind_aliases: bool,
     document: usize,
     path: KeyPath,
@@ -130,7 +130,7 @@ impl Loader {
         Loader {
             types: Types::get(),
             minor,
-            leniency: Leniency::of(minor),
+            leniency: Leniency::for_minor(minor),
             behind_aliases: false,
             document: 0,
             path: KeyPath::default(),
@@ -143,12 +143,12 @@ impl Loader {
         self.problem(node.line, "", why);
     }
 
-    /// What was read, unless there were problems.
+    /// The value, unless there were problems.
     pub(crate) fn finish<T>(self, read: T) -> Result<T, LoadError> {
         if self.problems.is_empty() { Ok(read) } else { Err(LoadError { problems: self.problems }) }
     }
 
-    /// Reads a document; none where it is empty or there are problems.
+    /// Reads a document; none if it is empty or has problems.
     pub fn document(&mut self, node: &YamlNode) -> Option<Document> {
         let Some(entries) = node.entries() else {
             if !node.is_null() {
@@ -179,7 +179,7 @@ impl Loader {
         (self.problems.len() == before).then_some(Document { kind, value: Value::Object(value) })
     }
 
-    /// What a document is, or the key that does not tell and why.
+    /// The kind of a document, or the key that is invalid and why.
     fn kind(
         &self,
         node: &YamlNode,
@@ -192,9 +192,10 @@ impl Loader {
         let version = if is_machine { API_VERSION } else { word("apiVersion") };
         match (version, word("kind")) {
             (API_VERSION, "") => Ok(None),
-            (_, "") => {
-                Err(("kind", "missing: every document but the one with `machine` says its kind".to_owned()))
-            }
+            (_, "") => Err((
+                "kind",
+                "missing: every document but the one with `machine` must have a kind".to_owned(),
+            )),
             ("", _) => Err(("apiVersion", "missing: `apiVersion: v1alpha1`".to_owned())),
             (API_VERSION, name) => match kind::find(name) {
                 Some(kind) if kind.since <= self.minor => Ok(Some(kind)),
@@ -250,11 +251,11 @@ impl Loader {
         Some(map)
     }
 
-    /// The entries of what has to be a map.
+    /// The entries of a value that must be a map.
     fn entries<'n>(&mut self, node: &'n YamlNode) -> Option<&'n [(YamlNode, YamlNode)]> {
         let entries = node.entries();
         if entries.is_none() {
-            self.problem(node.line, "", "a word or list, where a map is wanted");
+            self.problem(node.line, "", "want a map, not a word or list");
         }
         entries
     }
@@ -267,7 +268,7 @@ impl Loader {
         self.problem(line, name, &format!("Talos 1.{} knows no such key{lost}{near}", self.minor));
     }
 
-    /// What a node means for a type; none where it is null or wrong.
+    /// The value of a node for a type; none if it is null or invalid.
     pub fn value(&mut self, node: &YamlNode, kind: &FieldType) -> Option<Value> {
         if node.is_null() {
             return None;
@@ -304,7 +305,7 @@ impl Loader {
 
     fn list(&mut self, node: &YamlNode, kind: &FieldType) -> Option<Value> {
         let YamlValue::List(items) = &node.body else {
-            self.problem(node.line, "", "a word or map, where a list is wanted");
+            self.problem(node.line, "", "want a list, not a word or map");
             return None;
         };
         let mut list = Vec::with_capacity(items.len());
@@ -335,7 +336,7 @@ impl Loader {
                 continue;
             }
             if matches!(key.word(), Some(ScalarValue::Time(_))) && !self.leniency.dates {
-                self.problem(key.line, name, "a date, where text is wanted: quotes make it text");
+                self.problem(key.line, name, "want text, not a date: put it in quotes");
             }
             self.path.0.push(Step::Key(name.to_owned()));
             let value = if value.is_null() { Some(zero(kind)) } else { self.value(value, kind) };
@@ -383,7 +384,7 @@ impl Loader {
         Some(Value::Object(map))
     }
 
-    /// Documents that Talos does not take together: twice the same, or two for one thing.
+    /// Documents that Talos does not accept together: duplicates, or two for one subject.
     fn clashes(&mut self, config: &Config, lines: &[u32]) {
         let mut seen: HashMap<(&str, &str), usize> = HashMap::new();
         let mut links: HashMap<&str, usize> = HashMap::new();
@@ -447,7 +448,7 @@ fn rivals(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// The places in a map without types at which Talos would stumble: it cannot copy what they become.
+/// The places in an untyped map at which Talos would fail: it cannot copy the values there.
 fn stumbles(node: &YamlNode) -> Vec<(u32, &'static str)> {
     match &node.body {
         YamlValue::Plain(_) | YamlValue::Text(_) => match node.word() {
@@ -470,7 +471,7 @@ fn stumbles(node: &YamlNode) -> Vec<(u32, &'static str)> {
     }
 }
 
-/// Whether a value is what Go starts with: it leaves no key behind.
+/// Whether a value is Go's zero value: it leaves no key behind.
 pub(crate) fn is_zero(kind: &FieldType, value: &Value) -> bool {
     match kind {
         FieldType::Scalar(scalar) => scalar.is_zero(value),
@@ -481,7 +482,7 @@ pub(crate) fn is_zero(kind: &FieldType, value: &Value) -> bool {
     }
 }
 
-/// What Go starts with.
+/// The zero value in Go.
 fn zero(kind: &FieldType) -> Value {
     match kind {
         FieldType::Scalar(scalar) => scalar.zero(),

@@ -1,6 +1,6 @@
-//! Manifests of Kubernetes, as far as Talos looks at them before it applies them.
+//! Manifests of Kubernetes, as far as Talos checks them before it applies them.
 //!
-//! One document that is no object, and Talos applies nothing of its manifest.
+//! If one document is not an object, Talos applies nothing of its manifest.
 
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documents_without_anything_are_left_out() {
+    fn empty_documents_are_dropped() {
         let objects = read("---\n# a comment\n---\n{}\n---\napiVersion: v1\nkind: Namespace\n").unwrap();
 
         assert_eq!(objects.len(), 1);

@@ -1,7 +1,7 @@
 //! META values as they travel: on the kernel command line and to the installer.
 //!
 //! [`encode`] and [`decode`] are the form of `INSTALLER_META_BASE64`: `0xa=VALUE;0xc=VALUE` in base64, gzipped where that
-//! is wanted and it is long. [`Value::parse`] reads one `KEY=VALUE` the way Talos does.
+//! is wanted and it is long. [`Value::parse`] reads one `KEY=VALUE` as Talos does.
 //!
 //! Not here: the META partition ([`adv`](crate::meta_partition)).
 
@@ -34,19 +34,19 @@ const GZIPPED_OVER: usize = 256;
 /// The longest text that is unpacked: as much as the META partition holds.
 const LONGEST: u64 = 1 << 20;
 
-/// One META value.
+/// A META value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value {
     /// Its key.
     pub key: u8,
-    /// What it holds.
+    /// Its value.
     pub value: String,
 }
 
 /// Why META values could not be read or written. A value is never repeated: it may be a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MetaError {
-    /// There is no `=`.
+    /// It has no `=`.
     #[error("value {nth} has no `=`; want KEY=VALUE, such as 0xa=text")]
     NoEquals {
         /// Counted from 1.
@@ -73,7 +73,7 @@ impl fmt::Display for Value {
 }
 
 impl Value {
-    /// Reads `KEY=VALUE`; `nth` is what an error calls it by.
+    /// Parses `KEY=VALUE`; `nth` is its number in errors.
     pub fn parse(text: &str, nth: usize) -> Result<Value, MetaError> {
         let (key, value) = text.split_once('=').ok_or(MetaError::NoEquals { nth })?;
         let key = parse_key(key).ok_or_else(|| MetaError::Key(key.to_owned()))?;
@@ -91,7 +91,7 @@ fn parse_key(text: &str) -> Option<u8> {
         [b'0', _, ..] => (&lower[1..], 8),
         _ => (lower.as_str(), 10),
     };
-    // An underscore stands between two digits, or between a prefix and a digit.
+    // An underscore must be between two digits, or between a prefix and a digit.
     let prefixed = digits.len() < lower.len();
     let body = if prefixed { digits.strip_prefix('_').unwrap_or(digits) } else { digits };
     if body.is_empty() || body.starts_with('_') || body.ends_with('_') || body.contains("__") {
@@ -111,14 +111,14 @@ pub fn encode(values: &[Value], gzip: bool) -> String {
     base64::encode(bytes)
 }
 
-/// The keys that stand more than once, each once.
-pub fn repeated(values: &[Value]) -> BTreeSet<u8> {
+/// The repeated keys, each once.
+pub fn repeated_keys(values: &[Value]) -> BTreeSet<u8> {
     let mut seen = BTreeSet::new();
     values.iter().map(|value| value.key).filter(|key| !seen.insert(*key)).collect()
 }
 
 /// The keys whose values Talos will not read back: it cuts the list at every `;`.
-pub fn cut(values: &[Value]) -> impl Iterator<Item = u8> {
+pub fn unreadable_keys(values: &[Value]) -> impl Iterator<Item = u8> {
     values.iter().filter(|value| value.value.contains(';')).map(|value| value.key)
 }
 
@@ -129,7 +129,7 @@ fn pack(bytes: &[u8]) -> Vec<u8> {
 
 /// The values out of base64.
 pub fn decode(text: &str) -> Result<Vec<Value>, MetaError> {
-    let mut bytes = base64::decode(text).map_err(|error| MetaError::Base64(told(&error)))?;
+    let mut bytes = base64::decode(text).map_err(|error| MetaError::Base64(describe_error(&error)))?;
     if bytes.is_empty() {
         return Ok(Vec::new());
     }
@@ -140,7 +140,7 @@ pub fn decode(text: &str) -> Result<Vec<Value>, MetaError> {
     text.split(';').enumerate().map(|(nth, part)| Value::parse(part, nth + 1)).collect()
 }
 
-fn told(error: &DecodeError) -> String {
+fn describe_error(error: &DecodeError) -> String {
     match error {
         DecodeError::InvalidByte(place, _) => {
             format!("character {} is not allowed there", place.saturating_add(1))
@@ -175,10 +175,10 @@ pub fn kernel_argument(encoded: &str) -> String {
     format!("talos.environment={}", environment(encoded))
 }
 
-/// The encoded values, out of a variable, a kernel argument or a whole kernel command line, or by themselves.
+/// The encoded values of a variable, a kernel argument or a kernel command line, or `text` itself.
 pub fn encoded_part(text: &str) -> &str {
     let text = text.trim();
-    // Where it is set twice, the last counts. Line breaks are part of base64, blanks end an argument.
+    // If it is set twice, the last one counts. Line breaks are part of base64, blanks end an argument.
     let Some((_, rest)) = text.rsplit_once(&format!("{VARIABLE}=")) else { return text };
     rest.split([' ', '\t', '"']).next().unwrap_or(rest)
 }
@@ -212,7 +212,7 @@ mod tests {
     fn a_value_with_a_semicolon_is_reported() {
         let values = [Value { key: 10, value: "a;b".to_owned() }, Value { key: 12, value: "c".to_owned() }];
 
-        assert_eq!(cut(&values).collect::<Vec<_>>(), [10]);
+        assert_eq!(unreadable_keys(&values).collect::<Vec<_>>(), [10]);
         assert_eq!(decode(&encode(&values, false)), Err(MetaError::NoEquals { nth: 2 }));
     }
 
@@ -241,10 +241,10 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_key_is_found() {
+    fn a_repeated_key_is_reported() {
         let values = [10, 12, 10, 10].map(|key| Value { key, value: String::new() });
 
-        assert_eq!(repeated(&values).into_iter().collect::<Vec<_>>(), [10]);
+        assert_eq!(repeated_keys(&values).into_iter().collect::<Vec<_>>(), [10]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The META partition: values by their keys, twice.
 //!
-//! Talos takes the first copy that is whole. Where neither is, it starts with no values and says nothing.
+//! Talos takes the first copy that is intact. If both are corrupt, it silently starts without values.
 
 use std::collections::BTreeMap;
 
@@ -11,20 +11,20 @@ use super::meta::Value;
 /// The length of one copy.
 const COPY: usize = 256 << 10;
 
-/// How much of the partition is read: both copies.
+/// The length of both copies.
 pub const LENGTH: usize = 2 * COPY;
 
-/// What a copy begins and ends with, and the length of the sum before its end.
+/// The magic numbers of a copy, and the length of the checksum before its end.
 const BEGIN: [u8; 4] = 0x5a4b_3c2d_u32.to_be_bytes();
 const END: [u8; 4] = 0xa5b4_c3d2_u32.to_be_bytes();
 const SUM: usize = 32;
 
-/// How much all values have room for.
+/// The space for all values.
 const ROOM: usize = COPY - SUM - BEGIN.len() - END.len();
 
 /// Why a partition has no values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("neither copy of its values is whole")]
+#[error("both copies of the META values are corrupt")]
 pub struct AdvError;
 
 /// The values of a META partition, by its first [`LENGTH`] bytes. One that was never written to has none.
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_goes_over_the_end_is_refused() {
+    fn a_value_beyond_the_end_is_rejected() {
         let mut bytes = write(&[value(10, "foo")]).unwrap();
         for start in [0, COPY] {
             let copy = &mut bytes[start..start + COPY];

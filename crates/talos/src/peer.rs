@@ -1,7 +1,7 @@
-//! Who is at the other end of a TLS connection, from the certificate that was shown.
+//! The identity of a TLS peer, from its certificate.
 //!
-//! A machine in maintenance mode has a certificate that nobody signed. It is known again by its [`Pin`], which is what
-//! talosctl calls the fingerprint; what else the certificate says is [`Peer`], for messages to people.
+//! A machine in maintenance mode has a self-signed certificate. It is recognised by its [`Pin`], which is what
+//! talosctl calls the fingerprint; the other fields of the certificate are in a [`Peer`], for messages to people.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -55,21 +55,21 @@ impl<'de> Deserialize<'de> for Pin {
     }
 }
 
-/// What a certificate says of whoever showed it.
+/// The fields of a peer's certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Peer {
-    /// By which it is known again.
+    /// By which it is recognised.
     pub pin: Pin,
-    /// Whose it is, in its own words; empty where it says nothing.
+    /// Its subject; may be empty.
     pub subject: String,
-    /// Who signed it, in the same way.
+    /// Its issuer, in the same form.
     pub(crate) issuer: String,
     /// The names and addresses it is for.
     pub names: Vec<String>,
 }
 
 impl Peer {
-    /// Reads a certificate in DER; none where it is not one.
+    /// Reads a certificate in DER; none if it is invalid.
     pub fn read(der: &[u8]) -> Option<Self> {
         let certificate = Certificate::from_der(der).ok()?.tbs_certificate;
         let pin = Pin::of_key(&certificate.subject_public_key_info.to_der().ok()?);
@@ -104,9 +104,9 @@ fn is_loopback(name: &str) -> bool {
 
 fn words(name: &Name) -> String {
     let attributes = name.0.iter().flat_map(|set| set.0.iter());
-    let told = attributes.filter(|it| it.oid == COMMON_NAME || it.oid == ORGANIZATION);
-    let told: Vec<_> = told.map(|it| String::from_utf8_lossy(it.value.value()).into_owned()).collect();
-    told.join(" ")
+    let values = attributes.filter(|it| it.oid == COMMON_NAME || it.oid == ORGANIZATION);
+    let values: Vec<_> = values.map(|it| String::from_utf8_lossy(it.value.value()).into_owned()).collect();
+    values.join(" ")
 }
 
 fn name(name: &GeneralName) -> Option<String> {

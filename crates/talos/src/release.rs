@@ -1,6 +1,6 @@
 //! Talos releases: the Kubernetes they bring and the Kubernetes they accept.
 //!
-//! Not here: what a release changes in a configuration ([`generate`](super::generate), [`types`](super::types)).
+//! Not here: the effect of a release on a configuration ([`generate`](super::generate), [`types`](super::types)).
 
 use ichor_values::{KubernetesVersion, TalosVersion};
 
@@ -31,7 +31,7 @@ pub fn at_least(talos: &TalosVersion, minor: u16) -> bool {
     talos.minor() >= (1, minor)
 }
 
-/// The Kubernetes a Talos release installs when nobody says otherwise.
+/// The Kubernetes version that a Talos release installs by default.
 pub fn default_kubernetes(talos: &TalosVersion) -> Option<KubernetesVersion> {
     let patch = talos.patch().unwrap_or(u16::MAX);
     let (_, _, version) =
@@ -62,7 +62,7 @@ pub fn upgrade_from(talos: &TalosVersion) -> Option<u16> {
     is_known(talos).then(|| talos.minor().1 - 2)
 }
 
-/// Whether `one` is newer than `other`; without a patch number a release stands for all of its minor.
+/// Whether `one` is newer than `other`; a release without a patch number represents all of its minor.
 pub fn is_newer(one: &TalosVersion, other: &TalosVersion) -> bool {
     if one.patch().is_none() || other.patch().is_none() {
         return one.minor() > other.minor();

@@ -1,7 +1,7 @@
-//! Smaller files of Talos', read by types that stand in the code: schematics, network configurations, secrets.
+//! Talos' smaller files, read by types written by hand: schematics, network configurations, secrets.
 //!
-//! [`Typed`] turns [`Node`]s into what a Go type would take, and collects everything that does not fit: a number is taken
-//! as text, `on` as a boolean, and nothing at all as the empty value, but text is never taken as a number.
+//! [`SchemaReader`] decodes [`YamlNode`]s as a Go type would, and collects everything that does not fit: a number is accepted
+//! as text, `on` as a boolean, and an empty node as the empty value, but text is never accepted as a number.
 //!
 //! Not here: reading YAML ([`yaml`](ichor_values::go_yaml::reader)), and configurations, whose types are tables ([`load`](super::load)).
 
@@ -12,12 +12,12 @@ use ichor_values::go_yaml::reader::{YamlNode, YamlValue};
 use ichor_values::go_yaml::scalar::{Leniency, ScalarValue};
 use ichor_values::nearest;
 
-/// Something that does not fit.
+/// A value that does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     /// Counted from 1.
     pub line: u32,
-    /// What is wrong there, and what would be right.
+    /// The problem, and the valid form.
     pub reason: String,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What nodes are to Go's types, and everything that does not fit.
+/// Decodes nodes into Go's types, and collects every value that does not fit.
 #[derive(Debug)]
 pub(super) struct SchemaReader {
     leniency: Leniency,
@@ -35,12 +35,12 @@ pub(super) struct SchemaReader {
 }
 
 impl SchemaReader {
-    /// A reader that takes what the go-yaml of a program takes.
+    /// A reader as lenient as a program's go-yaml.
     pub(super) fn new(leniency: Leniency) -> Self {
         SchemaReader { leniency, faults: Vec::new() }
     }
 
-    /// What was read, unless something did not fit.
+    /// The value, unless there were faults.
     pub(super) fn finish<T>(self, read: T) -> Result<T, Vec<Fault>> {
         if self.faults.is_empty() { Ok(read) } else { Err(self.faults) }
     }
@@ -50,7 +50,7 @@ impl SchemaReader {
         self.faults.push(Fault { line: node.line, reason: reason.to_string() });
     }
 
-    /// A text. None for nothing at all, which is left out of lists.
+    /// A text. None for an empty node, which lists drop.
     pub(super) fn text(&mut self, node: &YamlNode, path: &str) -> Option<String> {
         match node.word() {
             Some(ScalarValue::Null) => None,
@@ -80,13 +80,13 @@ impl SchemaReader {
         flag
     }
 
-    /// A whole number between two.
+    /// An integer in a range.
     pub(super) fn number(&mut self, node: &YamlNode, path: &str, range: (i128, i128)) -> Option<i128> {
         let word = node.word();
         if let Some(ScalarValue::Null | ScalarValue::Merge) = word {
             return None;
         }
-        let number = word.and_then(|word| word.whole(self.leniency));
+        let number = word.and_then(|word| word.integer(self.leniency));
         let fitting = number.filter(|number| (range.0..=range.1).contains(number));
         if fitting.is_none() {
             self.fault(node, format_args!("`{path}` takes a whole number from {} to {}", range.0, range.1));
@@ -94,7 +94,7 @@ impl SchemaReader {
         fitting
     }
 
-    /// The items of a list; none for nothing at all.
+    /// The items of a list; none for an empty node.
     pub(super) fn items<'n>(&mut self, node: &'n YamlNode, path: &str) -> Option<&'n [YamlNode]> {
         match &node.body {
             YamlValue::List(items) => return Some(items),
@@ -104,7 +104,7 @@ impl SchemaReader {
         None
     }
 
-    /// The entries of a map, with what merge keys bring; none for nothing at all.
+    /// The entries of a map, with those of merge keys; none for an empty node.
     pub(super) fn entries<'n>(
         &mut self,
         node: &'n YamlNode,
@@ -165,7 +165,7 @@ impl SchemaReader {
     }
 }
 
-/// The place of a path of keys, for a person.
+/// The path of nested keys, for people.
 fn describe_path(path: &str) -> String {
     if path.is_empty() { "the document".to_owned() } else { format!("`{path}`") }
 }
@@ -184,7 +184,7 @@ mod tests {
     use ichor_values::go_yaml::reader as yaml;
 
     #[test]
-    fn older_readers_take_more() {
+    fn older_releases_accept_more() {
         let node = yaml::first("a: 2001-01-01\nb: 1.5\n").unwrap().unwrap();
         let read = |leniency| {
             let mut typed = SchemaReader::new(leniency);
@@ -193,9 +193,9 @@ mod tests {
             typed.finish((text, number))
         };
 
-        assert_eq!(read(Leniency::of(12)), Ok((Some("2001-01-01".to_owned()), Some(1))));
-        assert_eq!(read(Leniency::of(13)).unwrap_err().len(), 1);
-        assert_eq!(read(Leniency::of(14)).unwrap_err().len(), 2);
+        assert_eq!(read(Leniency::for_minor(12)), Ok((Some("2001-01-01".to_owned()), Some(1))));
+        assert_eq!(read(Leniency::for_minor(13)).unwrap_err().len(), 1);
+        assert_eq!(read(Leniency::for_minor(14)).unwrap_err().len(), 2);
     }
 
     #[test]

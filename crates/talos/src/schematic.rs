@@ -1,7 +1,7 @@
-//! Schematics: what the Image Factory makes an image from.
+//! Schematics: the input from which the Image Factory makes an image.
 //!
 //! [`Schematic::read`] is as strict as the factory is. [`Schematic::canonical`] is the text the factory makes of it, and
-//! [`Schematic::id`] the hash of that text, by which images are asked for.
+//! [`Schematic::id`] the hash of that text, which identifies its images.
 //!
 //! Not here: where the images are ([`asset`](super::asset)), and the schematic of a node
 //! (`ichor_core::render::schematic`).
@@ -18,13 +18,13 @@ use ichor_values::go_yaml::reader as yaml;
 use ichor_values::go_yaml::reader::{YamlNode, YamlValue};
 use ichor_values::go_yaml::scalar::{Leniency, ScalarValue};
 
-/// What every image of the Image Factory has among its extensions; its version is the id of the schematic.
+/// The extension that every image of the Image Factory has; its version is the id of the schematic.
 pub const EXTENSION: &str = "schematic";
 
 /// A customised image, described.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Schematic {
-    /// What a single-board computer needs.
+    /// The overlay of a single-board computer.
     pub overlay: Overlay,
     /// Machine configuration inside the image.
     pub embedded_config: String,
@@ -44,14 +44,14 @@ pub struct Schematic {
     pub sector_size: u64,
 }
 
-/// What a single-board computer needs.
+/// The overlay of a single-board computer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overlay {
     /// Image it comes from.
     pub image: String,
     /// Its name in there.
     pub name: String,
-    /// What it is told, sorted the way Go sorts.
+    /// Its options, sorted the way Go sorts.
     options: Vec<(String, OptionValue)>,
 }
 
@@ -65,7 +65,7 @@ enum OptionValue {
     Map(Vec<(String, OptionValue)>),
 }
 
-/// Why a schematic is none.
+/// Why a schematic is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchematicError {
     /// There is nothing in it.
@@ -74,7 +74,7 @@ pub enum SchematicError {
     /// It is not YAML.
     #[error(transparent)]
     NotYaml(#[from] yaml::SyntaxError),
-    /// Something in it does not fit.
+    /// Some values do not fit.
     #[error("{}", .0.join("\n"))]
     Faults(Vec<String>),
 }
@@ -167,14 +167,14 @@ impl Schematic {
         digest::sha256(self.canonical().as_bytes())
     }
 
-    /// Its customisation as a value, for whoever looks through it.
+    /// Its customisation as a value, for searches.
     pub fn to_value(&self) -> Value {
         let meta: Vec<_> = self.meta.iter().map(|(key, value)| json!({"key": key, "value": value})).collect();
         json!({"customization": {"embeddedMachineConfiguration": self.embedded_config,
             "extraKernelArgs": self.kernel_args, "meta": meta}})
     }
 
-    /// Its fields in the factory's order, empty ones left out.
+    /// Its fields in the factory's order, without empty ones.
     fn tree(&self) -> OptionValue {
         let mut root = Vec::new();
         if self.overlay != Overlay::default() {
@@ -302,7 +302,7 @@ impl Overlay {
             match name.as_str() {
                 "image" => overlay.image = text(typed, value, "overlay.image"),
                 "name" => overlay.name = text(typed, value, "overlay.name"),
-                "options" => overlay.options = sorted(typed, value, "overlay.options"),
+                "options" => overlay.options = sorted_options(typed, value, "overlay.options"),
                 _ => {}
             }
         }
@@ -310,7 +310,7 @@ impl Overlay {
     }
 }
 
-fn sorted(typed: &mut SchemaReader, node: &YamlNode, path: &str) -> Vec<(String, OptionValue)> {
+fn sorted_options(typed: &mut SchemaReader, node: &YamlNode, path: &str) -> Vec<(String, OptionValue)> {
     let entries = typed.entries(node, path).unwrap_or_default();
     let mut entries: Vec<_> =
         entries.into_iter().map(|(name, value)| (name, OptionValue::read(typed, value, path))).collect();
@@ -326,7 +326,7 @@ impl OptionValue {
                     items.iter().map(|item| OptionValue::read(typed, item, path)).collect(),
                 );
             }
-            YamlValue::Map(_) => return OptionValue::Map(sorted(typed, node, path)),
+            YamlValue::Map(_) => return OptionValue::Map(sorted_options(typed, node, path)),
             YamlValue::Plain(text) | YamlValue::Text(text) => text,
         };
         match node.word().unwrap_or(ScalarValue::Text) {
@@ -354,7 +354,7 @@ impl Emits for OptionValue {
     }
 }
 
-/// What the factory's code takes for a boot loader. Its manual has `auto` besides, which the code refuses.
+/// The boot loaders that the factory's code accepts. Its manual has `auto` as well, which the code rejects.
 const BOOTLOADERS: [&str; 4] = ["none", "dual-boot", "sd-boot", "grub"];
 
 fn bootloader(typed: &mut SchemaReader, node: &YamlNode, path: &str) -> String {
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn aliases_and_merge_keys_are_put_in_their_place() {
+    fn aliases_and_merge_keys_are_expanded() {
         let text = "customization: {<<: &x {extraKernelArgs: [a]}}\noverlay: {image: &i img, name: *i}\n";
 
         let schematic = Schematic::read(text).unwrap();

@@ -1,13 +1,13 @@
-//! Secrets inside of configurations: where they stand, and what is left when they are taken out.
+//! Secrets in configurations: their places, and configurations without them.
 //!
-//! A secret is known by its key, as Talos' own types have them, or by what it looks like. [`paths`] names the places and never
-//! the value, [`redacted`] is for showing, and [`in_kernel_arg`] and [`in_url`] do the same for command lines and addresses.
+//! A secret is detected by its key, as in Talos' own types, or by its form. [`paths`] returns the places and never
+//! the value, [`redact`] is for output, and [`in_kernel_arg`] and [`in_url`] do the same for command lines and addresses.
 
 use serde_json::Value;
 
 use super::document;
 
-/// How names of secrets end, in lower case and without dashes.
+/// The endings of secrets' names, in lower case and without dashes.
 const ENDINGS: [&str; 11] = [
     "password",
     "passphrase",
@@ -25,10 +25,10 @@ const ENDINGS: [&str; 11] = [
 /// The maps whose `key` is a private key.
 const KEY_PAIRS: [&str; 5] = ["ca", "aggregatorCA", "serviceAccount", "issuingCA", "clientIdentity"];
 
-/// The keys whose texts are whole files.
+/// The keys whose texts are files.
 const FILES: [&str; 2] = ["content", "contents"];
 
-/// What stands in the place of a secret, as in what Talos shows.
+/// The replacement of a secret, as in Talos' own output.
 const REDACTED: &str = "******";
 
 /// The keys under which a document holds a secret.
@@ -62,7 +62,7 @@ fn walk(value: &Value, path: &str, last: &str, keys: &mut Vec<String>) {
     }
 }
 
-/// Whether a value is a secret by its key, inside of the map that is called `last`.
+/// Whether a value is a secret by its key, inside of the map `last`.
 fn is_under_its_name(value: &Value, key: &str, last: &str) -> bool {
     let named = is_secret_name(key)
         || key == "auth" && value.is_string()
@@ -74,25 +74,25 @@ fn is_under_its_name(value: &Value, key: &str, last: &str) -> bool {
     }
 }
 
-/// The document with something else in the place of every secret, and of every file in it: those may hold anything.
-pub fn redacted(document: &Value) -> Value {
+/// The document with every secret redacted, and every file in it: a file may contain anything.
+pub fn redact(document: &Value) -> Value {
     let mut redacted = document.clone();
-    redact(&mut redacted, "");
+    redact_in_place(&mut redacted, "");
     redacted
 }
 
-fn redact(value: &mut Value, last: &str) {
+fn redact_in_place(value: &mut Value, last: &str) {
     match value {
         Value::Object(map) => {
             for (key, value) in map {
                 if is_under_its_name(value, key, last) || FILES.contains(&key.as_str()) && value.is_string() {
                     *value = REDACTED.into();
                 } else {
-                    redact(value, key);
+                    redact_in_place(value, key);
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| redact(item, last)),
+        Value::Array(items) => items.iter_mut().for_each(|item| redact_in_place(item, last)),
         Value::String(text) if in_text(text) || in_url(text) => *value = REDACTED.into(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
@@ -112,7 +112,7 @@ fn is_literal(text: &str) -> bool {
         && !["ENC[", "${", "{{", "<"].iter().any(|start| text.starts_with(start))
 }
 
-/// Whether a text gives a secret away, whatever key it stands under.
+/// Whether a text contains a secret, whatever its key.
 pub(crate) fn in_text(text: &str) -> bool {
     text.contains("PRIVATE KEY-----")
         || text.contains("tskey-")
@@ -133,7 +133,7 @@ fn is_encoded_key(text: &str) -> bool {
     rest.is_some_and(|rest| !rest.starts_with("BDRVJUSUZJQ0FURS") && !rest.starts_with("BQVUJMSUMg"))
 }
 
-/// Whether a text gives a secret away: by itself, or as documents.
+/// Whether a text contains a secret: as plain text, or in documents.
 pub(crate) fn in_config(text: &str) -> bool {
     let inside = |documents: Vec<Value>| documents.iter().any(|document| !paths(document).is_empty());
     in_text(text) || document::read(text).is_ok_and(inside)
@@ -170,7 +170,7 @@ fn names_password(value: &str) -> bool {
     user.and_then(|user| user.split_once(':')).is_some_and(|(_, password)| is_literal(password))
 }
 
-/// The keys under which a schematic holds a secret: anybody can read what a factory was given.
+/// The keys under which a schematic contains a secret: the input of a factory is public.
 pub fn in_schematic(schematic: &Value) -> Vec<String> {
     let mut keys = Vec::new();
     let embedded = document::value_at(schematic, "/customization/embeddedMachineConfiguration");
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn values_without_secrets_stay() {
+    fn values_without_secrets_are_kept() {
         let text = "machine: {token: '', ca: {key: '******'}, env: {TS_AUTHKEY: '${TS_AUTHKEY}'}, kubelet: {extraConfig: \
                     {automountServiceAccountToken: true}}, files: [{content: 'A=b', path: /var/x}]}\ncluster: {secret: \
                     {$patch: delete}, ca: {crt: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0t}}";
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn kernel_arguments_give_secrets_away() {
+    fn secrets_in_kernel_arguments_are_found() {
         for arg in [
             "talos.environment=TS_AUTHKEY=tskey-1",
             "siderolink.api=https://omni.sol/?jointoken=abc",
@@ -250,7 +250,7 @@ mod tests {
                     files: [{path: /var/x, content: 'a: b'}], systemDiskEncryption: {state: {keys: [{static: {passphrase: b}}]}}}\n---\n\
                     {apiVersion: v1alpha1, kind: SideroLinkConfig, apiUrl: 'https://omni.sol/?jointoken=c', other: 'http://u:p@h/'}";
 
-        let shown: Vec<Value> = document::read(text).unwrap().iter().map(redacted).collect();
+        let shown: Vec<Value> = document::read(text).unwrap().iter().map(redact).collect();
 
         let machine = &shown[0]["machine"];
         for pointer in

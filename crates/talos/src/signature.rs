@@ -1,4 +1,4 @@
-//! Whether bytes are what an asset should be, by how they start and how many they are.
+//! Checks downloaded assets by their first bytes and their length.
 //!
 //! An error page that comes with status 200, or a file cut short by a full disk, must not become a boot disk.
 //!
@@ -6,7 +6,7 @@
 
 use super::asset::Asset;
 
-/// How many bytes from the start [`check`] looks at: the mark of an ISO comes late.
+/// How many bytes from the start [`check`] needs: the signature of an ISO comes late.
 pub const HEAD: usize = 0x8006;
 
 /// No image is shorter.
@@ -23,15 +23,15 @@ pub enum MagicError {
     Short {
         /// Its length.
         length: u64,
-        /// What it should have been.
+        /// The expected kind of file.
         want: &'static str,
     },
-    /// It starts like something else.
+    /// It has another signature.
     #[error("it does not start like {0}")]
     Other(&'static str),
 }
 
-/// Compares the first [`HEAD`] bytes and the length with what the asset should be.
+/// Compares the first [`HEAD`] bytes and the length with those of the asset.
 pub fn check(asset: &Asset, head: &[u8], length: u64) -> Result<(), MagicError> {
     let want = name(asset);
     let start = head.trim_ascii_start();
@@ -67,7 +67,7 @@ const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 fn matches(asset: &Asset, head: &[u8]) -> bool {
     let at = |from: usize, mark: &[u8]| head.get(from..).is_some_and(|rest| rest.starts_with(mark));
     match asset {
-        // x86 says so in its boot header, arm64 in its own; either may be wrapped as an EFI program.
+        // x86 has it in its boot header, arm64 in its own; either may be wrapped as an EFI program.
         Asset::Kernel => at(0x202, b"HdrS") || at(0x38, b"ARM\x64") || at(0, b"MZ"),
         Asset::Initramfs => at(0, ZSTD) || at(0, XZ) || at(0, GZIP) || at(0, b"070701"),
         Asset::Iso => at(0x8001, b"CD001"),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_and_scraps_are_no_images() {
+    fn web_pages_and_fragments_are_rejected() {
         let page = b"\n<!DOCTYPE html><html>";
 
         assert_eq!(check(&Asset::Iso, page, 1 << 20), Err(MagicError::Page("an ISO image")));

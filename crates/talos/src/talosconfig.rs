@@ -1,4 +1,4 @@
-//! `talosconfig`: where Talos' API answers and what to show there, as `talosctl` writes it.
+//! `talosconfig`: endpoints and credentials of Talos' API, as `talosctl` writes it.
 //!
 //! Not here: the certificate of the administrator ([`secrets`](super::secrets)).
 
@@ -9,11 +9,11 @@ use ichor_values::go_yaml::emit;
 
 /// Writes a talosconfig with one context, which is the current one.
 ///
-/// `ca` is the certificate of Talos' authority, `admin` what the administrator shows.
+/// `ca` is the certificate of Talos' authority, `admin` the administrator's.
 pub fn talosconfig(name: &str, endpoints: &[String], nodes: &[String], ca: &Pem, admin: &Pair) -> String {
     let mut context = Map::new();
     context.insert("endpoints".to_owned(), endpoints.into());
-    // talosctl leaves out nodes that are not there, and writes endpoints always.
+    // talosctl omits an empty list of nodes, and always writes endpoints.
     if !nodes.is_empty() {
         context.insert("nodes".to_owned(), nodes.into());
     }

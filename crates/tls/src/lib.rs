@@ -1,9 +1,9 @@
 //! Verification of TLS servers.
 //!
-//! A [`CertificateRule`] says which certificates are accepted. A [`CertificateVerifier`] applies it during one handshake, and afterwards reports what the
-//! server showed and whether it asked for a certificate. [`client_config`] is the configuration of a client that uses it.
+//! A [`CertificateRule`] defines which certificates are accepted. A [`CertificateVerifier`] applies it during one handshake, and afterwards
+//! returns the server's certificate and whether the server requested one. [`client_config`] is the configuration of a client that uses it.
 //!
-//! Not here: sockets, and what a certificate says (`ichor_talos::peer`).
+//! Not here: sockets, and the content of certificates (`ichor_talos::peer`).
 
 mod rule;
 mod verifier;

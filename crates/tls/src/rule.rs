@@ -14,16 +14,16 @@ pub type FingerprintCheck = dyn Fn(&[u8]) -> bool + Send + Sync;
 pub enum CertificateRule {
     /// Any certificate, without proof that the server has its key: for probes that only ask whether a server answers.
     Unproven,
-    /// Any certificate: the client finds out who the server is.
+    /// Any certificate: the client identifies the server itself.
     Any,
     /// A certificate with the expected fingerprint.
     Pinned(Arc<FingerprintCheck>),
     /// A certificate of an authority, for the name that was dialled.
     Signed(Arc<WebPkiServerVerifier>),
-    /// As `Signed`, but other certificates are accepted where the server asks for no certificate: the error is recorded, and the
+    /// As `Signed`, but other certificates are accepted if the server requests no certificate: the error is recorded, and the
     /// handshake fails before the server is shown the client's certificate.
     SignedOrAnonymous(Arc<WebPkiServerVerifier>),
-    /// None: there is no authority.
+    /// None: no authority is configured.
     Nothing,
 }
 
@@ -31,7 +31,7 @@ impl CertificateRule {
     /// Accepts certificates of these authorities.
     pub fn signed_by(roots: RootCertStore) -> Self {
         let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), crate::provider());
-        // It fails only where there are no roots: no lists of revoked certificates are given.
+        // It fails only if there are no roots: no revocation lists are given.
         builder.build().map_or(Self::Nothing, Self::Signed)
     }
 }

@@ -1,4 +1,4 @@
-//! What a server showed and asked for during a handshake.
+//! Verifies a server's certificate, and records it and the server's request for a client certificate.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,7 +12,7 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
 use crate::CertificateRule;
 
-/// Judges the certificate of a server by a rule, and records what the server showed and asked for.
+/// Verifies the certificate of a server by a rule, and records it and the server's request for one.
 ///
 /// Under every rule but [`CertificateRule::Unproven`] the server must prove that it has the key of its certificate.
 #[derive(Debug)]
@@ -34,17 +34,17 @@ impl CertificateVerifier {
     }
 
     /// The certificate that the first handshake showed, if it came that far.
-    pub fn shown(&self) -> Option<&CertificateDer<'static>> {
+    pub fn certificate(&self) -> Option<&CertificateDer<'static>> {
         self.shown.get()
     }
 
-    /// What is wrong with a certificate that [`CertificateRule::SignedOrAnonymous`] accepted.
-    pub fn wrong(&self) -> Option<&Error> {
+    /// The error of a certificate that [`CertificateRule::SignedOrAnonymous`] accepted.
+    pub fn certificate_error(&self) -> Option<&Error> {
         self.wrong.get()
     }
 
-    /// Whether the server asked for a certificate.
-    pub fn asked(&self) -> bool {
+    /// Whether the server requested a certificate.
+    pub fn is_client_certificate_requested(&self) -> bool {
         self.asked.load(Ordering::Acquire)
     }
 
@@ -77,8 +77,12 @@ impl ServerCertVerifier for CertificateVerifier {
                     authority.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
                 judged.or_else(|error| {
                     self.wrong.get_or_init(|| error.clone());
-                    // In TLS 1.2 and 1.3, rustls decides which certificate to show when the server asks, before this one is judged.
-                    if self.asked() { Err(error) } else { Ok(ServerCertVerified::assertion()) }
+                    // In TLS 1.2 and 1.3, rustls selects the client certificate on the server's request, before this one is verified.
+                    if self.is_client_certificate_requested() {
+                        Err(error)
+                    } else {
+                        Ok(ServerCertVerified::assertion())
+                    }
                 })
             }
             CertificateRule::Nothing => Err(Error::InvalidCertificate(CertificateError::UnknownIssuer)),
@@ -117,7 +121,7 @@ impl ServerCertVerifier for CertificateVerifier {
 impl ResolvesClientCert for CertificateVerifier {
     fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
         self.asked.store(true, Ordering::Release);
-        // Where the server's certificate was already found to be wrong, the verifier has ended the handshake.
+        // If the server's certificate was already found invalid, the verifier has ended the handshake.
         self.client.clone().filter(|_| self.wrong.get().is_none())
     }
 

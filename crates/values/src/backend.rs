@@ -2,12 +2,12 @@
 
 use crate::choice;
 
-/// The file of an extension's container that names its daemon and release: `frr 10.5.1`. It is missing where no package of the
-/// input says so; then the agent asks the program.
+/// The file in an extension's container with its daemon and release: `frr 10.5.1`. It is missing if no package of the
+/// input has them; then the agent runs the program to detect the release.
 pub const DAEMON_RELEASE: &str = "/etc/ichor/release";
 
 choice! {
-    /// Who speaks BGP on the node.
+    /// The BGP implementation on the node.
     Backend "backend" {
         /// Talos itself, from 1.14.
         Native = "native",

@@ -1,19 +1,19 @@
-//! What `ichor explain` knows of one thing that can be wrong.
+//! Explanations of problems, for `ichor explain`.
 
 use crate::issue::{Issue, Severity};
 
-/// One thing that can be wrong, explained.
+/// The explanation of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// Its id: stable, in lower case with dashes.
     pub id: &'static str,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// What is wrong, in one line.
+    /// The problem in one line.
     pub summary: &'static str,
-    /// What happens if it is ignored.
+    /// The consequence of ignoring it.
     pub failure: &'static str,
-    /// What to do about it.
+    /// The fix.
     pub fix: &'static str,
 }
 

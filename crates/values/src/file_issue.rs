@@ -1,21 +1,21 @@
-//! What keeps a file from being understood.
+//! Problems of a cluster file.
 
 use super::issue::Issue;
 use super::source::Location;
 
-/// One reason why there is no plan.
+/// One problem of a cluster file, because of which it cannot be planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileIssue {
-    /// What is wrong, in a few words that fit under the marked place. The subject is the key path, such as
-    /// `nodes.solcp01.macs[1]`, and empty for the file as a whole; the help is what would have been right.
+    /// The message is short enough to fit under the marked text. The subject is the key path, such as
+    /// `nodes.solcp01.macs[1]`, or empty for the complete file; the help describes a valid value.
     pub issue: Issue,
     /// The place to mark.
     pub place: Location,
-    /// Another place the message speaks of, with a word on it.
+    /// Another location that the message refers to, with a label.
     pub also: Option<(Location, String)>,
-    /// Text that must not be repeated: a secret somebody wrote into the file.
+    /// Text that must not be printed: a secret written into the file.
     pub hidden: Option<Location>,
-    /// Whether a file could not be read at all, rather than not understood.
+    /// Whether the file could not be read at all.
     pub unreadable: bool,
 }
 
@@ -25,7 +25,7 @@ impl FileIssue {
         Self { issue: Issue::error(path, message), place, also: None, hidden: None, unreadable: false }
     }
 
-    /// Adds what would have been right.
+    /// Adds the valid form.
     #[must_use]
     pub fn want(mut self, want: impl Into<String>) -> Self {
         self.issue = self.issue.with_help(want);
@@ -39,7 +39,7 @@ impl FileIssue {
         self
     }
 
-    /// Says that a file could not be read at all.
+    /// Marks the file as unreadable.
     #[must_use]
     pub fn unreadable(mut self) -> Self {
         self.unreadable = true;

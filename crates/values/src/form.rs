@@ -7,7 +7,7 @@ use crate::schema::Shape;
 use crate::source::Location;
 use crate::tree::{Tree, View};
 
-/// A word, or a map that says more.
+/// A word, or a map with details.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WordOrRecord<W, R> {
     /// The word.
@@ -65,7 +65,7 @@ pub enum Toggle<R> {
 
 impl<R> Toggle<R> {
     /// The settings when it is on.
-    pub fn on(&self) -> Option<&R> {
+    pub fn settings(&self) -> Option<&R> {
         match self {
             Self::Off => None,
             Self::On(settings) => Some(settings),
@@ -94,7 +94,7 @@ impl<R: Record + Read> Read for Toggle<R> {
     }
 
     fn lookup(&self, steps: &[&str]) -> Option<(Printed, Location)> {
-        self.on()?.lookup(steps)
+        self.settings()?.lookup(steps)
     }
 }
 
@@ -137,12 +137,12 @@ impl<T: Read> Read for Pair<T> {
 
 impl<T: Clone> MergeOver for Pair<T> {}
 
-/// Something ichor passes on without reading it: a piece of a Talos document.
+/// A value that ichor passes on without reading it: a fragment of a Talos document.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Any {
     /// `null`.
     Null,
-    /// Text, and whether it stands without quotes, so that Talos may take it for a number or a truth value.
+    /// Text, and whether it is unquoted, so that Talos may parse it as a number or boolean.
     Scalar(String, bool),
     /// A list.
     List(Vec<Any>),

@@ -1,10 +1,10 @@
-//! What is wrong, with what, and what helps: the one shape of everything that is reported.
+//! The common shape of every reported problem: subject, message and help.
 //!
-//! Where more is known, such as the place in a file or the rule that reports it, a type of its own holds an [`Issue`].
+//! Types with more details, such as the location in a file or the rule that reports it, contain an [`Issue`].
 
 use std::fmt;
 
-/// How bad it is.
+/// The severity of an issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Worth knowing.
@@ -25,16 +25,16 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One thing that is wrong. It quotes no secret.
+/// A problem. It quotes no secret.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Issue {
-    /// What it is about: a key path, a node, a document; empty for the whole of what was read.
+    /// The subject: a key path, a node, a document; empty for the complete input.
     pub subject: String,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What helps, or what would have been right.
+    /// The fix, or the valid form.
     pub help: Option<String>,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
 }
 
@@ -44,24 +44,24 @@ impl Issue {
         Self { subject: subject.into(), message: message.into(), help: None, severity }
     }
 
-    /// Something that will not work.
+    /// A problem that makes the configuration fail.
     pub fn error(subject: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(Severity::Error, subject, message)
     }
 
-    /// Something that works, but will hurt.
+    /// A problem that works but causes trouble later.
     pub fn warning(subject: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, subject, message)
     }
 
-    /// Adds what helps.
+    /// Adds the fix.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// What it is about and what is wrong, without the advice.
+    /// Subject and message, without the help.
     pub fn headline(&self) -> String {
         if self.subject.is_empty() {
             return self.message.clone();

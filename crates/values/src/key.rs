@@ -1,4 +1,4 @@
-//! What can stand behind a key, and how the rungs of the override ladder lie over each other.
+//! The possible values of a key, and how the rungs of the override ladder are merged.
 //!
 //! [`Key`] is one key of a record: unset, cleared by `null`, or set. [`MergeOver`] is the override ladder:
 //! maps merge key by key, [`NamedList`] lists by their name, [`AdditiveList`] lists add up, everything else replaces.
@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use super::source::Location;
 
-/// A value and where it stands. Two are equal when their values are.
+/// A value and its location. Two are equal when their values are.
 #[derive(Clone, Copy, Debug)]
 pub struct Spanned<T> {
     /// The value.
     pub value: T,
-    /// Where it was written.
+    /// Its location.
     pub place: Location,
 }
 
@@ -54,7 +54,7 @@ impl<T> Key<T> {
         Self(Some(Arc::new(Spanned { value: Some(value), place })))
     }
 
-    /// Written as `null`: what lower rungs say no longer counts.
+    /// Written as `null`: the values of lower rungs are cleared.
     pub fn cleared(place: Location) -> Self {
         Self(Some(Arc::new(Spanned { value: None, place })))
     }
@@ -64,7 +64,7 @@ impl<T> Key<T> {
         self.0.as_ref()?.value.as_ref()
     }
 
-    /// Where it was set, or cleared.
+    /// Where it was set or cleared.
     pub fn place(&self) -> Option<Location> {
         self.0.as_ref().map(|at| at.place)
     }
@@ -86,7 +86,7 @@ impl<T> Key<T> {
 }
 
 impl<T: Clone> Key<T> {
-    /// The value by itself, if there is one.
+    /// The value without its location, if set.
     pub fn into_value(self) -> Option<T> {
         Arc::unwrap_or_clone(self.0?).value
     }
@@ -99,12 +99,12 @@ impl<T: Copy> Key<T> {
     }
 }
 
-/// How a higher rung lies over a lower one.
+/// How a higher rung overrides a lower one.
 pub trait MergeOver: Clone {
     /// Whether something of the lower rung can shine through.
     const MERGES: bool = false;
 
-    /// What counts when `self` is written above `base`.
+    /// The result if `self` is written above `base`.
     #[must_use]
     fn merge_over(&self, _base: &Self) -> Self {
         self.clone()
@@ -142,7 +142,7 @@ impl<T> List<T> {
 
 impl<T: Clone> MergeOver for List<T> {}
 
-/// Something with a name of its own.
+/// A value with a name of its own.
 pub trait HasName {
     /// The name.
     fn name(&self) -> Option<&str>;
@@ -180,7 +180,7 @@ impl<T: MergeOver + HasName> MergeOver for NamedList<T> {
 /// A list that adds to the one below it, unless it was written as `{only: […]}`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdditiveList<T> {
-    /// What is there, from the lowest rung up.
+    /// The items, from the lowest rung up.
     pub(crate) items: Vec<Spanned<T>>,
     /// Whether it starts afresh.
     pub(crate) only: bool,
@@ -215,7 +215,7 @@ impl<K, V> Default for Map<K, V> {
 }
 
 impl<K: Ord, V> Map<K, V> {
-    /// Names and values, without what was cleared.
+    /// Names and values, without cleared ones.
     pub fn iter(&self) -> impl Iterator<Item = (&K, Spanned<&V>)> {
         self.0.iter().filter_map(|(name, value)| Some((name, value.at()?)))
     }

@@ -2,8 +2,8 @@
 //!
 //! * Values: [`Asn`], [`Mac`], [`TalosVersion`] and the others at the top, each made by `parse` and impossible to hold wrong;
 //!   [`Moment`].
-//! * YAML with places: [`tree`] is a parsed file, [`source`] a place in it, [`FileIssue`] what is wrong there.
-//! * [`Issue`] is the shape of everything that is reported: what is wrong, with what, and what helps.
+//! * YAML with locations: [`tree`] is a parsed file, [`source`] a location in it, [`FileIssue`] a problem there.
+//! * [`Issue`] is the shape of every reported problem: subject, message and help.
 //! * Records: [`record!`] and [`choice!`] describe the keys of a file once; from the description come the type, the reader
 //!   ([`read`]), the printer ([`print`](mod@print)), the schema ([`schema`]) and the merging of layers ([`key`]).
 //! * [`listing`] writes lists and numbers as people read them.

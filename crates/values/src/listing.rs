@@ -1,7 +1,7 @@
 //! Lists and numbers as a person reads them.
 
 /// The first of `count` names, and how many more there are: `a, b and 3 more`.
-pub fn listed(names: &[&str], count: usize) -> String {
+pub fn join_names(names: &[&str], count: usize) -> String {
     let rest = count - names.len().min(count);
     match names {
         _ if rest > 0 => format!("{} and {} more", names.join(", "), thousands(rest)),
@@ -29,14 +29,14 @@ mod tests {
 
     #[test]
     fn the_first_names_are_listed_and_the_others_counted() {
-        assert_eq!(listed(&["a"], 1), "a");
-        assert_eq!(listed(&["a", "b"], 2), "a and b");
-        assert_eq!(listed(&["a", "b", "c"], 3), "a, b and c");
-        assert_eq!(listed(&["a", "b", "c"], 100_000), "a, b, c and 99,997 more");
+        assert_eq!(join_names(&["a"], 1), "a");
+        assert_eq!(join_names(&["a", "b"], 2), "a and b");
+        assert_eq!(join_names(&["a", "b", "c"], 3), "a, b and c");
+        assert_eq!(join_names(&["a", "b", "c"], 100_000), "a, b, c and 99,997 more");
     }
 
     #[test]
-    fn thousands_are_set_apart() {
+    fn thousands_are_separated() {
         let spelled = [0, 12, 123, 1234, 100_000, 1_234_567].map(thousands);
 
         assert_eq!(spelled, ["0", "12", "123", "1,234", "100,000", "1,234,567"]);

@@ -1,4 +1,4 @@
-//! A moment in time, to the second. Nobody in here knows what time it is: it comes in as an argument.
+//! A moment in time, to the second. The current time is an argument: this crate reads no clock.
 
 use std::fmt;
 use std::time::Duration;

@@ -87,7 +87,7 @@ text!(
     |text| ok(is_host(text), "neither a name nor an address")
 );
 text!(
-    /// The name of an environment variable. What looks like a secret itself is none.
+    /// The name of an environment variable. Text that looks like a secret is rejected.
     EnvName, "variable name", "the name of a variable, such as PVE_TOKEN", {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
     |text| {
         let inner = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
@@ -110,7 +110,7 @@ text!(
     |text| ok(is_url(text, &["https", "http", "qemu", "qemu+ssh", "qemu+tls", "qemu+unix"]), "not a URL")
 );
 text!(
-    /// Where the Kubernetes API answers: an https URL, or `overlay:NODE` for an address known only after that node joined.
+    /// The endpoint of the Kubernetes API: an https URL, or `overlay:NODE` for an address known only after that node joined.
     Endpoint, "endpoint", "a URL such as https://10.101.0.10:6443, or overlay:NODE", {"type": "string"},
     |text| match text.strip_prefix("overlay:") {
         Some(node) => ok(is_dns_label(node), "not a node after `overlay:`"),
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn endpoints_know_their_host() {
+    fn an_endpoint_has_a_host() {
         let v6 = Endpoint::parse("https://[fd00:101::10]:6443").unwrap();
         let name = Endpoint::parse("https://api.sol.example/").unwrap();
 

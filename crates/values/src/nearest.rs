@@ -1,9 +1,9 @@
-//! The known word somebody probably meant.
+//! Suggestions for misspelt words.
 
-/// What does not count in a word.
+/// Ignored characters.
 const SILENT: [char; 2] = ['-', '_'];
 
-/// The nearest of `known` to `word`, if one is near enough to be what was meant.
+/// The known word closest to `word`, if one is close enough to suggest.
 ///
 /// `-` and `_` and case do not count; otherwise about a third of the letters may differ.
 pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
@@ -21,7 +21,7 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     near.min_by_key(|(distance, _)| *distance).map(|(_, candidate)| candidate)
 }
 
-/// How many letters count.
+/// The number of significant letters.
 fn length(word: &str) -> usize {
     word.chars().filter(|letter| !SILENT.contains(letter)).count()
 }
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_its_own_finds_none() {
+    fn an_unrelated_word_has_no_neighbour() {
         assert_eq!(nearest("kernel", ["role", "macs"]), None);
         assert_eq!(nearest("x", ["asn", "v4"]), None);
     }

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_names_itself_when_host_bits_are_set() {
+    fn host_bits_in_a_prefix_are_rejected_with_its_network() {
         assert_eq!(
             Prefix::parse("10.0.0.5/24").unwrap_err().to_string(),
             "has host bits set; the prefix is 10.0.0.0/24"

@@ -9,7 +9,7 @@ use crate::key::MergeOver;
 use crate::read::{Scalar, ScalarForm};
 use crate::scalar::scalar;
 
-/// Digits only: no sign, no `0x`, no leading zero that might once have meant octal.
+/// Digits only: no sign, no `0x`, no leading zero, which could be read as octal.
 fn digits<T: std::str::FromStr>(text: &str, most: &str) -> Result<T, ValueError> {
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
         return Err(ValueError::new("not a number"));
@@ -83,7 +83,7 @@ impl Asn {
         matches!(self.0, 64_496..=64_511 | 64_512..=65_534 | 65_536..=65_551 | 4_200_000_000..=4_294_967_294)
     }
 
-    /// Whether nobody may use it (RFC 7607, RFC 6793, RFC 7300).
+    /// Whether the number is reserved and must not be used (RFC 7607, RFC 6793, RFC 7300).
     pub fn is_reserved(self) -> bool {
         matches!(self.0, 0 | 23_456 | 65_535 | 65_552..=131_071 | 4_294_967_295)
     }

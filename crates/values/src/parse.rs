@@ -1,7 +1,7 @@
 //! YAML, all of it that makes sense in a cluster file, by `saphyr-parser`.
 //!
-//! [`parse`] follows the parser's events, puts anchors and merge keys in their place, and says what it refuses: tags, keys
-//! written twice, a second document, nesting and expansions beyond all reason.
+//! [`parse`] follows the parser's events, expands anchors and merge keys, and rejects tags, duplicate keys, a second
+//! document, and excessive nesting and expansion.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -12,10 +12,10 @@ use super::file_issue::FileIssue;
 use super::source::Location;
 use super::tree::{DEEPEST, Forest, NodeKind};
 
-/// What aliases and merge keys may add beyond the values that stand in the file.
+/// The most values that aliases and merge keys may add to those written in the file.
 const LARGEST_EXPANSION: u64 = 1_000_000;
 
-/// Adds the values of `text` to `forest` and returns its root, or none where it is not YAML.
+/// Adds the values of `text` to `forest` and returns its root; none if it is not YAML.
 pub(super) fn parse<'s>(
     forest: &mut Forest<'s>,
     file: u16,
@@ -42,12 +42,12 @@ struct OpenCollection {
     place: Location,
     anchor: usize,
     is_map: bool,
-    /// Where its children start among the pending ones.
+    /// The index of its first child among the pending ones.
     from: usize,
     weight: u64,
 }
 
-/// Where lines start, followed through a text from its beginning to its end.
+/// The starts of lines, tracked through a text from start to end.
 #[derive(Debug, Default)]
 struct LineCounter {
     /// Lines before the current one, and the byte it starts at.
@@ -59,7 +59,7 @@ impl LineCounter {
     /// The byte at which `span` starts. Spans must come in their order.
     fn byte(&mut self, text: &str, span: Span) -> usize {
         while self.passed + 1 < span.start.line() {
-            // A carriage return by itself ends a line too; the caller compares the text and finds that this is not it.
+            // A lone carriage return ends a line as well; the caller compares the text and detects the mismatch.
             let Some(end) = text[self.start..].find('\n') else { break };
             self.passed += 1;
             self.start += end + 1;
@@ -78,14 +78,14 @@ struct TreeBuilder<'a, 's> {
     forest: &'a mut Forest<'s>,
     problems: &'a mut Vec<FileIssue>,
     file: u16,
-    /// The text, and the same behind its byte order mark.
+    /// The text, and the text after its byte order mark.
     whole: &'s str,
     text: &'s str,
     lines: LineCounter,
     open: Vec<OpenCollection>,
-    /// Children of what is open, the innermost last.
+    /// Children of the open collections, the innermost last.
     pending: Vec<u32>,
-    /// What each anchor names, and how many values that is.
+    /// The value of each anchor, and its number of values.
     anchors: HashMap<usize, (u32, u64)>,
     /// Values that aliases and merge keys added.
     added: u64,
@@ -152,7 +152,7 @@ impl<'s> TreeBuilder<'_, 's> {
         Some(root.unwrap_or_else(|| self.forest.map(empty, [])))
     }
 
-    /// Adds a scalar by where it stands, if it stands there as it is: the parser copies every text, into far more memory
+    /// Adds a scalar by its position if it is in the file verbatim: the parser copies every text, into far more memory
     /// than it needs.
     fn scalar(&mut self, place: Location, span: Span, text: Cow<'s, str>, style: ScalarStyle) -> u32 {
         let plain = style == ScalarStyle::Plain;
@@ -160,7 +160,7 @@ impl<'s> TreeBuilder<'_, 's> {
         let from = self.lines.byte(self.text, span) + quote;
         if self.text.get(from..).is_some_and(|rest| rest.starts_with(text.as_ref())) {
             let skipped = self.whole.len() - self.text.len();
-            // The parser counts blanks and a comment behind a closing quote as part of the word.
+            // The parser counts blanks and a comment after a closing quote as part of the scalar.
             let length = u16::try_from(text.chars().count() + 2 * quote).unwrap_or(u16::MAX);
             let place = Location { length, ..place };
             self.forest.slice_of(place, from + skipped, text.len(), plain)
@@ -193,7 +193,7 @@ impl<'s> TreeBuilder<'_, 's> {
         Some((self.forest.add(place, kind), anchor, weight))
     }
 
-    /// Checks the keys of the map whose entries are pending, and puts what merge keys bring behind its own entries.
+    /// Checks the keys of the map whose entries are pending, and adds the entries of merge keys after its own.
     fn check_keys(&mut self, from: usize) -> Option<()> {
         let entries = &self.pending[from..];
         let mut merges = false;
@@ -262,7 +262,7 @@ impl<'s> TreeBuilder<'_, 's> {
                     merged.extend(pair);
                 }
             }
-            self.bounded(place)?;
+            self.check_expansion(place)?;
         }
         self.pending.extend(merged);
         Some(())
@@ -278,11 +278,11 @@ impl<'s> TreeBuilder<'_, 's> {
             return None;
         };
         self.added = self.added.saturating_add(weight);
-        self.bounded(place)?;
+        self.check_expansion(place)?;
         Some((id, 0, weight))
     }
 
-    fn bounded(&mut self, place: Location) -> Option<()> {
+    fn check_expansion(&mut self, place: Location) -> Option<()> {
         if self.added > LARGEST_EXPANSION {
             let message = format!("aliases and merge keys add more than {LARGEST_EXPANSION} values");
             self.problem(place, &message, "values written out, or `defaults` and `groups`");
@@ -328,7 +328,7 @@ impl<'s> TreeBuilder<'_, 's> {
         self.problems.push(FileIssue::new(self.path(), place, message).want(want));
     }
 
-    /// The key path of what is being read, as far as the tree knows it.
+    /// The key path of the current value, as far as the tree knows it.
     fn path(&self) -> String {
         let mut path = String::new();
         for (nth, open) in self.open.iter().enumerate() {

@@ -5,14 +5,14 @@
 
 use std::fmt::Write;
 
-/// A value on its way back to text.
+/// A value that is printed as text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Printed {
     /// `null`.
     Null,
-    /// One word.
+    /// A single word.
     Scalar(String),
-    /// One word that must keep its quotes.
+    /// A single word that must keep its quotes.
     Quoted(String),
     /// A list.
     List(Vec<Printed>),
@@ -34,7 +34,7 @@ impl Printed {
         out
     }
 
-    /// The value on one line, as it can stand behind a key.
+    /// The value on one line, in flow style.
     pub fn to_flow(&self) -> String {
         flow(self)
     }
@@ -105,7 +105,7 @@ fn flow(value: &Printed) -> String {
     match value {
         Printed::Null => "null".to_owned(),
         Printed::Scalar(text) => word(text),
-        Printed::Quoted(text) => quoted(text),
+        Printed::Quoted(text) => quote(text),
         Printed::List(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
         Printed::Map(entries) => {
             let entries: Vec<_> =
@@ -115,12 +115,12 @@ fn flow(value: &Printed) -> String {
     }
 }
 
-/// `text` as a YAML scalar: as it is where that is safe in every context, else in double quotes.
+/// `text` as a YAML scalar: unquoted if that is safe in every context, else in double quotes.
 fn word(text: &str) -> String {
-    if is_word(text) { text.to_owned() } else { quoted(text) }
+    if is_word(text) { text.to_owned() } else { quote(text) }
 }
 
-/// Whether `text` can stand without quotes in every context.
+/// Whether `text` needs no quotes in any context.
 pub(crate) fn is_word(text: &str) -> bool {
     let safe =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '+' | '@' | ':' | '=');
@@ -132,7 +132,7 @@ pub(crate) fn is_word(text: &str) -> bool {
     starts_well && text.chars().all(safe) && !text.ends_with(':') && !null && text != "..."
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     let mut quoted = String::from('"');
     for c in text.chars() {
         match c {

@@ -1,6 +1,6 @@
-//! From trees to typed values, collecting every problem on the way.
+//! Converts trees to typed values and collects every problem.
 //!
-//! [`Read`] turns one value of a tree into one of ours, or reports to the [`Reader`] why not. It also says what the
+//! [`Read`] converts a value of a tree, or reports to the [`Reader`] why it cannot. It also has the
 //! value looks like ([`Shape`]), from which the JSON Schema and the reference are made, and prints it again
 //! ([`Printed`]).
 
@@ -16,7 +16,7 @@ use super::source::Location;
 use super::tree::{Entries, Tree, View};
 use crate::{Secret, ValueError};
 
-/// One step of a key path.
+/// A step of a key path.
 #[derive(Clone, Copy, Debug)]
 enum PathStep<'f> {
     Key(&'f str),
@@ -28,7 +28,7 @@ enum PathStep<'f> {
 #[derive(Debug, Default)]
 pub struct Reader<'f> {
     steps: Vec<PathStep<'f>>,
-    /// Everything found so far.
+    /// The problems found.
     pub problems: Vec<FileIssue>,
 }
 
@@ -58,7 +58,7 @@ impl<'f> Reader<'f> {
         self.problems.push(problem);
     }
 
-    /// Reads the value behind `key`.
+    /// Reads the value of `key`.
     pub fn key<T: Read>(&mut self, tree: Tree<'f>) -> Key<T> {
         if tree.is_null() {
             return Key::cleared(tree.place());
@@ -101,16 +101,16 @@ impl<'f> Reader<'f> {
             let name = key.text();
             self.steps.push(PathStep::Key(name));
             if !record.set(name, value, self) {
-                self.unknown::<R>(key, value, entries);
+                self.report_unknown_key::<R>(key, value, entries);
             }
             self.steps.pop();
         }
         Some(record)
     }
 
-    fn unknown<R: Record>(&mut self, key: Tree<'f>, value: Tree<'f>, entries: Entries<'f>) {
+    fn report_unknown_key<R: Record>(&mut self, key: Tree<'f>, value: Tree<'f>, entries: Entries<'f>) {
         let fields = R::fields();
-        // What is not there yet is likelier meant; in a map too wide to be a record nobody can tell.
+        // Keys that are not set yet are likelier candidates. A map too wide to be a record is not checked.
         let narrow = entries.len() <= 64;
         let missing = fields.iter().filter(|field| narrow && entries.get(field.name).is_none());
         let names: Vec<_> = fields.iter().map(|field| field.name).collect();
@@ -150,15 +150,15 @@ fn item_name(tree: Tree<'_>) -> Option<&str> {
     entries.get("name").map(Tree::text).filter(|name| !name.is_empty())
 }
 
-/// Something that can stand in a cluster file.
+/// A value of a cluster file.
 pub trait Read: Sized + MergeOver + PartialEq {
     /// Reads it, or reports why it cannot be read.
     fn read<'f>(tree: Tree<'f>, reader: &mut Reader<'f>) -> Option<Self>;
-    /// What it looks like.
+    /// Its shape.
     fn shape() -> Shape;
     /// The same value, to be written again.
     fn print(&self) -> Printed;
-    /// What stands below it at a key path, and where.
+    /// The value at a key path below it, and its location.
     fn lookup(&self, _steps: &[&str]) -> Option<(Printed, Location)> {
         None
     }
@@ -171,9 +171,9 @@ pub trait Read: Sized + MergeOver + PartialEq {
 pub struct Reference<'s> {
     /// The key path it is needed at.
     pub path: String,
-    /// Where it stands.
+    /// Its location.
     pub place: Location,
-    /// Where it can be had.
+    /// The source of the secret.
     pub secret: &'s Secret,
 }
 
@@ -189,18 +189,18 @@ impl Reference<'_> {
 pub trait Scalar: Sized + Clone + PartialEq {
     /// Why `text` is not one, in a few words.
     fn parse(text: &str) -> Result<Self, ValueError>;
-    /// Its name, what would be right, and its JSON Schema.
+    /// Its name, the valid form, and its JSON Schema.
     fn form() -> ScalarForm;
     /// The text it is written as.
     fn text(&self) -> String;
 }
 
-/// What a [`Scalar`] looks like.
+/// The form of a [`Scalar`].
 #[derive(Clone, Debug)]
 pub struct ScalarForm {
-    /// What to call it in the reference.
+    /// Its name in the reference.
     pub name: &'static str,
-    /// What would have been right.
+    /// The valid form.
     pub want: &'static str,
     /// The JSON Schema of its text.
     pub schema: serde_json::Value,
@@ -242,7 +242,7 @@ impl<T: Scalar + MergeOver> Read for T {
     }
 }
 
-/// Lists that differ only in how rungs lie over each other.
+/// Lists that differ only in how rungs are merged.
 macro_rules! read_list {
     ($list:ident: $bound:ident) => {
         impl<T: Read + $bound> Read for $list<T> {
@@ -374,7 +374,7 @@ impl<T: Read> Key<T> {
         }
     }
 
-    /// What stands at a key path from here, and where.
+    /// The value at a key path below this one, and its location.
     pub fn lookup(&self, steps: &[&str]) -> Option<(Printed, Location)> {
         if steps.is_empty() { Some((self.print(), self.place()?)) } else { self.get()?.lookup(steps) }
     }

@@ -1,4 +1,4 @@
-//! `record!` and `choice!`: the keys and words of the cluster file, each said once.
+//! `record!` and `choice!`: the keys and words of the cluster file, each declared once.
 //!
 //! From one description come the type, the reader, the printer, the override ladder, the JSON Schema and the
 //! reference.
@@ -17,8 +17,8 @@ use crate::ValueError;
 /// }
 /// ```
 ///
-/// The word behind the name is what an error wants to see there; behind each key stand what counts when it is unset
-/// and an example. `..rung: Rung` at the end takes in all keys of another record.
+/// The word behind the name is what an error expects there; each key has its default and an example.
+/// `..rung: Rung` at the end adds all keys of another record.
 #[macro_export]
 macro_rules! record {
     ($(#[doc = $doc:literal])+ $name:ident $want:literal {
@@ -198,7 +198,7 @@ pub const fn key_name(field: &'static str) -> &'static str {
     }
 }
 
-/// Why `text` is not one of `words`, with the word that was probably meant.
+/// The error for `text` that is not one of `words`, with the closest word.
 pub fn not_a_word(text: &str, noun: &str, words: &[&'static str]) -> ValueError {
     ValueError::new(match crate::nearest::nearest(text, words.iter().copied()) {
         Some(near) => format!("not a known {noun}; did you mean `{near}`?"),

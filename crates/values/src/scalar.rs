@@ -1,6 +1,6 @@
 //! Macros that make checked values: a type with `parse` and `Display` becomes one that files hold.
 
-/// Makes a scalar of a type that has `parse`, `Display` and is replaced as a whole by a higher rung.
+/// Makes a scalar of a type that has `parse` and `Display`; a higher rung replaces its value.
 macro_rules! scalar {
     ($ty:ty, $name:literal, $want:literal, $schema:tt) => {
         impl $crate::read::Scalar for $ty {
@@ -44,7 +44,7 @@ macro_rules! written {
     };
 }
 
-/// Makes a checked text: one that holds what its `check` lets through.
+/// Makes a checked text type: a value must pass its `check`.
 macro_rules! text {
     ($(#[doc = $doc:literal])+ $ty:ident, $name:literal, $want:literal, $schema:tt, $check:expr) => {
         $(#[doc = $doc])+
@@ -52,7 +52,7 @@ macro_rules! text {
         pub struct $ty(std::sync::Arc<str>);
 
         impl $ty {
-            /// Reads it, or says why the text is none.
+            /// Parses `text`, or returns why it is invalid.
             pub fn parse(text: &str) -> Result<Self, $crate::ValueError> {
                 let check: fn(&str) -> Result<(), $crate::ValueError> = $check;
                 check(text).map(|()| Self(text.into()))

@@ -1,6 +1,6 @@
-//! What a cluster file looks like: the JSON Schema for editors and the reference for people.
+//! The schema of a cluster file: JSON Schema for editors and the reference for people.
 //!
-//! Both are made from the same [`Shape`]s the reader uses, so neither can drift from what is accepted.
+//! Both are made from the same [`Shape`]s the reader uses, so neither can drift from what the reader accepts.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 
 use super::read::ScalarForm;
 
-/// What can stand in one place of a cluster file.
+/// The kinds of values at one place of a cluster file.
 #[derive(Clone, Debug)]
 pub enum Shape {
-    /// One word.
+    /// A scalar.
     Scalar(ScalarForm),
     /// A map with known keys.
     Record {
@@ -23,7 +23,7 @@ pub enum Shape {
     },
     /// A list.
     List(Box<Shape>),
-    /// A list that adds to what lower rungs say.
+    /// A list whose items are added to those of lower rungs.
     Sum(Box<Shape>),
     /// A list of exactly so many.
     Exactly(usize, Box<Shape>),
@@ -33,7 +33,7 @@ pub enum Shape {
     OneOf(Vec<Shape>),
     /// A reference to a secret.
     Secret,
-    /// Anything: passed on as it is.
+    /// Anything: passed on unchanged.
     Any,
 }
 
@@ -42,29 +42,29 @@ pub enum Shape {
 pub struct RecordShape {
     /// The name of its type.
     pub name: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub doc: &'static str,
-    /// What to say when something else stands in its place.
+    /// The expected form, for errors.
     pub want: &'static str,
 }
 
-/// One key of a record.
+/// A key of a record.
 #[derive(Clone, Debug)]
 pub struct FieldShape {
     /// The key.
     pub name: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub doc: &'static str,
-    /// What counts when it is not written, in words; empty when nothing does.
+    /// Its default, in words; empty if it has none.
     pub default: &'static str,
-    /// A value that could stand there, as YAML.
+    /// An example, as YAML.
     pub example: &'static str,
-    /// What can stand there.
+    /// The shape of its value.
     pub shape: fn() -> Shape,
 }
 
 impl Shape {
-    /// What to say when something else stands in its place.
+    /// The expected form, for errors.
     pub fn want(&self) -> String {
         match self {
             Self::Scalar(form) => format!("want {}", form.want),
@@ -96,7 +96,7 @@ impl Shape {
         }
     }
 
-    /// What counts when nothing is written at a key path, or the step that is no key and the keys there are.
+    /// The default at a key path, or the unknown step and the keys that exist there.
     pub fn default_at<'p>(&self, steps: &[&'p str]) -> Result<&'static str, (&'p str, Vec<&'static str>)> {
         let Some((step, rest)) = steps.split_first() else { return Ok("") };
         match self {

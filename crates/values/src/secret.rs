@@ -9,12 +9,12 @@ use crate::schema::Shape;
 use crate::source::Location;
 use crate::tree::{Tree, View};
 
-/// Where a secret can be had when a command needs it.
+/// The source of a secret that a command needs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Secret {
     /// An environment variable.
     Env(EnvName),
-    /// A file that holds nothing else.
+    /// A file that contains only the secret.
     File(FilePath),
     /// A key of a SOPS file.
     Sops {
@@ -23,7 +23,7 @@ pub enum Secret {
         /// The key path in it.
         key: Text,
     },
-    /// What a command prints.
+    /// The output of a command.
     Command(List<Text>),
 }
 
@@ -42,7 +42,7 @@ impl Read for Secret {
         match keys.as_slice() {
             ["env"] => match EnvName::parse(get("env").text()) {
                 Ok(name) => Some(Self::Env(name)),
-                // Somebody may have put the secret itself there.
+                // The text may be the secret itself.
                 Err(error) => {
                     let place = get("env").place();
                     reader

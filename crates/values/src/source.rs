@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-/// Where a value stands: which file, which line and column, how long.
+/// The location of a value: file, line, column and length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location {
     /// Index of the file among the [`Sources`].
@@ -15,12 +15,12 @@ pub struct Location {
     pub length: u16,
 }
 
-/// One text: the cluster file itself, an included file or a CSV table.
+/// A text: the cluster file itself, an included file or a CSV table.
 #[derive(Debug)]
 pub struct Source {
     /// The name a person knows it by.
     pub name: String,
-    /// What it holds.
+    /// Its text.
     pub text: String,
     starts: OnceLock<Vec<usize>>,
 }

@@ -3,26 +3,26 @@
 /// As many links are followed as Linux does.
 const MOST_LINKS: usize = 40;
 
-/// What lies at a path.
+/// The entry at a path.
 pub enum LinkTarget<'t> {
-    /// Something that has others in it.
+    /// A folder.
     Folder,
     /// A link, and where it leads.
     Link(&'t str),
-    /// Something else.
+    /// Any other entry.
     Leaf,
 }
 
-/// Where a path leads.
+/// The target of a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkWalk {
-    /// The links on the way, in the order they were met.
+    /// The links that were followed, in order.
     pub links: Vec<String>,
     /// The path without any.
     pub target: String,
 }
 
-/// Follows a path from the root of a tree. Nothing where it leads nowhere, goes round in circles, or through a file.
+/// Follows a path from the root of a tree. None if it is dangling, has a loop, or passes through a file.
 pub fn follow<'t>(path: &str, look: impl Fn(&str) -> Option<LinkTarget<'t>>) -> Option<LinkWalk> {
     let steps = |path: &str| path.split('/').rev().map(str::to_owned).collect::<Vec<_>>();
     let (mut ahead, mut at, mut links) = (steps(path), Vec::<String>::new(), Vec::new());

@@ -1,10 +1,10 @@
-//! YAML as a tree that remembers where everything stood.
+//! YAML as a tree that keeps the location of every value.
 //!
-//! One [`Forest`] holds the trees of all files of a cluster: [`Forest::parse`] adds a file, [`Forest::join`] lays two
-//! files of the same shape over each other, and [`Tree`] is a handle to look at the result. Nothing here knows a key, and
-//! nothing here knows YAML: [`crate::parse`] parses it.
+//! A [`Forest`] contains the trees of all files of a cluster: [`Forest::parse`] adds a file, [`Forest::join`] merges two
+//! files of the same shape, and [`Tree`] is a handle to read the result. This module has no keys, and leaves
+//! YAML to [`crate::parse`].
 //!
-//! Scalars stay text. What `no`, `010` or `1.10` mean is decided by the key that reads them.
+//! Scalars stay text. The key that reads `no`, `010` or `1.10` decides its type.
 
 use super::file_issue::FileIssue;
 use super::source::Location;
@@ -23,7 +23,7 @@ pub struct Forest<'s> {
     children: Vec<u32>,
     /// The files, in the order they were parsed.
     files: Vec<&'s str>,
-    /// Texts that do not stand in a file as they are: with escapes, folded lines, or from a table.
+    /// Texts that are not in a file verbatim: with escapes, folded lines, or from a table.
     texts: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ pub struct Forest<'s> {
 pub(super) enum NodeKind {
     /// A part of a file.
     Slice { file: u16, plain: bool, from: u32, length: u32 },
-    /// One of the texts.
+    /// A text of the arena.
     Text { plain: bool, text: u32 },
     /// Its items.
     List { from: u32, to: u32 },
@@ -39,10 +39,10 @@ pub(super) enum NodeKind {
     Map { from: u32, to: u32 },
 }
 
-/// A value, looked at.
+/// The content of a value.
 #[derive(Debug, Clone, Copy)]
 pub enum View<'f> {
-    /// `null`, `~` or nothing at all.
+    /// `null`, `~` or empty.
     Null,
     /// The text of a scalar.
     Scalar(&'f str),
@@ -74,7 +74,7 @@ pub struct Entries<'f> {
 }
 
 impl<'f> Items<'f> {
-    /// How many there are.
+    /// The number of entries.
     pub(crate) fn len(self) -> usize {
         self.ids.len()
     }
@@ -86,12 +86,12 @@ impl<'f> Items<'f> {
 }
 
 impl<'f> Entries<'f> {
-    /// How many there are.
+    /// The number of items.
     pub fn len(self) -> usize {
         self.ids.len() / 2
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(self) -> bool {
         self.ids.is_empty()
     }
@@ -110,12 +110,12 @@ impl<'f> Entries<'f> {
 }
 
 impl<'f> Tree<'f> {
-    /// Where it stands.
+    /// Its location.
     pub fn place(self) -> Location {
         self.forest.values[self.id as usize].0
     }
 
-    /// What it is.
+    /// Its content.
     pub fn view(self) -> View<'f> {
         let forest = self.forest;
         match forest.values[self.id as usize].1 {
@@ -126,7 +126,7 @@ impl<'f> Tree<'f> {
         }
     }
 
-    /// Whether it is `null`, `~` or nothing at all.
+    /// Whether it is `null`, `~` or empty.
     pub(crate) fn is_null(self) -> bool {
         match self.forest.values[self.id as usize].1 {
             NodeKind::Slice { plain: true, length: 0 | 1 | 4, .. } | NodeKind::Text { plain: true, .. } => {
@@ -136,7 +136,7 @@ impl<'f> Tree<'f> {
         }
     }
 
-    /// Its text if it is a scalar, else nothing.
+    /// Its text if it is a scalar, else empty.
     pub fn text(self) -> &'f str {
         match self.forest.values[self.id as usize].1 {
             NodeKind::Slice { file, from, length, .. } => {
@@ -177,14 +177,14 @@ impl<'s> Forest<'s> {
         (from, u32::try_from(self.children.len()).expect("as above"))
     }
 
-    /// Adds a scalar that stands at `place`.
+    /// Adds a scalar located at `place`.
     pub fn scalar(&mut self, place: Location, text: String, plain: bool) -> u32 {
         self.texts.push(text);
         let text = u32::try_from(self.texts.len() - 1).expect("fewer texts than values");
         self.add(place, NodeKind::Text { plain, text })
     }
 
-    /// Adds a scalar that stands in the newest file as it is, from byte `from` on.
+    /// Adds a scalar that is in the newest file verbatim, from byte `from` on.
     pub(super) fn slice_of(&mut self, place: Location, from: usize, length: usize, plain: bool) -> u32 {
         let file = u16::try_from(self.files.len() - 1).expect("no more files than a place can name");
         let from = u32::try_from(from).expect("a file under 4 GiB");
@@ -192,19 +192,19 @@ impl<'s> Forest<'s> {
         self.add(place, NodeKind::Slice { file, plain, from, length })
     }
 
-    /// Adds a list of what was added before.
+    /// Adds a list of earlier values.
     pub fn list(&mut self, place: Location, items: impl IntoIterator<Item = u32>) -> u32 {
         let (from, to) = self.hang(items);
         self.add(place, NodeKind::List { from, to })
     }
 
-    /// Adds a map of what was added before: key, value, key, value.
+    /// Adds a map of earlier values: key, value, key, value.
     pub fn map(&mut self, place: Location, entries: impl IntoIterator<Item = u32>) -> u32 {
         let (from, to) = self.hang(entries);
         self.add(place, NodeKind::Map { from, to })
     }
 
-    /// The value `id`, to be looked at.
+    /// A handle to the value `id`.
     pub fn tree<'f>(&'f self, id: u32) -> Tree<'f>
     where
         's: 'f,
@@ -212,7 +212,7 @@ impl<'s> Forest<'s> {
         Tree { forest: self, id }
     }
 
-    /// Adds the values of one file and returns its root, or none where the text is not YAML; says what is wrong with it.
+    /// Adds the values of one file and returns its root; if the text is not YAML, adds the problem and returns none.
     ///
     /// An empty text is an empty map.
     pub fn parse(&mut self, file: u16, text: &'s str, problems: &mut Vec<FileIssue>) -> Option<u32> {
@@ -226,7 +226,7 @@ impl<'s> Forest<'s> {
         self.values.reserve(text.len() / 8);
     }
 
-    /// Adds the YAML of one table cell; everything in it stands at `place`.
+    /// Adds the YAML of one table cell; everything in it is located at `place`.
     pub fn parse_cell(&mut self, place: Location, text: &str, problems: &mut Vec<FileIssue>) -> Option<u32> {
         let mut cell = Forest::default();
         let root = cell.parse(place.file, text, problems);

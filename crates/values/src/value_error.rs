@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-/// What is wrong with a text that should be a checked value, in a few words that fit under the marked place.
+/// Why a text is not a valid value, short enough to fit under the marked text.
 ///
-/// What would have been right is the same for every wrong text: [`Form::want`](crate::read::Form::want) has it.
+/// The valid form is the same for every invalid text: see [`Form::want`](crate::read::Form::want).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct ValueError {

@@ -1,8 +1,8 @@
 //! Parts of a release, found in anything official.
 //!
-//! A [`AssetCollector`] is given one thing after the other: kernels, initramfs, unified kernel images, CDs, disks, trees of container images. It tells
-//! by what is inside what each is, and takes what it does not have yet, so that several things complete each other.
-//! [`AssetCollector::missing`] is what a product still needs, with where to get it, and [`AssetCollector::parts`] are all of them.
+//! An [`AssetCollector`] is given inputs in any order: kernels, initramfs, unified kernel images, ISOs, disks, trees of container
+//! images. It detects each by its content and takes the assets it does not have yet, so that inputs complete each other.
+//! [`AssetCollector::missing`] lists the missing assets of a product, with their sources, and [`AssetCollector::parts`] returns all.
 //!
 //! Not here: whether kernel and initramfs belong together ([`fit`](super::compatibility)), and where files come from (the command).
 
@@ -15,7 +15,7 @@ use crate::oci::FileTree;
 use ichor_values::Arch;
 use ichor_values::TalosVersion;
 
-/// What qcow2 images begin with.
+/// The signature of qcow2 images.
 const QCOW2_MARK: (u64, &[u8]) = (0, b"QFI\xfb");
 
 /// The program of UEFI.
@@ -24,10 +24,10 @@ const PROGRAM_MARK: (u64, &[u8]) = (0, b"MZ");
 /// The longest release text and version that is read.
 const LONGEST_TEXT: u64 = 64 << 10;
 
-/// Where Talos' container images keep what they install.
+/// The folder of boot files in Talos' container images.
 const INSTALL: &str = "usr/install";
 
-/// What was found so far.
+/// The assets collected until now.
 #[derive(Clone, Debug)]
 pub struct AssetCollector {
     arch: Arch,
@@ -39,52 +39,52 @@ pub struct AssetCollector {
     releases: Vec<AssetFrom<TalosVersion>>,
 }
 
-/// Something, and what it was in.
+/// An asset and the name of its source.
 #[derive(Clone, Debug)]
 struct AssetFrom<T> {
     it: T,
     from: String,
 }
 
-/// Why something is no part, or does not belong to the others.
+/// Why an input is not a boot asset, or does not match the others.
 #[derive(Debug, thiserror::Error)]
 pub enum AssetError {
-    /// It is something else.
+    /// It is not a boot asset.
     #[error(
         "{from} is not a Talos boot asset; want a kernel, an initramfs, a unified kernel image, an ISO, a raw disk image, or a \
          container image such as ghcr.io/siderolabs/imager"
     )]
     Unknown {
-        /// What was given.
+        /// The name of the input.
         from: String,
     },
     /// It has to be unpacked first.
     #[error("{from} is a qcow2 image; convert it with `qemu-img convert -O raw`")]
     Qcow2 {
-        /// What was given.
+        /// The name of the input.
         from: String,
     },
     /// It is for other machines.
     #[error("{from} is for {is}, not {want}")]
     Arch {
-        /// What was given.
+        /// The name of the input.
         from: String,
-        /// What it is for.
+        /// Its architecture.
         is: &'static str,
-        /// What is wanted.
+        /// The requested architecture.
         want: &'static str,
     },
     /// It is of another release.
     #[error("{from} is from Talos {is}, not {want}; use assets of one release")]
     Release {
-        /// What was given.
+        /// The name of the input.
         from: String,
-        /// What it is of.
+        /// Its release.
         is: String,
-        /// What is wanted.
+        /// The requested release.
         want: String,
     },
-    /// Nothing says which release it is.
+    /// The release cannot be detected.
     #[error("cannot detect the Talos release of the assets; set --talos, such as --talos v1.13.9")]
     NoRelease,
     /// A container image has none.
@@ -92,7 +92,7 @@ pub enum AssetError {
         "{from} has no files in {INSTALL}/{arch}; want ghcr.io/siderolabs/imager, or an installer with a kernel"
     )]
     Empty {
-        /// What was given.
+        /// The name of the input.
         from: String,
         /// For which machines.
         arch: &'static str,
@@ -100,7 +100,7 @@ pub enum AssetError {
     /// It could not be read.
     #[error("cannot read {from}")]
     Read {
-        /// What was given.
+        /// The name of the input.
         from: String,
         /// Why.
         #[source]
@@ -109,7 +109,7 @@ pub enum AssetError {
     /// A unified kernel image without a usable stub.
     #[error("cannot extract the stub of {from}")]
     Stub {
-        /// What was given.
+        /// The name of the input.
         from: String,
         /// Why.
         #[source]
@@ -124,14 +124,14 @@ pub enum AssetKind {
     Kernel,
     /// The first file system.
     Initramfs,
-    /// What a unified kernel image begins with.
+    /// The stub of a unified kernel image.
     Stub,
-    /// What UEFI starts.
+    /// The UEFI boot loader.
     Loader,
 }
 
 impl AssetKind {
-    /// What people call it.
+    /// Its name, for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kernel => "the kernel",
@@ -141,7 +141,7 @@ impl AssetKind {
         }
     }
 
-    /// What of a release has it.
+    /// The artifact of a release that has it.
     pub fn is_in(self, talos: &TalosVersion, arch: Arch) -> String {
         let imager = format!("ghcr.io/siderolabs/imager:{talos}");
         match self {
@@ -154,8 +154,8 @@ impl AssetKind {
         }
     }
 
-    /// What a product is made of.
-    fn of(product: Product) -> &'static [AssetKind] {
+    /// The assets of a product.
+    fn required_for(product: Product) -> &'static [AssetKind] {
         match product {
             Product::Netboot => &[AssetKind::Kernel, AssetKind::Initramfs],
             Product::Uki => &[AssetKind::Kernel, AssetKind::Initramfs, AssetKind::Stub],
@@ -172,7 +172,7 @@ impl AssetKind {
 }
 
 impl AssetCollector {
-    /// Nothing yet, for machines of an architecture.
+    /// An empty collector, for an architecture.
     pub fn new(arch: Arch) -> Self {
         Self {
             arch,
@@ -185,7 +185,7 @@ impl AssetCollector {
         }
     }
 
-    /// Takes what a file has. `from` is what errors call it.
+    /// Adds the assets in a file. `from` is its name in errors.
     pub fn add(&mut self, from: &str, content: &Content) -> Result<(), AssetError> {
         if is_at(content, CD_MARK) {
             self.add_cd(from, content)
@@ -198,7 +198,7 @@ impl AssetCollector {
         }
     }
 
-    /// Takes a part that is a file by itself. Whether it is one.
+    /// Adds a file that is an asset itself, and returns whether it is one.
     fn add_part(&mut self, from: &str, content: &Content) -> Result<bool, AssetError> {
         if is_at(content, X86_MARK) {
             self.suits(from, Arch::Amd64)?;
@@ -216,7 +216,7 @@ impl AssetCollector {
         Ok(true)
     }
 
-    /// Takes what a container image has.
+    /// Adds the assets of a container image.
     pub fn add_root(&mut self, from: &str, root: &FileTree) -> Result<(), AssetError> {
         let folder = format!("{INSTALL}/{}", self.arch);
         let mut files = root.below(&folder).filter_map(|(path, _)| Some((path, root.file(path)?))).peekable();
@@ -226,7 +226,7 @@ impl AssetCollector {
         files.try_for_each(|(path, content)| self.add(&format!("{from}: {path}"), content))
     }
 
-    /// Says which release something is of.
+    /// Records the release of an input.
     pub(crate) fn add_release(&mut self, from: &str, talos: TalosVersion) {
         self.releases.push(AssetFrom { it: talos, from: from.to_owned() });
     }
@@ -281,7 +281,7 @@ impl AssetCollector {
             keep_first(&mut self.grub, from, grub);
         }
         self.add_boot_folder(from, &cd, content)?;
-        // What UEFI boots may be in a partition of its own alone.
+        // UEFI boot files may be in a partition of their own only.
         self.add_partitions(from, content)
     }
 
@@ -310,7 +310,7 @@ impl AssetCollector {
         Ok(())
     }
 
-    /// What UEFI boots: systemd-boot and kernel images.
+    /// Adds UEFI boot files: systemd-boot and kernel images.
     fn add_boot_folder(
         &mut self,
         from: &str,
@@ -326,7 +326,7 @@ impl AssetCollector {
                 let program = volume.content(image, file).map_err(failed)?;
                 let name = format!("{from}: {folder}/{}", file.name);
                 match self.add_program(&name, &program) {
-                    // GRUB and shim may lie beside what is looked for.
+                    // GRUB and shim may be beside the loader.
                     Ok(()) | Err(AssetError::Unknown { .. }) => {}
                     Err(error) => return Err(error),
                 }
@@ -340,7 +340,7 @@ impl AssetCollector {
         if is == want { Ok(()) } else { Err(AssetError::Arch { from: from.to_owned(), is, want }) }
     }
 
-    /// What is not there for a product.
+    /// The missing assets of a product.
     pub fn missing(&self, product: Product) -> Vec<AssetKind> {
         let has = |part: AssetKind| match part {
             AssetKind::Kernel => self.kernel.is_some(),
@@ -348,7 +348,7 @@ impl AssetCollector {
             AssetKind::Stub => self.stub.is_some(),
             AssetKind::Loader => self.loader.is_some(),
         };
-        AssetKind::of(product).iter().copied().filter(|part| !has(*part)).collect()
+        AssetKind::required_for(product).iter().copied().filter(|part| !has(*part)).collect()
     }
 
     /// Whether nothing more can be found: GRUB is for machines that may have a BIOS.
@@ -384,7 +384,7 @@ impl AssetCollector {
         })
     }
 
-    /// Where kernel and initramfs are from, for errors.
+    /// The sources of kernel and initramfs, for errors.
     pub fn sources(&self) -> Option<(&str, &str)> {
         Some((&self.kernel.as_ref()?.from, &self.initramfs.as_ref()?.from))
     }

@@ -8,11 +8,11 @@ use crate::media::{Content, ImageError};
 use ichor_values::Arch;
 use ichor_values::TalosVersion;
 
-/// Where a release says which it is, where it does before it boots.
+/// The paths of a root file system's `os-release`.
 const RELEASE: [&str; 2] = ["etc/os-release", "usr/lib/os-release"];
 const LONGEST_RELEASE: u64 = 64 << 10;
 
-/// Programs that every release has, and where they say what machines they are for.
+/// Programs that every release has, and the offset of the machine type.
 const PROGRAMS: [&str; 3] = ["usr/bin/init", "sbin/init", "usr/bin/containerd"];
 const LONGEST_PROGRAM: u64 = 1 << 30;
 const ELF: &[u8] = b"\x7fELF";
@@ -29,23 +29,23 @@ pub enum CompatibilityError {
     Kernel {
         /// The version of the kernel.
         kernel: String,
-        /// Those that the initramfs has modules for.
+        /// The kernels that the initramfs has modules for.
         modules: Vec<String>,
     },
     /// Another release.
     #[error("the initramfs is from Talos {is}, not {want}; use assets of one release")]
     Release {
-        /// What it says it is.
+        /// Its release.
         is: String,
-        /// What is wanted.
+        /// The requested release.
         want: String,
     },
     /// Other machines.
     #[error("the initramfs is for {is}, not {want}")]
     Arch {
-        /// What it is for.
+        /// Its architecture.
         is: &'static str,
-        /// What is wanted.
+        /// The requested architecture.
         want: &'static str,
     },
     /// The root file system could not be read.
@@ -53,9 +53,9 @@ pub enum CompatibilityError {
     Read(#[from] ImageError),
 }
 
-/// Compares a kernel with the root file system of an initramfs, and that with what is wanted. What says nothing is believed.
+/// Checks that a kernel matches the root file system of an initramfs, and that one the request. A missing version is accepted.
 ///
-/// The answer is the version of the kernel: that of the modules where the kernel does not say it; none where nothing does.
+/// Returns the version of the kernel, or that of its modules if the kernel has none; none if neither has one.
 pub fn check(
     kernel: &Content,
     root: &Content,
@@ -91,12 +91,12 @@ fn written_release(root: &Squashfs<'_>) -> Result<Option<TalosVersion>, ImageErr
     Ok(None)
 }
 
-/// What machines its programs are for.
+/// The architecture of its programs.
 fn machine(root: &Squashfs<'_>) -> Result<Option<Arch>, ImageError> {
     for path in PROGRAMS {
         let Some(file) = root.find(path)?.filter(SquashfsNode::is_file) else { continue };
         let mut head = HeadBuffer::default();
-        // What is longer than its head ends early.
+        // Copying a program stops after its header.
         if root.copy(&file, LONGEST_PROGRAM, &mut head).is_err() && head.0.len() < MACHINE + 2 {
             continue;
         }

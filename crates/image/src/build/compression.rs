@@ -1,4 +1,4 @@
-//! Packed files: what is in them, told by their beginning.
+//! Decompression of files, detected by their signature.
 
 use std::io::{self, BufReader, Read};
 
@@ -9,43 +9,43 @@ use ruzstd::decoding::StreamingDecoder;
 use super::kernel::is_at;
 use crate::media::Content;
 
-/// What a CD begins with.
+/// The signature of a CD.
 pub(super) const CD_MARK: (u64, &[u8]) = (0x8001, b"CD001");
 
-/// What packed files begin with, and archives of files.
+/// The signatures of compressed files and archives.
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 const XZ: &[u8] = b"\xfd7zXZ\0";
 const GZIP: &[u8] = b"\x1f\x8b";
 const CPIO: &[u8] = b"07070";
 
-/// What an archive of tar has in its first block, and the disk in one for Google's cloud.
+/// The signature of a tar archive in its first block, and the disk's name in one for Google Cloud.
 const TAR_MARK: (u64, &[u8]) = (257, b"ustar");
 const DISK_IN_TAR: &[u8] = b"disk.raw";
 
-/// What the first sector of every disk that is booted ends with, and how much is looked at to know what is packed.
+/// The signature at the end of the first sector of every boot disk, and how many bytes are read to detect it.
 const DISK_MARK: (u64, &[u8]) = (510, b"\x55\xaa");
 const HEAD: u64 = 0x9000;
 
-/// How much is read at once, and what unpacking may need.
+/// The chunk size, and the memory limit of decompression.
 const BUFFER: usize = 256 << 10;
 const MOST_MEMORY: u32 = 128 << 20;
 
-/// Whether it is an archive of files, packed or not. A disk may be packed in the same way.
+/// Whether it is a cpio archive, compressed or not. A disk may be compressed in the same way.
 pub(super) fn is_initramfs(content: &Content) -> bool {
     if is_at(content, (0, CPIO)) {
         return true;
     }
     let mut start = [0; CPIO.len()];
-    unpacked(content).is_some_and(|mut unpacked| unpacked.read_exact(&mut start).is_ok()) && start == CPIO
+    decompress(content).is_some_and(|mut unpacked| unpacked.read_exact(&mut start).is_ok()) && start == CPIO
 }
 
-/// Unpacks a packed disk, by `unpack`: one in zstd, xz or gzip, or in the archive that Google's cloud takes. None where it is not packed, or is
-/// something else, of which no more than its beginning is unpacked.
+/// Decompresses a disk image with `unpack`: zstd, xz or gzip, or the archive for Google Cloud. None if it is not compressed, or not
+/// a disk; then only its beginning is decompressed.
 pub fn packed_disk(
     content: &Content,
     unpack: &mut dyn FnMut(&mut dyn Read) -> io::Result<Content>,
 ) -> Option<io::Result<Content>> {
-    let mut packed = unpacked(content).filter(|_| !is_initramfs(content))?;
+    let mut packed = decompress(content).filter(|_| !is_initramfs(content))?;
     let head = match read_head(&mut packed) {
         Ok(head) => head,
         Err(error) => return Some(Err(error)),
@@ -57,7 +57,7 @@ pub fn packed_disk(
     }
 }
 
-/// The beginning of what a reader has.
+/// The first bytes of a reader.
 fn read_head(reader: &mut dyn Read) -> io::Result<Content> {
     let mut head = Vec::new();
     reader.take(HEAD).read_to_end(&mut head)?;
@@ -73,7 +73,7 @@ fn archived_disk(
     archive: impl Read,
     unpack: &mut dyn FnMut(&mut dyn Read) -> io::Result<Content>,
 ) -> io::Result<Content> {
-    // Google's cloud takes an archive with this file and no other: what is behind another one is not looked for.
+    // Google Cloud accepts an archive with this file only: later entries are ignored.
     if let Some(entry) = tar::Archive::new(archive).entries()?.next() {
         let mut entry = entry?;
         if entry.path_bytes().ends_with(DISK_IN_TAR) {
@@ -86,8 +86,8 @@ fn archived_disk(
     Err(io::Error::other("the archive does not begin with a disk.raw; want one that Google's cloud takes"))
 }
 
-/// What is in something packed; none where it is not packed.
-pub(super) fn unpacked(content: &Content) -> Option<Box<dyn Read + '_>> {
+/// The decompressed content; none if it is not compressed.
+pub(super) fn decompress(content: &Content) -> Option<Box<dyn Read + '_>> {
     let reader = BufReader::with_capacity(BUFFER, content.reader());
     if is_at(content, (0, ZSTD)) {
         Some(Box::new(StreamingDecoder::new_with_max_window_size(reader, MOST_MEMORY.into()).ok()?))
@@ -104,7 +104,7 @@ pub(super) fn unpacked(content: &Content) -> Option<Box<dyn Read + '_>> {
 mod tests {
     use super::*;
 
-    /// What is unpacked as a disk.
+    /// The content, decompressed as a disk image.
     fn disk_in(packed: &[u8]) -> Option<io::Result<Vec<u8>>> {
         let unpack = &mut |disk: &mut dyn Read| {
             let mut bytes = Vec::new();
@@ -136,7 +136,7 @@ mod tests {
             assert_eq!(disk_in(&zstd(whole)).unwrap().unwrap(), *whole);
             assert_eq!(disk_in(&zstd(&tar_of("disk.raw", whole))).unwrap().unwrap(), *whole);
         }
-        // Long texts, file systems, and what is packed twice.
+        // Long texts, file systems, and doubly compressed files.
         for other in [vec![0; 100_000], b"hsqs".repeat(9000), zstd(&disk), b"short".to_vec(), Vec::new()] {
             assert!(disk_in(&zstd(&other)).is_none());
             assert!(disk_in(&zstd(&tar_of("disk.raw", &other))).unwrap().is_err());

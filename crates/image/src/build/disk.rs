@@ -1,7 +1,7 @@
-//! Disk images: what a disk holds that Talos is installed on, before its first boot.
+//! Disk images: disks with an installation of Talos, before the first boot.
 //!
-//! Sizes and order are those of Talos' own images from 1.11 on. Where machines with a BIOS are to start from it, others make what goes
-//! into two partitions, a [`BiosPartitions`]; [`disk`] then puts everything together. STATE and EPHEMERAL are made by Talos at its first boot.
+//! Sizes and order are those of Talos' own images from 1.11 on. For machines with a BIOS, the contents of
+//! two partitions are an input, [`BiosPartitions`]; [`disk`] then composes the image. Talos makes STATE and EPHEMERAL at its first boot.
 
 use std::io::{self, Write};
 
@@ -22,20 +22,20 @@ const BIOS: u64 = MIB;
 const EFI: u64 = 100 * MIB + BIOS + BOOT_LENGTH;
 const META: u64 = MIB;
 
-/// How long a disk is without what GRUB needs: as short as can be, or with room for clouds that want it so.
+/// The length of a disk without GRUB's partitions: the shortest, or the one that some clouds require.
 const SHORT: u64 = 2246 * MIB;
 const LONG: u64 = 9192 * MIB;
 
 /// Bytes of a sector.
 const SECTOR: u64 = 512;
 
-/// What systemd-boot is told.
+/// The configuration of systemd-boot.
 const SETTINGS: &str = "timeout 10\n";
 
-/// What META says of a disk that has both loaders.
+/// The META value of a disk that has both loaders.
 const BOTH: &str = "dual-boot";
 
-/// What the disk's number is made from.
+/// The seed of the disk's GUID.
 const NAME: &str = "talos-image-disk";
 
 /// The label of the boot partition, and of its file system.
@@ -44,10 +44,10 @@ pub const BOOT_LABEL: &str = "BOOT";
 /// The sector at which GRUB's core image starts.
 pub const CORE_SECTOR: u64 = (MIB + EFI) / SECTOR;
 
-/// How long the boot partition is, which has a file system of XFS.
+/// The length of the boot partition, which has an XFS file system.
 pub const BOOT_LENGTH: u64 = 2000 * MIB;
 
-/// What a disk needs for machines with a BIOS.
+/// The partitions for machines with a BIOS.
 #[derive(Clone, Debug)]
 pub struct BiosPartitions {
     /// GRUB, for [`CORE_SECTOR`].
@@ -56,10 +56,10 @@ pub struct BiosPartitions {
     pub boot: Content,
 }
 
-/// Why there is no disk.
+/// Why a disk image cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum DiskImageError {
-    /// There is no systemd-boot.
+    /// systemd-boot is missing.
     #[error(
         "systemd-boot is missing, which UEFI needs to boot; add an ISO, an installer or the imager of the release"
     )]
@@ -78,7 +78,7 @@ pub enum DiskImageError {
     Disk(#[from] DiskError),
 }
 
-/// What is on the boot partition.
+/// The files of the boot partition.
 pub fn boot_tree(profile: &Profile, parts: &BootAssets) -> FileTree {
     let mut root = FileTree::default();
     root.put(grub::KERNEL, TreeEntry::file(0o644, parts.kernel.clone()));
@@ -87,7 +87,7 @@ pub fn boot_tree(profile: &Profile, parts: &BootAssets) -> FileTree {
     root
 }
 
-/// The disk of a profile, with this kernel image. Machines with a BIOS start from it where there is a `bios`.
+/// The disk of a profile, with this kernel image. A BIOS can boot it if there is a `bios`.
 pub fn disk(
     profile: &Profile,
     parts: &BootAssets,
@@ -108,20 +108,21 @@ pub fn disk(
     }
     partitions.push(partition("META", Guid::LINUX, META, values(profile, bios.is_some())?));
     let boot_code = bios.map(|bios| bios.loader.code.clone());
-    Ok(Disk { size: size(profile, bios.is_some()), guid: Guid::of(NAME), boot_code, partitions }.write()?)
+    Ok(Disk { size: size(profile, bios.is_some()), guid: Guid::from_label(NAME), boot_code, partitions }
+        .write()?)
 }
 
-/// How long a disk is.
+/// The length of a disk.
 fn size(profile: &Profile, both: bool) -> u64 {
     let own = if profile.platform == "gcp" { LONG } else { SHORT };
     own + if both { BIOS + BOOT_LENGTH } else { 0 }
 }
 
 fn partition(label: &'static str, kind: Guid, length: u64, content: Content) -> NewPartition {
-    NewPartition { label, kind, guid: Guid::of(label), attribute: None, length, content }
+    NewPartition { label, kind, guid: Guid::from_label(label), attribute: None, length, content }
 }
 
-/// What the META partition holds: nothing at all where there are no values.
+/// The content of the META partition: empty if there are no values.
 fn values(profile: &Profile, both: bool) -> Result<Content, DiskImageError> {
     let mut values = profile.meta.clone();
     if both {

@@ -1,4 +1,4 @@
-//! What UEFI boots from: systemd-boot, and the kernel images that it shows.
+//! The EFI system partition: systemd-boot, and the kernel images that it offers.
 
 use super::Profile;
 use crate::media::Content;
@@ -8,7 +8,7 @@ use ichor_values::Arch;
 /// The label of the partition and of its file system.
 pub(crate) const LABEL: &str = "EFI";
 
-/// Where systemd-boot reads its settings.
+/// The path of systemd-boot's configuration.
 pub(crate) const SETTINGS: &str = "loader/loader.conf";
 
 /// The files. `settings` are those of systemd-boot.
@@ -20,7 +20,7 @@ pub fn tree(profile: &Profile, loader: &Content, uki: &Content, settings: &str) 
     root
 }
 
-/// Where UEFI looks for what it starts from a disk that it knows nothing of.
+/// The default path from which UEFI boots a disk.
 pub(crate) fn loader_path(arch: Arch) -> &'static str {
     match arch {
         Arch::Amd64 => "EFI/BOOT/BOOTX64.EFI",

@@ -1,4 +1,4 @@
-//! Extensions that go into an image: what Talos says of each, and those that are made along with the image.
+//! Extensions of an image: given ones, validated as by Talos, and those that are made along with the image.
 
 use std::io;
 
@@ -15,16 +15,16 @@ use ichor_values::{Issue, TalosVersion};
 pub(crate) const EMBEDDED: &str = "embedded-config";
 pub(super) const MODULES: &str = "modules.dep";
 
-/// Where modules are in the root file system of an extension, each in the folder of its kernel.
+/// The folder of modules in the root file system of an extension, with a subfolder per kernel.
 pub(super) const MODULES_FOLDER: &str = "rootfs/usr/lib/modules";
 
-/// What SELinux calls the state of a machine.
+/// The SELinux label of a machine's state.
 const STATE_LABEL: &str = "system_u:object_r:system_state_t:s0";
 
 /// An extension.
 #[derive(Clone, Debug)]
 pub struct Extension {
-    /// What it says of itself.
+    /// The metadata of its manifest.
     pub metadata: ExtensionMetadata,
     /// Its image, unpacked: `manifest.yaml` and `rootfs`.
     pub root: FileTree,
@@ -42,10 +42,10 @@ pub enum ExtensionError {
         talos: String,
         /// The first thing that is wrong.
         problem: Box<Remark>,
-        /// How much else is.
+        /// The number of other files.
         others: usize,
     },
-    /// A configuration for a release that does not look for one.
+    /// A configuration for a release without embedded configurations.
     #[error(
         "Talos {talos} does not support an embedded configuration; use Talos 1.12 or later, or other boot media"
     )]
@@ -75,8 +75,8 @@ fn more(others: usize) -> String {
 }
 
 impl Extension {
-    /// An extension out of its unpacked image, and what Talos passes over although it cannot be meant so.
-    pub fn of(root: FileTree, talos: &TalosVersion) -> Result<(Self, Vec<Remark>), ExtensionError> {
+    /// Makes an extension from its unpacked image. The remarks are settings that Talos ignores and that are likely mistakes.
+    pub fn from_tree(root: FileTree, talos: &TalosVersion) -> Result<(Self, Vec<Remark>), ExtensionError> {
         let tree = made::tree(&root).map_err(ExtensionError::Files)?;
         let verdict = extension::check_extension(&tree, talos);
         if let Some(problem) = verdict.problems.first() {
@@ -105,13 +105,13 @@ impl Extension {
             constraint: ">= 1.0.0".to_owned(),
             extra: String::new(),
         };
-        // 1.12 reads it as root, whom permissions do not keep out.
+        // 1.12 reads it as root, for which permissions do not matter.
         let mode = if release::at_least(talos, 13) { 0o400 } else { 0 };
         let label = Some(STATE_LABEL.to_owned());
         let file = TreeEntry { label, ..TreeEntry::file(mode, config.clone()) };
         let mut root = FileTree::default();
         root.put(&format!("rootfs/{}", initramfs::CONFIG), file);
-        Ok(Self::virtual_one(metadata, root))
+        Ok(Self::virtual_extension(metadata, root))
     }
 
     /// The extension that lists the modules of all others, for a kernel: `files` are those that depmod wrote.
@@ -127,10 +127,10 @@ impl Extension {
         for (name, content) in files {
             root.put(&format!("{MODULES_FOLDER}/{kernel}/{name}"), TreeEntry::file(0o644, content.clone()));
         }
-        Self::virtual_one(metadata, root)
+        Self::virtual_extension(metadata, root)
     }
 
-    fn virtual_one(metadata: ExtensionMetadata, mut root: FileTree) -> Self {
+    fn virtual_extension(metadata: ExtensionMetadata, mut root: FileTree) -> Self {
         root.put("manifest.yaml", TreeEntry::file(0o644, extension::manifest(&metadata).into_bytes()));
         Self { metadata, root, services: Vec::new() }
     }

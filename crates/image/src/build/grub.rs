@@ -7,10 +7,10 @@
 
 use super::Profile;
 
-/// Where the core image finds its configuration: the third partition.
+/// The folder of the core image's configuration: on the third partition.
 pub const PREFIX: &str = "(hd0,gpt3)/grub";
 
-/// What is in the core image: there is no other place for it.
+/// The modules of the core image, GRUB's only source of modules.
 pub const MODULES: [&str; 21] = [
     "part_gpt",
     "ext2",
@@ -35,14 +35,14 @@ pub const MODULES: [&str; 21] = [
     "part_msdos",
 ];
 
-/// How much of the boot code stands before the old table of partitions.
+/// The length of the boot code before the MBR's partition table.
 const BOOT_CODE: usize = 446;
 
-/// Where the boot code keeps the sector of the core image, and a jump that is left out for the sake of old machines.
+/// Where the boot code has the sector of the core image, and a jump that is removed for the sake of old machines.
 const CORE_SECTOR: usize = 0x5c;
 const JUMP: usize = 0x66;
 
-/// Where the core image keeps the sector of its rest.
+/// Where the core image has the sector of its rest.
 const REST_SECTOR: usize = 0x1f4;
 
 /// Letters that GRUB takes for its own.
@@ -57,7 +57,7 @@ pub struct GrubLoader {
     pub(crate) core: Vec<u8>,
 }
 
-/// Why there is none.
+/// Why GRUB cannot be installed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the {what} of GRUB is too short with {length} bytes; want one for i386-pc")]
 pub struct GrubLoaderError {
@@ -82,7 +82,7 @@ impl GrubLoader {
     }
 }
 
-/// The menu of a disk that Talos is installed on. Talos reads it again, and writes it anew when it is upgraded.
+/// The menu of a disk with an installation of Talos. Talos reads it again, and rewrites it on an upgrade.
 pub fn config(profile: &Profile) -> String {
     let name = format!("A - Talos {}", profile.talos);
     let line = quote(&profile.line.to_string());
@@ -99,14 +99,14 @@ pub fn config(profile: &Profile) -> String {
     )
 }
 
-/// Where kernel and initramfs are on the boot partition, and the menu.
+/// The paths of kernel, initramfs and menu on the boot partition.
 pub(crate) const KERNEL: &str = "A/vmlinuz";
 /// The first file system.
 pub(crate) const INITRAMFS: &str = "A/initramfs.xz";
 /// The menu.
 pub(crate) const CONFIG: &str = "grub/grub.cfg";
 
-/// A command line as GRUB has to be told it.
+/// A command line, quoted for GRUB.
 pub fn quote(line: &str) -> String {
     let mut quoted = String::with_capacity(line.len());
     for letter in line.chars() {

@@ -1,11 +1,11 @@
-//! GRUB on a CD, taken out of one that somebody made.
+//! GRUB on an ISO, extracted from an existing one.
 
 use super::GrubCd;
 use crate::media::iso9660::BiosBootImage;
 use crate::media::{Content, FileSystem, ImageError};
 use crate::oci::{FileTree, TreeEntry};
 
-/// Where GRUB's files are on a CD, its boot image and its menu.
+/// The paths of GRUB's files on a CD, its boot image and its menu.
 const FOLDER: &str = "boot/grub";
 pub(super) const IMAGE: &str = "boot/grub/i386-pc/eltorito.img";
 pub(super) const MENU: &str = "boot/grub/grub.cfg";
@@ -15,16 +15,16 @@ const MOST: usize = 4096;
 const DEEPEST: usize = 6;
 
 impl GrubCd {
-    /// GRUB as it is on a CD that a BIOS boots, such as one of Talos; none where there is none.
+    /// GRUB on an ISO that a BIOS boots, such as one of Talos; none if it has no GRUB.
     ///
-    /// Its boot image searches for nothing: it takes `/boot/grub` of what it was booted from.
+    /// Its boot image does not search: it uses `/boot/grub` of the medium it was booted from.
     pub fn find_in(cd: &Content) -> Result<Option<Self>, ImageError> {
         let Some(boot) = BiosBootImage::find_in(cd)? else { return Ok(None) };
         Ok(Some(Self { image: boot.image, record: boot.record, files: files(cd)? }))
     }
 }
 
-/// What is beside the boot image, without the menu.
+/// The files beside the boot image, without the menu.
 fn files(cd: &Content) -> Result<FileTree, ImageError> {
     let mut files = FileTree::default();
     let found = FileSystem::open(cd)?;

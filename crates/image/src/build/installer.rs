@@ -1,7 +1,7 @@
-//! The installer image: what a machine runs to put Talos on its disk, or another release of it.
+//! The installer image: a machine runs it to install or upgrade Talos on its disk.
 //!
-//! [`installer`] lays one layer with what boots over the layers of a base, which are copied as they are stored:
-//! `ghcr.io/siderolabs/installer-base`, or any installer. What comes of it is packed by [`ImageLayout::pack`](crate::oci::ImageLayout::pack), alone or
+//! [`installer`] adds a layer with boot files to the layers of a base, which are copied as stored:
+//! `ghcr.io/siderolabs/installer-base`, or any installer. [`ImageLayout::pack`](crate::oci::ImageLayout::pack) packs the result, alone or
 //! with that for the other architecture.
 
 use std::collections::BTreeSet;
@@ -14,23 +14,23 @@ use crate::oci::{
 };
 use ichor_values::Moment;
 
-/// Where installers look for what boots.
+/// The folder of boot files in an installer.
 const FOLDER: &str = "usr/install";
 
-/// Programs by one of these names are what makes an image an installer.
+/// The programs that identify an installer image.
 const PROGRAMS: [&str; 2] = ["usr/bin/installer", "bin/installer"];
 
-/// What boots in other installers, and would be taken first in ours: before Talos 1.10 there was no unified kernel image, and that of
+/// The boot files of other installers, which would precede ours: before Talos 1.10 there was no unified kernel image, and that of
 /// Secure Boot had a name of its own.
 const OTHERS: [&str; 3] = ["initramfs.xz", "vmlinuz", "vmlinuz.efi.signed"];
 
-/// Who made the layer, as its history says.
+/// The creator of the layer in the image history.
 const MAKER: &str = "ichor image build";
 
-/// What an installer puts on the disk.
+/// The files that an installer writes to the disk.
 #[derive(Clone, Debug)]
 pub struct BootFiles {
-    /// What UEFI starts: systemd-boot.
+    /// The UEFI boot loader: systemd-boot.
     pub loader: Content,
     /// The unified kernel image.
     pub kernel: Content,
@@ -47,16 +47,16 @@ pub enum InstallerError {
     Layer {
         /// The layer.
         digest: Digest,
-        /// What is wrong with it.
+        /// The problem.
         source: LayerError,
     },
-    /// Its base is something else.
+    /// Its base is not an installer.
     #[error(
         "the base image is not an installer: /{} is missing; want ghcr.io/siderolabs/installer-base of the same release",
         PROGRAMS[0]
     )]
     Base,
-    /// There is no room for it.
+    /// The store has no space for it.
     #[error("cannot pack the installer")]
     Pack(#[source] io::Error),
 }
@@ -69,7 +69,7 @@ pub fn installer(
     created: Moment,
     spool: &mut dyn BlobStore,
 ) -> Result<NewImage, InstallerError> {
-    // As Talos' imager has it: of two layers, the second is what boots.
+    // As in Talos' imager: of two layers, the second has the boot files.
     let count = if base.layers() == 2 { 1 } else { base.layers() };
     let mut layers = base.store_layers(count, source, spool)?;
     let mut paths = paths(&layers)?;
@@ -78,10 +78,10 @@ pub fn installer(
         paths.pop();
     }
     let files = files(base, boot, &paths);
-    // Folders are in the base, and need not be said again.
+    // The base has the folders already.
     let entries = files.iter().filter(|(path, _)| files.below(path).next().is_none());
     let top = pack(entries, spool).map_err(InstallerError::Pack)?;
-    Ok(base.extended(layers, top, created, MAKER))
+    Ok(base.with_layers(layers, top, created, MAKER))
 }
 
 /// The paths that come with each layer of an installer.
@@ -101,14 +101,14 @@ fn paths(layers: &[Layer]) -> Result<Vec<BTreeSet<String>>, InstallerError> {
     Ok(paths)
 }
 
-/// Whether a layer has nothing but what boots.
+/// Whether a layer has only boot files.
 fn is_boot_layer(paths: &BTreeSet<String>) -> bool {
     let is_below = |path: &String| path.starts_with(FOLDER) && path[FOLDER.len()..].starts_with('/');
     let is_above = |path: &String| FOLDER.starts_with(path.as_str());
     paths.iter().any(is_below) && paths.iter().all(|path| is_below(path) || is_above(path))
 }
 
-/// What is in the layer on top: what boots, and that what boots in the base is gone.
+/// The files of the top layer: the boot files, and whiteouts of those of the base.
 fn files(base: &OciImage, boot: &BootFiles, paths: &[BTreeSet<String>]) -> FileTree {
     let folder = format!("{FOLDER}/{}", base.arch);
     let mut root = FileTree::default();

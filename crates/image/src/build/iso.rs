@@ -1,4 +1,4 @@
-//! The ISO: a CD that boots Talos from memory, under UEFI and, where there is GRUB for it, under a BIOS.
+//! The ISO: a CD that boots Talos from memory, under UEFI and, with GRUB, under a BIOS.
 //!
 //! UEFI starts systemd-boot in the EFI system partition, which shows the unified kernel image there: it must have been made with the [`line()`] of an
 //! ISO, and with the profiles `main` and `reset`. A BIOS starts GRUB, which boots kernel and initramfs of the CD.
@@ -12,34 +12,34 @@ use ichor_talos::release;
 use ichor_values::Arch;
 use ichor_values::TalosVersion;
 
-/// What the reset entry adds to the command line.
+/// The kernel argument of the reset entry.
 pub(crate) const RESET: &str = "talos.experimental.wipe=system";
 
-/// What systemd-boot is told.
+/// The configuration of systemd-boot.
 const SETTINGS: &str = "timeout 10\n\nsecure-boot-enroll off\n";
 
-/// From 1.14 on there is a seed that nobody may write to: systemd-boot 261 writes one to a CD where there is none, and some firmware
-/// does not survive that.
+/// From 1.14 on the ISO has a read-only random seed: systemd-boot 261 writes one to a medium without a seed, which crashes
+/// some firmware.
 const SEED: [u8; 32] = [0; 32];
 const SEED_SINCE: u16 = 14;
 
-/// How much room the EFI system partition has beside its programs, and in what steps.
+/// The free space of the EFI system partition beside its programs, and the unit of its size.
 const ROOM: u64 = 10 << 20;
 const STEP: u64 = 1 << 20;
 
 /// The longest label of a volume.
 const LONGEST_LABEL: usize = 32;
 
-/// An ISO, and what takes how much of it.
+/// An ISO, and the sizes of its parts.
 #[derive(Clone, Debug)]
 pub struct Iso {
-    /// All of it.
+    /// The ISO.
     pub content: Content,
-    /// Its parts with their lengths, which together are that of the whole.
+    /// Its parts with their lengths, which add up to that of the ISO.
     pub sizes: Vec<(&'static str, u64)>,
 }
 
-/// Why there is no such ISO.
+/// Why an ISO cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum IsoError {
     /// There is nothing for UEFI to start.
@@ -55,7 +55,7 @@ pub enum IsoError {
     Disc(#[from] BootableIsoError),
 }
 
-/// What the kernel of an ISO is told. META has no partition there, and is told to the installer.
+/// The kernel arguments of an ISO. An ISO has no META partition: the values are for the installer.
 pub fn line(profile: &Profile) -> Line {
     let mut line = profile.line.clone();
     line.halt_if_installed();
@@ -69,7 +69,7 @@ pub fn iso(profile: &Profile, parts: &BootAssets, uki: &Content) -> Result<Iso, 
     let mut tree = efi_tree(profile, loader, uki);
     let size = ROOM + [loader, uki].map(|program| program.len().next_multiple_of(STEP)).iter().sum::<u64>();
     let efi = fat::tree(esp::LABEL, &tree, size.max(fat::SMALLEST_TREE))?;
-    // There is no other machine with a BIOS.
+    // No other architecture has a BIOS.
     let grub = parts.grub.as_ref().filter(|_| profile.arch == Arch::Amd64);
     if let Some(grub) = grub {
         add_grub(&mut tree, profile, parts, grub);
@@ -82,7 +82,7 @@ pub fn iso(profile: &Profile, parts: &BootAssets, uki: &Content) -> Result<Iso, 
     Ok(Iso { content, sizes })
 }
 
-/// What the EFI system partition holds; the same stands on the CD, as on Talos' own.
+/// The files of the EFI system partition; the ISO itself has the same files, as Talos' own does.
 fn efi_tree(profile: &Profile, loader: &Content, uki: &Content) -> FileTree {
     let mut tree = esp::tree(profile, loader, uki, SETTINGS);
     if release::at_least(&profile.talos, SEED_SINCE) {
@@ -101,7 +101,7 @@ fn add_grub(tree: &mut FileTree, profile: &Profile, parts: &BootAssets, grub: &G
     tree.put("boot/initramfs.xz", TreeEntry::file(0o644, parts.initramfs.clone()));
 }
 
-/// GRUB's menu: an entry that boots, and one that takes away what is installed.
+/// GRUB's menu: an entry that boots, and one that wipes the installation.
 fn menu(line: &str) -> String {
     let entry = |title: &str, line: &str| {
         format!(
@@ -116,7 +116,7 @@ fn menu(line: &str) -> String {
         + &entry("Reset Talos installation", &format!("{line} {RESET}"))
 }
 
-/// What the set of volumes is called: Talos and its release.
+/// The label of the volume set: Talos and its release.
 fn set(talos: &TalosVersion) -> String {
     format!("Talos-{talos}")
 }

@@ -4,38 +4,38 @@
 
 use std::io::Read;
 
-use super::compression::unpacked;
+use super::compression::decompress;
 use crate::media::{Content, Image as _};
 
-/// What a machine with a BIOS finds in a kernel: that it is one, how long its first part is, and where its version stands.
+/// The setup header of a kernel for a BIOS: its signature, the length of the setup code, and the offset of the version.
 pub(super) const X86_MARK: (u64, &[u8]) = (0x202, b"HdrS");
 const FIRST_PART: u64 = 0x1f1;
 const VERSION_AT: u64 = 0x20e;
 const SECTOR: u64 = 0x200;
 
-/// What kernels for arm64 say that they are: as they run, and packed in a program that unpacks them.
+/// The signatures of kernels for arm64: uncompressed, and packed in a program that decompresses them.
 pub(super) const ARM64_MARK: (u64, &[u8]) = (0x38, b"ARM\x64");
 pub(super) const ZBOOT_MARK: (u64, &[u8]) = (4, b"zimg");
 
-/// Where such a program says where the kernel is, and how long.
+/// Where such a program has the offset and length of the kernel.
 const PAYLOAD: u64 = 8;
 
-/// What the version stands behind in the text that a kernel boots with, and the longest that a kernel tells.
+/// The text before the version in a kernel's banner, and the longest banner.
 const BANNER: &[u8] = b"Linux version ";
 const LONGEST_VERSION: usize = 256;
 
-/// How much of a kernel is looked through, and at once.
+/// How much of a kernel is searched, and the chunk size.
 const MOST: u64 = 256 << 20;
 const BLOCK: u64 = 256 << 10;
 
-/// The version of a kernel; none where it is nowhere.
+/// The version of a kernel; none if it is unknown.
 pub fn version(kernel: &Content) -> Option<String> {
     if is_at(kernel, X86_MARK) {
         written_version(kernel)
     } else if is_at(kernel, ARM64_MARK) {
         search(&mut kernel.reader())
     } else if is_at(kernel, ZBOOT_MARK) {
-        search(&mut unpacked(&payload(kernel)?)?)
+        search(&mut decompress(&payload(kernel)?)?)
     } else {
         None
     }
@@ -58,7 +58,7 @@ pub(crate) fn written_version(kernel: &Content) -> Option<String> {
     (!version.is_empty()).then(|| version.to_owned())
 }
 
-/// Whether some bytes stand somewhere.
+/// Whether `content` has certain bytes at an offset.
 pub(super) fn is_at(content: &Content, (at, mark): (u64, &[u8])) -> bool {
     read(content, at, mark.len() as u64).is_some_and(|bytes| bytes == mark)
 }
@@ -86,12 +86,12 @@ fn search(kernel: &mut dyn Read) -> Option<String> {
         if read.is_err() || window.len() == known {
             return None;
         }
-        // The text may go on in what comes next.
+        // The banner may continue in the next chunk.
         window.drain(..window.len().saturating_sub(BANNER.len() + LONGEST_VERSION));
     }
 }
 
-/// The version behind the first banner that has one.
+/// The version after the first banner that has one.
 fn banner(bytes: &[u8]) -> Option<String> {
     let starts = bytes.windows(BANNER.len()).enumerate().filter(|(_, window)| *window == BANNER);
     let version = |(at, _)| {
@@ -114,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    /// What a kernel has in it: a format that looks like a banner, and the banner, far behind.
+    /// A kernel's data: a format string that looks like a banner, and the banner, far behind.
     fn running(at: usize) -> Vec<u8> {
         let mut bytes = vec![0xd5; at];
         bytes[..2].copy_from_slice(b"MZ");

@@ -1,7 +1,7 @@
-//! Images that machines boot: what Talos publishes, with extensions, kernel arguments and a configuration of one's own.
+//! Images that machines boot: Talos' published assets, with extensions, kernel arguments and a configuration.
 //!
-//! A [`AssetCollector`] finds [`BootAssets`] in what Talos publishes, [`compatibility`] says whether they belong together, and a [`Profile`] says what an image is to be.
-//! Each [`Product`] is then a [`Content`]: nothing is copied until an image is written.
+//! An [`AssetCollector`] finds [`BootAssets`] in published files, [`compatibility`] checks that they match, and a [`Profile`] has the
+//! parameters. Each [`Product`] is then a [`Content`]: nothing is copied until an image is written.
 //!
 //! Not here: where parts come from, files that are written, programs that are run (the command).
 
@@ -34,45 +34,45 @@ pub use boot_assets::{AssetCollector, AssetError, AssetKind};
 pub use compression::packed_disk;
 pub use product::Product;
 
-/// What an image is to be.
+/// The parameters of an image.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// The release that boots.
     pub talos: TalosVersion,
     /// The machines it is for.
     pub arch: Arch,
-    /// What they are: `metal`, `nocloud`, `gcp`.
+    /// The Talos platform: `metal`, `nocloud`, `gcp`.
     pub platform: String,
-    /// What the kernel is told, without what an ISO adds.
+    /// The kernel arguments, without those of an ISO.
     pub line: Line,
-    /// What the META partition holds.
+    /// The values of the META partition.
     pub meta: Vec<meta::Value>,
     /// The configuration inside.
     pub embedded: Option<Content>,
 }
 
-/// What Talos publishes of a release, for one architecture.
+/// The published assets of a release, for one architecture.
 #[derive(Clone, Debug)]
 pub struct BootAssets {
     /// The kernel.
     pub kernel: Content,
-    /// The first file system, perhaps with extensions already.
+    /// The initramfs, perhaps with extensions already.
     pub initramfs: Content,
-    /// What a unified kernel image begins with: systemd-stub.
+    /// The stub of a unified kernel image: systemd-stub.
     pub stub: Option<Content>,
-    /// What UEFI starts: systemd-boot.
+    /// The UEFI boot loader: systemd-boot.
     pub loader: Option<Content>,
-    /// What a BIOS starts from a CD.
+    /// GRUB for a BIOS that boots from a CD.
     pub grub: Option<GrubCd>,
 }
 
 /// GRUB on a CD, for machines with a BIOS.
 #[derive(Clone, Debug)]
 pub struct GrubCd {
-    /// The image that El Torito starts: `cdboot.img` and a core image, whose table of boot information is written anew.
+    /// The image that El Torito starts: `cdboot.img` and a core image, whose boot information table is rewritten.
     pub image: Content,
     /// The boot code that a disk with the same contents starts with, if there is one.
     pub record: Option<Content>,
-    /// What goes beside it, by its path on the CD: modules and fonts.
+    /// The files beside it, by their path on the CD: modules and fonts.
     pub files: FileTree,
 }

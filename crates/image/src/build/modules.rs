@@ -1,4 +1,4 @@
-//! The modules of a kernel, from Talos and from all extensions: what the list of them is made of.
+//! The modules of a kernel, from Talos and from all extensions: the inputs of their list.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use crate::media::squashfs::{self, Squashfs};
 use crate::media::{Content, ImageError};
 use crate::oci::EntryKind;
 
-/// Where modules are in a root file system, each in the folder of its kernel.
+/// The folder of modules in a root file system, with a subfolder per kernel.
 const FOLDER: &str = "usr/lib/modules";
 
 /// No module is longer.
@@ -20,7 +20,7 @@ pub enum ModulesError {
     /// The root file system has modules of no kernel, or of several.
     #[error("the initramfs has modules for {count} kernels; want one")]
     Kernels {
-        /// How many.
+        /// The number of kernels.
         count: usize,
     },
     /// A file system was not kept.
@@ -47,7 +47,7 @@ pub struct KernelModules<'m> {
     extensions: Vec<&'m Extension>,
 }
 
-/// Something that is put into a folder.
+/// An entry of a folder.
 pub enum ModuleEntry<'i> {
     /// A folder.
     Folder,
@@ -56,8 +56,11 @@ pub enum ModuleEntry<'i> {
 }
 
 impl<'m> KernelModules<'m> {
-    /// What a list is made of; none where no extension has modules, so that Talos' own list is enough.
-    pub fn of(extensions: &'m [Extension], base: &'m BaseInitramfs) -> Result<Option<Self>, ModulesError> {
+    /// Collects the inputs of a list; none if no extension has modules, so that Talos' own list is enough.
+    pub fn collect(
+        extensions: &'m [Extension],
+        base: &'m BaseInitramfs,
+    ) -> Result<Option<Self>, ModulesError> {
         let with_modules: Vec<_> =
             extensions.iter().filter(|extension| !extension.kernels().is_empty()).collect();
         if with_modules.is_empty() {

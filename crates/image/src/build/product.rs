@@ -1,4 +1,4 @@
-//! What can be made of a release: something to boot, or what installs it.
+//! The products of a release: boot media, or an installer.
 
 /// A product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,7 +34,7 @@ impl Product {
         Self::Layout,
     ];
 
-    /// What it is called.
+    /// Its name.
     pub fn word(self) -> &'static str {
         match self {
             Self::Netboot => "netboot",
@@ -48,7 +48,7 @@ impl Product {
         }
     }
 
-    /// What its files are called, after a name that they have in common.
+    /// The names of its files, with a common stem.
     pub fn files(self, stem: &str) -> Vec<String> {
         let endings: &[&str] = match self {
             Self::Netboot => &[".vmlinuz", ".initramfs.xz", ".cmdline"],
@@ -63,7 +63,7 @@ impl Product {
         endings.iter().map(|ending| format!("{stem}{ending}")).collect()
     }
 
-    /// Whether it is what installs, in whatever form.
+    /// Whether it is an installer, in any form.
     pub fn is_installer(self) -> bool {
         matches!(self, Self::Installer | Self::Layout)
     }

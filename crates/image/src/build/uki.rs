@@ -5,19 +5,19 @@ use super::{BootAssets, Profile};
 use crate::media::Content;
 use crate::media::uki::{Section, StubError, name, write};
 
-/// What an image offers beside its start.
+/// The profiles of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResetProfile {
-    /// Nothing.
+    /// The default profile, without a reset.
     Start,
-    /// To forget the whole installation, as on a CD.
+    /// Wipes the installation, as on an ISO.
     Reset,
-    /// To forget the configuration and what workloads wrote, as on a disk that Talos is installed on.
+    /// Wipes the configuration and the data of workloads, as on a disk with an installation.
     Maintenance,
 }
 
 impl ResetProfile {
-    /// The name of the entry, what people read, and what it adds to the command line.
+    /// The id of the entry, its title, and the kernel arguments it adds.
     fn entry(self) -> Option<[&'static str; 3]> {
         match self {
             ResetProfile::Start => None,
@@ -31,7 +31,7 @@ impl ResetProfile {
     }
 }
 
-/// Why there is no kernel image.
+/// Why a unified kernel image cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum UkiError {
     /// The parts have none.
@@ -39,13 +39,13 @@ pub enum UkiError {
         "systemd-stub is missing, which a unified kernel image needs; add a unified kernel image or the imager of the release"
     )]
     NoStub,
-    /// It is none.
+    /// The stub is invalid.
     #[error(transparent)]
     Stub(#[from] StubError),
 }
 
-/// The kernel image of `profile` with the kernel and the initramfs of `parts`. `line` is what the kernel is told, and `seconds` when it was
-/// made, since 1970.
+/// The unified kernel image of `profile` with the kernel and the initramfs of `parts`. `line` is its kernel arguments, and
+/// `seconds` its creation time since 1970.
 pub fn uki(
     profile: &Profile,
     parts: &BootAssets,
@@ -58,7 +58,7 @@ pub fn uki(
         Section::new(name::RELEASE, release(profile).as_bytes()),
         Section::new(name::COMMAND_LINE, line.as_bytes()),
     ];
-    // As Talos' imager does it, which reads headers alone.
+    // As in Talos' imager, which only reads headers.
     if let Some(version) = written_version(&parts.kernel) {
         sections.push(Section::new(name::VERSION, version.as_bytes()));
     }
@@ -72,7 +72,7 @@ pub fn uki(
     Ok(write(stub, &sections, seconds)?)
 }
 
-/// What it says of itself, without which systemd-boot does not show it.
+/// Its `os-release`, without which systemd-boot does not show it.
 fn release(profile: &Profile) -> String {
     let tag = &profile.talos;
     let lines = [

@@ -1,4 +1,4 @@
-//! The root file system of the service's container: the daemon, what it needs, the agent, and nothing else.
+//! The root file system of the service's container: the daemon, its dependencies and the agent.
 
 use super::elf::Elf;
 use super::libraries;
@@ -7,13 +7,13 @@ use super::recipe::{DaemonProgram, DaemonRecipe, FOLDERS};
 use super::{ExtensionBuildError, ExtensionRequest, RELEASE, accounts};
 use crate::oci::{EntryKind, FileTree, TreeEntry};
 
-/// Where the agent is in the container.
+/// The path of the agent in the container.
 pub(super) const AGENT: &str = "usr/bin/ichor-agent";
 
 /// Folders that are mounted over, or written to where something is mounted.
 const MOUNT_POINTS: [&str; 6] = ["dev", "etc", "proc", "run", "sys", "var/lib"];
 
-/// The root file system of a container, and what is known of its files.
+/// The root file system of a container, and the origin of its files.
 #[derive(Debug, Default)]
 pub(super) struct Container {
     pub root: FileTree,
@@ -29,7 +29,7 @@ pub(super) struct Container {
     pub(crate) strays: Vec<String>,
 }
 
-/// Takes what is wanted out of the input.
+/// Extracts the daemon and its dependencies from the input.
 pub(super) fn build_container(
     order: &ExtensionRequest<'_>,
     recipe: &DaemonRecipe,
@@ -44,7 +44,7 @@ pub(super) fn build_container(
     let copied = needs.links.iter().chain(&container.programs).chain(&container.libraries);
     for path in copied {
         if let Some(entry) = order.input.get(path) {
-            // Nothing in the container may gain privileges, so these bits do nothing.
+            // The container has `no_new_privs`, so setuid bits have no effect.
             let mode = if entry.mode & 0o111 == 0 { 0o644 } else { 0o755 };
             let mode = if matches!(entry.kind, EntryKind::Link(_)) { entry.mode } else { mode };
             // A label would be one of another system's policy.
@@ -74,7 +74,7 @@ fn check_agent(order: &ExtensionRequest<'_>) -> Result<(), ExtensionBuildError> 
     }
 }
 
-/// The programs of the daemon, with links where the agent looks for them and they are not.
+/// The programs of the daemon, with links in the folder where the agent expects them.
 fn programs(
     order: &ExtensionRequest<'_>,
     recipe: &DaemonRecipe,
@@ -117,7 +117,7 @@ fn find_program(input: &FileTree, program: &DaemonProgram) -> Option<String> {
     })
 }
 
-/// What a daemon finds on every machine.
+/// Adds the files that every machine has.
 fn add_runtime_files(recipe: &DaemonRecipe, root: &mut FileTree) {
     for folder in MOUNT_POINTS.iter().chain(recipe.folders) {
         if root.get(folder).is_none() {

@@ -19,7 +19,7 @@ const MERGED: [(&str, &str); 4] =
 /// A package that cannot be unpacked.
 #[derive(Debug, thiserror::Error)]
 pub enum DebError {
-    /// It is something else.
+    /// It is not a Debian package.
     #[error("not a Debian package")]
     Other,
     /// It ends too soon.
@@ -28,7 +28,7 @@ pub enum DebError {
     /// It has no part of that name.
     #[error("the Debian package has no {0}")]
     Missing(&'static str),
-    /// Its description says too little.
+    /// Its control file is incomplete.
     #[error("the control file of the Debian package has no field {0}")]
     Field(&'static str),
     /// Its files cannot be unpacked.

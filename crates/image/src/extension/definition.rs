@@ -1,6 +1,6 @@
-//! The service definition: what the node starts, and when.
+//! The service definition: the command that the node starts, and its dependencies.
 //!
-//! It waits for nothing that comes only with an installation: routing may be what brings the node's addresses up.
+//! It depends on nothing that only an installation has: routing may bring the node's addresses up.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ const SOCKET: &str = "/system/run/machined/machine.sock";
 
 /// The text of the definition of a service. `waits` is whether it is started only with an ExtensionServiceConfig.
 pub(super) fn text(name: &str, waits: bool) -> String {
-    // A socket that is not there yet would be made as a folder.
+    // A missing socket would be created as a folder.
     let mut depends = vec![json!({"path": SOCKET})];
     if waits {
         // The first document of a service that runs already does not start it again.
@@ -23,14 +23,14 @@ pub(super) fn text(name: &str, waits: bool) -> String {
         "container": {
             "entrypoint": format!("/{AGENT}"),
             "args": ["run"],
-            // Nothing else can be written to.
+            // The container has no other writable folder.
             "environment": ["TMPDIR=/run"],
             "mounts": [
                 mount(SOCKET, SOCKET, &["rshared", "rbind", "ro"]),
                 // Sockets of the daemons, and the files that the agent writes for them. /var is read-only before an installation.
-                // Shared, what is mounted below would be mounted on the node too, once more with every start.
+                // With shared propagation, mounts below would appear on the node, once more with every start.
                 mount(&format!("/run/ichor/{name}"), "/run", &["rprivate", "rbind", "rw"]),
-                // Namespaces are seen by the node only from where it looks for them.
+                // The node finds network namespaces only in this folder.
                 mount("/run/netns", "/run/netns", &["rshared", "rbind", "rw"]),
             ],
             "security": {

@@ -1,4 +1,4 @@
-//! What a program needs to be started: its loader and its libraries, from its ELF headers.
+//! The dependencies of a program: its loader and its libraries, from its ELF headers.
 
 use object::LittleEndian;
 use object::elf::{self, Dyn64, FileHeader64, ProgramHeader64};
@@ -12,7 +12,7 @@ const E: LittleEndian = LittleEndian;
 /// Limits on foreign files, far above what any program has: entries of the dynamic section, and bytes of a name.
 const MOST: usize = 4096;
 
-/// What a program or library says of itself.
+/// The ELF headers of a program or library.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Elf {
     machine: u16,
@@ -20,16 +20,16 @@ pub struct Elf {
     pub(crate) interpreter: Option<String>,
     /// The libraries it needs, by their names.
     pub(crate) needed: Vec<String>,
-    /// Where it wants its own libraries and those of its libraries to be looked for.
+    /// The search path for its own libraries and those of its libraries.
     pub(crate) rpath: Vec<String>,
-    /// Where it wants its own libraries to be looked for.
+    /// The search path for its own libraries only.
     pub(crate) runpath: Vec<String>,
 }
 
 /// Why a file cannot be read as a program.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ElfError {
-    /// It is something else.
+    /// It is not an ELF file.
     #[error("not an ELF file; scripts and archives are not supported")]
     Other,
     /// It is for machines that Talos does not run on.
@@ -77,7 +77,7 @@ impl Elf {
         }
     }
 
-    /// What it is for, in a word.
+    /// Its machine type, in a word.
     pub fn machine(&self) -> String {
         self.arch().map_or_else(|| format!("other (ELF number {})", self.machine), |arch| arch.to_string())
     }

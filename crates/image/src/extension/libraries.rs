@@ -7,10 +7,10 @@ use super::{ExtensionBuildError, ExtensionRequest};
 use crate::oci::FileTree;
 use ichor_values::Arch;
 
-/// The list of libraries that glibc's loader looks into before its own folders.
+/// The library cache that glibc's loader reads before its own folders.
 const CACHE: &str = "etc/ld.so.cache";
 
-/// What programs need: paths in the input, links on the way included.
+/// The libraries of programs: paths in the input, with links on the way.
 #[derive(Debug, Default)]
 pub(super) struct RequiredLibraries {
     /// Libraries and loaders.
@@ -31,12 +31,12 @@ struct LibrarySearch<'s> {
 struct ElfObject {
     path: String,
     elf: Elf,
-    /// Folders that those who load it want to be looked into.
+    /// Search paths inherited from the files that load it.
     inherited: Vec<String>,
     musl: bool,
 }
 
-/// Finds everything that programs need, which lie at these paths.
+/// Finds the dependencies of the programs at these paths.
 pub(super) fn find_libraries(
     order: &ExtensionRequest<'_>,
     programs: &[(String, Elf)],
@@ -51,7 +51,7 @@ pub(super) fn find_libraries(
     for (path, elf) in programs {
         let musl = elf.interpreter.as_ref().is_some_and(|loader| loader.contains("/ld-musl-"));
         if let Some(loader) = &elf.interpreter
-            && !search.take(loader, &[], musl)
+            && !search.add(loader, &[], musl)
         {
             search.missing.entry(loader.clone()).or_insert_with(|| path.clone());
         }
@@ -75,7 +75,7 @@ impl LibrarySearch<'_> {
                 object.path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("/{folder}"));
             folders.iter().map(|it| it.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin)).collect()
         };
-        // ld.so(8): RPATH only where there is no RUNPATH, and RPATH alone is handed down.
+        // ld.so(8): RPATH applies only without RUNPATH, and only RPATH is inherited.
         let handed_down: Vec<_> = if object.elf.runpath.is_empty() {
             own(&object.elf.rpath).into_iter().chain(object.inherited.iter().cloned()).collect()
         } else {
@@ -87,7 +87,7 @@ impl LibrarySearch<'_> {
         folders.extend(self.usual(object.musl));
         let usual = folders.len();
         if !object.musl && self.root.read(CACHE).is_some() {
-            folders.extend(self.configured());
+            folders.extend(self.configured_folders());
         }
         for library in &object.elf.needed {
             let candidates: Vec<_> = if library.contains('/') {
@@ -95,7 +95,7 @@ impl LibrarySearch<'_> {
             } else {
                 folders.iter().map(|folder| format!("{folder}/{library}")).collect()
             };
-            match candidates.iter().position(|path| self.take(path, &handed_down, object.musl)) {
+            match candidates.iter().position(|path| self.add(path, &handed_down, object.musl)) {
                 Some(nth) if nth >= usual && usual >= known => self.pass(CACHE),
                 Some(_) => {}
                 None => drop(self.missing.entry(library.clone()).or_insert_with(|| object.path.clone())),
@@ -104,7 +104,7 @@ impl LibrarySearch<'_> {
     }
 
     /// Takes the library that a path leads to, if there is one for these machines.
-    fn take(&mut self, path: &str, handed_down: &[String], musl: bool) -> bool {
+    fn add(&mut self, path: &str, handed_down: &[String], musl: bool) -> bool {
         let Some(walk) = self.root.follow(path) else { return false };
         let Some(bytes) = self.root.read(&walk.target) else { return false };
         let Ok(elf) = Elf::read(bytes) else { return false };
@@ -119,7 +119,7 @@ impl LibrarySearch<'_> {
         true
     }
 
-    /// Takes a file that is no library.
+    /// Skips a file that is not a library.
     fn pass(&mut self, path: &str) {
         if let Some(walk) = self.root.follow(path) {
             self.needs.links.extend(walk.links);
@@ -127,7 +127,7 @@ impl LibrarySearch<'_> {
         }
     }
 
-    /// Where the loader looks by itself: glibc of Debian and of others, and musl.
+    /// The loader's default folders: glibc of Debian and of others, and musl.
     fn usual(&self, musl: bool) -> Vec<String> {
         let triple = match self.arch {
             Arch::Amd64 => "x86_64-linux-gnu",
@@ -140,8 +140,8 @@ impl LibrarySearch<'_> {
         multiarch.into_iter().chain(["/lib64", "/usr/lib64", "/lib", "/usr/lib"].map(str::to_owned)).collect()
     }
 
-    /// Where glibc's list of libraries is made from.
-    fn configured(&self) -> Vec<String> {
+    /// The folders of glibc's configuration.
+    fn configured_folders(&self) -> Vec<String> {
         let parts = self.root.below("etc/ld.so.conf.d").map(|(path, _)| path.to_owned());
         let files = ["etc/ld.so.conf".to_owned()].into_iter().chain(parts);
         let texts = files.filter_map(|path| String::from_utf8(self.root.read(&path)?.to_vec()).ok());

@@ -1,4 +1,4 @@
-//! The licences of what is in the extension, and where its sources are.
+//! The licences of an extension's contents, and where their sources are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ const COMMON: &str = "/usr/share/common-licenses/";
 /// The names licences have, in upper case.
 const NAMES: [&str; 4] = ["COPYRIGHT", "COPYING", "LICENSE", "LICENCE"];
 
-/// The files for the extension, and what is missing.
+/// The licence files of the extension, and the missing ones.
 pub(super) struct Licences {
     pub files: BTreeMap<String, Arc<[u8]>>,
     pub missing: Vec<String>,
@@ -35,7 +35,7 @@ pub(super) fn gather_licences(
             licences.missing.push(package.name.clone());
         }
         for (name, text) in texts {
-            common.extend(referred(text));
+            common.extend(referenced_licences(text));
             licences.files.insert(format!("{folder}/{}/{name}", package.name), text.into());
         }
     }
@@ -71,7 +71,7 @@ fn texts<'i>(input: &'i FileTree, package: &Package) -> Vec<(String, &'i [u8])> 
 }
 
 /// The names of the common texts that a text refers to.
-fn referred(text: &[u8]) -> Vec<String> {
+fn referenced_licences(text: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(text);
     let is_letter = |c: char| c.is_ascii_alphanumeric() || ".-+".contains(c);
     let names = text.split(COMMON).skip(1).map(|rest| {
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn references_to_common_licences_are_detected() {
         let text = b"see `/usr/share/common-licenses/GPL-2', and /usr/share/common-licenses/LGPL-2.1.";
-        assert_eq!(referred(text), ["GPL-2", "LGPL-2.1"]);
-        assert_eq!(referred(b"/usr/share/common-licenses/../../etc"), [""; 0]);
+        assert_eq!(referenced_licences(text), ["GPL-2", "LGPL-2.1"]);
+        assert_eq!(referenced_licences(b"/usr/share/common-licenses/../../etc"), [""; 0]);
     }
 }

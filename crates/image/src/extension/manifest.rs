@@ -1,4 +1,4 @@
-//! `manifest.yaml`: what the extension is called, and which releases it is for.
+//! `manifest.yaml`: the name of the extension, and the releases it is for.
 
 use serde_json::json;
 

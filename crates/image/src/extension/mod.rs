@@ -1,10 +1,10 @@
 //! Makes the system extension that brings a routing daemon and the agent onto a node.
 //!
-//! An [`ExtensionRequest`] says what is wanted and has the root file system that the daemon is taken from: an image, or what
-//! [`debian::unpack`] makes of packages. [`build_extension`] takes the daemon's programs and the libraries they need, adds the agent, a service
-//! definition, a manifest, the licences and a list of all parts, and has Talos' own judgement passed on the result.
+//! An [`ExtensionRequest`] has the options and the root file system with the daemon: that of an image, or the output
+//! of [`debian::unpack`]. [`build_extension`] takes the daemon's programs and the libraries they need, adds the agent, a service
+//! definition, a manifest, the licences and an SBOM, and validates the result as Talos does.
 //!
-//! Not here: images and layers ([`oci`](crate::oci)), and what Talos says of extensions ([`talos::extension`](ichor_talos::extension)).
+//! Not here: images and layers ([`oci`](crate::oci)), and Talos' rules for extensions ([`talos::extension`](ichor_talos::extension)).
 
 mod accounts;
 mod container;
@@ -35,7 +35,7 @@ use ichor_values::{Arch, Backend};
 
 pub use ichor_values::DAEMON_RELEASE as RELEASE;
 
-/// Where the root file system of the service's container lies in the extension.
+/// The folder of the service container's root file system in the extension.
 fn container_folder(name: &str) -> String {
     format!("rootfs/usr/local/lib/containers/{name}")
 }
@@ -43,23 +43,23 @@ fn container_folder(name: &str) -> String {
 /// An extension that is wanted.
 #[derive(Clone, Copy)]
 pub struct ExtensionRequest<'o> {
-    /// Whose programs are in it.
+    /// The backend whose daemon it has.
     pub backend: Backend,
     /// The machines it is for.
     pub arch: Arch,
-    /// What extension and service are called.
+    /// The name of extension and service.
     pub name: &'o str,
-    /// The version of the extension; that of the daemon's package where nothing is said.
+    /// The version of the extension. [default: that of the daemon's package]
     pub version: Option<&'o str>,
     /// The root file system that the daemon is taken from.
     pub input: &'o FileTree,
-    /// Where that is from, for those who look for sources.
+    /// Its origin, for readers who look for sources.
     pub origin: &'o str,
     /// The agent.
     pub agent: &'o [u8],
     /// Whether the service waits for an ExtensionServiceConfig.
     pub waits: bool,
-    /// When it is said to have been made.
+    /// Its creation time.
     pub created: Moment,
 }
 
@@ -70,13 +70,13 @@ pub struct BuiltExtension {
     pub arch: Arch,
     /// Its version.
     pub version: String,
-    /// What its image unpacks to.
+    /// The tree of its image.
     pub tree: FileTree,
-    /// What takes how much of it.
+    /// The size of each component.
     pub parts: Vec<ComponentSize>,
     /// The list of all parts, in SPDX, which is in the tree as well.
     pub sbom: Vec<u8>,
-    /// Packages without a text of their licence in the input, and texts that others refer to and that are not there.
+    /// Packages without a licence text in the input, and missing texts that others refer to.
     pub unlicensed: Vec<String>,
 }
 
@@ -95,14 +95,14 @@ pub enum ExtensionBuildError {
     /// A version that is not known.
     #[error("cannot detect the version of {0} from its packages; set --version")]
     NoVersion(&'static str),
-    /// Programs that are not there.
+    /// Programs are missing.
     #[error("{} not found in {origin}; searched {folders}", missing.join(", "))]
     Programs {
         /// The programs.
         missing: Vec<String>,
-        /// Where they should be.
+        /// The expected folders.
         folders: String,
-        /// What was looked at.
+        /// The searched input.
         origin: String,
     },
     /// A program that cannot be run.
@@ -110,7 +110,7 @@ pub enum ExtensionBuildError {
     Program {
         /// The program.
         path: String,
-        /// What is wrong with it.
+        /// The problem.
         source: ElfError,
     },
     /// A program for other machines.
@@ -118,45 +118,46 @@ pub enum ExtensionBuildError {
     Machine {
         /// The program.
         path: String,
-        /// What it is for.
+        /// Its architecture.
         got: String,
-        /// What it should be for.
+        /// The requested architecture.
         want: Arch,
     },
     /// A file that could not be read.
     #[error("cannot read the built extension")]
     Read(#[source] std::io::Error),
-    /// Libraries that are not there.
+    /// Libraries are missing.
     #[error("libraries not found in {origin}: {}; add the packages that contain them", missing.join(", "))]
     Libraries {
-        /// The libraries, each with who needs it.
+        /// The libraries, each with the file that needs it.
         missing: Vec<String>,
-        /// What was looked at.
+        /// The searched input.
         origin: String,
     },
-    /// An agent that needs something besides the kernel.
+    /// An agent that is not statically linked.
     #[error(
         "the agent needs {0}, which the extension does not contain; link it statically: -C target-feature=+crt-static"
     )]
     AgentNotStatic(String),
-    /// What was made is nothing that Talos takes.
+    /// Talos would reject the result.
     #[error("Talos {talos} rejects the extension: {what}")]
     Refused {
         /// The release.
         talos: String,
-        /// What it says.
+        /// The remark.
         what: String,
     },
 }
 
 /// Makes an extension.
 pub fn build_extension(order: &ExtensionRequest<'_>) -> Result<BuiltExtension, ExtensionBuildError> {
-    let recipe = DaemonRecipe::of(order.backend).ok_or(ExtensionBuildError::Backend(order.backend))?;
+    let recipe =
+        DaemonRecipe::for_backend(order.backend).ok_or(ExtensionBuildError::Backend(order.backend))?;
     let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
     if order.name.is_empty() || !order.name.bytes().all(is_letter) {
         return Err(ExtensionBuildError::Name(order.name.to_owned()));
     }
-    let packages = packages::Packages::of(order.input);
+    let packages = packages::Packages::read(order.input);
     let container = container::build_container(order, &recipe, &packages)?;
     let version = version(order, &recipe, &container)?;
     let mut tree = FileTree::default();

@@ -16,7 +16,7 @@ pub(super) struct Package {
     pub(crate) format: PackageFormat,
 }
 
-/// Whose package it is.
+/// The distribution of a package.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PackageFormat {
     #[default]
@@ -25,7 +25,7 @@ pub(super) enum PackageFormat {
 }
 
 impl Package {
-    /// The version without what the distribution adds: `8.4.4` of `1:8.4.4-1.1~deb12u2`.
+    /// The upstream version: `8.4.4` of `1:8.4.4-1.1~deb12u2`.
     pub(super) fn upstream(&self) -> String {
         let version = self.version.split_once(':').map_or(self.version.as_str(), |(_, version)| version);
         let end = match self.format {
@@ -36,7 +36,7 @@ impl Package {
         version.split("+dfsg").next().unwrap_or(version).to_owned()
     }
 
-    /// Where its sources are.
+    /// The location of its sources.
     pub(super) fn sources(&self) -> String {
         let (name, version) = &self.source;
         match self.format {
@@ -66,7 +66,7 @@ pub(super) struct Packages {
 
 impl Packages {
     /// Reads the lists of a root file system.
-    pub(super) fn of(root: &FileTree) -> Self {
+    pub(super) fn read(root: &FileTree) -> Self {
         let mut packages = Self::default();
         packages.read_dpkg(root);
         packages.read_apk(root);
@@ -105,7 +105,7 @@ impl Packages {
     }
 
     fn read_apk(&mut self, root: &FileTree) {
-        // Where `/lib` is a link, both are one.
+        // If `/lib` is a link, both are the same file.
         let list = [text(root, "lib/apk/db/installed"), text(root, "usr/lib/apk/db/installed")];
         let list = list.iter().find(|list| !list.is_empty()).map_or("", String::as_str);
         for stanza in list.split("\n\n") {
@@ -126,7 +126,7 @@ impl Packages {
         }
     }
 
-    /// Lists are older than links such as `/lib`: a file is known by where it really lies.
+    /// Lists are older than links such as `/lib`: a file is identified by its resolved path.
     fn own(&mut self, root: &FileTree, path: &str, package: &Package) {
         let Some((folder, name)) = path.trim_start_matches('/').rsplit_once('/') else { return };
         let Some(walk) = root.follow(folder) else { return };
@@ -174,7 +174,7 @@ mod tests {
         let apk = "P:musl\nV:1.2.5-r0\nL:MIT\no:musl\nc:abc\nF:lib\nR:ld-musl.so\n";
         root.put("usr/lib/apk/db/installed", TreeEntry::file(0o644, apk.as_bytes()));
 
-        let packages = Packages::of(&root);
+        let packages = Packages::read(&root);
 
         let libc = packages.owner("usr/lib/x/libc.so.6").unwrap();
         assert_eq!(

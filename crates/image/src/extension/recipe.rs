@@ -1,8 +1,8 @@
-//! What is taken of each daemon.
+//! The files of each daemon.
 
 use ichor_values::Backend;
 
-/// Where programs are looked for.
+/// The search path of programs.
 pub(super) const FOLDERS: [&str; 7] = [
     "usr/lib/frr",
     "usr/libexec/frr",
@@ -17,7 +17,7 @@ pub(super) const FOLDERS: [&str; 7] = [
 pub(super) struct DaemonProgram {
     /// Its name.
     pub name: &'static str,
-    /// Where the agent looks for it.
+    /// The folder in which the agent expects it.
     pub folder: &'static str,
     /// Whether every release has it.
     pub(crate) always: bool,
@@ -29,9 +29,9 @@ pub(super) struct DaemonUser {
     pub number: u32,
 }
 
-/// What is taken of a daemon.
+/// The files of a daemon.
 pub struct DaemonRecipe {
-    /// What people call it.
+    /// Its name, for people.
     pub product: &'static str,
     /// The image it is taken from unless another is named.
     pub image: Option<&'static str>,
@@ -39,11 +39,11 @@ pub struct DaemonRecipe {
     pub package: &'static str,
     /// Its licence, in SPDX' words.
     pub(super) licence: &'static str,
-    /// Where its project is at home.
+    /// The home page of its project.
     pub(super) home: &'static str,
     pub(super) programs: &'static [DaemonProgram],
     pub(super) users: &'static [DaemonUser],
-    /// Groups besides those of the users, with the users that are in them.
+    /// Groups besides those of the users, with their members.
     pub(super) groups: &'static [(&'static str, u32, &'static str)],
     /// Folders that it wants to be there.
     pub(super) folders: &'static [&'static str],
@@ -73,9 +73,9 @@ const FRR: DaemonRecipe = DaemonRecipe {
     // The numbers that FRR's own packages for other systems have had for long. Its daemons refuse to run as root.
     users: &[DaemonUser { name: "frr", number: 92 }],
     groups: &[("frrvty", 85, "frr")],
-    // The daemons have their YANG models inside, and complain where there is no folder for others.
+    // The daemons have their YANG models built in, and complain if the folder for others is missing.
     folders: &["etc/frr", "usr/share/yang", "var/lib/frr", "var/log/frr"],
-    // Debian's vtysh asks PAM about everybody else, and there is none. Without the file vtysh complains at every start.
+    // Debian's vtysh authenticates other users with PAM, which is not installed. Without the file vtysh complains at every start.
     files: &[("etc/frr/vtysh.conf", "service integrated-vtysh-config\nusername root nopassword\n")],
 };
 
@@ -106,8 +106,8 @@ const GOBGP: DaemonRecipe = DaemonRecipe {
 };
 
 impl DaemonRecipe {
-    /// What is taken of a backend's daemon; nothing where Talos does it all.
-    pub fn of(backend: Backend) -> Option<DaemonRecipe> {
+    /// The recipe of a backend's daemon; none if Talos itself runs BGP.
+    pub fn for_backend(backend: Backend) -> Option<DaemonRecipe> {
         match backend {
             Backend::Frr => Some(FRR),
             Backend::Bird => Some(BIRD),

@@ -1,6 +1,6 @@
 //! The list of everything in an extension: SPDX 2.3, in JSON.
 //!
-//! Files are written as packages of the purpose FILE: SPDX' own records of files need a SHA-1 each, which nobody should rely on.
+//! Files are written as packages of the purpose FILE: SPDX' own records of files need a SHA-1 each, which is insecure.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::oci::{Digest, FileTree, TreeEntry};
 
 const UNKNOWN: &str = "NOASSERTION";
 
-/// The whole of an extension, by its id.
+/// The id of the extension's own package.
 const EXTENSION: &str = "SPDXRef-Extension";
 
 struct SpdxDocument<'l> {

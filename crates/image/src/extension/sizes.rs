@@ -1,4 +1,4 @@
-//! What takes how much of an extension.
+//! The sizes of an extension's components.
 
 use super::container::{AGENT, Container};
 use crate::oci::{EntryKind, FileTree};
@@ -12,14 +12,14 @@ pub enum Component {
     Daemons,
     /// Libraries and their loader.
     Libraries,
-    /// What else the daemon reads.
+    /// Other data of the daemon.
     Data,
     /// Manifest, service definition, licences and the list of parts.
     Documents,
 }
 
 impl Component {
-    /// What it is called.
+    /// Its name.
     pub fn word(self) -> &'static str {
         match self {
             Self::Agent => "agent",
@@ -31,18 +31,18 @@ impl Component {
     }
 }
 
-/// How much a part takes.
+/// The size of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ComponentSize {
     /// Which part.
     pub share: Component,
-    /// How many files it has.
+    /// The number of its files.
     pub files: usize,
-    /// How many bytes they have.
+    /// Their total length.
     pub bytes: u64,
 }
 
-/// The parts of a tree, whose container lies in `folder`.
+/// The components of a tree, whose container is in `folder`.
 pub(super) fn component_sizes(tree: &FileTree, folder: &str, container: &Container) -> Vec<ComponentSize> {
     let all =
         [Component::Agent, Component::Daemons, Component::Libraries, Component::Data, Component::Documents];

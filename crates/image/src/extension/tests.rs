@@ -205,7 +205,7 @@ fn missing_libraries_are_reported_with_their_users() {
     let mut root = input();
     root.remove("usr/lib/x86_64-linux-gnu/libtinfo.so.6");
     assert!(
-        refused(&root).contains("libtinfo.so.6, which /usr/lib/x86_64-linux-gnu/libreadline.so.8.2 needs")
+        refused(&root).contains("libtinfo.so.6 (needed by /usr/lib/x86_64-linux-gnu/libreadline.so.8.2)")
     );
 
     let mut root = input();
@@ -240,9 +240,9 @@ fn invalid_requests_are_rejected() {
     assert!(made_of(&root, |_| {}).unwrap_err().to_string().contains("--version"));
     let agent =
         |order: &ExtensionRequest<'_>| build_extension(&ExtensionRequest { agent: &dynamic, ..*order });
-    let mut said = String::new();
-    let _ = made_of(&input(), |order| said = agent(order).unwrap_err().to_string());
-    assert!(said.contains("link it statically"), "{said}");
+    let mut message = String::new();
+    let _ = made_of(&input(), |order| message = agent(order).unwrap_err().to_string());
+    assert!(message.contains("link it statically"), "{message}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What Talos says of what was made, asked before anybody else sees it.
+//! Validation of a new extension by Talos' rules, before it is published.
 
 use std::io;
 
@@ -12,8 +12,8 @@ use ichor_values::TalosVersion;
 /// No manifest or service definition is longer.
 const LONGEST_TEXT: u64 = 1 << 20;
 
-/// Has every release that is known judge an unpacked extension, and each of its service definitions by itself. A warning is as bad as an
-/// error: what is made here means what it says.
+/// Validates an unpacked extension, and each of its service definitions alone, as every known release does. A warning is
+/// as bad as an error: every setting made here must take effect.
 pub(super) fn validate_for_all_releases(root: &FileTree) -> Result<(), ExtensionBuildError> {
     let (oldest, newest) = release::known_releases();
     for minor in oldest..=newest {
@@ -32,7 +32,7 @@ pub(super) fn validate_for_all_releases(root: &FileTree) -> Result<(), Extension
     Ok(())
 }
 
-/// Judges what the image of an extension unpacks to as a release does.
+/// Validates the tree of an extension's image as a release does.
 pub fn validate(root: &FileTree, talos: &TalosVersion) -> io::Result<Verdict> {
     Ok(extension::check_extension(&tree(root)?, talos))
 }
@@ -41,7 +41,7 @@ fn remarks(verdict: Verdict) -> Vec<Remark> {
     verdict.problems.into_iter().chain(verdict.warnings).collect()
 }
 
-/// The extension as Talos' judgement looks at it.
+/// The extension in the form that Talos' rules validate.
 pub fn tree(root: &FileTree) -> io::Result<Tree> {
     let mut tree = Tree::default();
     for (path, entry) in root.iter() {

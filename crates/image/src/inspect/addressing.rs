@@ -1,7 +1,7 @@
-//! The addresses a machine has, and the links it asks for more on.
+//! The addresses of a machine, and the links on which it uses DHCP.
 //!
-//! Talos joins what its command line, its platform and its configuration say. Where none of them says anything of a physical link,
-//! it asks for an address by DHCP, unless the configuration has a document of links or of DHCP (1.12 and later).
+//! Talos merges command line, platform and configuration. If none of them configures a physical link,
+//! it uses DHCP there, unless the configuration has a document of links or of DHCP (1.12 and later).
 
 use std::collections::BTreeSet;
 
@@ -16,18 +16,18 @@ use ichor_talos::go::netip;
 use ichor_talos::nocloud::Link;
 use ichor_talos::{document, kind};
 
-/// An address of a machine, or a way to get one.
+/// An address of a machine, or an operator that gets one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressAssignment {
     /// The link.
     pub link: String,
     /// An address with its prefix length, or the operator that asks for one: `dhcp4`, `dhcp6` or `vip`.
     pub address: String,
-    /// Who says so.
+    /// The source of the assignment.
     pub by: AddressOrigin,
 }
 
-/// Who says what addresses a machine has.
+/// The source of an address assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressOrigin {
     /// The kernel command line.
@@ -36,12 +36,12 @@ pub enum AddressOrigin {
     Platform,
     /// The configuration in force.
     Configuration,
-    /// Nobody: it is what Talos does.
+    /// Talos' default.
     Default,
 }
 
 impl AddressOrigin {
-    /// Who it is, in words.
+    /// Its name.
     pub fn word(self) -> &'static str {
         match self {
             AddressOrigin::CommandLine => "command line",
@@ -56,13 +56,13 @@ impl AddressOrigin {
 const OPERATORS: [&str; 3] = ["dhcp4", "dhcp6", "vip"];
 
 impl AddressAssignment {
-    /// Whether it is a way to get an address, and none itself.
+    /// Whether it is an operator, and not an address.
     pub fn is_operator(&self) -> bool {
         OPERATORS.contains(&self.address.as_str())
     }
 }
 
-/// What is found, and the links that somebody says something of.
+/// The assignments, and the links that a source configures.
 #[derive(Default)]
 struct AddressFinder {
     found: Vec<AddressAssignment>,
@@ -74,24 +74,24 @@ impl AddressFinder {
         self.found.push(AddressAssignment { link: link.to_owned(), address: address.into(), by });
     }
 
-    fn configured(&mut self, link: &str) {
+    fn add_link(&mut self, link: &str) {
         self.links.insert(link.to_owned());
     }
 }
 
-/// Finds what addresses the machine will have.
+/// Finds the addresses of the machine.
 pub(super) fn find_addresses(boot: &BootContext<'_>, inspection: &mut Inspection) {
     let mut finder = AddressFinder::default();
     if let Err(error) = of_command_line(boot, &mut finder, inspection) {
         inspection.mistake(&rules::IP, format!("Talos ignores this `ip=` and all later ones: {error}"));
     }
-    of_platform(inspection, &mut finder);
+    read_platform(inspection, &mut finder);
     if let Some(config) = inspection.effective() {
         of_config(config, &boot.machine.links, &mut finder);
     }
     let by_default = inspection.effective().is_none_or(asks_by_default);
     for ignored in boot.line.all("talos.network.interface.ignore") {
-        finder.configured(ignored);
+        finder.add_link(ignored);
     }
     for link in boot.machine.links.iter().filter(|_| by_default) {
         if !finder.links.contains(&link.name) {
@@ -107,7 +107,7 @@ pub(super) fn find_addresses(boot: &BootContext<'_>, inspection: &mut Inspection
     inspection.addressing = finder.found;
 }
 
-/// Whether Talos asks for addresses on links that nobody says anything of.
+/// Whether Talos uses DHCP on links that no source configures.
 fn asks_by_default(config: &Config) -> bool {
     let ends_it = |document: &Document| {
         document.kind.is_some_and(|found| {
@@ -117,7 +117,7 @@ fn asks_by_default(config: &Config) -> bool {
     !config.documents.iter().any(ends_it)
 }
 
-fn of_platform(inspection: &Inspection, finder: &mut AddressFinder) {
+fn read_platform(inspection: &Inspection, finder: &mut AddressFinder) {
     let Some(network) = &inspection.network else { return };
     let text = |item: &Value, key: &str| item[key].as_str().unwrap_or_default().to_owned();
     for (_, item) in document::items(network, "/addresses") {
@@ -127,7 +127,7 @@ fn of_platform(inspection: &Inspection, finder: &mut AddressFinder) {
         finder.add(&text(item, "linkName"), text(item, "operator"), AddressOrigin::Platform);
     }
     for (_, item) in document::items(network, "/links") {
-        finder.configured(&text(item, "name"));
+        finder.add_link(&text(item, "name"));
     }
 }
 
@@ -158,7 +158,7 @@ fn of_config(config: &Config, links: &[Link], finder: &mut AddressFinder) {
 
 /// A link of a document of its own.
 fn of_link(name: &str, value: &Value, finder: &mut AddressFinder) {
-    finder.configured(name);
+    finder.add_link(name);
     for (_, item) in document::items(value, "/addresses") {
         let address = item.as_str().or_else(|| item["address"].as_str());
         finder.add(name, address.unwrap_or_default(), AddressOrigin::Configuration);
@@ -169,7 +169,7 @@ fn of_link(name: &str, value: &Value, finder: &mut AddressFinder) {
 fn of_interface(interface: &Value, links: &[Link], finder: &mut AddressFinder) {
     let name = interface_name(interface, links);
     if interface["ignore"] == true {
-        finder.configured(&name);
+        finder.add_link(&name);
         return;
     }
     of_old_link(&name, interface, finder);
@@ -179,7 +179,7 @@ fn of_interface(interface: &Value, links: &[Link], finder: &mut AddressFinder) {
 }
 
 fn of_old_link(name: &str, value: &Value, finder: &mut AddressFinder) {
-    finder.configured(name);
+    finder.add_link(name);
     let single = value["cidr"].as_str();
     for address in single.into_iter().chain(document::texts(value, "/addresses")) {
         finder.add(name, whole_prefix(address), AddressOrigin::Configuration);
@@ -197,7 +197,7 @@ fn of_old_link(name: &str, value: &Value, finder: &mut AddressFinder) {
     }
 }
 
-/// An address without a length stands for itself alone.
+/// An address without a prefix length is a host prefix.
 fn whole_prefix(address: &str) -> String {
     match netip::print_address(address) {
         Some(alone) if alone.contains(':') => format!("{alone}/128"),
@@ -206,7 +206,7 @@ fn whole_prefix(address: &str) -> String {
     }
 }
 
-/// What an interface is called, or what it is looked for by.
+/// The name of an interface, or its selector.
 fn interface_name(interface: &Value, links: &[Link]) -> String {
     if let Some(name) = interface["interface"].as_str().filter(|name| !name.is_empty()) {
         return name.to_owned();
@@ -241,7 +241,7 @@ fn of_command_line(
         match fields.as_slice() {
             ["dhcp"] => {}
             [link, "dhcp"] => {
-                finder.configured(link);
+                finder.add_link(link);
                 finder.add(link, "dhcp4", AddressOrigin::CommandLine);
             }
             fields => of_fields(fields, boot, finder, inspection)?,
@@ -272,13 +272,13 @@ fn of_fields(
     if let Some(name) = field(4) {
         inspection.command_line_hostname.get_or_insert_with(|| name.to_owned());
     }
-    // Where no link is named, it is the first by its name.
+    // Without a link name, it is the first by its name.
     let first = || boot.machine.links.iter().map(|link| link.name.as_str()).min();
     let link = field(5).or_else(first).unwrap_or("the first link");
-    finder.configured(link);
+    finder.add_link(link);
     if let Some(client) = client {
-        let whole = if client.contains(':') { 128 } else { 32 };
-        finder.add(link, format!("{client}/{}", length.unwrap_or(whole)), AddressOrigin::CommandLine);
+        let host_length = if client.contains(':') { 128 } else { 32 };
+        finder.add(link, format!("{client}/{}", length.unwrap_or(host_length)), AddressOrigin::CommandLine);
     }
     if field(6) == Some("dhcp") {
         finder.add(link, "dhcp4", AddressOrigin::CommandLine);

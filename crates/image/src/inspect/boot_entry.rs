@@ -1,17 +1,17 @@
 //! The kernel command lines that a volume boots with.
 //!
-//! Talos boots from unified kernel images in `EFI/Linux`, or by GRUB. Entries of systemd-boot are for those who make their own.
+//! Talos boots from unified kernel images in `EFI/Linux`, or by GRUB. Entries of systemd-boot are for custom images.
 
 use crate::media::{DirectoryEntry, FileSystem, Image, ImageError, uki};
 
-/// Where kernel images are, and entries.
+/// The folders of kernel images and entries.
 const KERNELS: &str = "EFI/Linux";
 const ENTRIES: &str = "loader/entries";
 
-/// Where GRUB reads what to boot: on CDs, and on its own partition.
+/// The paths of GRUB's menu: on CDs, and on its own partition.
 const GRUB: [&str; 3] = ["boot/grub/grub.cfg", "grub/grub.cfg", "EFI/BOOT/grub.cfg"];
 
-/// The most files of a folder that are looked into, and the longest text.
+/// The most files of a folder that are read, and the longest text.
 const MOST: usize = 64;
 const LONGEST: u64 = 64 << 10;
 
@@ -46,7 +46,7 @@ pub(super) fn kernels(
     folder(found, image, KERNELS, ".efi")
 }
 
-/// What a file says; none where it is too long for a menu.
+/// The text of a file; none if it is too long for a menu.
 fn text(found: &FileSystem, image: &dyn Image, entry: &DirectoryEntry) -> Result<Option<String>, ImageError> {
     if entry.folder || entry.length > LONGEST {
         return Ok(None);

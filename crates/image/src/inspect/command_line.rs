@@ -1,4 +1,4 @@
-//! What a kernel command line says of the machine.
+//! The parameters of a kernel command line that configure a machine.
 
 use super::config_source::add_config_source;
 use super::media::validation_mode;
@@ -68,7 +68,7 @@ pub(super) fn add_inline_config(boot: &BootContext<'_>, key: &str, inspection: &
     };
     inspection.find(key, boot.line.all(key).map(str::len).sum(), "a configuration, in base64 of zstd");
     let verdict = match unpacked {
-        Ok(bytes) => ConfigSourceResult::of(&bytes, &boot.machine.talos, validation_mode(inspection)),
+        Ok(bytes) => ConfigSourceResult::read(&bytes, &boot.machine.talos, validation_mode(inspection)),
         Err(error) => ConfigSourceResult::Refused(vec![error.to_string()]),
     };
     add_config_source(key, key, verdict, inspection);
@@ -77,7 +77,7 @@ pub(super) fn add_inline_config(boot: &BootContext<'_>, key: &str, inspection: &
 /// Parameters that hold configurations or META values, of which nothing is shown.
 const HIDDEN: [&str; 3] = [INLINE[0], INLINE[1], "talos.environment"];
 
-/// The parameters of a line without secrets: configurations are hidden, and so is what an address asks for, or who asks.
+/// The parameters of a line without secrets: configurations, queries and credentials of URLs are redacted.
 pub(super) fn redact_arguments(line: &str) -> Vec<String> {
     let shown = |word: &str| match word.split_once('=') {
         Some((key, _)) if HIDDEN.contains(&key) => format!("{key}=***"),
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_of_a_line_are_not_shown() {
+    fn secrets_of_a_command_line_are_redacted() {
         let line = "talos.platform=metal  console=tty0 quiet talos.config=https://me:hunter2@a/c.yaml?token=hunter2 \
                     siderolink.api=grpc://a:8080?jointoken=hunter2 talos.config.inline=hunter2 talos.environment=A=hunter2";
 

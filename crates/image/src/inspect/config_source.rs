@@ -17,34 +17,34 @@ const LONGEST: u64 = 16 << 20;
 /// A source of configurations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConfigSource {
-    /// What it is called: `STATE`, `embedded`, `talos.config.early`, `platform`, `talos.config.inline`.
+    /// Its name: `STATE`, `embedded`, `talos.config.early`, `platform`, `talos.config.inline`.
     pub name: String,
-    /// What comes of it.
+    /// Its result.
     pub verdict: ConfigSourceResult,
 }
 
-/// What comes of a source.
+/// The result of a source.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConfigSourceResult {
-    /// Nothing: Talos asks the next.
+    /// None: Talos reads the next one.
     Nothing,
-    /// Documents that are no whole configuration: in force until another source has something.
+    /// Documents without a machine configuration: in force until a later source has a configuration.
     Partial(Config),
-    /// A whole configuration: nothing else is asked.
+    /// A complete configuration: Talos reads no further source.
     Complete(Config),
-    /// Something that Talos does not take: it stops here and starts again.
+    /// A configuration that Talos rejects: it stops here and reboots.
     Refused(Vec<String>),
-    /// Something that is fetched from elsewhere when the machine boots.
+    /// A configuration that is fetched when the machine boots.
     Elsewhere(String),
-    /// Something that ichor does not read; where it is a whole configuration, nothing else is asked.
+    /// A source that ichor cannot read; if it is a complete configuration, Talos reads no further one.
     Unread(String),
 }
 
 impl ConfigSourceResult {
     /// The verdict on the bytes of a platform, which may be gzipped.
-    pub(super) fn of_platform(bytes: &[u8], talos: &TalosVersion, mode: Mode) -> Self {
+    pub(super) fn read_platform(bytes: &[u8], talos: &TalosVersion, mode: Mode) -> Self {
         if !bytes.starts_with(&[0x1f, 0x8b, 0x08]) {
-            return Self::of(bytes, talos, mode);
+            return Self::read(bytes, talos, mode);
         }
         let mut unpacked = Vec::new();
         match MultiGzDecoder::new(bytes).take(LONGEST + 1).read_to_end(&mut unpacked) {
@@ -52,19 +52,19 @@ impl ConfigSourceResult {
                 "the configuration is larger than {} MiB when decompressed",
                 LONGEST >> 20
             )]),
-            Ok(_) => Self::of(&unpacked, talos, mode),
+            Ok(_) => Self::read(&unpacked, talos, mode),
             Err(_) => ConfigSourceResult::Refused(vec![
                 "cannot decompress the configuration: corrupt or truncated gzip data".to_owned(),
             ]),
         }
     }
 
-    /// The verdict on bytes as they are.
-    pub(super) fn of(bytes: &[u8], talos: &TalosVersion, mode: Mode) -> Self {
+    /// The verdict on uncompressed bytes.
+    pub(super) fn read(bytes: &[u8], talos: &TalosVersion, mode: Mode) -> Self {
         let Ok(text) = std::str::from_utf8(bytes) else {
             return ConfigSourceResult::Refused(vec!["the configuration is not UTF-8".to_owned()]);
         };
-        let report = Report::of(text, talos, mode, false);
+        let report = Report::validate(text, talos, mode, false);
         match load::load(text, talos) {
             Ok(config) if report.valid && config.machine().is_some() => ConfigSourceResult::Complete(config),
             Ok(config) if report.valid => ConfigSourceResult::Partial(config),
@@ -73,14 +73,14 @@ impl ConfigSourceResult {
     }
 
     /// The verdict on a URL, whose secrets are not shown.
-    pub(super) fn fetched(url: &str) -> Self {
+    pub(super) fn from_url(url: &str) -> Self {
         if secret_value::in_url(url) {
             return ConfigSourceResult::Elsewhere("a URL with a secret".to_owned());
         }
         ConfigSourceResult::Elsewhere(url.to_owned())
     }
 
-    /// Whether Talos asks no source after it.
+    /// Whether Talos reads no source after it.
     pub fn ends_the_search(&self) -> bool {
         match self {
             ConfigSourceResult::Complete(_)
@@ -103,7 +103,7 @@ impl ConfigSourceResult {
         }
     }
 
-    /// The kinds of its documents: what is in them may be secret.
+    /// The kinds of its documents: their content may be secret.
     pub fn kinds(&self) -> Option<Vec<&'static str>> {
         let kind = |document: &Document| document.kind.map_or("machine and cluster", |kind| kind.name);
         self.config().map(|config| config.documents.iter().map(kind).collect())
@@ -122,7 +122,7 @@ impl ConfigSourceResult {
     }
 }
 
-/// Adds a source, and a mistake where Talos does not take what is in it.
+/// Adds a source, and a mistake if Talos rejects its content.
 pub(super) fn add_config_source(
     name: &str,
     written_in: &str,
@@ -139,7 +139,7 @@ pub(super) fn add_config_source(
     inspection.sources.push(ConfigSource { name: name.to_owned(), verdict });
 }
 
-/// What was said against it. Messages of the validation name keys, never secrets.
+/// The errors of a validation. Its messages name keys, never secrets.
 fn reasons(report: &Report) -> Vec<String> {
     let errors = report.entries.iter().filter(|entry| entry.issue.severity == Severity::Error);
     errors.map(|entry| format!("line {}: {}", entry.line, entry.issue.headline())).collect()

@@ -1,4 +1,4 @@
-//! What carries a machine's first configuration: a folder, or the root of a volume.
+//! A volume with a machine's first configuration: a folder, or the root of a file system.
 
 use std::collections::BTreeMap;
 
@@ -7,35 +7,35 @@ use crate::media::{DirectoryEntry, FileSystem, Image, ImageError};
 /// The files of nocloud.
 pub(super) const NOCLOUD: [&str; 3] = ["meta-data", "network-config", "user-data"];
 
-/// The label and the file of a volume that `talos.config=metal-iso` looks for.
+/// The label and the file of the volume for `talos.config=metal-iso`.
 pub(super) const METAL_LABEL: &str = "metal-iso";
 pub(super) const METAL_CONFIG: &str = "config.yaml";
 
 /// The network of a machine on metal, as `ichor build` writes it into folders.
 pub(super) const META_NETWORK: &str = "meta-10.yaml";
 
-/// Shorter volumes are not looked into: one of the many file systems that Talos looks for ends there.
+/// Shorter volumes are ignored: one of the many file systems that Talos probes for ends there.
 pub(super) const SHORTEST: u64 = 64 << 10;
 
-/// Files that a platform looks for.
+/// Files that a platform reads.
 #[derive(Clone, Default)]
 pub struct ConfigVolume {
-    /// Where it is.
+    /// Its location.
     pub place: String,
     /// The label of its file system; none for a folder, which is taken for a volume with the right one.
     pub label: Option<String>,
     /// The label of its partition; empty where it has none.
     pub(crate) partition: String,
-    /// Whether it is so short that Talos does not look into it.
+    /// Whether it is so short that Talos ignores it.
     pub(crate) is_short: bool,
     /// The files in its root by their names.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// Files that were meant to be there, and what a CD with plain names alone calls them.
+    /// Files that a CD with plain names shows under other names.
     pub(crate) renamed: BTreeMap<&'static str, String>,
 }
 
 impl ConfigVolume {
-    /// Whether Talos, or for folders ichor, looks for a file of this name.
+    /// Whether Talos, or for folders ichor, reads a file of this name.
     pub fn wants(name: &str) -> bool {
         NOCLOUD.contains(&name) || [METAL_CONFIG, META_NETWORK].contains(&name)
     }
@@ -45,7 +45,7 @@ impl ConfigVolume {
         Self { place: "the folder".to_owned(), files, ..Self::default() }
     }
 
-    /// The files of a file system that are looked for. `image` is the one it was opened from.
+    /// The known files of a file system. `image` is the one it was opened from.
     pub(super) fn volume(
         place: String,
         partition: &str,
@@ -73,7 +73,7 @@ impl ConfigVolume {
     }
 
     /// Whether it is found by one of these labels: of its file system, or of its partition where that counts.
-    pub(super) fn is_called(&self, wanted: &[&str], by_partition: bool) -> bool {
+    pub(super) fn has_label(&self, wanted: &[&str], by_partition: bool) -> bool {
         let Some(label) = &self.label else { return true };
         wanted.contains(&label.as_str()) || by_partition && wanted.contains(&self.partition.as_str())
     }
@@ -82,8 +82,8 @@ impl ConfigVolume {
         names.iter().any(|name| self.files.contains_key(*name))
     }
 
-    /// Whether such files are there, or were meant to be.
-    pub(super) fn is_meant_for(&self, names: &[&str]) -> bool {
+    /// Whether it has such files, under their own or a plain name.
+    pub(super) fn has_or_renamed(&self, names: &[&str]) -> bool {
         self.has(names) || names.iter().any(|name| self.renamed.contains_key(name))
     }
 
@@ -92,7 +92,7 @@ impl ConfigVolume {
     }
 
     /// Its labels for people.
-    pub(super) fn called(&self) -> String {
+    pub(super) fn describe_labels(&self) -> String {
         let labels = [self.label.as_deref().unwrap_or_default(), &self.partition];
         let labels: Vec<String> =
             labels.iter().filter(|label| !label.is_empty()).map(|label| format!("`{label}`")).collect();

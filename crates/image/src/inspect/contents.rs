@@ -1,4 +1,4 @@
-//! What is inside of what is booted: the release, its extensions, and perhaps a configuration.
+//! The contents of boot media: the release, its extensions, and perhaps a configuration.
 
 use std::collections::BTreeMap;
 
@@ -17,36 +17,36 @@ use ichor_values::TalosVersion;
 /// An initramfs beside kernel images: on CDs.
 const INITRAMFS: &str = "boot/initramfs.xz";
 
-/// Where the root file system says which release it is.
+/// The paths of `os-release` in the root file system.
 const RELEASES: [&str; 2] = ["usr/lib/os-release", "etc/os-release"];
 
-/// The longest text that is read, and the longest file system that a configuration is looked for in.
+/// The longest text, and the longest file system that is searched for a configuration.
 const LONGEST_TEXT: u64 = 64 << 10;
 const LONGEST: u64 = 16 << 20;
 
-/// A release, and what says so.
+/// A release, and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DetectedRelease {
     /// Which it is.
     pub version: TalosVersion,
-    /// What says so.
+    /// Its source.
     pub by: String,
 }
 
 impl BootMedia {
-    /// What an installer has: the kernel image that it puts onto disks.
+    /// The contents of an installer: the kernel image that it writes to disks.
     pub fn of_installer(kernel: &Content, spool: &mut dyn BlobStore) -> Result<Self, ImageError> {
         let mut media = Self::of_image(kernel, spool)?;
         media.found.insert(0, MediaItem::new("an installer", 0, "the image of `machine.install.image`"));
         Ok(media)
     }
 
-    /// Adds a command line that lies beside what else there is.
+    /// Adds a command line beside other files.
     pub fn add_command_line(&mut self, line: &str) {
         self.boots("the command line", line.trim_end_matches(['\n', '\0']).to_owned());
     }
 
-    /// Adds an initramfs that lies beside what else there is.
+    /// Adds an initramfs beside other files.
     pub fn add_initramfs(&mut self, place: &str, image: &dyn Image, spool: &mut dyn BlobStore) {
         let mut found = |taken_for: String| {
             self.found.push(MediaItem { name: place.to_owned(), length: image.size(), taken_for });
@@ -67,7 +67,7 @@ impl BootMedia {
             1 => "an initramfs with 1 extension".to_owned(),
             many => format!("an initramfs with {many} extensions"),
         });
-        self.says(inside.release.as_deref().and_then(release), || format!("{ROOT} of {place}"));
+        self.add_release(inside.release.as_deref().and_then(release), || format!("{ROOT} of {place}"));
         for layer in &inside.layers {
             let name = format!("{} {}", layer.metadata.name, layer.metadata.version);
             let taken_for = format!("an extension: {}", layer.image);
@@ -81,7 +81,7 @@ impl BootMedia {
         self.extensions = Some(inside.layers);
     }
 
-    /// Adds what a volume boots with.
+    /// Adds the boot files of a volume.
     pub(super) fn add_booted(
         &mut self,
         found: &FileSystem,
@@ -92,7 +92,7 @@ impl BootMedia {
             self.add_kernel_image(&path, &found.file(image, &entry)?, spool)?;
         }
         if found.kind == FileSystemType::Iso9660 {
-            self.says(release_of_label(&found.label), || format!("the label `{}`", found.label));
+            self.add_release(release_of_label(&found.label), || format!("the label `{}`", found.label));
             if let Some(entry) = found.find_path(image, INITRAMFS)?.filter(|entry| !entry.folder) {
                 self.add_initramfs(INITRAMFS, &found.file(image, &entry)?, spool);
             }
@@ -100,7 +100,7 @@ impl BootMedia {
         Ok(())
     }
 
-    /// Adds what a kernel image has beside its command line.
+    /// Adds the contents of a kernel image, except its command line.
     pub(super) fn add_kernel_image(
         &mut self,
         path: &str,
@@ -111,17 +111,19 @@ impl BootMedia {
             let length = section.size().min(LONGEST_TEXT);
             let mut bytes = vec![0; usize::try_from(length).expect("a short text")];
             section.read_at(0, &mut bytes).map_err(ImageError::Read)?;
-            self.says(release(&String::from_utf8_lossy(&bytes)), || format!("{} of {path}", name::RELEASE));
+            self.add_release(release(&String::from_utf8_lossy(&bytes)), || {
+                format!("{} of {path}", name::RELEASE)
+            });
         }
-        self.says(release_of_name(path), || format!("the name of {path}"));
+        self.add_release(release_of_name(path), || format!("the name of {path}"));
         if let Some(initramfs) = uki::section(image, name::INITRAMFS)? {
             self.add_initramfs(&format!("{} of {path}", name::INITRAMFS), &initramfs, spool);
         }
         Ok(())
     }
 
-    /// Believes the first who says which release it is.
-    fn says(&mut self, version: Option<TalosVersion>, by: impl FnOnce() -> String) {
+    /// Takes the release from the first source that has one.
+    fn add_release(&mut self, version: Option<TalosVersion>, by: impl FnOnce() -> String) {
         if let (Some(version), None) = (version, &self.release) {
             let by = by();
             self.found.push(MediaItem::new(format!("Talos {version}"), 0, format!("the release, by {by}")));
@@ -130,13 +132,13 @@ impl BootMedia {
     }
 }
 
-/// What is in an initramfs.
+/// The contents of an initramfs.
 #[derive(Default)]
 struct InitramfsContents {
     layers: Vec<Layer>,
     /// Configurations by the file systems they are in.
     configs: BTreeMap<String, Vec<u8>>,
-    /// What the root file system says it is.
+    /// The release in the root file system's `os-release`.
     release: Option<String>,
 }
 
@@ -173,7 +175,7 @@ fn is_squashfs(path: &str) -> bool {
     path.strip_suffix(".sqsh").is_some_and(|stem| !stem.contains('/'))
 }
 
-/// What a root file system says it is.
+/// The version in a root file system's `os-release`.
 fn os_release(squashfs: &Content) -> Result<Option<String>, InitramfsError> {
     let squashfs = Squashfs::open(squashfs)?;
     for path in RELEASES {

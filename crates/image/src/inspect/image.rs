@@ -15,12 +15,12 @@ use ichor_talos::meta_partition as adv;
 const META: &str = "META";
 const STATE: &str = "STATE";
 
-/// What packed files begin with, and what unpacks them.
+/// The signatures of compressed files, and the tools that decompress them.
 const PACKED: [(&[u8], &str); 4] =
     [(b"\x28\xb5\x2f\xfd", "zstd -d"), (b"\x1f\x8b", "gunzip"), (b"\xfd7zXZ\0", "unxz"), (b"BZh", "bunzip2")];
 
 impl BootMedia {
-    /// What is on an image, whatever it is called.
+    /// The contents of an image, whatever its name.
     pub fn of_image(image: &dyn Image, spool: &mut dyn BlobStore) -> Result<Self, ImageError> {
         if let Some(disk) = Qcow2::find_in(image)? {
             let mut media = Self::of_disk(&disk, spool)?;
@@ -41,18 +41,18 @@ impl BootMedia {
 
     fn of_disk(image: &dyn Image, spool: &mut dyn BlobStore) -> Result<Self, ImageError> {
         let mut media = Self::default();
-        let whole = FileSystem::find_in(image)?;
-        if let Some(found) = &whole {
+        let file_system = FileSystem::find_in(image)?;
+        if let Some(found) = &file_system {
             media.add_volume("the volume", "", found, image, spool)?;
         }
         // A CD may have partitions as well, to be booted from a stick.
-        let has_partitions = whole.as_ref().is_none_or(|found| found.kind == FileSystemType::Iso9660);
+        let has_partitions = file_system.as_ref().is_none_or(|found| found.kind == FileSystemType::Iso9660);
         match Partitions::find_in(image)?.filter(|_| has_partitions) {
-            Some(partitions) => media.add_partitions(&partitions, whole.is_some(), image, spool)?,
-            None if whole.is_none() && initramfs::is_initramfs(image) => {
+            Some(partitions) => media.add_partitions(&partitions, file_system.is_some(), image, spool)?,
+            None if file_system.is_none() && initramfs::is_initramfs(image) => {
                 media.add_initramfs("the initramfs", image, spool);
             }
-            None if whole.is_none() => return Err(unsupported_image(image)),
+            None if file_system.is_none() => return Err(unsupported_image(image)),
             None => {}
         }
         Ok(media)
@@ -85,7 +85,7 @@ impl BootMedia {
         Ok(())
     }
 
-    /// Those of a CD are there to be booted from, may be of any form, and may be the CD itself again.
+    /// Adds a partition of a CD: it is there to boot from, in any form, and may be the CD itself again.
     fn add_boot_partition(&mut self, partition: &Partition, image: &dyn Image, spool: &mut dyn BlobStore) {
         let Ok(window) = partition.window(image) else { return };
         if let Ok(Some(found)) = FileSystem::find_in(&window)
@@ -153,14 +153,14 @@ impl BootMedia {
             let names = carrier.renamed.iter().map(|(name, shown)| format!("{name} is called `{shown}`"));
             let names = names.collect::<Vec<_>>().join(", ");
             let message =
-                format!("{place} has neither Rock Ridge nor Joliet: {names} and Talos does not find it");
+                format!("{place} has neither Rock Ridge nor Joliet: {names}, and Talos does not find it");
             self.mistake(&rules::NAMES, message);
         }
         self.carriers.push(carrier);
         Ok(())
     }
 
-    /// Adds a command line to boot with. The first is taken; others are only told of.
+    /// Adds a command line to boot with. The first is used; others are only reported.
     pub(super) fn boots(&mut self, path: &str, line: String) {
         let taken_for = match &self.command_line {
             None => "the command line",
@@ -201,7 +201,7 @@ impl BootMedia {
     }
 }
 
-/// What a partition is that is not read.
+/// The format of a partition that is not supported.
 fn detect_format(window: &dyn Image) -> Option<&'static str> {
     let mut head = [0; 8];
     let length = usize::try_from(window.size()).unwrap_or(head.len()).min(head.len());

@@ -1,4 +1,4 @@
-//! What is there when a machine boots, and what it does with it.
+//! Boot media, and what a machine does with them.
 
 use super::config_source::add_config_source;
 use super::config_volume::{META_NETWORK, METAL_CONFIG, NOCLOUD};
@@ -15,30 +15,30 @@ use ichor_talos::meta_partition::AdvError;
 use ichor_talos::validate::Mode;
 use ichor_talos::{meta, release};
 
-/// What is there when a machine boots.
+/// Everything that a machine finds when it boots.
 #[derive(Clone, Default)]
 pub struct BootMedia {
-    /// What was found on the way here.
+    /// The items found on the media.
     pub found: Vec<MediaItem>,
-    /// What is wrong with it already.
+    /// The mistakes of the media themselves.
     pub mistakes: Vec<MediaProblem>,
-    /// The release, where something says it.
+    /// The release, if known.
     pub release: Option<DetectedRelease>,
-    /// The extensions in the image; none where no initramfs was looked into.
+    /// The extensions in the image; none if no initramfs was read.
     pub extensions: Option<Vec<Layer>>,
     /// The kernel command line, where it is known.
     pub command_line: Option<String>,
     /// The configuration inside of the image, or why it is not known whether there is one.
     pub embedded: Option<Result<Vec<u8>, EmbeddedError>>,
-    /// What the STATE partition may hold; none where there is no such partition.
+    /// The configuration on the STATE partition; none without such a partition.
     pub state: Option<String>,
-    /// The values of the META partition; none where there is no such partition.
+    /// The values of the META partition; none without such a partition.
     pub meta: Option<Result<Vec<meta::Value>, MetaValuesError>>,
-    /// Where files for a platform are.
+    /// The volumes with files for a platform.
     pub carriers: Vec<ConfigVolume>,
 }
 
-/// Why it is not known whether an image has a configuration inside.
+/// Why an embedded configuration is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EmbeddedError {
     /// The initramfs is damaged, or of an unknown form.
@@ -72,7 +72,7 @@ pub enum MetaValuesError {
 /// Why media cannot be inspected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InspectError {
-    /// Nothing that Talos looks for.
+    /// No boot media that Talos reads.
     #[error(
         "no boot media found; want {} for nocloud, {METAL_CONFIG} or {META_NETWORK} for metal, or a bootable image",
         NOCLOUD.join(", ")
@@ -81,7 +81,7 @@ pub enum InspectError {
 }
 
 impl BootMedia {
-    /// A kernel command line alone.
+    /// A kernel command line only.
     pub fn of_command_line(text: &str) -> Self {
         Self { command_line: Some(text.to_owned()), ..Self::default() }
     }
@@ -100,9 +100,9 @@ impl BootMedia {
         self.mistakes.push(MediaProblem::new(rule, message));
     }
 
-    /// The platform that the files are for, where no command line says it.
+    /// The platform of the files, if no command line has one.
     fn platform(&self) -> Option<&'static str> {
-        let has = |names: &[&str]| self.carriers.iter().any(|carrier| carrier.is_meant_for(names));
+        let has = |names: &[&str]| self.carriers.iter().any(|carrier| carrier.has_or_renamed(names));
         if has(&NOCLOUD) {
             Some("nocloud")
         } else if has(&[METAL_CONFIG]) || self.meta.is_some() || self.state.is_some() {
@@ -113,7 +113,7 @@ impl BootMedia {
     }
 }
 
-/// What a machine does with media. What is not on them, it has not: its disk is empty, and nobody answers.
+/// Inspects how a machine boots from media. It has nothing else: its disk is empty, and no server answers.
 pub fn inspect(media: &BootMedia, machine: &TargetMachine) -> Result<Inspection, InspectError> {
     let mut inspection = Inspection {
         found: media.found.clone(),
@@ -123,7 +123,7 @@ pub fn inspect(media: &BootMedia, machine: &TargetMachine) -> Result<Inspection,
         arguments: media.command_line.as_deref().map(command_line::redact_arguments),
         ..Inspection::default()
     };
-    let line = media.command_line.as_deref().map(CommandLine::kept);
+    let line = media.command_line.as_deref().map(CommandLine::truncated);
     match (&line, media.platform()) {
         (Some(line), _) => command_line::platform(line, &mut inspection),
         (None, Some(platform)) => platform.clone_into(&mut inspection.platform),
@@ -157,17 +157,17 @@ fn add_embedded_config(boot: &BootContext<'_>, inspection: &mut Inspection) {
         }
         return;
     }
-    // Until 1.14 it is judged as if it stood on the disk of an installed machine.
+    // Until 1.14 it is validated as if it were on the disk of an installed machine.
     let mode = if release::at_least(talos, 14) { validation_mode(inspection) } else { Mode::Cloud };
     let verdict = match &boot.media.embedded {
         None => ConfigSourceResult::Nothing,
-        Some(Ok(bytes)) => ConfigSourceResult::of(bytes, talos, mode),
+        Some(Ok(bytes)) => ConfigSourceResult::read(bytes, talos, mode),
         Some(Err(unknown)) => ConfigSourceResult::Unread(unknown.to_string()),
     };
     add_config_source("embedded", "the image", verdict, inspection);
 }
 
-/// How configurations are judged.
+/// The mode in which configurations are validated.
 pub(super) fn validation_mode(inspection: &Inspection) -> Mode {
     match inspection.platform.as_str() {
         "metal" => Mode::Metal,
@@ -176,7 +176,7 @@ pub(super) fn validation_mode(inspection: &Inspection) -> Mode {
     }
 }
 
-/// Sources are not joined: what one has is gone as soon as a later one has something.
+/// Sources are not merged: a later one replaces an earlier one completely.
 fn report_replaced_sources(inspection: &mut Inspection) {
     let mut messages = Vec::new();
     let mut before = None;

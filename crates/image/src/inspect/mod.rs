@@ -1,12 +1,12 @@
-//! What a Talos release makes of boot media, before a machine boots from them.
+//! Inspects boot media as a Talos release reads them, before a machine boots from them.
 //!
-//! [`BootMedia`] are what is there when a machine boots: a command line, a configuration in the image, the META partition, and
+//! [`BootMedia`] are everything that a machine finds when it boots: a command line, a configuration in the image, the META partition, and
 //! [`ConfigVolume`]s, which are folders and volumes with files for a platform. They are read out of an image, a folder, a command line
-//! or a schematic. [`inspect`] says what a [`TargetMachine`] does with them, in an [`Inspection`]: the platform, the network, the
-//! [`ConfigSource`]s of configurations in the order Talos asks them, each with its [`ConfigSourceResult`], and each [`MediaProblem`].
+//! or a schematic. [`inspect`] returns the effect on a [`TargetMachine`] as an [`Inspection`]: the platform, the network, the
+//! [`ConfigSource`]s in the order Talos reads them, each with its [`ConfigSourceResult`], and each [`MediaProblem`].
 //!
-//! In the order they are used: `image`, `boot_entry`, `inside` and `schematic` make the media; `command_line` finds the platform, `platform`
-//! its network and configuration, `verdict` judges configurations, `addressing` and `outcome` say what comes of it all.
+//! In the order they are used: `image`, `boot_entry`, `contents` and `schematic` read the media; `command_line` finds the platform,
+//! `platform` its network and configuration, `config_source` validates configurations, `addressing` and `outcome` derive the result.
 //!
 //! Not here: opening files (the command), and Talos' formats themselves (`ichor_talos`).
 
@@ -44,58 +44,58 @@ pub use self::schematic::SchematicError;
 pub struct TargetMachine {
     /// The release it runs.
     pub talos: TalosVersion,
-    /// Its physical links; none where they are not known.
+    /// Its physical links; none if unknown.
     pub links: Vec<Link>,
 }
 
-/// What a release makes of media.
+/// The result of an inspection.
 #[derive(Clone, Debug, Default)]
 pub struct Inspection {
-    /// The platform; empty where there is none.
+    /// The platform; empty if unknown.
     pub platform: String,
     /// The release that the media have, where they say it.
     pub release: Option<DetectedRelease>,
-    /// The extensions of the release, the lowest first; none where it is not known which there are.
+    /// The extensions of the release, the lowest first; none if unknown.
     pub extensions: Option<Vec<Layer>>,
-    /// What the kernel is told, without secrets; none where it is not known.
+    /// The kernel arguments, without secrets; none if unknown.
     pub arguments: Option<Vec<String>>,
-    /// Whether this is only a part of what boots, of which nobody knows how.
+    /// Whether this is only a part of boot media, and the other parts are unknown.
     pub is_part: bool,
-    /// What was found and what Talos takes it for, in the order it is looked at.
+    /// The items found and their use in Talos, in the order they are read.
     pub found: Vec<MediaItem>,
     /// The network that the platform gives, in Talos' field names.
     pub network: Option<Value>,
     /// Why the platform gives none, although it should.
     pub error: Option<String>,
-    /// Whether Talos goes on looking for links that are not there.
+    /// Whether Talos keeps searching for missing links.
     pub needs_reconcile: bool,
-    /// What the command line calls the machine; any other name goes before it.
+    /// The hostname on the command line; any other source takes precedence.
     pub(crate) command_line_hostname: Option<String>,
-    /// Where configurations may come from, in the order Talos asks.
+    /// The sources of configurations, in the order Talos reads them.
     pub sources: Vec<ConfigSource>,
-    /// The addresses of the machine and where it asks for more.
+    /// The addresses of the machine and its operators for more.
     pub addressing: Vec<AddressAssignment>,
-    /// What is wrong.
+    /// The mistakes.
     pub mistakes: Vec<MediaProblem>,
 }
 
-/// Something found on media.
+/// An item on boot media.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MediaItem {
     /// A partition, a file or a parameter.
     pub name: String,
     /// Its length in bytes.
     pub length: u64,
-    /// What Talos takes it for.
+    /// Its use in Talos.
     pub taken_for: String,
 }
 
-/// Something wrong with media.
+/// A mistake of boot media.
 #[derive(Clone, Debug)]
 pub struct MediaProblem {
-    /// What kind of mistake it is.
+    /// The rule.
     pub rule: &'static Explanation,
-    /// What is wrong, and what comes of it. It is about the media as a whole; severity and help are the rule's.
+    /// The problem and its effect. It is about the media in general; severity and help are the rule's.
     pub issue: Issue,
 }
 

@@ -1,4 +1,4 @@
-//! What a machine will do, and what it will be called.
+//! The outcome of a boot, and the machine's hostname.
 
 use serde_json::Value;
 
@@ -8,16 +8,16 @@ use ichor_talos::{encode, secret_value};
 use ichor_values::go_yaml::emit;
 use ichor_values::{Severity, TalosVersion};
 
-/// What becomes of the machine at its first boot.
+/// The outcome of the machine's first boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BootOutcome {
-    /// It has a whole configuration, installs itself where it has to, and joins.
+    /// It has a complete configuration, installs itself if necessary, and joins.
     Boots,
     /// It waits for a configuration, with an interface to apply one.
     Maintenance,
     /// It starts again and again, and never waits for a configuration.
     Loops,
-    /// It depends on what is elsewhere, or not read.
+    /// It depends on a source elsewhere, or on one that was not read.
     Depends,
 }
 
@@ -34,7 +34,7 @@ impl BootOutcome {
 }
 
 impl Inspection {
-    /// What becomes of the machine.
+    /// The outcome of the boot.
     pub fn outcome(&self) -> BootOutcome {
         if self.is_part {
             return BootOutcome::Depends;
@@ -55,14 +55,14 @@ impl Inspection {
         BootOutcome::Maintenance
     }
 
-    /// Whether Talos takes what is there: the machine does not start again for ever, and nothing that is wrong is an error.
-    pub fn is_taken(&self) -> bool {
+    /// Whether Talos accepts the media: the machine does not reboot in a loop, and no mistake is an error.
+    pub fn is_accepted(&self) -> bool {
         let has_error = self.mistakes.iter().any(|mistake| mistake.issue.severity == Severity::Error);
         self.error.is_none() && self.outcome() != BootOutcome::Loops && !has_error
     }
 
     /// Which source is in force in the end: sources are not joined, each replaces the one before.
-    pub fn taken(&self) -> Option<usize> {
+    pub fn effective_source(&self) -> Option<usize> {
         let mut taken = None;
         for (nth, source) in self.sources.iter().enumerate() {
             if source.verdict.config().is_some() {
@@ -75,19 +75,19 @@ impl Inspection {
         taken
     }
 
-    /// The configuration in force in the end, as far as it is known.
+    /// The effective configuration, as far as it is known.
     pub fn effective(&self) -> Option<&Config> {
-        self.sources[self.taken()?].verdict.config()
+        self.sources[self.effective_source()?].verdict.config()
     }
 
     /// The configuration in force as a release writes it, without its secrets.
-    pub fn shown(&self, talos: &TalosVersion) -> Option<String> {
+    pub fn effective_text(&self, talos: &TalosVersion) -> Option<String> {
         let documents = encode::encode(self.effective()?, talos);
-        let redacted: Vec<Value> = documents.iter().map(secret_value::redacted).collect();
+        let redacted: Vec<Value> = documents.iter().map(secret_value::redact).collect();
         Some(emit::emit_all(&redacted))
     }
 
-    /// What the machine is called, as far as that is known: by its configuration, its platform or its command line.
+    /// The hostname, as far as it is known: from the configuration, the platform or the command line.
     pub fn hostname(&self) -> Option<String> {
         let configured = self.effective().and_then(configured_hostname);
         let by_platform = || {

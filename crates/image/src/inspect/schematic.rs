@@ -1,4 +1,4 @@
-//! Media out of a schematic: what is in the images that a factory makes from it.
+//! Boot media from a schematic: the contents of the images that a factory makes from it.
 
 use super::rules;
 use super::{BootMedia, EmbeddedError, MediaItem};
@@ -8,7 +8,7 @@ use ichor_talos::schematic::Schematic;
 use ichor_talos::{meta, secret_value};
 use ichor_values::TalosVersion;
 
-/// Why what a factory makes cannot be inspected.
+/// Why the images of a factory cannot be inspected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchematicError {
     /// The schematic is that of other images.
@@ -16,16 +16,16 @@ pub enum SchematicError {
     Another {
         /// Its id.
         given: String,
-        /// The id that is asked for.
+        /// The requested id.
         wanted: String,
     },
-    /// It is only a part of what boots.
+    /// It is only a part of boot media.
     #[error("{0} alone cannot be inspected; want the URL of a command line or of an image")]
     Part(&'static str),
 }
 
 impl BootMedia {
-    /// What a schematic makes: a disk image for metal, unless its arguments say otherwise.
+    /// The boot media of a schematic: a disk image for metal, unless its arguments say otherwise.
     pub fn of_schematic(schematic: &Schematic, talos: &TalosVersion) -> Result<Self, SchematicError> {
         let wanted = AssetSelection {
             id: schematic.id(),
@@ -38,7 +38,7 @@ impl BootMedia {
         Self::of_factory(&wanted, Some(schematic))
     }
 
-    /// What an address asks for, made from a schematic where that is known.
+    /// The boot media of a factory URL, with its schematic if known.
     pub fn of_factory(
         wanted: &AssetSelection,
         schematic: Option<&Schematic>,
@@ -51,7 +51,7 @@ impl BootMedia {
         if let Some(part) = part {
             return Err(SchematicError::Part(part));
         }
-        // Everybody knows the schematic of images that are not customised.
+        // The schematic of images without customisation is public.
         let plain = Schematic::default();
         let schematic = schematic.or_else(|| (plain.id() == wanted.id).then_some(&plain));
         let mut media = Self::default();
@@ -135,7 +135,7 @@ fn describe_asset(wanted: &AssetSelection) -> String {
 /// The command line of an image: the platform's, Talos' own, and those of the schematic.
 fn line(wanted: &AssetSelection, extra: &[String]) -> String {
     let platform = wanted.platform.as_deref().unwrap_or("metal");
-    let mut line = Line::of(&wanted.talos, platform, wanted.arch.unwrap_or("amd64"));
+    let mut line = Line::defaults(&wanted.talos, platform, wanted.arch.unwrap_or("amd64"));
     if wanted.asset == Some(Asset::Iso) {
         line.halt_if_installed();
     }

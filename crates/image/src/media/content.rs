@@ -1,7 +1,7 @@
-//! What a file holds, wherever its bytes are.
+//! The content of a file, wherever its bytes are.
 //!
-//! A [`Content`] is put together of pieces: bytes in memory, parts of long [`Image`]s, zeros. Nothing is copied and nothing is read until
-//! somebody asks, so that an image of gigabytes is composed in the memory of its small pieces, and can be inspected before it is written.
+//! A [`Content`] is composed of pieces: bytes in memory, parts of long [`Image`]s, zeros. Nothing is copied, and pieces are read
+//! on demand, so that an image of gigabytes is composed in the memory of its small pieces, and can be inspected before it is written.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::image::Image;
 
-/// How much is read at once.
+/// The chunk size.
 const BUFFER: usize = 256 << 10;
 
 /// Bytes in pieces. A copy of it is cheap.
@@ -19,7 +19,7 @@ pub struct Content {
     length: u64,
 }
 
-/// A piece, and where it ends in the whole.
+/// A piece, and its end offset.
 #[derive(Clone)]
 struct ContentPiece {
     end: u64,
@@ -34,25 +34,25 @@ enum PieceData {
     Zeros,
 }
 
-/// A stretch of a content: where it starts, how long it is, and whether all of it is zero because nothing is there.
+/// An extent of a content: offset, length, and whether it is a hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentExtent {
-    /// Where it starts.
+    /// Its offset.
     pub start: u64,
-    /// How long it is.
+    /// Its length.
     pub length: u64,
     /// Whether it is a hole.
     pub is_hole: bool,
 }
 
 impl Content {
-    /// All of a long image.
+    /// The content of a long image.
     pub fn from_image(image: Arc<dyn Image + Send + Sync>) -> Self {
         let length = image.size();
         Self::piece(length, PieceData::Part(image, 0))
     }
 
-    /// Nothing but zeros.
+    /// Zeros only.
     pub fn zeros(length: u64) -> Self {
         Self::piece(length, PieceData::Zeros)
     }
@@ -64,7 +64,7 @@ impl Content {
         Self { pieces: vec![ContentPiece { end: length, length, kind }], length }
     }
 
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub fn len(&self) -> u64 {
         self.length
     }
@@ -74,7 +74,7 @@ impl Content {
         self.length == 0
     }
 
-    /// Adds what follows.
+    /// Appends a content.
     pub fn push(&mut self, next: impl Into<Content>) {
         for mut piece in next.into().pieces {
             self.length += piece.length;
@@ -93,7 +93,7 @@ impl Content {
         self.pad_to(self.length.next_multiple_of(step));
     }
 
-    /// The part of `length` bytes from `start` on; none where it ends before.
+    /// The part of `length` bytes from `start` on; none if it ends before.
     #[must_use]
     pub fn part(&self, start: u64, length: u64) -> Option<Self> {
         let end = start.checked_add(length).filter(|end| *end <= self.length)?;
@@ -123,7 +123,7 @@ impl Content {
         }
     }
 
-    /// Everything, brought into memory. Only for what is known to be short.
+    /// Reads everything into memory. Only for short contents.
     pub fn read(&self) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; usize::try_from(self.length).map_err(|_| io::ErrorKind::OutOfMemory)?];
         self.read_at(0, &mut bytes)?;
@@ -142,7 +142,7 @@ impl Content {
         }
     }
 
-    /// Its stretches in order: what is there, and holes, which need not be written into a file that has room for them.
+    /// Its extents in order: data and holes, which a sparse file need not store.
     pub fn stretches(&self) -> Vec<ContentExtent> {
         let mut all: Vec<ContentExtent> = Vec::new();
         for piece in &self.pieces {
@@ -244,7 +244,7 @@ impl<const N: usize> From<&[u8; N]> for Content {
     }
 }
 
-/// Whether both hold the same; what cannot be read is the same as nothing.
+/// Whether both are equal; an unreadable part counts as empty.
 impl PartialEq for Content {
     fn eq(&self, other: &Self) -> bool {
         let (mut one, mut two) = (vec![0; BUFFER], vec![0; BUFFER]);
@@ -260,7 +260,7 @@ impl PartialEq for Content {
 impl Eq for Content {}
 
 impl fmt::Debug for Content {
-    /// What it holds may be a secret.
+    /// Without the bytes, which may be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes", self.length)
     }

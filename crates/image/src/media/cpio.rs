@@ -1,7 +1,7 @@
 //! Archives in the form that a Linux kernel unpacks at its start: cpio, `newc`.
 //!
-//! [`write()`] makes one of a tree as `cpio --reproducible` does, everything root's and without times. [`CpioReader`] reads one that anybody made,
-//! from its start to its end and never more than is asked for.
+//! [`write()`] makes one of a tree as `cpio --reproducible` does, everything root's and without times. [`CpioReader`] streams
+//! archives of any origin, from start to end.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -10,23 +10,23 @@ use super::content::Content;
 use super::image::ImageError;
 use crate::oci::{EntryKind, FileTree};
 
-/// What an entry begins with, and what it begins with when it has a sum of its bytes, which kernels do not look at.
+/// The signatures of an entry: without and with a checksum, which kernels ignore.
 const MAGIC: &[u8; 6] = b"070701";
 const MAGIC_WITH_SUM: &[u8; 6] = b"070702";
 
-/// How long the description of an entry is: the magic, and 13 numbers of eight digits.
+/// The length of an entry's header: the signature, and 13 numbers of eight digits.
 const HEAD: usize = 6 + 13 * 8;
 
 /// The name of the entry that is the last.
 const TRAILER: &str = "TRAILER!!!";
 
-/// An archive ends with a whole block of this length.
+/// Archives are padded to this block size.
 const BLOCK: u64 = 512;
 
-/// The longest name, with the zero behind it: the longest path of Linux.
+/// The longest name, with its zero: the longest path of Linux.
 const LONGEST_NAME: usize = 4096;
 
-/// What an entry is, in its mode.
+/// The file type bits of a mode.
 const KIND: u32 = 0o170_000;
 const FOLDER: u32 = 0o040_000;
 const FILE: u32 = 0o100_000;
@@ -38,22 +38,22 @@ pub enum CpioWriteError {
     /// More than the format can say.
     #[error("`{path}` has {length} bytes; files of an initramfs must be smaller than 4 GiB")]
     Long {
-        /// Where it is.
+        /// Its path.
         path: String,
-        /// How long it is.
+        /// Its length.
         length: u64,
     },
-    /// Something that does not belong there.
+    /// An entry that an initramfs cannot contain.
     #[error("`{path}` is a {what}; want files, folders and links")]
     Special {
-        /// Where it is.
+        /// Its path.
         path: String,
-        /// What it is.
+        /// The field.
         what: &'static str,
     },
 }
 
-/// The archive of a tree: each folder before what is in it, names in their order, without `./` before them.
+/// The archive of a tree: each folder before its entries, names sorted, without `./` before them.
 pub fn write(root: &FileTree) -> Result<Content, CpioWriteError> {
     let mut entries: Vec<_> = root.iter().collect();
     entries.sort_by(|(one, _), (other, _)| one.split('/').cmp(other.split('/')));
@@ -107,10 +107,10 @@ fn add(archive: &mut Content, name: &str, [number, mode, links]: [u32; 3], conte
     archive.align(4);
 }
 
-/// Reads an archive, entry by entry. It is read from itself what the entry holds that came last.
+/// Reads an archive, entry by entry. Reading from it returns the content of the current entry.
 pub struct CpioReader<R> {
     from: R,
-    /// What is left of the entry's bytes, and the zeros behind them.
+    /// The remaining bytes of the entry and its padding.
     left: u64,
     padding: u64,
 }
@@ -118,17 +118,17 @@ pub struct CpioReader<R> {
 /// An entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpioEntry {
-    /// Its path as it is written.
+    /// Its path as stored.
     pub name: String,
     /// Its permissions.
     pub mode: u32,
-    /// What it is; a link leads where its bytes say.
+    /// Its type; the target of a link is its content.
     pub shape: FileType,
-    /// How many bytes it has.
+    /// Its length.
     pub length: u64,
 }
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileType {
     /// A folder.
@@ -142,7 +142,7 @@ pub enum FileType {
 }
 
 impl<R: Read> CpioReader<R> {
-    /// Reads from where something stands.
+    /// Reads from the current position.
     pub fn new(from: R) -> Self {
         Self { from, left: 0, padding: 0 }
     }
@@ -180,7 +180,7 @@ impl<R: Read> CpioReader<R> {
         Ok(Some(CpioEntry { name, mode: mode & 0o7777, shape, length: length.into() }))
     }
 
-    /// Where it reads from.
+    /// The underlying reader.
     pub fn source(&self) -> &R {
         &self.from
     }
@@ -207,7 +207,7 @@ impl<R: Read> CpioReader<R> {
     }
 }
 
-/// What the entry holds that came last.
+/// Reads the content of the current entry.
 impl<R: Read> Read for CpioReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.left == 0 || buffer.is_empty() {

@@ -15,9 +15,9 @@ pub struct FileImage<'i> {
 /// Bytes that follow each other, in the file and in the image.
 #[derive(Clone, Copy, Debug)]
 struct FileExtent {
-    /// Where it is in the file.
+    /// Its offset in the file.
     at: u64,
-    /// Where it is in the image.
+    /// Its offset in the image.
     start: u64,
     length: u64,
 }
@@ -28,7 +28,7 @@ impl<'i> FileImage<'i> {
         Self { image, pieces: Vec::new(), size: 0 }
     }
 
-    /// Adds the bytes that stand in the image at `start`.
+    /// Adds the bytes at `start` of the image.
     pub(super) fn add(&mut self, start: u64, length: u64) -> Result<(), ImageError> {
         let end = start.checked_add(length).filter(|end| *end <= self.image.size());
         end.ok_or(ImageError::Short("files"))?;

@@ -1,4 +1,4 @@
-//! What stands on a volume that somebody made.
+//! The file system on an existing volume.
 
 use super::Content;
 use super::file::FileImage;
@@ -11,30 +11,30 @@ const LONGEST: u64 = 16 << 20;
 /// A file system: its label and root folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSystem {
-    /// What it is.
+    /// Its type.
     pub kind: FileSystemType,
-    /// Its label, without the spaces and zeros after it: of ISO 9660 that of the Joliet descriptor where there is one, as Talos
+    /// Its label, without trailing spaces and zeros: of ISO 9660 that of the Joliet descriptor if there is one, as Talos
     /// reads it; of FAT that in the root folder, or else in the boot sector.
     pub label: String,
-    /// What is in the root folder, in the order it stands there.
+    /// The entries of the root folder, in their order on disk.
     pub files: Vec<DirectoryEntry>,
     /// Whether small and capital letters are the same in names.
     pub(crate) folds_case: bool,
     pub(super) tree: FileLookup,
 }
 
-/// How files and folders are found.
+/// How files and folders are looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FileLookup {
     Fat(fat::AllocationTable),
     Iso9660(iso9660::NameSource),
 }
 
-/// What a file system is.
+/// The type of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileSystemType {
-    /// A CD. Names are those of Rock Ridge, or else Joliet's, or else plain ones in small letters: the first that there are, as Linux
-    /// takes them.
+    /// A CD. Names are those of Rock Ridge, or else Joliet's, or else plain ones in lower case: the first that exist, as in
+    /// Linux.
     Iso9660,
     /// A floppy, or a small stick.
     Fat12,
@@ -45,7 +45,7 @@ pub enum FileSystemType {
 }
 
 impl FileSystemType {
-    /// What people call it.
+    /// Its name, for people.
     pub fn name(self) -> &'static str {
         match self {
             FileSystemType::Iso9660 => "ISO 9660",
@@ -61,11 +61,11 @@ impl FileSystemType {
 pub struct DirectoryEntry {
     /// Its name.
     pub name: String,
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub length: u64,
     /// Whether it is a folder.
     pub folder: bool,
-    /// Where it starts: a byte of a CD, a cluster of FAT.
+    /// Its start: a byte of a CD, a cluster of FAT.
     pub(super) start: u64,
 }
 
@@ -75,7 +75,7 @@ impl FileSystem {
         Self::find_in(image)?.ok_or(ImageError::Unknown)
     }
 
-    /// The same; none where there is no file system that is known.
+    /// Opens a file system; none if no known one is found.
     pub fn find_in(image: &dyn Image) -> Result<Option<Self>, ImageError> {
         match fat::open(image)? {
             Some(found) => Ok(Some(found)),
@@ -90,10 +90,10 @@ impl FileSystem {
 
     /// The file or folder of this name, in the root folder.
     pub fn find(&self, name: &str) -> Option<&DirectoryEntry> {
-        self.named(&self.files, name)
+        self.find_name(&self.files, name)
     }
 
-    fn named<'e>(&self, files: &'e [DirectoryEntry], name: &str) -> Option<&'e DirectoryEntry> {
+    fn find_name<'e>(&self, files: &'e [DirectoryEntry], name: &str) -> Option<&'e DirectoryEntry> {
         let same = |entry: &&DirectoryEntry| {
             entry.name == name || (self.folds_case && entry.name.to_lowercase() == name.to_lowercase())
         };
@@ -106,12 +106,12 @@ impl FileSystem {
         let mut found = names.next().and_then(|name| self.find(name)).cloned();
         for name in names {
             let Some(folder) = found.filter(|entry| entry.folder) else { return Ok(None) };
-            found = self.named(&self.list(image, &folder)?, name).cloned();
+            found = self.find_name(&self.list(image, &folder)?, name).cloned();
         }
         Ok(found)
     }
 
-    /// What is in a folder; nothing where it is a file.
+    /// The entries of a folder; empty for a file.
     pub fn list(
         &self,
         image: &dyn Image,
@@ -124,7 +124,7 @@ impl FileSystem {
         }
     }
 
-    /// A file as an image, of which no more is read than is asked for.
+    /// A file as an image, which is read on demand.
     pub fn file<'i>(&self, image: &'i dyn Image, file: &DirectoryEntry) -> Result<FileImage<'i>, ImageError> {
         if file.folder {
             return Err(ImageError::Folder(file.name.clone()));
@@ -132,9 +132,9 @@ impl FileSystem {
         match &self.tree {
             FileLookup::Fat(clusters) => clusters.file(image, file),
             FileLookup::Iso9660(_) => {
-                let mut whole = FileImage::empty(image);
-                whole.add(file.start, file.length)?;
-                Ok(whole)
+                let mut contents = FileImage::empty(image);
+                contents.add(file.start, file.length)?;
+                Ok(contents)
             }
         }
     }
@@ -144,13 +144,13 @@ impl FileSystem {
         self.file(image, file)?.parts_of(image).ok_or(ImageError::Short("files"))
     }
 
-    /// What a file holds.
+    /// The content of a file.
     pub fn read(&self, image: &dyn Image, file: &DirectoryEntry) -> Result<Vec<u8>, ImageError> {
         if file.length > LONGEST && !file.folder {
             return Err(ImageError::Long { name: file.name.clone(), length: file.length, longest: LONGEST });
         }
-        let whole = self.file(image, file)?;
-        let length = usize::try_from(whole.size()).unwrap_or(usize::MAX);
-        piece(&whole, 0, length, "files")
+        let contents = self.file(image, file)?;
+        let length = usize::try_from(contents.size()).unwrap_or(usize::MAX);
+        piece(&contents, 0, length, "files")
     }
 }

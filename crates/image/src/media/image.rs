@@ -2,12 +2,12 @@
 
 use std::io;
 
-/// Something long that is read in pieces: a file, or bytes.
+/// A long image that is read in chunks: a file, or bytes.
 pub trait Image {
-    /// How long it is.
+    /// Its length.
     fn size(&self) -> u64;
 
-    /// Fills `buffer` with what stands at `offset`.
+    /// Fills `buffer` with the bytes at `offset`.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
 }
 
@@ -44,7 +44,7 @@ pub struct ImageWindow<'i> {
 }
 
 impl<'i> ImageWindow<'i> {
-    /// The part of `length` bytes from `start` on; none where the image ends before it does.
+    /// The part of `length` bytes from `start` on; none if the image ends before it does.
     pub(crate) fn new(image: &'i dyn Image, start: u64, length: u64) -> Option<Self> {
         let end = start.checked_add(length)?;
         (end <= image.size()).then_some(Self { image, start, length })
@@ -68,7 +68,7 @@ impl Image for ImageWindow<'_> {
 /// Why an image could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
-    /// It is something else.
+    /// It is not a supported image.
     #[error("neither an ISO 9660 nor a FAT file system, nor a disk with partitions")]
     Unknown,
     /// It has to be unpacked first.
@@ -86,22 +86,22 @@ pub enum ImageError {
     /// Some of it is missing.
     #[error("the image is truncated: the file system has {length} bytes, the image only {there}")]
     CutOff {
-        /// How long the file system says it is.
+        /// The length in the file system's header.
         length: u64,
-        /// How long the image is.
+        /// The length of the image.
         there: u64,
     },
-    /// Something in it cannot be.
+    /// An invalid structure.
     #[error("the {0} is corrupt")]
     Broken(&'static str),
     /// Longer than anything that is read here.
     #[error("`{name}` is too large: {length} bytes, at most {longest}")]
     Long {
-        /// What it is called.
+        /// Its name.
         name: String,
-        /// How long it is.
+        /// Its length.
         length: u64,
-        /// How long it may be.
+        /// The limit.
         longest: u64,
     },
     /// It is a folder.
@@ -115,7 +115,7 @@ pub enum ImageError {
     Read(#[source] io::Error),
 }
 
-/// Whether all of a file system is there, which says itself how long it is. The image may be longer: some are padded.
+/// Whether a file system is complete, by the length in its header. The image may be longer: some are padded.
 pub(super) fn check_length(image: &dyn Image, length: u64) -> Result<(), ImageError> {
     if image.size() < length { Err(ImageError::CutOff { length, there: image.size() }) } else { Ok(()) }
 }

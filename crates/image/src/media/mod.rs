@@ -1,14 +1,14 @@
-//! Small volumes that carry a machine's first configuration, and what stands on volumes that others made.
+//! Small volumes with a machine's first configuration, and readers of existing volumes.
 //!
 //! A [`Volume`] is a label and some files. [`iso9660::write`] makes a CD of it, [`fat::write`] an image for a USB stick: the
-//! same volume gives the same bytes, always. The way back is [`FileSystem::open`]: it reads label and root folder of any
-//! [`Image`], as a Linux kernel shows them, and never more of it than is asked for. [`Qcow2`] is the disk inside of an image of
-//! QEMU, [`Partitions`] are those of a disk, and [`uki`] reads what a machine is booted with.
+//! same volume gives the same bytes, always. The inverse is [`FileSystem::open`]: it reads label and root folder of any
+//! [`Image`], as a Linux kernel shows them, and reads it on demand. [`Qcow2`] is the disk inside an image of
+//! QEMU, [`Partitions`] are those of a disk, and [`uki`] reads unified kernel images.
 //!
-//! What somebody made may be cut off, broken, or made to hurt: reading it ends, with what is there or with a [`ImageError`], and
-//! needs no more memory than the longest thing that is read at once.
+//! Existing images may be truncated, corrupt or hostile: reading ends with the readable part or a [`ImageError`], and
+//! needs no more memory than the longest item read at once.
 //!
-//! Not here: what Talos makes of the files.
+//! Not here: how Talos uses the files.
 
 mod content;
 pub mod cpio;
@@ -36,6 +36,6 @@ pub use volume::{Volume, VolumeError};
 
 /// The smallest image that is written.
 ///
-/// Talos looks for many kinds of file systems at once, and does not look at all into a disk that is too short for one of
+/// Talos probes for many kinds of file systems at once, and ignores a disk that is too short for one of
 /// them: swap space with pages of 64 KiB ends there. This is twice as much, because other kinds may come.
 pub const SMALLEST: usize = 128 * 1024;

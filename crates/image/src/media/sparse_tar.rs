@@ -7,7 +7,7 @@ use super::content::Content;
 const BLOCK: usize = 512;
 const WHOLE: u64 = BLOCK as u64;
 
-/// Stretches that the header has room for, and those of each block behind it.
+/// Extents that fit into the header, and into each block after it.
 const IN_HEADER: usize = 4;
 const IN_BLOCK: usize = 21;
 
@@ -38,7 +38,7 @@ pub fn write(name: &str, content: &Content, seconds: u64, out: &mut dyn Write) -
     out.write_all(&[0; 2 * BLOCK])
 }
 
-/// What is there, in whole blocks, and at the end nothing: that says how long it is.
+/// The data in full blocks, and an empty extent at the end, which gives the length.
 fn stretches(content: &Content) -> Vec<(u64, u64)> {
     let mut all: Vec<(u64, u64)> = Vec::new();
     for stretch in content.stretches().iter().filter(|stretch| !stretch.is_hole) {
@@ -67,7 +67,7 @@ fn header(
     let room = bytes.get_mut(..name.len()).filter(|room| room.len() < 100);
     room.ok_or(io::ErrorKind::InvalidFilename)?.copy_from_slice(name.as_bytes());
     let written = stretches.iter().map(|(_, length)| length.next_multiple_of(WHOLE)).sum();
-    // Mode, user, group, length of what is written, time; the sum is counted over spaces.
+    // Mode, user, group, stored length, time; the checksum is computed over spaces.
     for (at, length, number) in
         [(100, 8, 0o644), (108, 8, 0), (116, 8, 0), (124, 12, written), (136, 12, seconds)]
     {
@@ -91,7 +91,7 @@ fn list(bytes: &mut [u8], stretches: &[(u64, u64)]) {
     }
 }
 
-/// A number in digits of eight and a zero; one that has too many of them as it is, behind a byte that says so.
+/// A number in octal digits and a zero; one that does not fit is binary, after a marker byte.
 fn digits(room: &mut [u8], number: u64) {
     if number < LONGEST {
         let text = format!("{number:0width$o}\0", width = room.len() - 1);

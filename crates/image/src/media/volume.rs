@@ -1,4 +1,4 @@
-//! What goes on a volume.
+//! The files of a volume.
 
 /// The most that all files may hold together: far more than a configuration, and every form has room for it.
 const ROOM: usize = 16 << 20;
@@ -19,18 +19,18 @@ pub struct Volume<'a> {
     files: Vec<(&'a str, &'a [u8])>,
 }
 
-/// Why there is no such volume.
+/// Why a volume cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VolumeError {
-    /// FAT has no room for the label, or it has letters that are none.
+    /// The label is too long for FAT, or has characters that are not allowed.
     #[error("`{0}` is not a valid volume label; want 1 to {LONGEST_LABEL} of A-Z, a-z, 0-9, `-` and `_`")]
     Label(String),
-    /// One of the forms cannot have this name.
+    /// A name is invalid on one of the file systems.
     #[error(
         "`{0}` is not a valid file name on a volume; want 1 to {LONGEST_NAME} of A-Z, a-z, 0-9, `-`, `_` and `.`, no `.` last"
     )]
     Name(String),
-    /// Not every reader tells capital letters from small ones.
+    /// Not every reader distinguishes upper from lower case.
     #[error("two files of the volume are named `{0}`; names are not case-sensitive")]
     Twice(String),
     /// There are too many.

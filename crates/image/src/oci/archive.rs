@@ -10,7 +10,7 @@ use super::layout::LIST;
 use super::source::{BlobSource, LARGEST_DOCUMENT};
 use super::unpack::LayerUnpacker;
 
-/// What an extension says of itself.
+/// The manifest of an extension.
 const MANIFEST: &str = "manifest.yaml";
 
 /// A tar archive, which may be compressed.
@@ -18,7 +18,7 @@ const MANIFEST: &str = "manifest.yaml";
 pub enum Archive {
     /// An image layout.
     Layout(ArchivedLayout),
-    /// The files of an extension as they are, which Talos' imager takes, too: a manifest beside `rootfs`.
+    /// The files of an extension without an image, which Talos' imager accepts as well: a manifest beside `rootfs`.
     Extension(FileTree),
 }
 
@@ -32,13 +32,13 @@ pub enum ArchiveError {
     /// It cannot be unpacked.
     #[error("cannot be unpacked")]
     Layer(#[from] LayerError),
-    /// It is an archive of something else.
+    /// It is an archive of other files.
     #[error("not an OCI archive: {LIST} is missing{0}")]
     Other(&'static str),
 }
 
 impl Archive {
-    /// Reads an archive from its start to its end. What is long in it is kept in the spool.
+    /// Reads an archive as a stream. Long entries are kept in the blob store.
     pub fn open(bytes: impl Read, spool: &mut dyn BlobStore) -> Result<Self, ArchiveError> {
         let mut unpack = LayerUnpacker::new(spool);
         unpack.layer(bytes, None)?;

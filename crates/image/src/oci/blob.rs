@@ -8,57 +8,58 @@ use super::descriptor::Descriptor;
 use super::digest::Digest;
 use super::error::OciError;
 
-/// The bytes of a blob, as they come. Its end is an error where the whole is not what its descriptor says, so that nothing
-/// of it may be used before [`Blob::finish`] says that it is.
+/// The bytes of a blob, as a stream. If they do not match the descriptor, its end is an error, so nothing
+/// of it may be used before [`Blob::finish`] succeeds.
 pub struct Blob<'s> {
     inner: io::Take<Box<dyn Read + 's>>,
     descriptor: Descriptor,
     sum: Sha256,
     got: u64,
-    /// What was found at the end, or before.
+    /// The result at its end, or an earlier error.
     verdict: Option<Result<(), OciError>>,
 }
 
 impl<'s> Blob<'s> {
     pub(super) fn new(inner: Box<dyn Read + 's>, descriptor: &Descriptor) -> Self {
-        // One byte more tells that there are too many.
+        // One more byte is enough to detect an oversized blob.
         let inner = inner.take(descriptor.size.saturating_add(1));
         Self { inner, descriptor: descriptor.clone(), sum: Sha256::new(), got: 0, verdict: None }
     }
 
-    /// Reads what is left, and says whether all of it was what its descriptor says.
+    /// Reads the remaining bytes, and returns whether all of them matched the descriptor.
     pub fn finish(mut self) -> Result<(), OciError> {
         // An error is in the verdict.
         let _ = io::copy(&mut self, &mut io::sink());
         self.verdict.unwrap_or(Ok(()))
     }
 
-    /// Why it could not be read, as far as it was. Nothing more is read: who has no use for the rest need not wait for it.
+    /// The error up to here, if any. It reads no further, for a caller without use for the rest.
     pub fn failure(self) -> Option<OciError> {
         self.verdict.and_then(Result::err)
     }
 
-    fn what(&self) -> String {
+    fn label(&self) -> String {
         format!("blob {}", self.descriptor.digest)
     }
 
     fn judge(&self) -> Result<(), OciError> {
         let (got, want) = (self.got, self.descriptor.size);
         if got != want {
-            return Err(OciError::Size { what: self.what(), got, want });
+            return Err(OciError::Size { what: self.label(), got, want });
         }
         let (got, want) = (Digest::end(self.sum.clone()), &self.descriptor.digest);
         if got != *want {
-            return Err(OciError::Digest { what: self.what(), got, want: want.clone() });
+            return Err(OciError::Digest { what: self.label(), got, want: want.clone() });
         }
         Ok(())
     }
 
-    /// Remembers what was found, and says it to who reads.
+    /// Stores the verdict, and returns it to the reader.
     fn end(&mut self, verdict: Result<(), OciError>) -> io::Result<usize> {
-        let said = verdict.as_ref().map_or_else(|error| Err(io::Error::other(error.to_string())), |()| Ok(0));
+        let result =
+            verdict.as_ref().map_or_else(|error| Err(io::Error::other(error.to_string())), |()| Ok(0));
         self.verdict = Some(verdict);
-        said
+        result
     }
 }
 
@@ -82,7 +83,7 @@ impl Read for Blob<'_> {
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
             Err(error) => {
-                let verdict = Err(OciError::Source { what: self.what(), source: error.into() });
+                let verdict = Err(OciError::Source { what: self.label(), source: error.into() });
                 self.end(verdict)
             }
         }

@@ -1,4 +1,4 @@
-//! Where long contents are kept while an image is unpacked or packed.
+//! Storage of long contents while an image is unpacked or packed.
 
 use std::io::{self, Read, Write};
 
@@ -9,19 +9,19 @@ const MOST_IN_MEMORY: u64 = 2 << 30;
 
 /// Somewhere with room for long contents: a file, or memory.
 pub trait BlobStore {
-    /// Keeps what `fill` writes.
+    /// Stores the output of `fill`.
     fn write(&mut self, fill: BlobWriter<'_>) -> io::Result<Content>;
 
-    /// Keeps what a reader gives, to its end.
+    /// Stores a reader's data, to its end.
     fn keep(&mut self, bytes: &mut dyn Read) -> io::Result<Content> {
         self.write(Box::new(|out| io::copy(bytes, out).map(drop)))
     }
 }
 
-/// What writes a content.
+/// Writes a content.
 pub type BlobWriter<'f> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'f>;
 
-/// Memory. Only for what is needed in it, such as the programs of an image that are looked into.
+/// Memory. Only for contents that are needed there, such as the programs of an image that are parsed.
 #[derive(Debug)]
 pub struct MemoryStore {
     left: u64,
@@ -66,7 +66,7 @@ impl Write for BoundedBuffer {
     }
 }
 
-/// Keeps how long contents are, and nothing of what they hold.
+/// Stores the lengths of contents, and none of their bytes.
 pub(crate) struct LengthStore;
 
 impl BlobStore for LengthStore {

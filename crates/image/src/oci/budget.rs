@@ -1,4 +1,4 @@
-//! How much an archive may have, whatever it promises.
+//! The size limits of an archive, whatever its headers claim.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -14,10 +14,10 @@ pub const MOST_UNPACKED: u64 = 4 << 30;
 /// More files and folders than any image has.
 pub(super) const MOST_ENTRIES: usize = 1_000_000;
 
-/// What an archive says of one entry is shorter: its names, its attributes, where its holes are.
+/// The limit of an entry's headers: its names, its attributes, its holes.
 const LONGEST_HEADER: u64 = 1 << 20;
 
-/// How much more an archive may have, of all and of what it says of one entry.
+/// The remaining size limits of an archive: in total and for the headers of one entry.
 pub(super) struct ArchiveBudget {
     all: Cell<u64>,
     header: Cell<u64>,
@@ -26,7 +26,7 @@ pub(super) struct ArchiveBudget {
 
 impl ArchiveBudget {
     /// That of an archive of which nothing is read yet.
-    pub(super) fn whole() -> Self {
+    pub(super) fn new() -> Self {
         let (all, header) = (Cell::new(MOST_UNPACKED), Cell::new(LONGEST_HEADER));
         Self { all, header, is_spent: Cell::new(false) }
     }
@@ -36,13 +36,13 @@ impl ArchiveBudget {
         self.is_spent.get()
     }
 
-    /// From now on what is read is said of one entry.
+    /// Starts to count the headers of an entry.
     pub(super) fn next_header(&self) {
         self.header.set(LONGEST_HEADER);
     }
 
-    /// From now on what is read are contents, which are counted elsewhere.
-    pub(super) fn contents(&self) {
+    /// Stops counting headers: contents are counted elsewhere.
+    pub(super) fn stop_counting_headers(&self) {
         self.header.set(u64::MAX);
     }
 
@@ -58,7 +58,7 @@ impl ArchiveBudget {
     }
 }
 
-/// Counts and sums up what is read.
+/// Counts and limits the bytes read.
 pub(super) struct MeteredReader<'b, R> {
     inner: R,
     sum: Sha256,

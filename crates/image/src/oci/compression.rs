@@ -1,4 +1,4 @@
-//! How an archive or a file is compressed, told by how it begins.
+//! The compression of an archive or a file, detected by its signature.
 
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read, Write};
 
@@ -8,32 +8,32 @@ use flate2::{Compression, GzBuilder};
 use lzma_rust2::XzReader;
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 
-/// How much is read at once.
+/// The chunk size.
 const BUFFER: usize = 64 << 10;
 
 /// The dictionary of xz may be so large, in KiB: twice that of `xz -9`.
 const LARGEST_DICTIONARY: u32 = 128 << 10;
 
-/// What bytes are once nothing compresses them.
+/// Decompresses a stream.
 pub fn decompress<'r>(bytes: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
     let mut bytes = BufReader::with_capacity(BUFFER, bytes);
     let mut head = Vec::new();
     bytes.by_ref().take(6).read_to_end(&mut head)?;
-    let whole = Cursor::new(head.clone()).chain(bytes);
+    let stream = Cursor::new(head.clone()).chain(bytes);
     Ok(match head.as_slice() {
-        [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(whole)),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(ZstdFrames { rest: Some(whole), frame: None }),
+        [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(stream)),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(ZstdFrames { rest: Some(stream), frame: None }),
         [0xfd, b'7', b'z', b'X', b'Z', 0] => {
-            Box::new(XzReader::new_mem_limit(whole, true, LARGEST_DICTIONARY))
+            Box::new(XzReader::new_mem_limit(stream, true, LARGEST_DICTIONARY))
         }
-        _ => Box::new(whole),
+        _ => Box::new(stream),
     })
 }
 
-/// The mark that a frame of zstd begins with, read already, and what follows.
+/// The signature of a zstd frame, read already, and the rest.
 type FrameStream<R> = Chain<Cursor<[u8; 4]>, R>;
 
-/// Frames of zstd, of which several may follow each other. At any time there is either a frame or what follows it.
+/// Frames of zstd, of which several may be concatenated. At any time there is either a frame or the rest after it.
 struct ZstdFrames<R: BufRead> {
     rest: Option<R>,
     frame: Option<StreamingDecoder<FrameStream<R>, FrameDecoder>>,
@@ -98,9 +98,9 @@ mod tests {
             let mut unpacked = Vec::new();
             decompress(reader).and_then(|mut reader| reader.read_to_end(&mut unpacked)).ok().map(|_| unpacked)
         };
-        let whole = all(Box::new(bytes));
-        assert_eq!(whole, all(Box::new(ByteReader(bytes))));
-        whole
+        let stream = all(Box::new(bytes));
+        assert_eq!(stream, all(Box::new(ByteReader(bytes))));
+        stream
     }
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {

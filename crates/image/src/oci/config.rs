@@ -8,7 +8,7 @@ use ichor_values::Arch;
 use ichor_values::Moment;
 use ichor_values::read::Scalar as _;
 
-/// What is read of it.
+/// The keys that are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ImageConfig {
     /// The architecture, where it is one of ours and the system is Linux.
@@ -36,7 +36,7 @@ impl ImageConfig {
     }
 
     /// The configuration of an image that runs as this one does, of its first layers and one more.
-    pub(super) fn extended(
+    pub(super) fn with_layer(
         &self,
         arch: Arch,
         created: Moment,
@@ -58,12 +58,12 @@ impl ImageConfig {
         value.to_string().into_bytes()
     }
 
-    /// How the first layers came to be: what is said up to the first layer that is not kept. Where that does not fit the layers, it is a
-    /// line for each that says nothing.
+    /// The history of the first layers, up to the first layer that is not kept. If it does not match the layers, it is an
+    /// empty entry for each.
     fn history(&self, kept: usize) -> Vec<Value> {
-        let said = self.value.get("history").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let entries = self.value.get("history").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let is_layer = |item: &Value| item.get("empty_layer").and_then(Value::as_bool) != Some(true);
-        if said.iter().filter(|item| is_layer(item)).count() != self.diff_ids.len() {
+        if entries.iter().filter(|item| is_layer(item)).count() != self.diff_ids.len() {
             return vec![json!({}); kept];
         }
         let mut layers = 0;
@@ -71,11 +71,11 @@ impl ImageConfig {
             layers += usize::from(is_layer(item));
             layers <= kept
         };
-        said.iter().take_while(is_kept).cloned().collect()
+        entries.iter().take_while(is_kept).cloned().collect()
     }
 }
 
-/// The configuration of an image of one layer that nobody runs.
+/// The configuration of an image of one layer that is never run.
 pub(super) fn write(arch: Arch, created: Moment, diff_id: &Digest) -> Vec<u8> {
     let value = json!({
         "created": created.to_string(),

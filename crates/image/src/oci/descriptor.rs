@@ -1,4 +1,4 @@
-//! What an image says of a blob: its type, digest and size, and for which machines it is.
+//! The descriptor of a blob: its type, digest, size and platform.
 
 use serde_json::{Map, Value, json};
 
@@ -22,24 +22,24 @@ pub(crate) const REF_NAME: &str = "org.opencontainers.image.ref.name";
 pub(super) const DOCKER_MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
 pub(super) const DOCKER_INDEX: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
 
-/// A layer, as Docker calls it.
+/// A layer in Docker's format.
 const DOCKER_LAYER: &str = "application/vnd.docker.image.rootfs.diff.tar.gzip";
 
-/// Every type of manifest that is read, as a registry is asked for them.
+/// Every supported type of manifest, as a registry is queried for them.
 pub const ACCEPTED: [&str; 4] = [MANIFEST, INDEX, DOCKER_MANIFEST, DOCKER_INDEX];
 
 /// A blob, described.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Descriptor {
-    /// What the blob is.
+    /// The media type of the blob.
     pub media_type: String,
     /// The sum of its bytes.
     pub digest: Digest,
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub size: u64,
-    /// The operating system and architecture it is for, where that is said.
+    /// Its operating system and architecture, if given.
     pub platform: Option<(String, String)>,
-    /// What it is called in a layout.
+    /// Its name in a layout.
     pub(crate) ref_name: Option<String>,
 }
 
@@ -76,7 +76,7 @@ impl Descriptor {
         Self { media_type, ..self.clone() }
     }
 
-    /// The architecture of Linux machines it is for; nothing where it is for others, or nobody says.
+    /// The architecture of Linux machines it is for; none for other systems, or if not given.
     pub fn arch(&self) -> Option<Arch> {
         let (os, arch) = self.platform.as_ref()?;
         (os == "linux").then(|| Arch::parse(arch).ok()).flatten()

@@ -36,12 +36,12 @@ impl Digest {
         (hex.len() == 64 && hex.bytes().all(is_digit)).then(|| Self(hex.to_owned()))
     }
 
-    /// The digits alone.
+    /// The digits only.
     pub fn hex(&self) -> &str {
         &self.0
     }
 
-    /// Where the blob lies in a layout.
+    /// The path of the blob in a layout.
     pub fn path(&self) -> String {
         format!("blobs/sha256/{}", self.0)
     }
@@ -53,7 +53,7 @@ impl fmt::Display for Digest {
     }
 }
 
-/// Counts and sums up what is written through it.
+/// Counts and hashes the bytes written through it.
 pub(super) struct HashingWriter<W> {
     inner: W,
     sum: Sha256,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::descriptor::{Descriptor, INDEX, MANIFEST};
 use super::error::OciError;
 
-/// As many layers, and images in a list, are looked at; no builder makes more than 127 layers.
+/// The most layers, and images in an index; no builder makes more than 127 layers.
 const MOST: usize = 1000;
 
 /// A document that leads to an image.
@@ -20,14 +20,14 @@ pub enum Document {
 /// An image for one architecture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
-    /// What it is.
+    /// The configuration.
     pub config: Descriptor,
-    /// What it is made of, the lowest first.
+    /// The layers, the lowest first.
     pub layers: Vec<Descriptor>,
 }
 
 impl Document {
-    /// Reads a document, which `what` is called.
+    /// Reads a document; `what` is its name in errors.
     pub fn read(bytes: &[u8], what: &str) -> Result<Self, OciError> {
         let value: Value = serde_json::from_slice(bytes)
             .map_err(|error| OciError::json(what, format!("not JSON: {error}")))?;
@@ -53,7 +53,7 @@ impl Document {
 }
 
 impl Manifest {
-    /// The manifest as it is stored.
+    /// The manifest as stored.
     pub fn bytes(&self) -> Vec<u8> {
         let layers: Vec<_> = self.layers.iter().map(Descriptor::json).collect();
         let value = json!({
@@ -66,7 +66,7 @@ impl Manifest {
     }
 }
 
-/// A list of images as it is stored.
+/// An index as stored.
 pub fn index(images: &[Descriptor]) -> Vec<u8> {
     let images: Vec<_> = images.iter().map(Descriptor::json).collect();
     json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": images}).to_string().into_bytes()

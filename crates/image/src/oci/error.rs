@@ -6,7 +6,7 @@ use std::io;
 use super::budget::{MOST_ENTRIES, MOST_UNPACKED};
 use super::digest::Digest;
 
-/// What a source of blobs says when it has none.
+/// An error of a source of blobs.
 pub type SourceError = Box<dyn Error + Send + Sync>;
 
 /// An image that cannot be read.
@@ -15,12 +15,12 @@ pub enum OciError {
     /// Its source does not give a blob.
     #[error("cannot get {what}")]
     Source {
-        /// What was asked for.
+        /// The requested blob.
         what: String,
-        /// What the source says.
+        /// The error of the source.
         source: SourceError,
     },
-    /// A blob that is not what it is called.
+    /// A blob does not match its digest.
     #[error("{what} is corrupt: its SHA-256 is {got}, expected {want}")]
     Digest {
         /// The blob.
@@ -30,7 +30,7 @@ pub enum OciError {
         /// The sum it should have.
         want: Digest,
     },
-    /// A blob of another size than its descriptor says.
+    /// A blob of another size than in its descriptor.
     #[error("{what} has {got} bytes, expected {want}: it may be truncated")]
     Size {
         /// The blob.
@@ -55,18 +55,18 @@ pub enum OciError {
     Json {
         /// The document.
         what: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// There is no image for an architecture.
+    /// The image has no variant for an architecture.
     #[error("no image for linux/{arch}; found {have}")]
     Architecture {
-        /// What was asked for.
+        /// The requested architecture.
         arch: String,
-        /// What there is.
+        /// The available ones.
         have: String,
     },
-    /// There is no room for a blob.
+    /// The store has no space for a blob.
     #[error("cannot store {what}")]
     Keep {
         /// The blob.
@@ -79,7 +79,7 @@ pub enum OciError {
     Layer {
         /// The layer.
         digest: Digest,
-        /// What is wrong with it.
+        /// The problem.
         source: LayerError,
     },
 }
@@ -96,7 +96,7 @@ pub enum LayerError {
     /// It is not an archive, or ends too soon.
     #[error("truncated or corrupt tar archive")]
     Broken(#[from] io::Error),
-    /// There is no room for what it holds.
+    /// The store has no space for its content.
     #[error("cannot store `{name}`")]
     Keep {
         /// The file.
@@ -115,7 +115,7 @@ pub enum LayerError {
     HardLink {
         /// The link.
         name: String,
-        /// Where it should lead.
+        /// Its target.
         target: String,
     },
     /// A link that leads to no name.
@@ -124,7 +124,7 @@ pub enum LayerError {
     /// An entry of a type that is not known.
     #[error("`{0}` is not a file, folder, link or device")]
     Type(String),
-    /// A path through something that is no folder.
+    /// A path through something that is not a folder.
     #[error("`{0}` has a path component that is not a folder")]
     Through(String),
     /// More than any image has.

@@ -1,4 +1,4 @@
-//! A root file system. What its files hold may be elsewhere. Owners are not kept: everything belongs to root.
+//! A root file system. The contents of files may be elsewhere. Owners are dropped: everything belongs to root.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,18 +13,18 @@ pub struct FileTree {
     entries: BTreeMap<String, TreeEntry>,
 }
 
-/// Something in it.
+/// An entry of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeEntry {
     /// Its permissions.
     pub mode: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind,
     /// Its SELinux label, if it has one.
     pub label: Option<String>,
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// A folder.
@@ -38,7 +38,7 @@ pub enum EntryKind {
 }
 
 impl TreeEntry {
-    /// A folder that everybody may look into.
+    /// A folder that every user may read.
     pub fn folder() -> Self {
         Self { mode: 0o755, kind: EntryKind::Folder, label: None }
     }
@@ -63,7 +63,7 @@ impl TreeEntry {
 }
 
 impl FileTree {
-    /// What lies at a path; links are not followed.
+    /// The entry at a path; links are not followed.
     pub fn get(&self, path: &str) -> Option<&TreeEntry> {
         self.entries.get(path)
     }
@@ -73,7 +73,7 @@ impl FileTree {
         self.entries.iter().map(|(path, entry)| (path.as_str(), entry))
     }
 
-    /// How much there is.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -91,8 +91,8 @@ impl FileTree {
         all.take_while(move |(path, _)| path.starts_with(&prefix)).map(|(path, entry)| (path.as_str(), entry))
     }
 
-    /// Puts something at a path, in the place of what was there, and makes the folders above it. A folder in the place of
-    /// a folder leaves what is in it.
+    /// Puts an entry at a path, replacing an existing one, and creates the folders above it. A folder that replaces
+    /// a folder keeps its entries.
     pub fn put(&mut self, path: &str, entry: TreeEntry) {
         for (at, _) in path.match_indices('/') {
             let above = &path[..at];
@@ -106,7 +106,7 @@ impl FileTree {
         self.entries.insert(path.to_owned(), entry);
     }
 
-    /// Removes what lies at a path, with everything below it.
+    /// Removes the entry at a path, with everything below it.
     pub fn remove(&mut self, path: &str) {
         let below: Vec<_> = self.below(path).map(|(path, _)| path.to_owned()).collect();
         for path in &below {
@@ -115,7 +115,7 @@ impl FileTree {
         self.entries.remove(path);
     }
 
-    /// Where a path leads, links followed; `/` is the top.
+    /// The target of a path, with links followed; `/` is the top.
     pub fn follow(&self, path: &str) -> Option<LinkWalk> {
         let look = |path: &str| match &self.get(path)?.kind {
             EntryKind::Folder => Some(LinkTarget::Folder),

@@ -16,7 +16,7 @@ use super::unpack::LayerUnpacker;
 use ichor_values::Arch;
 use ichor_values::Moment;
 
-/// Lists in lists are followed so far; one is what builders make.
+/// The deepest nesting of indexes; builders make one level.
 const DEEPEST: usize = 3;
 
 /// An image for one architecture, in a source.
@@ -70,7 +70,7 @@ impl OciImage {
         all.into_iter().find(|image| image.arch == arch).ok_or(missing)
     }
 
-    /// Its root file system, with what is long in the spool. `step` is called after each layer.
+    /// Its root file system, with long files in the blob store. `step` is called after each layer.
     pub fn unpack(
         &self,
         source: &mut dyn BlobSource,
@@ -81,7 +81,7 @@ impl OciImage {
         for (layer, diff_id) in self.manifest.layers.iter().zip(&self.config.diff_ids) {
             let mut blob = source::blob(source, layer)?;
             let unpacked = unpack.layer(&mut blob, Some(diff_id));
-            // A layer that is not what it is called may fail in any way before its end; where there is no room, the rest is no help.
+            // A layer that does not match its digest may fail in any way before its end; without space, the rest is of no use.
             if !matches!(unpacked, Err(LayerError::Keep { .. })) {
                 blob.finish()?;
             }
@@ -91,7 +91,7 @@ impl OciImage {
         Ok(unpack.finish())
     }
 
-    /// Its lowest layers as they are stored, kept in the spool.
+    /// Its lowest layers as stored, kept in the blob store.
     pub(crate) fn store_layers(
         &self,
         layers: usize,
@@ -114,14 +114,14 @@ impl OciImage {
         Ok(kept)
     }
 
-    /// An image that runs as this one does, of its lowest layers and one on top of them, which somebody made.
-    pub fn extended(&self, mut lowest: Vec<Layer>, top: Layer, created: Moment, by: &str) -> NewImage {
-        let config = self.config.extended(self.arch, created, lowest.len(), &top.diff_id, by);
+    /// An image that runs as this one does, with its lowest layers and an additional one on top.
+    pub fn with_layers(&self, mut lowest: Vec<Layer>, top: Layer, created: Moment, by: &str) -> NewImage {
+        let config = self.config.with_layer(self.arch, created, lowest.len(), &top.diff_id, by);
         lowest.push(top);
         NewImage { arch: self.arch, config, layers: lowest }
     }
 
-    /// How many layers it has.
+    /// The number of its layers.
     pub fn layers(&self) -> usize {
         self.manifest.layers.len()
     }
@@ -142,7 +142,7 @@ fn manifests(
         Document::Index(items) => {
             let mut found = Vec::new();
             for item in items {
-                // Others are for other machines, or no images at all, such as attestations.
+                // Others are for other platforms, or not images, such as attestations.
                 let is_ours = item.platform.is_none() || item.arch().is_some();
                 if !is_ours || !(item.is_manifest() || item.is_index()) {
                     continue;
@@ -159,8 +159,8 @@ fn manifests(
     }
 }
 
-/// Everything that has to be sent for an image, or for the images of several architectures: blobs, then documents, each after what
-/// it names.
+/// Everything that is uploaded for an image, or for the images of several architectures: blobs, then documents, each after those
+/// it refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageUpload {
     /// Layers and configurations.
@@ -170,7 +170,7 @@ pub struct ImageUpload {
 }
 
 impl ImageUpload {
-    /// What belongs to the image of a layout. Of several, it is the list among them, and else all of them as one list.
+    /// The blobs of the image of a layout. If it has several, it is the nested index, or else an index of all of them.
     pub fn collect(source: &mut dyn BlobSource) -> Result<ImageUpload, OciError> {
         let top = source::top(source)?;
         let mut shipment = ImageUpload { blobs: Vec::new(), documents: Vec::new() };

@@ -12,15 +12,15 @@ use super::file_tree::{EntryKind, FileTree, TreeEntry};
 use super::unpack::LABEL;
 use crate::media::Content;
 
-/// How much of a file is read at once.
+/// The chunk size.
 const BUFFER: usize = 256 << 10;
 
 /// A layer and its sums.
 #[derive(Clone, Debug)]
 pub struct Layer {
-    /// The layer as it is stored.
+    /// The layer as stored.
     pub content: Content,
-    /// What its manifest says of it.
+    /// Its descriptor in a manifest.
     pub descriptor: Descriptor,
     /// The sum of the archive without its compression.
     pub diff_id: Digest,
@@ -64,7 +64,7 @@ pub(super) fn archive<'e>(
         header.set_uid(0);
         header.set_gid(0);
         header.set_size(0);
-        // Nothing of ours has any.
+        // Our trees have no special files.
         if let EntryKind::Special(_) = entry.kind {
             continue;
         }
@@ -84,7 +84,7 @@ pub(super) fn archive<'e>(
             }
             EntryKind::Link(target) => {
                 header.set_entry_type(EntryType::Symlink);
-                // A long one is written anew, step by step, and leads to the same place.
+                // A long one is normalised, step by step, and has the same target.
                 match header.set_link_name_literal(target) {
                     Ok(()) => builder.append_data(&mut header, path, io::empty())?,
                     Err(_) => builder.append_link(&mut header, path, target)?,
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(made.descriptor, Descriptor::of_blob(LAYER, &bytes));
     }
 
-    /// Bytes that are nowhere, and how they are asked for.
+    /// Zeros that record how they are read.
     #[derive(Default)]
     struct ZeroImage {
         read: AtomicU64,
@@ -134,7 +134,7 @@ mod tests {
 
     const LENGTH: u64 = 64 << 20;
 
-    impl OciImage for ZeroImage {
+    impl Image for ZeroImage {
         fn size(&self) -> u64 {
             LENGTH
         }

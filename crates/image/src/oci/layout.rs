@@ -15,7 +15,7 @@ use crate::media::Content;
 use ichor_values::Arch;
 use ichor_values::Moment;
 
-/// The file that says that a folder is a layout.
+/// The file that marks a folder as a layout.
 pub const LAYOUT: &str = "oci-layout";
 
 /// The file that lists the images in it.
@@ -28,7 +28,7 @@ const LAYOUT_TEXT: &[u8] = br#"{"imageLayoutVersion":"1.0.0"}"#;
 pub struct ImageLayout {
     /// Its files, by their paths.
     pub files: BTreeMap<String, Content>,
-    /// The digest of the image: of the list where there are several architectures.
+    /// The digest of the image: of the index if there are several architectures.
     pub digest: Digest,
 }
 
@@ -39,18 +39,18 @@ pub struct NewImage {
     pub arch: Arch,
     /// Its configuration.
     pub config: Vec<u8>,
-    /// What it is made of, the lowest first.
+    /// Its layers, the lowest first.
     pub layers: Vec<Layer>,
 }
 
 impl NewImage {
-    /// An image of one layer, for nobody to run.
+    /// An image of one layer that is never run.
     pub fn single_layer(arch: Arch, layer: Layer, created: Moment) -> Self {
         let config = config::write(arch, created, &layer.diff_id);
         Self { arch, config, layers: vec![layer] }
     }
 
-    /// How much it has as it is stored, without its documents.
+    /// The total length of its stored layers, without its documents.
     pub fn size(&self) -> u64 {
         self.layers.iter().map(|layer| layer.descriptor.size).sum()
     }
@@ -59,8 +59,8 @@ impl NewImage {
 impl ImageLayout {
     /// Packs one image, or one for each of several architectures, under a name.
     ///
-    /// Of several, each is in the list by itself, which is where Talos' imager looks for it, and then all of them as one list, which
-    /// is what a registry gets.
+    /// With several, each is in the index separately, where Talos' imager looks for it, and then all of them as one nested
+    /// index, which is pushed to a registry.
     pub fn pack(images: &[NewImage], name: &str) -> ImageLayout {
         let mut files = BTreeMap::from([(LAYOUT.to_owned(), LAYOUT_TEXT.into())]);
         let mut add = |descriptor: &Descriptor, content: Content| {

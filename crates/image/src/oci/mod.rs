@@ -1,10 +1,10 @@
-//! Container images: written always to the same bytes, read without believing anything.
+//! Container images: written reproducibly, read without trust.
 //!
-//! A [`BlobSource`] is where blobs come from: an [`Archive`] here, a layout on disk or a registry elsewhere. [`OciImage::find`] picks
-//! the image for an architecture, [`OciImage::unpack`] lays its layers over each other to a [`FileTree`], and [`ImageLayout::pack`] is the way back. What
-//! is read is verified: sizes and digests of all blobs, and the sums of the unpacked layers.
+//! A [`BlobSource`] provides blobs: an [`Archive`] here, a layout on disk or a registry elsewhere. [`OciImage::find`] picks
+//! the image for an architecture, [`OciImage::unpack`] applies its layers to a [`FileTree`], and [`ImageLayout::pack`] is the inverse. All
+//! input is verified: sizes and digests of all blobs, and of the unpacked layers.
 //!
-//! Layers may be longer than memory. They are read and written in one go, and what is long goes to a [`BlobStore`].
+//! Layers may be longer than memory. They are read and written as a stream, and long contents go to a [`BlobStore`].
 //!
 //! Not here: talking to registries, and reading or writing files.
 

@@ -17,7 +17,7 @@ pub struct Reference {
     pub host: String,
     /// The repository in it.
     pub repository: String,
-    /// What the image is called there; `latest` where nothing is said.
+    /// The tag. [default: `latest`]
     pub tag: Option<String>,
     /// The image it has to be.
     pub digest: Option<Digest>,
@@ -81,12 +81,12 @@ impl Reference {
         Ok(Self { host: host.to_owned(), repository, tag, digest })
     }
 
-    /// Where the registry answers: Docker's is called otherwise than it is.
+    /// The host name of the registry's server: Docker Hub's differs from its name.
     pub fn server(&self) -> &str {
         if self.host == HUB { "registry-1.docker.io" } else { &self.host }
     }
 
-    /// Whether the registry is on this machine, where nobody listens in.
+    /// Whether the registry is on this machine, where traffic cannot be intercepted.
     pub fn is_loopback(&self) -> bool {
         let name = match self.host.strip_prefix('[') {
             Some(rest) => rest.split(']').next().unwrap_or_default(),
@@ -95,7 +95,7 @@ impl Reference {
         name == "localhost" || name.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
     }
 
-    /// What the image is asked for by: its digest where there is one.
+    /// The version to request: the digest if there is one, else the tag.
     pub fn version(&self) -> String {
         match (&self.digest, &self.tag) {
             (Some(digest), _) => digest.to_string(),

@@ -1,5 +1,5 @@
-//! Where blobs come from: a layout, an archive, a registry. Nothing that comes from there is believed: sizes and
-//! digests are compared while it is read, and before anything of it is used.
+//! Sources of blobs: a layout, an archive, a registry. Sources are not trusted: sizes and
+//! digests are verified while a blob is read, and before any of it is used.
 
 use std::io::Read;
 
@@ -10,12 +10,12 @@ use super::error::{OciError, SourceError};
 /// No manifest or configuration is larger; registries refuse larger ones.
 pub const LARGEST_DOCUMENT: u64 = 4 << 20;
 
-/// No layer is larger as it is stored.
+/// The largest stored layer.
 pub const LARGEST_LAYER: u64 = 2 << 30;
 
 /// Somewhere with blobs.
 pub trait BlobSource {
-    /// The document that everything begins with: the list of a layout, or what a registry has under a name. At most
+    /// The top document: the index of a layout, or the manifest of a tag in a registry. At most
     /// [`LARGEST_DOCUMENT`] bytes.
     fn top(&mut self) -> Result<Vec<u8>, SourceError>;
 
@@ -39,7 +39,7 @@ pub(super) fn top(source: &mut dyn BlobSource) -> Result<Vec<u8>, OciError> {
 pub(super) fn document(source: &mut dyn BlobSource, descriptor: &Descriptor) -> Result<Vec<u8>, OciError> {
     let mut blob = open(source, descriptor, LARGEST_DOCUMENT)?;
     let mut bytes = Vec::new();
-    // What went wrong is told at the end.
+    // Errors are reported at the end.
     let _ = blob.read_to_end(&mut bytes);
     blob.finish()?;
     Ok(bytes)

@@ -1,9 +1,9 @@
-//! Layers: tar archives that are laid over one another.
+//! Layers: tar archives that are applied in order.
 //!
-//! [`LayerUnpacker`] lays them over each other as container runtimes do: what a later layer has takes the place of what an
-//! earlier one had, and `.wh.NAME` takes it away. An archive is read once, from its start to its end. Short files stay in memory, long
-//! ones are kept in a [`BlobStore`], and nothing is written under a name of an archive, so that none leads out of the root file
-//! system; what cannot be meant well is refused all the same. [`layer`](super::layer()) is the way back.
+//! [`LayerUnpacker`] applies them as container runtimes do: entries of a later layer replace those of earlier ones, and
+//! `.wh.NAME` removes them. An archive is streamed once. Short files stay in memory, long ones are kept in a [`BlobStore`], and no
+//! file is created under a name of an archive, so that no name leads out of the root file system; entries that are only
+//! plausible in an attack are rejected anyway. [`layer`](super::layer()) is the inverse.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -27,16 +27,16 @@ const SHORT: u64 = 1 << 20;
 /// As much stays there together.
 const SHORT_TOGETHER: u64 = 32 << 20;
 
-/// How archives tell the SELinux label of an entry.
+/// The PAX record of an entry's SELinux label.
 pub(super) const LABEL: &str = "SCHILY.xattr.security.selinux";
 
-/// A name that takes away what lower layers have.
+/// A whiteout, which removes an entry of lower layers.
 const WHITEOUT: &str = ".wh.";
 
-/// A name that takes away everything that lower layers have in its folder.
+/// An opaque whiteout, which removes every entry of lower layers in its folder.
 const OPAQUE: &str = ".wh..wh..opq";
 
-/// Layers on their way to a root file system.
+/// Applies layers to a root file system.
 pub struct LayerUnpacker<'s> {
     spool: &'s mut dyn BlobStore,
     root: FileTree,
@@ -47,16 +47,16 @@ pub struct LayerUnpacker<'s> {
     rules: OverlayRules,
 }
 
-/// Whose archives are laid over each other.
+/// The rules for overlaying archives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OverlayRules {
-    /// Layers of an image: whiteouts take away, and a folder takes the place of a link.
+    /// Layers of an image: whiteouts remove entries, and a folder replaces a link.
     Layers,
-    /// Packages of Debian: nothing takes away, and a link to a folder is as good as a folder.
+    /// Packages of Debian: there are no whiteouts, and a link to a folder counts as a folder.
     Packages,
 }
 
-/// Tells apart who failed: who is read, or who keeps what is read.
+/// Distinguishes errors of the source from those of the store.
 struct WatchedReader<R> {
     inner: R,
     has_failed: bool,
@@ -87,23 +87,23 @@ impl<'s> LayerUnpacker<'s> {
         Self { root, rules: OverlayRules::Packages, ..Self::new(spool) }
     }
 
-    /// Lays a layer over what is there. `diff_id` is the sum of the archive without its compression.
+    /// Applies a layer to the tree. `diff_id` is the digest of the uncompressed archive.
     pub fn layer(&mut self, stored: impl Read, diff_id: Option<&Digest>) -> Result<(), LayerError> {
         self.paths(stored, diff_id).map(drop)
     }
 
-    /// What came of all layers.
+    /// The merged tree.
     pub fn finish(self) -> FileTree {
         self.root
     }
 
-    /// Lays an archive over what is there, and says which paths came with it.
+    /// Applies an archive to the tree, and returns its paths.
     pub fn paths(
         &mut self,
         stored: impl Read,
         diff_id: Option<&Digest>,
     ) -> Result<BTreeSet<String>, LayerError> {
-        let budget = ArchiveBudget::whole();
+        let budget = ArchiveBudget::new();
         let unpacked = self.archive(stored, diff_id, &budget);
         if budget.is_spent() { Err(LayerError::Bomb) } else { unpacked }
     }
@@ -119,15 +119,15 @@ impl<'s> LayerUnpacker<'s> {
         let mut fresh = BTreeSet::new();
         for entry in archive.entries()? {
             let mut entry = entry?;
-            budget.contents();
+            budget.stop_counting_headers();
             self.entry(&mut entry, &mut fresh)?;
-            // What nobody asked for. Of a sparse file only what is stored is skipped, by the archive itself.
+            // Unrequested entries. The archive itself skips the stored data of a sparse file.
             if entry.header().entry_type() != EntryType::GNUSparse {
                 io::copy(&mut entry, &mut io::sink())?;
             }
             budget.next_header();
         }
-        budget.contents();
+        budget.stop_counting_headers();
         io::copy(&mut counted, &mut io::sink())?;
         let got = counted.end();
         match diff_id {
@@ -169,7 +169,7 @@ impl<'s> LayerUnpacker<'s> {
         Ok(())
     }
 
-    /// Takes away what a path says, if it is one that does.
+    /// Applies a whiteout, if the path is one.
     fn whiteout(&mut self, path: &str, fresh: &BTreeSet<String>) -> Result<bool, LayerError> {
         let (folder, last) = path.rsplit_once('/').unwrap_or(("", path));
         if last == OPAQUE {
@@ -204,7 +204,7 @@ impl<'s> LayerUnpacker<'s> {
         let target = entry.link_name_bytes().map(|target| text(&target)).transpose()?.unwrap_or_default();
         let kind = match kind {
             EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
-                // What is not stored of a sparse file counts, too.
+                // The holes of a sparse file count towards the limit.
                 let length = entry.size();
                 if length > MOST_UNPACKED - self.contents {
                     return Err(LayerError::Bomb);
@@ -256,7 +256,7 @@ impl<'s> LayerUnpacker<'s> {
         Ok(content)
     }
 
-    /// Where a name of an archive lies: links of lower layers among its folders are followed. Nothing for the top itself.
+    /// The path of an archive's name: links of lower layers among its folders are followed. None for the top itself.
     fn place(&self, name: &str) -> Result<Option<String>, LayerError> {
         let Some((folder, last)) = name.rsplit_once('/') else {
             return Ok(Some(name.to_owned()).filter(|name| !name.is_empty()));
@@ -277,7 +277,7 @@ impl<'s> LayerUnpacker<'s> {
         Ok(Some(if at.is_empty() { last.to_owned() } else { format!("{at}/{last}") }))
     }
 
-    /// Takes away what lower layers have at a path.
+    /// Removes the entries of lower layers at a path.
     fn hide(&mut self, path: &str, fresh: &BTreeSet<String>) {
         if fresh.contains(path) || has_below(fresh, path) {
             self.hide_below(path, fresh);
@@ -286,7 +286,7 @@ impl<'s> LayerUnpacker<'s> {
         }
     }
 
-    /// Takes away what lower layers have in a folder.
+    /// Removes the entries of lower layers in a folder.
     fn hide_below(&mut self, folder: &str, fresh: &BTreeSet<String>) {
         let old = |path: &&str| !fresh.contains(*path) && !has_below(fresh, path);
         let hidden: Vec<_> =
@@ -307,7 +307,7 @@ fn text(bytes: &[u8]) -> Result<String, LayerError> {
     Ok(text.to_owned())
 }
 
-/// The SELinux label of an entry. Those who read it from a disk keep the zero at its end.
+/// The SELinux label of an entry. Programs that read it from a disk keep the zero at its end.
 fn label<R: Read>(entry: &mut tar::Entry<'_, R>) -> Result<Option<String>, LayerError> {
     let Some(records) = entry.pax_extensions()? else { return Ok(None) };
     // Other attributes need not be text, and are read for none.
@@ -316,7 +316,7 @@ fn label<R: Read>(entry: &mut tar::Entry<'_, R>) -> Result<Option<String>, Layer
     Ok(label.map(|label| label.trim_end_matches('\0').to_owned()).filter(|label| !label.is_empty()))
 }
 
-/// A name of an archive without what means nothing: `./a//b/` is `a/b`, and so is `/a/b`.
+/// A normalised name of an archive: `./a//b/` is `a/b`, and so is `/a/b`.
 fn normalize_path(name: &str) -> Result<String, LayerError> {
     let steps: Vec<_> = name.split('/').filter(|step| !step.is_empty() && *step != ".").collect();
     if steps.contains(&"..") || name.contains('\0') {
@@ -332,7 +332,7 @@ mod tests {
     use super::*;
     use crate::oci::blob_store::{BlobWriter, LengthStore, MemoryStore};
 
-    /// A tar archive of entries as they come: a name, a type and what it holds or where it leads.
+    /// A tar archive of entries: a name, a type and the content or target.
     fn tar(entries: &[(&str, EntryType, &str)]) -> Vec<u8> {
         let mut builder = Builder::new(Vec::new());
         for (name, kind, text) in entries {
@@ -357,7 +357,7 @@ mod tests {
     const LINK: EntryType = EntryType::Symlink;
     const HARD: EntryType = EntryType::Link;
 
-    fn unpacked(layers: &[&[(&str, EntryType, &str)]]) -> Result<FileTree, LayerError> {
+    fn unpack(layers: &[&[(&str, EntryType, &str)]]) -> Result<FileTree, LayerError> {
         let mut memory = MemoryStore::default();
         let mut unpack = LayerUnpacker::new(&mut memory);
         for layer in layers {
@@ -366,7 +366,7 @@ mod tests {
         Ok(unpack.finish())
     }
 
-    fn layered(bytes: &[u8]) -> Result<FileTree, LayerError> {
+    fn unpack_layer(bytes: &[u8]) -> Result<FileTree, LayerError> {
         let mut memory = MemoryStore::default();
         let mut unpack = LayerUnpacker::new(&mut memory);
         unpack.layer(bytes, None)?;
@@ -382,18 +382,18 @@ mod tests {
         let lower: &[_] =
             &[("./a/", FOLDER, ""), ("a/old", FILE, "1"), ("a/d/x", FILE, "1"), ("b", FILE, "1")];
         let root =
-            unpacked(&[lower, &[("a/.wh.old", FILE, ""), (".wh.b", FILE, ""), ("b", FILE, "2")]]).unwrap();
+            unpack(&[lower, &[("a/.wh.old", FILE, ""), (".wh.b", FILE, ""), ("b", FILE, "2")]]).unwrap();
         assert_eq!(paths(&root), ["a", "a/d", "a/d/x", "b"]);
         assert_eq!(root.read("b").unwrap(), b"2");
 
-        let root = unpacked(&[lower, &[("b", FILE, "2"), (".wh.b", FILE, "")]]).unwrap();
+        let root = unpack(&[lower, &[("b", FILE, "2"), (".wh.b", FILE, "")]]).unwrap();
         assert_eq!(root.read("b").unwrap(), b"2", "whiteouts are for lower layers alone");
 
         for opaque in [
             &[("a/new", FILE, "2"), ("a/.wh..wh..opq", FILE, "")],
             &[("a/.wh..wh..opq", FILE, ""), ("a/new", FILE, "2")],
         ] {
-            let root = unpacked(&[lower, opaque]).unwrap();
+            let root = unpack(&[lower, opaque]).unwrap();
             assert_eq!(paths(&root), ["a", "a/new", "b"]);
         }
     }
@@ -402,14 +402,14 @@ mod tests {
     fn a_folder_link_of_a_lower_layer_is_followed() {
         let merged: &[_] = &[("usr/lib/", FOLDER, ""), ("lib", LINK, "usr/lib"), ("abs", LINK, "/usr/lib")];
 
-        let root = unpacked(&[merged, &[("lib/x", FILE, "1"), ("abs/y", FILE, "2")]]).unwrap();
+        let root = unpack(&[merged, &[("lib/x", FILE, "1"), ("abs/y", FILE, "2")]]).unwrap();
 
         assert_eq!(paths(&root), ["abs", "lib", "usr", "usr/lib", "usr/lib/x", "usr/lib/y"]);
     }
 
     #[test]
     fn hard_links_share_the_content_of_their_target() {
-        let root = unpacked(&[&[("a", FILE, "1")], &[("b", HARD, "/a"), ("a", FILE, "2")]]).unwrap();
+        let root = unpack(&[&[("a", FILE, "1")], &[("b", HARD, "/a"), ("a", FILE, "2")]]).unwrap();
 
         assert_eq!(root.read("b").unwrap(), b"1");
         assert_eq!(root.read("a").unwrap(), b"2");
@@ -417,27 +417,27 @@ mod tests {
 
     #[test]
     fn hostile_paths_are_rejected() {
-        let refused = |entries: &[(&str, EntryType, &str)]| unpacked(&[entries]).unwrap_err().to_string();
-        assert!(refused(&[("../x", FILE, "")]).contains("leads out"));
-        assert!(refused(&[("a/../../x", FILE, "")]).contains("leads out"));
-        assert!(refused(&[("a/.wh...", FILE, "")]).contains("leads out"));
-        assert!(refused(&[("a", HARD, "../etc/passwd")]).contains("leads out"));
+        let refused = |entries: &[(&str, EntryType, &str)]| unpack(&[entries]).unwrap_err().to_string();
+        assert!(refused(&[("../x", FILE, "")]).contains("escapes the root file system"));
+        assert!(refused(&[("a/../../x", FILE, "")]).contains("escapes the root file system"));
+        assert!(refused(&[("a/.wh...", FILE, "")]).contains("escapes the root file system"));
+        assert!(refused(&[("a", HARD, "../etc/passwd")]).contains("escapes the root file system"));
         assert!(refused(&[("a", HARD, "b")]).contains("hard link"));
-        assert!(refused(&[("a", FILE, ""), ("a/b", FILE, "")]).contains("no folder"));
-        assert!(refused(&[("a", LINK, "a"), ("a/b", FILE, "")]).contains("no folder"));
-        assert!(refused(&[("a", EntryType::new(b'Z'), "")]).contains("neither"));
-        assert!(refused(&[("a", LINK, "")]).contains("link to no name"));
-        let whole = tar(&[("a", FILE, "123")]);
-        assert!(LayerUnpacker::new(&mut MemoryStore::default()).layer(&whole[..514], None).is_err());
+        assert!(refused(&[("a", FILE, ""), ("a/b", FILE, "")]).contains("not a folder"));
+        assert!(refused(&[("a", LINK, "a"), ("a/b", FILE, "")]).contains("not a folder"));
+        assert!(refused(&[("a", EntryType::new(b'Z'), "")]).contains("is not a file, folder, link or device"));
+        assert!(refused(&[("a", LINK, "")]).contains("empty link target"));
+        let archive_bytes = tar(&[("a", FILE, "123")]);
+        assert!(LayerUnpacker::new(&mut MemoryStore::default()).layer(&archive_bytes[..514], None).is_err());
         let summed = LayerUnpacker::new(&mut MemoryStore::default())
-            .layer(whole.as_slice(), Some(&Digest::of_bytes(b"")));
+            .layer(archive_bytes.as_slice(), Some(&Digest::of_bytes(b"")));
         assert!(matches!(summed, Err(LayerError::DiffId { .. })));
     }
 
     #[test]
     fn absolute_links_stay_inside_and_devices_are_kept() {
         let entries: &[_] = &[("out", LINK, "../../../etc/passwd"), ("null", EntryType::Char, "")];
-        let root = unpacked(&[entries]).unwrap();
+        let root = unpack(&[entries]).unwrap();
 
         assert!(root.read("out").is_none());
         assert_eq!(root.get("null").unwrap().kind, EntryKind::Special("device"));
@@ -460,7 +460,7 @@ mod tests {
         let mut builder = Builder::new(Vec::new());
         builder.append(&header, io::empty()).unwrap();
 
-        let refused = layered(&builder.into_inner().unwrap());
+        let refused = unpack_layer(&builder.into_inner().unwrap());
 
         assert!(matches!(refused, Err(LayerError::Bomb)), "{refused:?}");
     }
@@ -557,7 +557,7 @@ mod tests {
         add("empty", FILE, &[(LABEL, b"\0")]);
         add("hard", HARD, &[]);
 
-        let root = layered(&builder.into_inner().unwrap()).unwrap();
+        let root = unpack_layer(&builder.into_inner().unwrap()).unwrap();
 
         let label = |path: &str| root.get(path).unwrap().label.as_deref();
         assert_eq!(label("labelled"), Some("system_u:object_r:bin_t:s0"));

@@ -1,4 +1,4 @@
-//! Images as they are read from others: whole, broken and hostile.
+//! Images of other builders: valid, corrupt and hostile.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -119,27 +119,28 @@ fn a_missing_architecture_is_reported_with_the_existing_ones() {
 
     let refused = OciImage::find(&mut memory, Arch::Arm64).unwrap_err().to_string();
 
-    assert_eq!(refused, "no image for linux/arm64 in it; it has linux/amd64");
+    assert_eq!(refused, "no image for linux/arm64; found linux/amd64");
 }
 
 #[test]
 fn changed_blobs_are_rejected() {
-    let whole = packed(&[Arch::Amd64]);
-    let blobs: Vec<_> = whole.files.keys().filter(|path| path.starts_with("blobs/")).cloned().collect();
+    let packed_image = packed(&[Arch::Amd64]);
+    let blobs: Vec<_> =
+        packed_image.files.keys().filter(|path| path.starts_with("blobs/")).cloned().collect();
     assert_eq!(blobs.len(), 3);
     for path in &blobs {
         for (change, want) in [
-            ((|bytes: &mut Vec<u8>| bytes[10] ^= 1) as fn(&mut Vec<u8>), "is not what it is called"),
-            (|bytes| bytes.truncate(bytes.len() - 1), "cut off"),
-            (|bytes| bytes.push(0), "cut off"),
+            ((|bytes: &mut Vec<u8>| bytes[10] ^= 1) as fn(&mut Vec<u8>), "is corrupt: its SHA-256 is"),
+            (|bytes| bytes.truncate(bytes.len() - 1), "it may be truncated"),
+            (|bytes| bytes.push(0), "it may be truncated"),
         ] {
-            let mut memory = memory(&whole);
+            let mut memory = memory(&packed_image);
             change(memory.0.get_mut(path).unwrap());
             let read = OciImage::find(&mut memory, Arch::Amd64).and_then(|image| unpack(&image, &mut memory));
             let error = read.unwrap_err().to_string();
             assert!(error.contains(want), "{path}: {error}");
         }
-        let mut memory = memory(&whole);
+        let mut memory = memory(&packed_image);
         memory.0.remove(path);
         let read = OciImage::find(&mut memory, Arch::Amd64).and_then(|image| unpack(&image, &mut memory));
         assert!(matches!(read, Err(OciError::Source { .. })), "{path}");
@@ -159,21 +160,21 @@ fn invalid_documents_are_rejected() {
     let kind = "application/vnd.oci.image.manifest.v1+json";
     let item = json!({"mediaType": kind, "digest": digest, "size": 1_u64 << 40});
     for (list, want) in [
-        (json!([]), "neither an image manifest nor a list"),
+        (json!([]), "neither an image manifest nor an index"),
         (json!({"manifests": {}}), "`manifests` is not a list"),
-        (json!({"manifests": [{}]}), "without a digest"),
-        (json!({"manifests": [{"digest": "sha256:../../etc/passwd"}]}), "no SHA-256 digest"),
-        (json!({"manifests": [{"digest": digest, "size": -1}]}), "without a size"),
-        (json!({"manifests": [item]}), "more than 4194304 are not read"),
+        (json!({"manifests": [{}]}), "has no digest"),
+        (json!({"manifests": [{"digest": "sha256:../../etc/passwd"}]}), "is not a SHA-256 digest"),
+        (json!({"manifests": [{"digest": digest, "size": -1}]}), "has no size"),
+        (json!({"manifests": [item]}), "at most 4194304"),
         (json!({"manifests": vec![item.clone(); 1001]}), "more than 1000 items"),
-        (json!({"schemaVersion": 1}), "Docker's first sort"),
+        (json!({"schemaVersion": 1}), "Docker schema 1 manifest"),
     ] {
-        let said = refusal(list.to_string());
-        assert!(said.contains(want), "{want}: {said}");
+        let message = refusal(list.to_string());
+        assert!(message.contains(want), "{want}: {message}");
     }
     assert!(refusal("{").contains("not JSON"));
     assert!(refusal("[".repeat(100_000)).contains("not JSON"));
-    assert!(refusal(vec![b' '; (4 << 20) + 1]).contains("more than 4194304"));
+    assert!(refusal(vec![b' '; (4 << 20) + 1]).contains("at most 4194304"));
 }
 
 #[test]
@@ -189,14 +190,14 @@ fn nested_indexes_are_limited() {
         memory.0.insert(LIST.to_owned(), list.to_string().into_bytes());
     }
 
-    assert!(OciImage::all(&mut memory).unwrap_err().to_string().contains("a list in a list"));
-    assert!(ImageUpload::collect(&mut memory).unwrap_err().to_string().contains("a list in a list"));
+    assert!(OciImage::all(&mut memory).unwrap_err().to_string().contains("indexes are nested too deeply"));
+    assert!(ImageUpload::collect(&mut memory).unwrap_err().to_string().contains("indexes are nested too deeply"));
 }
 
 #[test]
 fn index_entries_that_are_not_images_are_skipped() {
-    let whole = packed(&[Arch::Amd64]);
-    let mut memory = memory(&whole);
+    let packed_image = packed(&[Arch::Amd64]);
+    let mut memory = memory(&packed_image);
     let mut list = list(&memory);
     let digest = format!("sha256:{}", "0".repeat(64));
     let kind = "application/vnd.oci.image.manifest.v1+json";
@@ -206,20 +207,20 @@ fn index_entries_that_are_not_images_are_skipped() {
     items.insert(0, json!({"mediaType": "application/x-other", "digest": digest, "size": 1}));
     memory.0.insert(LIST.to_owned(), list.to_string().into_bytes());
 
-    assert_eq!(OciImage::find(&mut memory, Arch::Amd64).unwrap().digest, whole.digest);
+    assert_eq!(OciImage::find(&mut memory, Arch::Amd64).unwrap().digest, packed_image.digest);
 }
 
 #[test]
 fn other_archives_are_rejected_with_a_hint() {
-    let said = |root: &FileTree| {
+    let message = |root: &FileTree| {
         let tar = layer(root, &mut MemoryStore::default()).unwrap().content.read().unwrap();
         open(&tar).unwrap_err().to_string()
     };
     let mut docker = FileTree::default();
     docker.put("manifest.json", TreeEntry::file(0o644, b"[]"));
 
-    assert!(said(&root("x")).contains("no index.json in it"));
-    assert!(said(&docker).contains("skopeo copy docker-archive:"));
+    assert!(message(&root("x")).contains("index.json is missing"));
+    assert!(message(&docker).contains("skopeo copy docker-archive:"));
     assert!(open(b"not a tar archive, and not empty").is_err());
 }
 
@@ -262,7 +263,7 @@ impl BlobSource for SlowSource {
     }
 }
 
-/// Keeps contents outside of memory, as far as anybody can tell.
+/// Pretends to keep contents outside of memory.
 struct ExternalStore;
 
 impl BlobStore for ExternalStore {
@@ -319,7 +320,7 @@ proptest! {
     }
 }
 
-/// How much was read, and how much of it somebody keeps.
+/// How many bytes were read, and how many of them are kept.
 #[derive(Clone, Default)]
 struct ReadProgress {
     read: Rc<Cell<u64>>,
@@ -327,8 +328,8 @@ struct ReadProgress {
 }
 
 impl ReadProgress {
-    /// Nothing is on its way for long.
-    fn look(&self) {
+    /// Asserts that little data is buffered.
+    fn assert_streamed(&self) {
         assert!(self.read.get() - self.kept.get() < 1 << 20, "{} of {}", self.kept.get(), self.read.get());
     }
 }
@@ -339,7 +340,7 @@ impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.0.read(buffer)?;
         self.1.read.set(self.1.read.get() + read as u64);
-        self.1.look();
+        self.1.assert_streamed();
         Ok(read)
     }
 }

@@ -32,7 +32,7 @@ fn output_and_status_are_captured() {
 
     assert_eq!((&*output.stdout_text(), &*output.stderr_text()), ("yes\n", "no\n"));
     assert_eq!(output.status.code(), Some(3));
-    assert_eq!(output.succeeded().unwrap_err().to_string(), "sh failed: no");
+    assert_eq!(output.require_success().unwrap_err().to_string(), "sh failed: no");
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn standard_input_is_passed_and_closed() {
     let unread = shell("exit 0", LONG).input(input.clone()).run().unwrap();
 
     assert_eq!(output.stdout, input);
-    assert!(unread.succeeded().is_ok());
+    assert!(unread.require_success().is_ok());
 }
 
 #[test]
@@ -56,11 +56,11 @@ fn a_missing_program_is_named() {
 
 #[test]
 fn a_failure_shows_the_last_lines_or_the_exit_status() {
-    let said = |script| shell(script, LONG).run().unwrap().succeeded().unwrap_err().to_string();
+    let error = |script| shell(script, LONG).run().unwrap().require_success().unwrap_err().to_string();
 
-    assert_eq!(said("seq 100 >&2; exit 1"), "sh failed: 96; 97; 98; 99; 100");
-    assert_eq!(said("printf '\\n \\033[1mbold\\n' >&2; exit 1"), "sh failed: [1mbold");
-    assert_eq!(said("echo fine; exit 7"), "sh failed: exit status: 7");
+    assert_eq!(error("seq 100 >&2; exit 1"), "sh failed: 96; 97; 98; 99; 100");
+    assert_eq!(error("printf '\\n \\033[1mbold\\n' >&2; exit 1"), "sh failed: [1mbold");
+    assert_eq!(error("echo fine; exit 7"), "sh failed: exit status: 7");
 }
 
 #[test]
@@ -118,12 +118,12 @@ fn output_is_bounded() {
     let start = Instant::now();
 
     let error = shell("yes", LONG).limit(1 << 20).run().unwrap_err();
-    let whole = shell("head -c 1048576 /dev/zero", LONG).limit(1 << 20).run().unwrap();
+    let largest = shell("head -c 1048576 /dev/zero", LONG).limit(1 << 20).run().unwrap();
     let noisy = shell("yes | head -c 10000000 >&2; echo last >&2", LONG).run().unwrap();
 
     assert_eq!(error.to_string(), "sh writes more than 1048576 bytes");
     assert!(start.elapsed() < Duration::from_secs(50));
-    assert_eq!(whole.stdout.len(), 1 << 20);
+    assert_eq!(largest.stdout.len(), 1 << 20);
     assert_eq!(noisy.stderr.len(), KEPT);
     assert!(noisy.stderr.ends_with(b"last\n"));
 }
@@ -133,7 +133,7 @@ fn suppressed_streams_are_not_shown() {
     let output = shell("echo hunter2; echo hunter3 >&2; exit 1", LONG).without_stderr().run().unwrap();
 
     assert_eq!(output.stderr, b"");
-    let error = output.succeeded().unwrap_err();
+    let error = output.require_success().unwrap_err();
     assert_eq!(error.to_string(), "sh failed: exit status: 1");
     assert!(!format!("{error:?}").contains("hunter"), "{error:?}");
 }

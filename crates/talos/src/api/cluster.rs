@@ -10,7 +10,7 @@ pub struct HealthCheckRequest {
     pub cluster_info: Option<ClusterInfo>,
 }
 
-/// The nodes that must be there; none where Talos shall discover them.
+/// The expected nodes; if empty, Talos discovers them.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ClusterInfo {
     #[prost(string, repeated, tag = "1")]

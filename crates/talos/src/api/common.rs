@@ -1,6 +1,6 @@
-//! What several services use.
+//! Messages that several services use.
 
-/// Whose answer it is, where a control plane asked several nodes.
+/// The node of a response, if a control plane forwarded the call to several nodes.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ResponseMetadata {
     #[prost(string, tag = "1")]
@@ -19,7 +19,7 @@ pub struct Data {
     pub bytes: Vec<u8>,
 }
 
-/// Which containerd, and what part of it.
+/// The containerd instance and namespace.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct Containerd {
     #[prost(enumeration = "Driver", tag = "1")]
@@ -53,7 +53,7 @@ pub struct Duration {
 /// A message and its name.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Any {
-    /// Such as `talos/runtime/machine.MachineStatusEvent`: what is after the last `/` is the name.
+    /// Such as `talos/runtime/machine.MachineStatusEvent`: the name follows the last `/`.
     #[prost(string, tag = "1")]
     pub type_url: String,
     #[prost(bytes = "vec", tag = "2")]

@@ -1,4 +1,4 @@
-//! `talos.resource.definitions.config`: what stands in a resource that is a configuration.
+//! `talos.resource.definitions.config`: the specification of a configuration resource.
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct MachineConfigSpec {

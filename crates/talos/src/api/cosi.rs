@@ -47,7 +47,7 @@ pub struct WatchRequest {
 
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct WatchOptions {
-    /// Whether what is there already is told first.
+    /// Whether existing resources are sent first.
     #[prost(bool, tag = "1")]
     pub bootstrap_contents: bool,
 }

@@ -33,7 +33,7 @@ pub struct Progress {
 pub enum UpgradeOutput {
     #[prost(string, tag = "1")]
     Message(String),
-    /// The installer ended; anything but 0 is a failure, which is no error of the call.
+    /// The exit code of the installer; other than 0 is a failure of the installer, not of the call.
     #[prost(int32, tag = "2")]
     ExitCode(i32),
 }

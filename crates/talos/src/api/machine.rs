@@ -43,7 +43,7 @@ pub struct ApplyConfigurationRequest {
     pub dry_run: bool,
 }
 
-/// [`Auto`](ApplyMode::Auto) is what every release takes at every stage.
+/// [`Auto`](ApplyMode::Auto) is accepted by every release at every stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 pub enum ApplyMode {
     Reboot = 0,
@@ -151,7 +151,7 @@ pub struct LogsRequest {
     pub driver: i32,
     #[prost(bool, tag = "4")]
     pub follow: bool,
-    /// All of them below zero.
+    /// All lines if negative.
     #[prost(int32, tag = "5")]
     pub tail_lines: i32,
 }
@@ -172,12 +172,12 @@ pub struct ReadRequest {
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct EventsRequest {
-    /// How many past events come first; all there are below zero.
+    /// How many past events come first; all if negative.
     #[prost(int32, tag = "1")]
     pub tail_events: i32,
 }
 
-/// One event; the first of a stream is empty.
+/// An event; the first of a stream is empty.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct MachineEvent {
     #[prost(message, optional, tag = "1")]
@@ -211,7 +211,7 @@ pub struct MachineStatusEvent {
     pub status: Option<MachineStatusMessage>,
 }
 
-/// What a machine is doing.
+/// The stage of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 pub enum Stage {
     Unknown = 0,
@@ -247,7 +247,7 @@ pub struct ResetRequest {
     pub graceful: bool,
     #[prost(bool, tag = "2")]
     pub reboot: bool,
-    /// The whole disk where there are none.
+    /// If empty, the complete disk is wiped.
     #[prost(message, repeated, tag = "3")]
     pub system_partitions_to_wipe: Vec<PartitionToWipe>,
 }
@@ -279,7 +279,7 @@ pub struct ShutdownRequest {
     pub force: bool,
 }
 
-/// The answer of what ends a machine.
+/// The response to a call that ends a machine's run.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ActionResponse {
     #[prost(message, repeated, tag = "1")]
@@ -390,7 +390,7 @@ pub struct EtcdForfeitLeadershipResponse {
 pub struct EtcdForfeitLeadership {
     #[prost(message, optional, tag = "1")]
     pub metadata: Option<ResponseMetadata>,
-    /// Who leads now; empty where this one did not.
+    /// The new leader; empty if this member was not the leader.
     #[prost(string, tag = "2")]
     pub member: String,
 }

@@ -1,4 +1,4 @@
-//! The messages of Talos' API, as far as ichor speaks it; what calls and fields mean is Talos' own word.
+//! The messages of Talos' API, as far as ichor uses it; the meaning of calls and fields is in Talos' documentation.
 //!
 //! Field numbers are the same from Talos 1.11 to 1.14. [`method`] is the list of calls.
 #![allow(missing_docs)] // The names are Talos' own.
@@ -12,9 +12,9 @@ pub mod lifecycle;
 pub mod machine;
 pub mod method;
 
-/// Where a node's API is, over TCP.
+/// The TCP port of a node's API.
 pub const PORT: u16 = 50000;
 
-/// A message that says nothing.
+/// An empty message.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct Empty {}

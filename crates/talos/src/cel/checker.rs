@@ -1,7 +1,7 @@
 //! The type of an expression.
 //!
-//! Follows Google's checker: every way to call a function that fits is taken, and types that are still open are settled
-//! by the first use that says more. Only the first mistake is told; the rest tends to follow from it.
+//! Follows Google's checker: every matching overload of a function is a candidate, and open types are settled
+//! by the first use that is more specific. Only the first error is reported; the others tend to follow from it.
 
 use std::collections::BTreeMap;
 
@@ -85,9 +85,9 @@ impl Checker<'_> {
         type_named(name, self.environment.has_optionals()).map(|found| CelType::Kind(Box::new(found)))
     }
 
-    /// The type of names with dots between them, where the whole is declared.
+    /// The type of names with dots between them, if the joined name is declared.
     fn qualified(&self, expression: &Expression) -> Option<CelType> {
-        let name = dotted(expression)?;
+        let name = dotted_name(expression)?;
         let first = name.split('.').next().unwrap_or_default();
         if self.local(first).is_some() { None } else { self.name(&name) }
     }
@@ -130,7 +130,7 @@ impl Checker<'_> {
             return self.all_true(arguments, &types);
         }
         if let Some(target) = target {
-            if let Some(prefix) = dotted(target) {
+            if let Some(prefix) = dotted_name(target) {
                 let qualified = format!("{}.{function}", prefix.trim_start_matches('.'));
                 let signatures = self.environment.function(&qualified);
                 if !signatures.is_empty() {
@@ -331,11 +331,11 @@ impl Checker<'_> {
 }
 
 /// Names with dots between them, if that is all there is.
-fn dotted(expression: &Expression) -> Option<String> {
+fn dotted_name(expression: &Expression) -> Option<String> {
     match &expression.kind {
         ExpressionKind::Name(name) => Some(name.clone()),
         ExpressionKind::Select { operand, field, optional: false } => {
-            Some(format!("{}.{field}", dotted(operand)?))
+            Some(format!("{}.{field}", dotted_name(operand)?))
         }
         _ => None,
     }

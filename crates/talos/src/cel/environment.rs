@@ -1,4 +1,4 @@
-//! What is declared where an expression stands: variables, constants, messages and functions.
+//! The declarations of each environment: variables, constants, messages and functions.
 //!
 //! talos:pkg/machinery/cel/celenv, and the messages of talos:api/resource/definitions.
 
@@ -166,7 +166,7 @@ impl Environment {
     }
 }
 
-/// The metrics of the OOM trigger: of the whole machine or per class of pods, with `d_` the change since the last look.
+/// The metrics of the OOM trigger: per machine or per class of pods, with `d_` the change since the last sample.
 fn trigger(name: &str) -> Option<CelType> {
     if name == "time_since_trigger" {
         return Some(CelType::Duration);
@@ -186,7 +186,7 @@ fn trigger(name: &str) -> Option<CelType> {
     }
 }
 
-/// The type that a name stands for as a value, such as `uint` in `type(a) == uint`.
+/// The type that a name denotes as a value, such as `uint` in `type(a) == uint`.
 pub(crate) fn type_named(name: &str, optionals: bool) -> Option<CelType> {
     Some(match name {
         "bool" => CelType::Bool,

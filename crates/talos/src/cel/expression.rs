@@ -2,21 +2,21 @@
 
 use super::CelError;
 
-/// How high a tree may be: each operator of a chain such as `a + b + c` adds to it, as do fields of fields. Talos stops
+/// The greatest height of a tree: each operator of a chain such as `a + b + c` adds to it, as do nested fields. Talos stops
 /// at 250 of a kind.
 const HEIGHT: usize = 250;
 
 /// A piece of an expression.
 #[derive(Debug)]
 pub(crate) struct Expression {
-    /// What it is.
+    /// Its kind.
     pub kind: ExpressionKind,
-    /// Where it is, counted from 1.
+    /// Its column, counted from 1.
     pub column: usize,
     height: usize,
 }
 
-/// What a piece of an expression is.
+/// The kind of an expression.
 #[derive(Debug)]
 pub enum ExpressionKind {
     /// `null`.
@@ -33,7 +33,7 @@ pub enum ExpressionKind {
     Text,
     /// Bytes.
     Bytes,
-    /// A name; one with a dot in front is no local variable.
+    /// A name; with a leading dot it never refers to a local variable.
     Name(String),
     /// `operand.field`, or `operand.?field`.
     Select { operand: Box<Expression>, field: String, optional: bool },
@@ -41,7 +41,7 @@ pub enum ExpressionKind {
     Has { operand: Box<Expression>, field: String },
     /// A call; operators are calls of functions such as `_+_`.
     Call { function: String, target: Option<Box<Expression>>, arguments: Vec<Expression> },
-    /// A list; an optional item may be left out.
+    /// A list; an optional item may be absent.
     List(Vec<(bool, Expression)>),
     /// A map.
     Map(Vec<(bool, Expression, Expression)>),
@@ -51,10 +51,10 @@ pub enum ExpressionKind {
     Loop { name: Loop, range: Box<Expression>, variable: String, bodies: Vec<Expression> },
 }
 
-/// What is done with each item.
+/// The operation on each item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loop {
-    /// `all`, `exists`, `exists_one`: asks for `true`.
+    /// `all`, `exists`, `exists_one`: the operand must be a boolean.
     Test,
     /// `filter`.
     Filter,

@@ -1,7 +1,7 @@
 //! The functions every expression has, as signatures.
 //!
 //! A line of a table is a name, its arguments and its result; a dot in front makes the first argument the one before the
-//! dot of a call, and a single capital letter stands for any type. Operators have underscores for their operands.
+//! dot of a call, and a single capital letter is a type parameter. Operators have underscores for their operands.
 
 use super::types::CelType;
 
@@ -112,7 +112,7 @@ matches(string, string) bool
 .getMilliseconds(duration) int
 ";
 
-/// What `_<_` and its kin compare.
+/// The operand types of `_<_` and its kin.
 const ORDERED: [CelType; 8] = [
     CelType::Bool,
     CelType::Int,
@@ -145,14 +145,14 @@ optional.unwrap(list(optional(V))) list(V)
 .unwrapOpt(list(optional(V))) list(V)
 ";
 
-/// One way to call a function.
+/// An overload of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Signature {
     /// Whether it is called on a value, its first argument.
     pub member: bool,
-    /// What it takes.
+    /// The types of its arguments.
     pub arguments: Vec<CelType>,
-    /// What it gives.
+    /// The type of its result.
     pub(crate) result: CelType,
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn find(function: &str, table: &'static str) -> Vec<Signature> {
     found
 }
 
-/// The ways to call a function that `table` alone has.
+/// The overloads of a function that only `table` has.
 pub(crate) fn find_in(function: &str, table: &'static str) -> Vec<Signature> {
     table.lines().filter_map(|line| signature(line, function)).collect()
 }
@@ -206,12 +206,12 @@ pub(crate) fn read_type(text: &'static str) -> (CelType, &'static str) {
         "dyn" => CelType::Dyn,
         "list" | "optional" | "type" => {
             let (part, rest) = boxed(rest);
-            let whole = match name {
+            let outer = match name {
                 "list" => CelType::List(part),
                 "optional" => CelType::Optional(part),
                 _ => CelType::Kind(part),
             };
-            return (whole, &rest[1..]);
+            return (outer, &rest[1..]);
         }
         "map" => {
             let (key, rest) = boxed(rest);

@@ -2,9 +2,9 @@
 //!
 //! Disk and volume selectors, link aliases and the settings of the OOM killer are written in the Common Expression
 //! Language. Talos reads such a text when it validates a document, not when it loads it: [`check`] parses the text
-//! (`parser`) and works out its type (`checker`) with what is declared in its [`Environment`].
+//! (`parser`) and infers its type (`checker`) from the declarations of its [`Environment`].
 //!
-//! Not here: the value of an expression. Only a node has the disks and links it asks about.
+//! Not here: the value of an expression. Only a node has the disks and links it refers to.
 
 mod checker;
 mod environment;
@@ -16,7 +16,7 @@ mod types;
 
 use ichor_values::TalosVersion;
 
-/// Where an expression stands, which decides what it may ask about and what it has to answer.
+/// The place of an expression, which determines its declarations and its result type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Environment {
     /// Chooses a disk: `disk`, `system_disk`.
@@ -35,9 +35,9 @@ pub(crate) enum Environment {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("column {column}: {reason}")]
 pub(crate) struct CelError {
-    /// The character at fault, counted from 1 over the whole text.
+    /// The character at fault, counted from 1 from the start of the text.
     pub column: usize,
-    /// What is wrong with it.
+    /// The problem.
     pub reason: String,
 }
 
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_there_from_its_release_on() {
+    fn a_field_exists_from_its_release_on() {
         let cases = [
             (Environment::Disk, "disk.firmware_version == '1'", "v1.13.9", "v1.14.0"),
             (Environment::Volume, "volume.offset > 1u", "v1.11.5", "v1.12.0"),
@@ -214,7 +214,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_it_panic(words in prop::collection::vec(prop::sample::select(WORDS.to_vec()), 0..20)) {
+        fn any_text_is_checked_without_a_panic(words in prop::collection::vec(prop::sample::select(WORDS.to_vec()), 0..20)) {
             for environment in [Environment::Disk, Environment::Link, Environment::OomTrigger] {
                 let _ = check_for_release("v1.14.0", environment, &words.concat());
             }

@@ -4,7 +4,7 @@ use super::CelError;
 use super::expression::{Expression, ExpressionKind, Loop, node};
 use super::token::{self, Token, TokenKind as Word};
 
-/// How deep brackets may nest. Talos stops at 250; this fits into the stack of any thread.
+/// The deepest nesting of brackets. Talos stops at 250; this fits into the stack of any thread.
 const NESTING: usize = 100;
 
 /// The longest expression that is read, in characters.
@@ -35,7 +35,7 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
-/// Reads an expression; `optionals` is whether `?` may stand before a field.
+/// Parses an expression; `optionals` is whether `?` is allowed before a field.
 pub(crate) fn parse(text: &str, optionals: bool) -> Result<Expression, CelError> {
     if text.chars().count() > LONGEST {
         return Err(CelError::new(1, format!("longer than {LONGEST} characters")));
@@ -129,7 +129,7 @@ impl Parser {
         self.chain("&&", "_&&_", Self::relation)
     }
 
-    /// `a || b || c` is one call: such chains grow long, and are no deeper for it.
+    /// `a || b || c` is one call: long chains are common and are not nested.
     fn chain(
         &mut self,
         sign: &'static str,
@@ -181,7 +181,7 @@ impl Parser {
                 break;
             }
             if self.accept(sign) {
-                // An even number of signs is none.
+                // An even number of signs cancels out.
                 let mut odd = true;
                 while self.accept(sign) {
                     odd = !odd;
@@ -299,7 +299,7 @@ impl Parser {
         }
     }
 
-    /// What stands between brackets, with a comma between two and perhaps one at the end.
+    /// The items between brackets, separated by commas, with an optional trailing comma.
     fn items<T>(
         &mut self,
         end: &str,

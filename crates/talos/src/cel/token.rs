@@ -2,16 +2,16 @@
 
 use super::CelError;
 
-/// One word, with the column it starts at.
+/// A token and its column.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
-    /// Where it starts, counted from 1.
+    /// The column of its start, counted from 1.
     pub column: usize,
 }
 
-/// What a word is.
+/// The kind of a token.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TokenKind {
     /// A name, reserved or not.
@@ -88,7 +88,7 @@ impl Tokenizer {
 
     fn token(&mut self) -> Result<TokenKind, CelError> {
         let Some(first) = self.peek(0) else { return Ok(TokenKind::End) };
-        if let Some(text) = self.quoted()? {
+        if let Some(text) = self.read_quoted()? {
             return Ok(text);
         }
         if first.is_ascii_alphabetic() || first == '_' {
@@ -121,7 +121,7 @@ impl Tokenizer {
         if fraction { TokenKind::Double(digits) } else { TokenKind::Int { digits, hexadecimal } }
     }
 
-    /// What follows the whole digits of a number with a point or an exponent, if it has one.
+    /// The fraction or exponent that follows the integer part of a number, if any.
     fn fraction(&mut self, digits: &mut String) -> bool {
         let mut found = false;
         if self.peek(0) == Some('.') && self.peek(1).is_some_and(|c| c.is_ascii_digit()) {
@@ -143,7 +143,7 @@ impl Tokenizer {
     }
 
     /// Text or bytes, if the next word is one: an optional `b`, an optional `r`, and quotes.
-    fn quoted(&mut self) -> Result<Option<TokenKind>, CelError> {
+    fn read_quoted(&mut self) -> Result<Option<TokenKind>, CelError> {
         let start = self.next;
         let bytes = matches!(self.peek(0), Some('b' | 'B'));
         let raw = matches!(self.peek(usize::from(bytes)), Some('r' | 'R'));

@@ -1,4 +1,4 @@
-//! The types of expressions, and which may stand for which.
+//! The types of expressions and their compatibility.
 
 use std::fmt;
 
@@ -11,9 +11,9 @@ pub(crate) enum CelType {
     Null,
     /// `true` or `false`.
     Bool,
-    /// A whole number with sign.
+    /// A signed integer.
     Int,
-    /// A whole number without.
+    /// An unsigned integer.
     Uint,
     /// A number with a fraction.
     Double,
@@ -109,7 +109,7 @@ impl CelType {
         matches!(self, CelType::Dyn | CelType::Unknown(_))
     }
 
-    /// Whether it says as much about a value as `other` or less.
+    /// Whether it is as specific as `other` or less.
     fn is_as_general_as(&self, other: &CelType) -> bool {
         if self.is_open() || other.is_open() {
             return self.is_open();
@@ -126,16 +126,16 @@ impl CelType {
     }
 }
 
-/// The type of two that says less.
+/// The less specific of two types.
 pub(crate) fn more_general(one: CelType, other: CelType) -> CelType {
     if one.is_as_general_as(&other) { one } else { other }
 }
 
-/// What is known of the types that were still to be found.
+/// The types inferred for unknown ones.
 #[derive(Debug, Default)]
 pub struct TypeBindings {
     found: Vec<Option<CelType>>,
-    /// What the attempt under way has changed, to take it back when it fails.
+    /// The changes of the current attempt, to undo them if it fails.
     changed: Vec<(usize, Option<CelType>)>,
 }
 
@@ -146,7 +146,7 @@ impl TypeBindings {
         CelType::Unknown(self.found.len() - 1)
     }
 
-    /// A type with everything that is known put in.
+    /// A type with all bindings applied.
     pub(crate) fn resolve(&self, of: &CelType) -> CelType {
         match of {
             CelType::Unknown(number) => match &self.found[*number] {
@@ -157,7 +157,7 @@ impl TypeBindings {
         }
     }
 
-    /// Whether values of the types can stand for each other, one by one; if so, what follows from it is known from now on.
+    /// Whether the types are compatible, pair by pair; if so, the bindings that follow are kept.
     pub(crate) fn unify_all(&mut self, pairs: &[(&CelType, &CelType)]) -> bool {
         self.changed.clear();
         let fits = pairs.iter().all(|(one, other)| self.fit(one, other));

@@ -1,5 +1,4 @@
-//! What a service definition may say although it cannot be meant so: Talos takes it, and the service does not run or not as it
-//! should.
+//! Likely mistakes in a service definition: Talos accepts them, and the service does not run or not as intended.
 
 use super::service::ServiceDefinition;
 use super::tree::ending;
@@ -23,7 +22,7 @@ const SERVICES: [(&str, u16); 13] = [
     ("udevd", 11),
 ];
 
-/// What runc takes for the propagation of a root file system.
+/// The propagations that runc accepts for a root file system.
 const PROPAGATION: [&str; 8] =
     ["private", "rprivate", "slave", "rslave", "shared", "rshared", "unbindable", "runbindable"];
 
@@ -41,7 +40,7 @@ pub(super) fn warnings(service: &ServiceDefinition, talos: &TalosVersion) -> Vec
         warnings.push(Issue::warning("container.security.rootfsPropagation", message).with_help(fix));
     }
     if !service.environment_file.is_empty() && !service.environment_file.starts_with('/') {
-        let message = "a relative path, which is looked for in the node's root folder until it is there";
+        let message = "a relative path: Talos waits for it in the node's root folder";
         warnings
             .push(Issue::warning("container.environmentFile", message).with_help("begin it with a slash"));
     }
@@ -59,7 +58,7 @@ fn environment(service: &ServiceDefinition, warnings: &mut Vec<Issue>) {
                 Issue::warning(path, "no `=` in it: nothing is set").with_help("write it as NAME=VALUE"),
             ),
             Some((_, value)) if value.contains('$') => {
-                let message = "nothing takes the place of what follows `$`: no shell reads it";
+                let message = "`$` is not expanded: no shell reads it";
                 warnings.push(Issue::warning(path, message).with_help("write the value itself"));
             }
             Some(_) => {}
@@ -111,7 +110,7 @@ fn dependencies(service: &ServiceDefinition, talos: &TalosVersion, warnings: &mu
         if wanted.strip_prefix("ext-") == Some(&service.name) {
             warnings.push(
                 Issue::warning(path, "it waits for itself, and so does the boot of the node")
-                    .with_help("take it away"),
+                    .with_help("remove it"),
             );
             continue;
         }

@@ -1,9 +1,9 @@
-//! The Talos releases that an extension says it is for.
+//! The Talos releases that an extension declares compatible.
 
 use crate::go::semver::Range;
 use ichor_values::TalosVersion;
 
-/// Why a release does not take a constraint, and what to do about it.
+/// Why a release does not meet a constraint, and the fix.
 pub(super) fn refusal(constraint: &str, talos: &TalosVersion) -> Option<(String, String)> {
     if constraint.is_empty() {
         return None;
@@ -27,7 +27,7 @@ pub(super) fn refusal(constraint: &str, talos: &TalosVersion) -> Option<(String,
     }
 }
 
-/// Talos takes every `v` away that has a digit behind it.
+/// Talos removes every `v` before a digit.
 fn without_v(constraint: &str) -> String {
     let followed = constraint.chars().skip(1).map(Some).chain([None]);
     let kept = constraint.chars().zip(followed).filter(|(c, next)| {

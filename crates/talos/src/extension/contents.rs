@@ -1,13 +1,13 @@
-//! What may lie where in the root file system of an extension.
+//! The allowed paths in the root file system of an extension.
 
 use super::tree::{FileEntry, FileKind, ROOT, Tree};
 use super::verdict::{Remark, Verdict};
 use crate::release;
 use ichor_values::TalosVersion;
 
-/// Where files may begin, with the minor release of Talos that first takes them there.
+/// The allowed path prefixes, with the minor release of Talos that first accepts them.
 ///
-/// Talos compares the beginning of the path alone: `/usr/local-old` is as good as `/usr/local`.
+/// Talos only compares the beginning of the path: `/usr/local-old` is accepted like `/usr/local`.
 const ALLOWED: [(&str, u16, ExpectedKind); 19] = [
     ("/etc/cri/conf.d", 11, ExpectedKind::Folder),
     ("/usr/lib/firmware", 11, ExpectedKind::Folder),
@@ -52,7 +52,7 @@ pub(super) fn check_contents(tree: &Tree, talos: &TalosVersion, verdict: &mut Ve
         if !has_modules && on_node.starts_with("/usr/lib/modules/") && on_node.contains(".ko") {
             has_modules = true;
             let fix = "take modules from the build of the Talos release they are for";
-            verdict.warn(Remark::of(
+            verdict.warn(Remark::for_file(
                 path,
                 "a kernel loads only modules that are signed by its own build",
                 fix,
@@ -66,7 +66,11 @@ fn refusal(path: &str, on_node: &str, entry: &FileEntry, talos: &TalosVersion) -
         FileKind::Folder => return None,
         FileKind::Special(name) => {
             let message = format!("a {name}: an extension has files, folders and links");
-            return Some(Remark::of(path, message, "take it away; services find the node's devices in /dev"));
+            return Some(Remark::for_file(
+                path,
+                message,
+                "remove it; services find the node's devices in /dev",
+            ));
         }
         FileKind::File | FileKind::Link(_) => {}
     }
@@ -75,16 +79,20 @@ fn refusal(path: &str, on_node: &str, entry: &FileEntry, talos: &TalosVersion) -
         return None;
     }
     if on_node == "/" {
-        return Some(Remark::of(path, "not a folder", "make it the folder that holds the extension's files"));
+        return Some(Remark::for_file(
+            path,
+            "not a folder",
+            "make it the folder that holds the extension's files",
+        ));
     }
-    let message = format!("{on_node} is not where an extension may have files");
+    let message = format!("{on_node} is not an allowed path for an extension");
     let fix = match fitting().map(|(_, since, _)| since).min() {
-        Some(since) => format!("Talos takes it from 1.{since} on"),
+        Some(since) => format!("Talos accepts it since 1.{since}"),
         None => "put it below rootfs/usr/local: what a service uses belongs to \
                  rootfs/usr/local/lib/containers/NAME"
             .to_owned(),
     };
-    Some(Remark::of(path, message, fix))
+    Some(Remark::for_file(path, message, fix))
 }
 
 fn warnings(path: &str, on_node: &str, entry: &FileEntry) -> Vec<Remark> {
@@ -92,9 +100,9 @@ fn warnings(path: &str, on_node: &str, entry: &FileEntry) -> Vec<Remark> {
         return Vec::new();
     }
     let mut warnings = Vec::new();
-    let mut warn = |message: &str, fix: &str| warnings.push(Remark::of(path, message, fix));
+    let mut warn = |message: &str, fix: &str| warnings.push(Remark::for_file(path, message, fix));
     if entry.kind == FileKind::File && entry.mode & 0o002 != 0 {
-        warn("everybody may write it: Talos means to refuse that, and looks at the wrong bits", "chmod o-w");
+        warn("world-writable: Talos intends to reject that, but checks the wrong bits", "chmod o-w");
     }
     if entry.kind == FileKind::File && entry.mode & 0o6000 != 0 {
         warn("its set-user or set-group bit does nothing: services may not gain privileges", "chmod ug-s");
@@ -108,7 +116,8 @@ fn warnings(path: &str, on_node: &str, entry: &FileEntry) -> Vec<Remark> {
     if let Some(start) = folders.peek().copied()
         && !folders.any(inside)
     {
-        let message = format!("Talos takes it, because it begins like {start}, and it is not in there");
+        let message =
+            format!("Talos accepts it because it begins like {start}, although it is outside of it");
         warn(&message, &format!("put it into {start}"));
     }
     for (folder, ending, who) in
@@ -150,14 +159,14 @@ mod tests {
             for minor in 11..=14 {
                 let verdict = judged(path, file(0o644), &format!("1.{minor}"));
                 assert_eq!(verdict.is_valid(), minor >= since, "{path} on 1.{minor}");
-                let says = verdict.problems.iter().all(|it| it.fix().contains(&format!("1.{since} on")));
+                let says = verdict.problems.iter().all(|it| it.fix().contains(&format!("since 1.{since}")));
                 assert!(says, "{:?}", verdict.problems);
             }
         }
     }
 
     #[test]
-    fn links_are_judged_by_where_they_lie_and_folders_not_at_all() {
+    fn links_are_judged_by_their_own_path_and_folders_ignored() {
         let link = FileEntry { kind: FileKind::Link("/usr/local/x".to_owned()), mode: 0o777 };
         assert!(!judged("/bin", link.clone(), "1.12").is_valid());
         assert_eq!(judged("/usr/local/y", link, "1.12"), Verdict::default());
@@ -176,7 +185,7 @@ mod tests {
         for (path, mode, said) in [
             ("/usr/localx", 0o644, "begins like /usr/local"),
             ("/usr/lib/modules-old/x", 0o644, "begins like /usr/lib/modules"),
-            ("/usr/local/x", 0o646, "everybody"),
+            ("/usr/local/x", 0o646, "world-writable"),
             ("/usr/local/x", 0o4755, "set-user"),
             ("/usr/local/x", 0o2755, "set-user"),
             ("/etc/cri/conf.d/20-x.toml", 0o644, ".part"),

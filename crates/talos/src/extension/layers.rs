@@ -1,4 +1,4 @@
-//! `extensions.yaml`: the extensions of an image, in the order their file systems are laid over that of Talos.
+//! `extensions.yaml`: the extensions of an image, in the order their file systems are stacked on that of Talos.
 
 use serde_json::json;
 
@@ -17,7 +17,7 @@ pub const LAYERS: &str = "extensions.yaml";
 pub struct Layer {
     /// The file with its file system.
     pub image: String,
-    /// What it says of itself.
+    /// The metadata of its manifest.
     pub metadata: ExtensionMetadata,
 }
 

@@ -1,4 +1,4 @@
-//! `manifest.yaml`: what an extension is called, and which releases it is for.
+//! `manifest.yaml`: the name of an extension, and the releases it is for.
 
 use super::compatibility;
 use super::metadata::ExtensionMetadata;
@@ -17,20 +17,20 @@ struct Manifest {
     metadata: ExtensionMetadata,
 }
 
-/// What the extension in a tree says that it is; none where its manifest cannot be read.
+/// The metadata of the extension in a tree; none if its manifest cannot be read.
 pub(super) fn metadata(tree: &Tree, talos: &TalosVersion) -> Option<ExtensionMetadata> {
     let bytes = tree.resolve("", MANIFEST).and_then(|target| tree.text(&target))?;
     let root = reader::document(MANIFEST, bytes, talos).ok()?;
     Manifest::read(&root, talos).ok().map(|(manifest, _)| manifest.metadata)
 }
 
-/// Judges the manifest that lies at the top.
+/// Validates the manifest at the top.
 pub(super) fn check_manifest(tree: &Tree, talos: &TalosVersion, verdict: &mut Verdict) {
     let target = tree.resolve("", MANIFEST);
     let Some(bytes) = target.as_deref().and_then(|target| tree.text(target)) else {
         let is_link = matches!(tree.get(MANIFEST).map(|entry| &entry.kind), Some(FileKind::Link(_)));
         let message = if is_link { "a link to no file of the extension" } else { "not a file" };
-        return verdict.problem(Remark::of(MANIFEST, message, "put the manifest itself there"));
+        return verdict.problem(Remark::for_file(MANIFEST, message, "put the manifest itself there"));
     };
     let root = match reader::document(MANIFEST, bytes, talos) {
         Ok(root) => root,
@@ -41,7 +41,7 @@ pub(super) fn check_manifest(tree: &Tree, talos: &TalosVersion, verdict: &mut Ve
         Err(problems) => return problems.into_iter().for_each(|problem| verdict.problem(problem)),
     };
     let at = |path: &str, message: &str, fix: &str| {
-        Remark::of(MANIFEST, message, fix).at(root.line_at(path), path)
+        Remark::for_file(MANIFEST, message, fix).at(root.line_at(path), path)
     };
     if manifest.version != VERSION {
         let message = match manifest.version.as_str() {
@@ -60,7 +60,7 @@ pub(super) fn check_manifest(tree: &Tree, talos: &TalosVersion, verdict: &mut Ve
         verdict.warn(at(path, "missing: Talos takes the extension in every release", fix));
     }
     for (name, _) in metadata.texts().into_iter().filter(|(_, text)| text.is_empty()) {
-        let message = "missing: Talos takes that, and lists the extension without it";
+        let message = "missing: Talos accepts that, and lists the extension without it";
         verdict.warn(at(&format!("metadata.{name}"), message, &format!("write `{name}` below `metadata`")));
     }
     verdict.warn_all(passed_over);
@@ -99,7 +99,7 @@ mod tests {
                         {talos: {version: '>= v1.11.0'}}}\n";
 
     #[test]
-    fn a_whole_manifest_has_nothing_to_be_said_of() {
+    fn a_complete_manifest_has_no_remarks() {
         assert_eq!(judged(GOOD, "1.13"), Verdict::default());
         assert_eq!(judged(&GOOD.replace("author: b", "author: b, extraInfo: d"), "1.13"), Verdict::default());
     }

@@ -1,4 +1,4 @@
-//! What an extension says of itself: in its manifest, and in the list of those that are in an image.
+//! The metadata of an extension: in its manifest, and in the list of extensions of an image.
 
 use serde_json::{Value, json};
 
@@ -7,20 +7,20 @@ use ichor_values::go_yaml::reader::YamlNode;
 
 const KEYS: [&str; 6] = ["name", "version", "author", "description", "compatibility", "extraInfo"];
 
-/// What an extension says of itself.
+/// The metadata of an extension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExtensionMetadata {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its version.
     pub version: String,
-    /// Who made it.
+    /// Its author.
     pub author: String,
-    /// What it is.
+    /// Its description.
     pub description: String,
     /// The releases of Talos that it is for.
     pub constraint: String,
-    /// Anything else.
+    /// Other keys.
     pub extra: String,
 }
 

@@ -1,8 +1,8 @@
-//! System extensions: what Talos' validator says of one, and what Talos passes over without a word.
+//! System extensions: the verdict of Talos' validator, and what Talos silently ignores.
 //!
-//! A [`Tree`] is the unpacked image. [`judge`] looks at all of it: what lies at the top, the manifest, the contents of
-//! the root file system, and the services in there. [`judge_service`] looks at one service definition alone. Both answer
-//! with a [`Verdict`]: problems are what Talos refuses, warnings what it takes although it cannot be meant so.
+//! A [`Tree`] is the unpacked image. [`check_extension`] validates all of it: the entries at the top, the manifest, the contents of
+//! the root file system, and its services. [`judge_service`] validates a service definition alone. Both return
+//! a [`Verdict`]: problems are rejected by Talos, warnings are accepted but likely mistakes.
 //!
 //! Talos' validator does not read service definitions. The node does, and leaves out those it cannot use: in a tree, that is a
 //! warning.
@@ -43,29 +43,29 @@ pub fn check_extension(tree: &Tree, talos: &TalosVersion) -> Verdict {
         manifest::check_manifest(tree, talos, &mut verdict);
     } else {
         let fix = "write one with `version: v1alpha1` and `metadata`";
-        verdict.problem(Remark::of(tree::MANIFEST, "missing: every extension says what it is", fix));
+        verdict.problem(Remark::for_file(tree::MANIFEST, "missing: every extension says what it is", fix));
     }
     if has_root {
         contents::check_contents(tree, talos, &mut verdict);
         services::check_services(tree, talos, &mut verdict);
     } else {
         let fix = "put the files of the extension into it, at the paths they have on the node";
-        verdict.problem(Remark::of(tree::ROOT, "missing: there is nothing to add to the node", fix));
+        verdict.problem(Remark::for_file(tree::ROOT, "missing: there is nothing to add to the node", fix));
     }
     verdict
 }
 
-/// What an unpacked extension says that it is; none where its manifest cannot be read.
+/// The metadata of an unpacked extension; none if its manifest cannot be read.
 pub fn metadata(tree: &Tree, talos: &TalosVersion) -> Option<ExtensionMetadata> {
     manifest::metadata(tree, talos)
 }
 
-/// The names of the services in an unpacked extension, with the files that define them. What the node cannot use is left out.
+/// The names of the services in an unpacked extension, with the files that define them. Files the node cannot use are skipped.
 pub fn services(tree: &Tree, talos: &TalosVersion) -> Vec<(String, String)> {
     services::names(tree, talos)
 }
 
-/// Whether a node reads what lies at a path of its root file system as the definition of a service.
+/// Whether a node reads the file at a path of its root file system as a service definition.
 pub fn is_definition(path: &str) -> bool {
     let name = tree::DEFINITIONS
         .strip_prefix("rootfs/")
@@ -73,13 +73,13 @@ pub fn is_definition(path: &str) -> bool {
     name.is_some_and(|name| !name.contains('/') && tree::ending(name) == "yaml")
 }
 
-/// The name of the service that a node starts by the text of a definition; none where it cannot use it.
+/// The name of the service that a node starts for a definition; none if it cannot use it.
 pub fn service_name(file: &str, bytes: &[u8], talos: &TalosVersion) -> Option<String> {
     let definition = service::Definition::read(file, bytes, talos);
     Some(definition.service.filter(|_| definition.problems.is_empty())?.name)
 }
 
-/// Judges the text of a service definition as a release does; `file` is what it is called.
+/// Validates the text of a service definition as a release does; `file` is its name in messages.
 pub fn judge_service(file: &str, bytes: &[u8], talos: &TalosVersion) -> Verdict {
     let mut verdict = Verdict::default();
     let definition = service::Definition::read(file, bytes, talos);
@@ -94,5 +94,5 @@ pub fn judge_service(file: &str, bytes: &[u8], talos: &TalosVersion) -> Verdict 
 
 fn unexpected(path: &str) -> Remark {
     let message = "unexpected: an extension has only manifest.yaml and rootfs at its top";
-    Remark::of(path, message, "take it away; what is for the node goes below rootfs/")
+    Remark::for_file(path, message, "remove it; files for the node go below rootfs/")
 }

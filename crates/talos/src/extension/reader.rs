@@ -1,4 +1,4 @@
-//! Reads the YAML of extensions, whose unknown keys Talos passes over.
+//! Reads the YAML of extensions and records the unknown keys that Talos ignores.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use ichor_values::go_yaml::reader::YamlNode;
 use ichor_values::go_yaml::scalar::Leniency;
 use ichor_values::nearest;
 
-/// A reader that keeps what Talos passes over.
+/// A reader that records what Talos ignores.
 pub(super) struct ManifestReader<'f> {
     file: &'f str,
     typed: SchemaReader,
@@ -23,21 +23,25 @@ pub(super) struct ManifestReader<'f> {
 pub(super) fn document(file: &str, bytes: &[u8], talos: &TalosVersion) -> Result<YamlNode, Remark> {
     let fix = "write it as YAML";
     let Ok(text) = std::str::from_utf8(bytes) else {
-        return Err(Remark::of(file, "not UTF-8: Talos reads text", fix));
+        return Err(Remark::for_file(file, "not UTF-8: Talos reads text", fix));
     };
     let is_refused = |c: char| is_control(c, talos);
     if let Some((_, line)) = text.split('\n').zip(1..).find(|(line, _)| line.contains(is_refused)) {
-        let fix = "take it away, or write it as an escape in double quotes";
-        return Err(Remark::of(file, "a control character, which Talos' reader refuses", fix).at(line, ""));
+        let fix = "remove it, or write it as an escape in double quotes";
+        return Err(
+            Remark::for_file(file, "a control character, which Talos' reader refuses", fix).at(line, "")
+        );
     }
     match yaml::first(text) {
         Ok(Some(node)) => Ok(node),
-        Ok(None) => Err(Remark::of(file, "empty: there is nothing to read", fix)),
-        Err(error) => Err(Remark::of(file, format!("not YAML: {}", error.reason), fix).at(error.line, "")),
+        Ok(None) => Err(Remark::for_file(file, "empty: there is nothing to read", fix)),
+        Err(error) => {
+            Err(Remark::for_file(file, format!("not YAML: {}", error.reason), fix).at(error.line, ""))
+        }
     }
 }
 
-/// What go-yaml refuses wherever it stands. Since Talos 1.13 it takes DEL and what follows it.
+/// Whether go-yaml rejects a character anywhere in a text. Talos accepts DEL and the characters after it since 1.13.
 fn is_control(c: char, talos: &TalosVersion) -> bool {
     match c {
         '\t' | '\r' | '\u{85}' => false,
@@ -46,27 +50,30 @@ fn is_control(c: char, talos: &TalosVersion) -> bool {
     }
 }
 
-/// What follows the first document is not read.
+/// Warns of further documents, which Talos does not read.
 pub(super) fn further_documents(file: &str, bytes: &[u8]) -> Option<Remark> {
     let documents = yaml::parse(std::str::from_utf8(bytes).ok()?).ok()?;
     let second = documents.get(1)?;
     let fix = "one document in one file; a service has a file of its own";
-    Some(Remark::of(file, "Talos reads the first document and ignores this one", fix).at(second.line, ""))
+    Some(
+        Remark::for_file(file, "Talos reads the first document and ignores this one", fix)
+            .at(second.line, ""),
+    )
 }
 
 impl<'f> ManifestReader<'f> {
     pub(super) fn new(file: &'f str, talos: &TalosVersion) -> Self {
         ManifestReader {
             file,
-            typed: SchemaReader::new(Leniency::of(types::minor(talos))),
+            typed: SchemaReader::new(Leniency::for_minor(types::minor(talos))),
             passed_over: Vec::new(),
         }
     }
 
-    /// What was read and what was passed over, or everything that does not fit.
+    /// The value and its ignored keys, or every problem.
     pub(super) fn finish<T>(self, read: T) -> Result<(T, Vec<Remark>), Vec<Remark>> {
         let remark = |fault: Fault| {
-            Remark::of(self.file, fault.reason, "write what Talos takes there").at(fault.line, "")
+            Remark::for_file(self.file, fault.reason, "write a value that Talos accepts").at(fault.line, "")
         };
         match self.typed.finish(read) {
             Ok(read) => Ok((read, self.passed_over)),
@@ -108,7 +115,7 @@ impl<'f> ManifestReader<'f> {
             None => format!("Talos knows {} here", names.join(", ")),
         };
         let message = "unknown key, which Talos silently ignores";
-        self.passed_over.push(Remark::of(self.file, message, fix).at(line, path));
+        self.passed_over.push(Remark::for_file(self.file, message, fix).at(line, path));
     }
 
     pub(super) fn text(&mut self, node: &YamlNode, path: &str) -> String {
@@ -128,7 +135,7 @@ impl<'f> ManifestReader<'f> {
         self.typed.number(node, path, (0, u32::MAX.into()));
     }
 
-    /// The items of a list, each with its path. Nothing at all is no item.
+    /// The items of a list, each with its path. An empty node has no items.
     pub(super) fn items<'n>(&mut self, node: &'n YamlNode, path: &str) -> Vec<(String, &'n YamlNode)> {
         let items = self.typed.items(node, path).unwrap_or_default().iter().enumerate();
         items

@@ -1,6 +1,6 @@
-//! A service definition: the container that an extension runs, what it waits for, and when it is started again.
+//! A service definition: the container that an extension runs, its dependencies, and when it is restarted.
 //!
-//! [`Definition::read`] says what Talos' reader and its validation refuse. What they let pass although it cannot be meant so is
+//! [`Definition::read`] reports what Talos' reader and its validation reject. Likely mistakes that they accept are
 //! in [`caution`].
 
 use super::caution;
@@ -21,7 +21,7 @@ const MAPPING: [&str; 3] = ["containerid", "hostid", "size"];
 const RESTART: [&str; 3] = ["always", "never", "untilSuccess"];
 const NETWORK: [&str; 4] = ["addresses", "connectivity", "hostname", "etcfiles"];
 
-/// What the node runs.
+/// A service that the node runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ServiceDefinition {
     pub name: String,
@@ -34,7 +34,7 @@ pub(super) struct ServiceDefinition {
     restarts: bool,
 }
 
-/// Something of the node's that the container sees.
+/// A path of the node that is mounted in the container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mount {
     pub key: String,
@@ -42,7 +42,7 @@ pub(super) struct Mount {
     pub(crate) destination: String,
 }
 
-/// What the service waits for.
+/// A dependency of the service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Dependency {
     pub key: String,
@@ -56,11 +56,11 @@ pub(super) struct Dependency {
 /// A definition, judged.
 pub(super) struct Definition {
     root: Option<YamlNode>,
-    /// What it says, unless it could not be read.
+    /// Its content, unless it could not be read.
     pub service: Option<ServiceDefinition>,
-    /// What Talos refuses.
+    /// The problems for which Talos rejects it.
     pub problems: Vec<Remark>,
-    /// What Talos lets pass.
+    /// Likely mistakes that Talos accepts.
     pub warnings: Vec<Remark>,
 }
 
@@ -79,10 +79,10 @@ impl Definition {
             Ok(read) => read,
             Err(problems) => return refused(problems),
         };
-        // Only so many are ever told: the line of one more is not worth looking for.
+        // Only so many are reported: the line of a further one is not worth a search.
         let place = |(nth, issue): (usize, Issue)| {
             let line = if nth < MOST { root.line_at(&issue.subject) } else { 0 };
-            Remark::placed(file, line, issue)
+            Remark::new(file, line, issue)
         };
         let problems = service.issues().into_iter().enumerate().map(place).collect();
         warnings.extend(caution::warnings(&service, talos).into_iter().enumerate().map(place));
@@ -92,7 +92,7 @@ impl Definition {
     }
 
     /// A remark at the line that its path leads to.
-    pub(super) fn placed(&self, remark: Remark) -> Remark {
+    pub(super) fn locate(&self, remark: Remark) -> Remark {
         let path = &remark.issue.subject;
         let line = self.root.as_ref().filter(|_| !path.is_empty()).map(|root| root.line_at(path));
         Remark { line: line.unwrap_or(remark.line), ..remark }
@@ -145,7 +145,7 @@ impl ServiceDefinition {
         }
     }
 
-    /// What Talos' validation refuses.
+    /// The issues for which Talos' validation rejects it.
     fn issues(&self) -> Vec<Issue> {
         let mut issues = Vec::new();
         let mut refuse =
@@ -229,7 +229,7 @@ impl Dependency {
         ];
         match set.iter().filter(|set| **set).count() {
             0 => {
-                let fix = "name a service, path or network, write `time: true` or `configuration: true`, or take it away";
+                let fix = "name a service, path or network, write `time: true` or `configuration: true`, or remove it";
                 issues.push(Issue::error(&self.key, "it waits for nothing").with_help(fix));
             }
             1 => {}
@@ -242,7 +242,7 @@ impl Dependency {
     }
 }
 
-/// Whether a node is one of some words, in any case; other words are faults, and nothing at all is none.
+/// Whether a node is one of some words, in any case; other words are faults, and an empty node is false.
 fn word(reader: &mut ManifestReader<'_>, node: &YamlNode, path: &str, words: &[&str]) -> bool {
     if node.is_null() {
         return false;
@@ -279,7 +279,7 @@ mod tests {
     const GOOD: &str = "name: frr\ncontainer: {entrypoint: /x}\nrestart: always\n";
 
     #[test]
-    fn words_count_in_any_case_and_nothing_is_none() {
+    fn words_match_in_any_case_and_null_is_empty() {
         for more in
             ["depends: [~]", "depends: ~", "depends: [{network: [Addresses, ~]}]", "container2: {a: 1, a: 2}"]
         {
@@ -287,7 +287,7 @@ mod tests {
         }
         assert_eq!(problems(&GOOD.replace("always", "UNTILSUCCESS")), [""; 0]);
         assert_eq!(problems(&GOOD.replace("frr", "123")), [""; 0]);
-        for (more, said) in [
+        for (more, warnings) in [
             ("depends: [{network: [~]}]", "waits for nothing"),
             ("depends: [{}]", "waits for nothing"),
             ("depends: [{network: [adresses]}]", "did you mean `addresses`?"),
@@ -299,7 +299,7 @@ mod tests {
             ("logToConsole: maybe", "true or false"),
         ] {
             let problems = problems(&format!("{GOOD}{more}\n"));
-            assert!(problems.len() == 1 && problems[0].contains(said), "{more}: {problems:?}");
+            assert!(problems.len() == 1 && problems[0].contains(warnings), "{more}: {problems:?}");
         }
     }
 
@@ -324,10 +324,10 @@ mod tests {
         let definition = read(&text, "1.13");
 
         assert!(definition.problems.is_empty());
-        let said: Vec<_> =
+        let warnings: Vec<_> =
             definition.warnings.iter().map(|it| (it.issue.subject.as_str(), it.fix())).collect();
         assert_eq!(
-            said,
+            warnings,
             [
                 ("container.security.writableRootfs", "did you mean `writeableRootfs`?"),
                 ("container.mounts[0].uidMappings", "did you mean `uidmappings`?"),
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_is_no_text_from_1_14_on() {
+    fn a_date_is_not_text_from_1_14_on() {
         let text = GOOD.replace("/x", "2001-01-01");
 
         assert!(read(&text, "1.13").problems.is_empty());
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn invalid_yaml_is_a_problem() {
-        for (bytes, said) in [
+        for (bytes, warnings) in [
             (&b"name: \xff"[..], "UTF-8"),
             (b"name: [", "not YAML"),
             (b"# nothing\n", "empty"),
@@ -354,7 +354,7 @@ mod tests {
             (b"x\n", "takes a map"),
         ] {
             let definition = Definition::read("x", bytes, &TalosVersion::parse("1.12").unwrap());
-            assert!(definition.problems[0].issue.message.contains(said), "{:?}", definition.problems);
+            assert!(definition.problems[0].issue.message.contains(warnings), "{:?}", definition.problems);
         }
     }
 }

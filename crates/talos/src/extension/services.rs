@@ -1,6 +1,6 @@
-//! The services in the root file system of an extension: where the node finds their definitions, and what they start.
+//! The services in the root file system of an extension: the definitions that the node finds, and their programs.
 //!
-//! Talos' validator does not look at them. The node does, and logs what it cannot use: everything here is a warning.
+//! Talos' validator ignores them. The node reads them, and logs the ones it cannot use: everything here is a warning.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::tree::{DEFINITIONS, FileKind, ROOT, Tree, ending};
 use super::verdict::{Remark, Verdict};
 use ichor_values::TalosVersion;
 
-/// Where the node finds the root file systems of containers, in the tree.
+/// The folder of containers' root file systems, in the tree.
 const CONTAINERS: &str = "rootfs/usr/local/lib/containers";
 
 /// Judges all services.
@@ -18,7 +18,7 @@ pub(super) fn check_services(tree: &Tree, talos: &TalosVersion, verdict: &mut Ve
     let mut started = BTreeSet::new();
     for path in tree.definitions() {
         let Some(bytes) = tree.definition_file(path).and_then(|file| tree.text(&file)) else {
-            verdict.warn(Remark::of(
+            verdict.warn(Remark::for_file(
                 path,
                 "not a file: the node starts no service by it",
                 "put the definition there",
@@ -35,15 +35,15 @@ pub(super) fn check_services(tree: &Tree, talos: &TalosVersion, verdict: &mut Ve
         let Some(service) = &definition.service else { continue };
         let file = path.rsplit('/').next().unwrap_or(path);
         verdict.warn_all(name_warning(path, file, service));
-        verdict.warn_all(container(tree, path, service).map(|remark| definition.placed(remark)));
-        verdict.warn_all(mounts(tree, path, service).into_iter().map(|remark| definition.placed(remark)));
+        verdict.warn_all(container(tree, path, service).map(|remark| definition.locate(remark)));
+        verdict.warn_all(mounts(tree, path, service).into_iter().map(|remark| definition.locate(remark)));
         started.insert(service.name.clone());
         match names.get(&service.name) {
             _ if !definition.problems.is_empty() => {}
             Some(first) => {
                 let message =
                     format!("a second service `{}`: the node takes the one of {first}", service.name);
-                verdict.warn(Remark::of(path, message, "give it a name of its own"));
+                verdict.warn(Remark::for_file(path, message, "give it a name of its own"));
             }
             None => drop(names.insert(service.name.clone(), path)),
         }
@@ -67,16 +67,20 @@ pub(super) fn name_warning(path: &str, file: &str, service: &ServiceDefinition) 
     let is_named = service.name.is_empty() || file == wanted;
     (!is_named).then(|| {
         let message = format!(
-            "its service is called `{}`, whatever the file is called: the node knows it as `ext-{}`",
+            "the service is named `{}` regardless of the file name, and the node runs it as `ext-{}`",
             service.name, service.name
         );
-        Remark::of(path, message, format!("call it {wanted}, so that both are found under one name"))
+        Remark::for_file(
+            path,
+            message,
+            format!("rename it to {wanted}, so that file and service have the same name"),
+        )
     })
 }
 
 /// Whether there is a container, and a program to start in it.
 fn container(tree: &Tree, path: &str, service: &ServiceDefinition) -> Option<Remark> {
-    // A name that is none leads to no folder, and is a problem of its own.
+    // An invalid name leads to no folder, and is a problem of its own.
     if service.name.is_empty() || service.name.contains('/') {
         return None;
     }
@@ -85,9 +89,9 @@ fn container(tree: &Tree, path: &str, service: &ServiceDefinition) -> Option<Rem
     let is_folder = |path: &String| tree.get(path).is_some_and(|entry| entry.kind == FileKind::Folder);
     let Some(root) = root.filter(is_folder) else {
         let message = format!("its container has no root file system: folder {folder} is missing");
-        return Some(Remark::of(path, message, "put the files of the container there"));
+        return Some(Remark::for_file(path, message, "put the files of the container there"));
     };
-    // A name without slashes is looked for in the PATH of the container.
+    // A name without slashes is searched in the PATH of the container.
     if !service.entrypoint.contains('/') {
         return None;
     }
@@ -99,14 +103,14 @@ fn container(tree: &Tree, path: &str, service: &ServiceDefinition) -> Option<Rem
         None => ("is not in its container", "put the program there, or name another one"),
     };
     let message = format!("`{}` {message}: {root}{}", service.entrypoint, slashed(&service.entrypoint));
-    Some(Remark::of(path, message, fix).at(0, "container.entrypoint"))
+    Some(Remark::for_file(path, message, fix).at(0, "container.entrypoint"))
 }
 
 fn slashed(path: &str) -> String {
     format!("/{}", path.trim_start_matches('/'))
 }
 
-/// Mounts of what only an extension could bring.
+/// Mounts whose source only an extension could provide.
 fn mounts(tree: &Tree, path: &str, service: &ServiceDefinition) -> Vec<Remark> {
     let missing = service.mounts.iter().filter(|mount| {
         mount.source.starts_with("/usr/local/") && tree.resolve(ROOT, &mount.source).is_none()
@@ -115,12 +119,12 @@ fn mounts(tree: &Tree, path: &str, service: &ServiceDefinition) -> Vec<Remark> {
         let message =
             format!("{source} is not in this extension, and the node cannot make it: /usr is read-only");
         let fix = "put it into rootfs, or make sure that another extension brings it";
-        Remark::of(path, message, fix).at(0, format!("{key}.source"))
+        Remark::for_file(path, message, fix).at(0, format!("{key}.source"))
     };
     missing.map(|mount| remark(&mount.key, &mount.source)).collect()
 }
 
-/// Definitions that the node does not look at.
+/// Definitions that the node ignores.
 fn strays(tree: &Tree, verdict: &mut Verdict) {
     let is_yaml = |name: &str| ["yaml", "yml"].contains(&ending(name).to_lowercase().as_str());
     let fix = format!("call it NAME.yaml and put it into {DEFINITIONS}");
@@ -132,13 +136,13 @@ fn strays(tree: &Tree, verdict: &mut Verdict) {
             if ending(name) == "yaml" {
                 continue;
             }
-            "Talos reads only files here that end in .yaml and ignores this one"
+            "the node reads only files in this folder that end in .yaml, and ignores this one"
         } else if !in_container && is_yaml(name) && (is_near || folder.starts_with(DEFINITIONS)) {
-            "the node does not look for service definitions here"
+            "the node does not search this folder for service definitions"
         } else {
             continue;
         };
-        verdict.warn(Remark::of(path, message, fix.clone()));
+        verdict.warn(Remark::for_file(path, message, fix.clone()));
     }
 }
 
@@ -148,7 +152,7 @@ fn orphans(tree: &Tree, started: &BTreeSet<String>, verdict: &mut Verdict) {
         let is_folder = tree.get(path).is_some_and(|entry| entry.kind == FileKind::Folder);
         if is_folder && !started.contains(name) {
             let fix = format!("put a definition with `name: {name}` into {DEFINITIONS}");
-            verdict.warn(Remark::of(path, "a container that no service definition starts", fix));
+            verdict.warn(Remark::for_file(path, "a container that no service definition starts", fix));
         }
     }
 }
@@ -178,10 +182,10 @@ mod tests {
         verdict.warnings.into_iter().map(|it| format!("{}: {}", it.file, it.issue.message)).collect()
     }
 
-    fn assert_one(files: &[(&str, u32, &str)], file: &str, said: &str) {
+    fn assert_one(files: &[(&str, u32, &str)], file: &str, message: &str) {
         let warnings = warnings(files);
-        let fits = |it: &String| it.starts_with(&format!("rootfs/{file}: ")) && it.contains(said);
-        assert!(warnings.len() == 1 && fits(&warnings[0]), "{said}: {warnings:?}");
+        let fits = |it: &String| it.starts_with(&format!("rootfs/{file}: ")) && it.contains(message);
+        assert!(warnings.len() == 1 && fits(&warnings[0]), "{message}: {warnings:?}");
     }
 
     const AT: &str = "usr/local/etc/containers/frr.yaml";
@@ -229,6 +233,6 @@ mod tests {
         }
         let twice = warnings(&[good, PROGRAM, ("usr/local/etc/containers/g.yaml", 0o644, DEFINITION)]);
         assert!(twice.iter().any(|it| it.contains("a second service `frr`")), "{twice:?}");
-        assert!(twice.iter().any(|it| it.contains("whatever the file is called")), "{twice:?}");
+        assert!(twice.iter().any(|it| it.contains("regardless of the file name")), "{twice:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The unpacked image of an extension: what lies where, and the texts that are read.
+//! The unpacked image of an extension: its entries, and the texts that are read.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ pub(super) const MANIFEST: &str = "manifest.yaml";
 /// The root file system, at the top.
 pub(super) const ROOT: &str = "rootfs";
 
-/// Where the node looks for service definitions, in the tree.
+/// The folder of service definitions, in the tree.
 pub(super) const DEFINITIONS: &str = "rootfs/usr/local/etc/containers";
 
 /// An unpacked image. Paths are relative to its top, parted by slashes.
@@ -20,16 +20,16 @@ pub struct Tree {
     texts: BTreeMap<String, Vec<u8>>,
 }
 
-/// Something in it.
+/// An entry of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileEntry {
-    /// What it is.
+    /// Its kind.
     pub kind: FileKind,
     /// Its permissions.
     pub mode: u32,
 }
 
-/// What an entry is; links are not followed.
+/// The kind of an entry; links are not followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// A folder.
@@ -43,7 +43,7 @@ pub enum FileKind {
 }
 
 impl Tree {
-    /// Adds what lies at a path.
+    /// Adds an entry at a path.
     pub fn add(&mut self, path: impl Into<String>, entry: FileEntry) {
         self.entries.insert(path.into(), entry);
     }
@@ -58,7 +58,7 @@ impl Tree {
         self.entries.is_empty()
     }
 
-    /// The files whose contents are needed, once all entries are there.
+    /// The files whose contents are needed, once all entries are added.
     pub fn required_files(&self) -> Vec<String> {
         let manifest = self.resolve("", MANIFEST);
         let definitions = self.definitions().filter_map(|path| self.definition_file(path));
@@ -74,12 +74,12 @@ impl Tree {
         self.texts.insert(path.into(), bytes);
     }
 
-    /// What lies at a path.
+    /// The entry at a path.
     pub(super) fn get(&self, path: &str) -> Option<&FileEntry> {
         self.entries.get(path)
     }
 
-    /// What lies at the top.
+    /// The entries at the top.
     pub(super) fn top(&self) -> impl Iterator<Item = &str> {
         self.entries.keys().filter(|path| !path.contains('/')).map(String::as_str)
     }
@@ -91,7 +91,7 @@ impl Tree {
         all.filter(move |(it, _)| inside(it)).map(|(it, entry)| (it.as_str(), entry))
     }
 
-    /// What lies directly in a folder: names and paths.
+    /// The entries of a folder: names and paths.
     pub(super) fn children<'t>(&'t self, folder: &'t str) -> impl Iterator<Item = (&'t str, &'t str)> {
         self.below(folder).filter_map(move |(path, _)| {
             let name = path.get(folder.len() + 1..)?;
@@ -123,7 +123,7 @@ impl Tree {
         };
         let look = |path: &str| match &self.get(&join(path))?.kind {
             FileKind::Folder => Some(LinkTarget::Folder),
-            // Nothing outside of the image is looked at: there, an absolute link leads nowhere.
+            // The tree has no files outside of the image: there, an absolute link is dangling.
             FileKind::Link(target) if root.is_empty() && target.starts_with('/') => None,
             FileKind::Link(target) => Some(LinkTarget::Link(target)),
             FileKind::File | FileKind::Special(_) => Some(LinkTarget::Leaf),
@@ -132,7 +132,7 @@ impl Tree {
     }
 }
 
-/// What follows the last dot of a name. The node reads definitions that end in `yaml`, and not in `YAML`.
+/// The suffix after the last dot of a name. The node reads definitions that end in `yaml`, and not in `YAML`.
 pub(super) fn ending(name: &str) -> &str {
     name.rsplit_once('.').map_or("", |(_, ending)| ending)
 }

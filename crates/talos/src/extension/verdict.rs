@@ -1,39 +1,39 @@
-//! What there is to say of an extension.
+//! The verdict on an extension.
 
 use ichor_values::{Issue, Severity};
 
 /// As many remarks of each sort are kept; the others are counted.
 pub(super) const MOST: usize = 200;
 
-/// What a release says, and what it should have said.
+/// The verdict of a release: problems and warnings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// What Talos refuses.
+    /// The problems for which Talos rejects it.
     pub problems: Vec<Remark>,
-    /// What Talos takes, or passes over, although it cannot be meant so.
+    /// Likely mistakes that Talos accepts or ignores.
     pub warnings: Vec<Remark>,
-    /// How many problems there are beyond those.
+    /// The number of further problems.
     pub more_problems: usize,
-    /// How many warnings there are beyond those.
+    /// The number of further warnings.
     pub more_warnings: usize,
 }
 
-/// Something to say of one file.
+/// A remark about a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
     /// The file, by its path in the extension.
     pub file: String,
-    /// The line in it, counted from 1; 0 where it is about the file as a whole.
+    /// The line in it, counted from 1; 0 if it is about the complete file.
     pub line: u32,
-    /// What is wrong, and what would be right. The subject is the keys that lead to it, such as `container.mounts[0].source`;
-    /// empty where it is about the file as a whole.
+    /// The problem and its fix. The subject is the key path, such as `container.mounts[0].source`;
+    /// empty if it is about the complete file.
     pub issue: Issue,
 }
 
 impl Remark {
-    /// A remark about a file as a whole.
-    pub(super) fn of(file: &str, message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self::placed(file, 0, Issue::error("", message).with_help(fix))
+    /// A remark about a complete file.
+    pub(super) fn for_file(file: &str, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self::new(file, 0, Issue::error("", message).with_help(fix))
     }
 
     /// The same about a line of it.
@@ -43,11 +43,11 @@ impl Remark {
     }
 
     /// A remark about a line of a file.
-    pub(super) fn placed(file: &str, line: u32, issue: Issue) -> Self {
+    pub(super) fn new(file: &str, line: u32, issue: Issue) -> Self {
         Remark { file: file.to_owned(), line, issue }
     }
 
-    /// What would be right.
+    /// The fix.
     pub fn fix(&self) -> &str {
         self.issue.help.as_deref().unwrap_or_default()
     }
@@ -88,7 +88,7 @@ mod tests {
     fn issues_beyond_the_limit_are_counted() {
         let mut verdict = Verdict::default();
 
-        (0..MOST + 5).for_each(|nth| verdict.problem(Remark::of(&nth.to_string(), "wrong", "right")));
+        (0..MOST + 5).for_each(|nth| verdict.problem(Remark::for_file(&nth.to_string(), "wrong", "right")));
 
         assert_eq!((verdict.problems.len(), verdict.more_problems), (MOST, 5));
         assert!(!verdict.is_valid());

@@ -97,7 +97,7 @@ impl ConfigBuilder<'_> {
         })
     }
 
-    /// The names of the API server's certificate, besides those Talos knows by itself.
+    /// The names of the API server's certificate, besides those Talos adds automatically.
     pub(super) fn api_server_sans(self) -> Vec<String> {
         let endpoint = self.has(Trait::EndpointSan).then(|| self.input.endpoint.host().to_owned());
         endpoint.into_iter().chain(self.input.sans.iter().cloned()).collect()

@@ -1,15 +1,15 @@
-//! The contract: the Talos release a configuration is written for, and what it changes in what is written.
+//! The contract: the Talos release a configuration is written for, and its effect on the output.
 //!
 //! Everything that depends on the release is a [`Trait`] here, with the minor releases that have it; the rest of
 //! [`generate`](super) asks [`Contract::has`] and compares no versions. Read from Talos 1.14's own table,
-//! `talos:pkg/machinery/config/contract.go`, which still speaks of every release since 1.0.
+//! `talos:pkg/machinery/config/contract.go`, which still covers every release since 1.0.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 
 use ichor_values::TalosVersion;
 
-/// No release has given it up so far.
+/// No release has removed it yet.
 const NOW: u16 = u16::MAX;
 
 /// The Talos release a configuration is written for: major and minor number.
@@ -19,7 +19,7 @@ pub struct Contract {
     minor: u16,
 }
 
-/// Something that only some releases have, or that some write in another way.
+/// A feature that only some releases have, or that some write in another way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trait {
     /// The API server admits pods by the PodSecurity plugin.
@@ -28,13 +28,13 @@ pub enum Trait {
     StableHostname,
     /// The kubelet runs containers with the runtime's seccomp profile.
     SeccompByDefault,
-    /// `registry.k8s.io` is tried in place of `k8s.gcr.io`.
+    /// `registry.k8s.io` is tried instead of `k8s.gcr.io`.
     AlternateImageRegistries,
     /// `allowSchedulingOnControlPlanes` has replaced `allowSchedulingOnMasters`.
     SchedulingOnControlPlanes,
-    /// Members are not searched by way of Kubernetes.
+    /// Cluster discovery does not use Kubernetes.
     KubernetesRegistryDisabled,
-    /// `apid` looks at what a client certificate is for.
+    /// `apid` checks the key usage of a client certificate.
     ApidKeyUsage,
     /// The API server has an audit policy.
     AuditPolicy,
@@ -44,7 +44,7 @@ pub enum Trait {
     Secretbox,
     /// Project quotas on XFS.
     DiskQuota,
-    /// KubePrism, on unless said otherwise.
+    /// KubePrism, on by default.
     KubePrism,
     /// A name server on the host.
     HostDns,
@@ -52,9 +52,9 @@ pub enum Trait {
     RsaServiceAccount,
     /// Workers know the name of the cluster.
     ClusterNameForWorkers,
-    /// CoreDNS asks the host's name server.
+    /// CoreDNS forwards to the host's name server.
     ForwardKubeDns,
-    /// Load balancers leave control planes alone.
+    /// Load balancers exclude control planes.
     ExcludeFromLoadBalancers,
     /// Secure boot keys can be enforced while they are enrolled.
     SecureBootEnforcement,
@@ -136,12 +136,12 @@ impl Contract {
     pub const NEWEST: Self = Self { major: 1, minor: 14 };
 
     /// The contract of a release; its patch number does not matter.
-    pub fn of(talos: &TalosVersion) -> Self {
+    pub fn for_release(talos: &TalosVersion) -> Self {
         let (major, minor) = talos.minor();
         Self { major, minor }
     }
 
-    /// Whether configurations for this release have it. What came before 1.0 counts as 1.0, as it does to Talos.
+    /// Whether configurations for this release have it. Releases before 1.0 count as 1.0, as in Talos.
     pub fn has(self, wanted: Trait) -> bool {
         let minor = match self.major {
             0 => 0,
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     fn contract(text: &str) -> Contract {
-        Contract::of(&TalosVersion::parse(text).unwrap())
+        Contract::for_release(&TalosVersion::parse(text).unwrap())
     }
 
     #[test]

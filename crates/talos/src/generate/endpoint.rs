@@ -1,6 +1,6 @@
 //! The endpoint: where the Kubernetes API of a cluster is reached.
 //!
-//! Not here: what Talos takes for an endpoint in a configuration ([`go::endpoint`](crate::go::endpoint)).
+//! Not here: Talos' own check of an endpoint in a configuration ([`go::endpoint`](crate::go::endpoint)).
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -14,21 +14,21 @@ pub struct Endpoint {
     host: String,
 }
 
-/// Why something is no endpoint.
+/// Why an endpoint is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// Not https, or no scheme at all.
+    /// Not https, or without a scheme.
     #[error("endpoint `{text}` is not an https URL; try {better}")]
     NotHttps {
         /// As it was given.
         text: String,
-        /// What was probably meant.
+        /// The suggested correction.
         better: String,
     },
     /// No host between the scheme and the port.
     #[error("endpoint `{0}` has no host; want https://HOST:6443")]
     NoHost(String),
-    /// Something that cannot be in a host name or an address.
+    /// A character that is invalid in a host name or an address.
     #[error("endpoint `{text}`: `{host}` is neither a host name nor an address")]
     BadHost {
         /// As it was given.
@@ -36,15 +36,15 @@ pub enum EndpointError {
         /// The part of it.
         host: String,
     },
-    /// An IPv6 address that cannot be told from its port.
+    /// An IPv6 address whose port is ambiguous.
     #[error("endpoint `{text}`: an IPv6 address needs brackets; try {better}")]
     NoBrackets {
         /// As it was given.
         text: String,
-        /// What was probably meant.
+        /// The suggested correction.
         better: String,
     },
-    /// A port that is none.
+    /// An invalid port.
     #[error("endpoint `{text}`: `{port}` is not a port; want 1 to 65535, usually 6443")]
     BadPort {
         /// As it was given.
@@ -65,7 +65,7 @@ impl Endpoint {
     pub fn parse(text: &str) -> Result<Self, EndpointError> {
         let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
         let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-        // Looked for first: what stands before it may be a password, and the other errors repeat the text.
+        // Checked first: the text before it may be a password, and the other errors repeat the text.
         if let Some((_, host)) = authority.rsplit_once('@') {
             return Err(EndpointError::TooMuch { host: host.to_owned() });
         }
@@ -96,11 +96,11 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// What somebody who left out or mistook the scheme probably meant.
+/// The suggested correction of an endpoint with a missing or mistyped scheme.
 fn better(rest: &str) -> String {
     let rest = rest.trim_end_matches('/');
     if !rest.starts_with('[') && !rest.contains('/') && rest.matches(':').count() > 1 {
-        return bracketed(rest);
+        return add_brackets(rest);
     }
     let authority = rest;
     let has_port = authority.rsplit(']').next().is_some_and(|after| after.contains(':'));
@@ -111,15 +111,15 @@ fn better(rest: &str) -> String {
     }
 }
 
-/// An IPv6 address without brackets, in them. What its last group is, only its writer knows: both are offered.
-fn bracketed(text: &str) -> String {
-    let whole = text.parse::<Ipv6Addr>().ok().map(|_| format!("https://[{text}]:6443"));
+/// An IPv6 address with brackets added. Whether its last group is a port is ambiguous: both forms are suggested.
+fn add_brackets(text: &str) -> String {
+    let without_port = text.parse::<Ipv6Addr>().ok().map(|_| format!("https://[{text}]:6443"));
     let with_port = text
         .rsplit_once(':')
         .filter(|(address, port)| address.parse::<Ipv6Addr>().is_ok() && hostport::is_port(port));
     let with_port = with_port.map(|(address, port)| format!("https://[{address}]:{port}"));
-    match (with_port, whole) {
-        (Some(with_port), Some(whole)) => format!("{with_port} or {whole}"),
+    match (with_port, without_port) {
+        (Some(with_port), Some(without_port)) => format!("{with_port} or {without_port}"),
         (one, other) => one.or(other).unwrap_or_else(|| "https://[ADDRESS]:6443".to_owned()),
     }
 }
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_what_was_probably_meant() {
+    fn an_error_suggests_a_correction() {
         for (text, better) in [
             ("10.0.0.20", "try https://10.0.0.20:6443"),
             ("10.0.0.20:6443", "try https://10.0.0.20:6443"),

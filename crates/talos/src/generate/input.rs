@@ -1,6 +1,6 @@
-//! What a configuration is generated from, besides the secrets.
+//! The inputs of a generated configuration, besides the secrets.
 //!
-//! Not here: what follows from the release ([`Contract`](super::Contract)).
+//! Not here: settings that follow from the release ([`Contract`](super::Contract)).
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use ipnet::IpNet;
 use super::{Contract, Endpoint};
 use ichor_values::KubernetesVersion;
 
-/// Everything `talosctl gen config` and the library behind it can be told.
+/// All inputs of `talosctl gen config` and the library behind it.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is enabled separately, as in Talos")]
 pub struct Input {
     /// The name of the cluster.
     pub cluster_name: String,
-    /// Where the Kubernetes API is reached.
+    /// The endpoint of the Kubernetes API.
     pub endpoint: Endpoint,
     /// The Talos release to write for.
     pub contract: Contract,
@@ -31,11 +31,11 @@ pub struct Input {
     pub sans: Vec<String>,
     /// The DNS domain of services.
     pub dns_domain: String,
-    /// Where pods get their addresses from.
+    /// The subnets of pod addresses.
     pub pod_subnets: Vec<IpNet>,
-    /// Where services get their addresses from.
+    /// The subnets of service addresses.
     pub service_subnets: Vec<IpNet>,
-    /// Who connects pods.
+    /// The CNI.
     pub cni: Cni,
     /// The port of the API server on the machine itself, if not 6443.
     pub(crate) local_api_server_port: Option<u16>,
@@ -43,11 +43,11 @@ pub struct Input {
     pub(crate) schedule_on_control_planes: bool,
     /// Whether members find each other by the discovery service.
     pub discovery: bool,
-    /// Whether KubeSpan connects the machines; none says nothing of it.
+    /// Whether KubeSpan connects the machines; unset if none.
     pub kubespan: Option<bool>,
     /// The port of KubePrism: 0 switches it off, none leaves it to the contract.
     pub kubeprism_port: Option<u16>,
-    /// Whether CoreDNS asks the host's name server even where the contract would not have it so.
+    /// Whether CoreDNS forwards to the host's name server even if the contract disables it.
     pub(crate) forward_kube_dns: bool,
     /// Registries by host.
     pub registries: BTreeMap<String, Registry>,
@@ -61,31 +61,31 @@ pub struct Input {
     pub skip_kubernetes: bool,
 }
 
-/// Who connects pods.
+/// The CNI that Talos installs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Cni {
     /// Flannel, which Talos brings.
     #[default]
     Flannel,
-    /// Somebody else, later.
+    /// None: the operator installs one later.
     None,
     /// A manifest at this URL.
     Custom(String),
 }
 
-/// How a registry is reached.
+/// The endpoints of a registry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registry {
     /// URLs to ask in its place.
     pub mirrors: Vec<String>,
     /// The certificate authority of the registry, as PEM.
     pub ca: Option<String>,
-    /// Whether its certificate is not looked at.
+    /// Whether its certificate is not verified.
     pub insecure: bool,
 }
 
 impl Input {
-    /// What Talos assumes when nothing else is said.
+    /// Talos' defaults.
     pub fn new(cluster_name: impl Into<String>, endpoint: Endpoint, contract: Contract) -> Self {
         Self {
             cluster_name: cluster_name.into(),
@@ -97,8 +97,8 @@ impl Input {
             install_kernel_args: Vec::new(),
             sans: Vec::new(),
             dns_domain: "cluster.local".to_owned(),
-            // IPv4 even for an endpoint with an IPv6 address: Talos means it otherwise, but looks for an address where
-            // a URL stands.
+            // IPv4 even for an endpoint with an IPv6 address: Talos intends otherwise, but parses the URL of the endpoint as an
+            // address.
             pod_subnets: vec!["10.244.0.0/16".parse().expect("a prefix")],
             service_subnets: vec!["10.96.0.0/12".parse().expect("a prefix")],
             cni: Cni::default(),

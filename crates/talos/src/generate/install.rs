@@ -9,11 +9,11 @@ use ichor_values::TalosVersion;
 /// The schematic without any customization.
 const EMPTY_SCHEMATIC: &str = "376567988ad370138ad8b2698212367b8edcb69b5fd68c80be1f2ec7d603b4ba";
 
-/// The image that installs a release when nobody names another.
+/// The default installer image of a release.
 ///
-/// From 1.14 on there is none but Image Factory's.
+/// From 1.14 on, only Image Factory publishes it.
 pub fn installer_image(talos: &TalosVersion) -> String {
-    if Contract::of(talos).has(Trait::InstallDocument) {
+    if Contract::for_release(talos).has(Trait::InstallDocument) {
         format!("factory.talos.dev/metal-installer/{EMPTY_SCHEMATIC}:{talos}")
     } else {
         format!("ghcr.io/siderolabs/installer:{talos}")

@@ -1,4 +1,4 @@
-//! The documents of Kubernetes, and what they share with the `cluster` section of older contracts.
+//! The documents of Kubernetes, and the parts they share with the `cluster` section of older contracts.
 
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,7 @@ pub(super) const EXCLUDE_FROM_LOAD_BALANCERS: &str =
 pub(super) const KUBEPRISM_PORT: u16 = 7445;
 const CONTROL_PLANE_ROLE: &str = "node-role.kubernetes.io/control-plane";
 
-/// What the PodSecurity plugin asks of pods.
+/// The requirements of the PodSecurity plugin.
 pub(super) fn pod_security() -> Value {
     json!({
         "apiVersion": "pod-security.admission.config.k8s.io/v1alpha1",
@@ -33,7 +33,7 @@ pub(super) fn pod_security() -> Value {
     })
 }
 
-/// What the API server writes down of every request.
+/// The audit policy of the API server.
 pub(super) fn audit_policy() -> Value {
     json!({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata"}]})
 }
@@ -51,7 +51,7 @@ impl ConfigBuilder<'_> {
         documents
     }
 
-    /// Those of every machine.
+    /// The documents of every machine.
     fn node_documents(self) -> Vec<Value> {
         let input = self.input;
         let cluster = json!({"clusterName": input.cluster_name, "endpoint": input.endpoint.as_str()});
@@ -97,10 +97,10 @@ impl ConfigBuilder<'_> {
         document("KubeNodeConfig", body)
     }
 
-    /// What control planes let in, and with which keys.
+    /// The documents of authentication and admission on control planes, with their keys.
     fn policy_documents(self) -> Vec<Value> {
         let admission = json!({"name": "PodSecurity", "configuration": pod_security()});
-        // Whoever asks for health without a certificate gets an answer, and nothing else.
+        // Anonymous clients may only query health.
         let paths = ["/livez", "/readyz", "/healthz"].map(|path| json!({"path": path}));
         let authentication = json!({"anonymous": {"conditions": paths, "enabled": true}, "jwt": []});
         let issuer = json!({
@@ -128,7 +128,7 @@ impl ConfigBuilder<'_> {
         json!({"resources": [{"providers": providers, "resources": ["secrets"]}]})
     }
 
-    /// What control planes run.
+    /// The documents of control plane components.
     fn component_documents(self) -> Vec<Value> {
         let sans = self.api_server_sans();
         let api_server = json!({

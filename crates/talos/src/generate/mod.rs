@@ -1,8 +1,8 @@
 //! Machine configurations as `talosctl gen config` writes them.
 //!
-//! An [`Input`] says what is wanted, a [`Bundle`] brings the secrets; [`control_plane`] and [`worker`] give the documents
+//! An [`Input`] has the settings, a [`Bundle`] the secrets; [`control_plane`] and [`worker`] return the documents
 //! in Talos' order, each with its keys in Talos' order. They depend on the role and not on the node: make them once and
-//! patch them for each node. What differs between releases is in [`contract`], and nowhere else.
+//! patch them for each node. Differences between releases are only in [`contract`].
 //!
 //! Not here: `talosconfig`, patches, and how documents become text.
 
@@ -28,7 +28,7 @@ pub use sure::is_default_kubernetes_sure;
 use super::secrets::{Bundle, Pair};
 use contract::Trait;
 
-/// What a machine is in its cluster.
+/// The role of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MachineRole {
     ControlPlane,
@@ -45,7 +45,7 @@ pub fn worker(input: &Input, bundle: &Bundle) -> Vec<Value> {
     ConfigBuilder { role: MachineRole::Worker, input, bundle }.documents()
 }
 
-/// What is lost without a word when Talos writes this bundle for this contract, each in a sentence.
+/// The values that Talos silently drops when it writes this bundle for this contract, each in a sentence.
 pub fn losses(input: &Input, bundle: &Bundle) -> Vec<String> {
     let contract = input.contract;
     let secretbox = contract.has(Trait::Secretbox);
@@ -72,7 +72,7 @@ pub fn losses(input: &Input, bundle: &Bundle) -> Vec<String> {
     losses
 }
 
-/// One configuration being written.
+/// A configuration under construction.
 #[derive(Clone, Copy)]
 struct ConfigBuilder<'a> {
     role: MachineRole,
@@ -133,7 +133,7 @@ fn document(kind: &str, body: Value) -> Value {
     document
 }
 
-/// The value without the keys that are not set: they are written as null here, and not at all by Talos.
+/// The value without unset keys: they are null here, and absent in Talos.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(map) => Value::Object(
@@ -164,7 +164,7 @@ mod tests {
     }
 
     fn input(contract: &str) -> Input {
-        let contract = Contract::of(&TalosVersion::parse(contract).unwrap());
+        let contract = Contract::for_release(&TalosVersion::parse(contract).unwrap());
         Input::new("solo", Endpoint::parse("https://10.0.0.11:6443").unwrap(), contract)
     }
 
@@ -172,7 +172,7 @@ mod tests {
         documents.iter().filter_map(|document| document["kind"].as_str()).collect()
     }
 
-    /// The body of the document of a kind, without what every document has.
+    /// The body of the document of a kind, without the common keys.
     fn body(documents: &[Value], kind: &str) -> Value {
         let mut body = documents.iter().find(|document| document["kind"] == kind).unwrap().clone();
         body.as_object_mut().unwrap().retain(|key, _| !["apiVersion", "kind"].contains(&key.as_str()));
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_disk_there_is_no_document_to_install_by() {
+    fn an_input_without_a_disk_has_no_install_document() {
         let image = Some("factory.example/installer:v1".to_owned());
         let without = Input { install_image: image, ..input("1.14") };
         let with = Input { install_disk: Some("/dev/disk/by-id/a\"b".to_owned()), ..input("1.14") };
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn kubernetes_can_be_left_out() {
+    fn kubernetes_can_be_omitted() {
         let input = Input { skip_kubernetes: true, ..input("1.14") };
 
         let (control_plane, worker) = (control_plane(&input, &bundle()), worker(&input, &bundle()));
@@ -340,12 +340,12 @@ mod tests {
 
     #[test]
     fn values_that_talos_would_drop_are_reported() {
-        let said = |contract, bundle: &Bundle| losses(&input(contract), bundle).len();
+        let count = |contract, bundle: &Bundle| losses(&input(contract), bundle).len();
         let args = Input { install_kernel_args: vec!["a=b".to_owned()], ..input("1.14") };
 
-        assert_eq!((said("1.2", &bundle()), said("1.2", &old_bundle())), (1, 0));
-        assert_eq!((said("1.12", &bundle()), said("1.12", &old_bundle())), (0, 1));
-        assert_eq!((said("1.14", &bundle()), said("1.14", &old_bundle())), (0, 1));
+        assert_eq!((count("1.2", &bundle()), count("1.2", &old_bundle())), (1, 0));
+        assert_eq!((count("1.12", &bundle()), count("1.12", &old_bundle())), (0, 1));
+        assert_eq!((count("1.14", &bundle()), count("1.14", &old_bundle())), (0, 1));
         assert_eq!(losses(&args, &bundle()).len(), 1);
     }
 

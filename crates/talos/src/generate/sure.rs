@@ -8,8 +8,8 @@ const NEWEST_READ: [(u16, u16); 3] = [(11, 6), (12, 11), (13, 9)];
 /// The only pre-release that was read.
 const PRE_RELEASE_READ: &str = "v1.14.0-rc.1";
 
-/// Whether [`default_kubernetes`](crate::release::default_kubernetes) is what the release itself says. Without a
-/// patch number, the newest that was read is meant.
+/// Whether [`default_kubernetes`](crate::release::default_kubernetes) is known from the release itself. Without a
+/// patch number, it refers to the newest patch that was read.
 pub fn is_default_kubernetes_sure(talos: &TalosVersion) -> bool {
     if talos.is_pre_release() {
         return talos.to_string() == PRE_RELEASE_READ;

@@ -12,7 +12,7 @@ const GO: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::RequireCanonical),
 );
 
-/// The bytes behind a text.
+/// Decodes a text.
 pub(crate) fn decode(text: &str) -> Result<Vec<u8>, DecodeError> {
     let joined: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
     GO.decode(joined)

@@ -37,7 +37,7 @@ pub(crate) fn parse(text: &str) -> Option<i64> {
     i64::try_from(if negative { -total } else { total }).ok()
 }
 
-/// Go takes the part behind the point as a float, and only as many digits of it as fit 63 bits.
+/// Go parses the fraction as a float, and only as many digits of it as fit 63 bits.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -45,11 +45,11 @@ pub(crate) fn parse(text: &str) -> Option<i64> {
     reason = "as Go does it"
 )]
 fn nanoseconds(number: &str, unit: u128) -> Option<u128> {
-    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-    if whole.is_empty() && part.is_empty() || part.contains('.') {
+    let (integer, part) = number.split_once('.').unwrap_or((number, ""));
+    if integer.is_empty() && part.is_empty() || part.contains('.') {
         return None;
     }
-    let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let integer: u128 = if integer.is_empty() { 0 } else { integer.parse().ok()? };
     let (mut fraction, mut scale) = (0_u64, 1.0);
     for digit in part.bytes() {
         let Some(longer) = fraction.checked_mul(10).and_then(|it| it.checked_add(u64::from(digit - b'0')))
@@ -62,7 +62,7 @@ fn nanoseconds(number: &str, unit: u128) -> Option<u128> {
         (fraction, scale) = (longer, scale * 10.0);
     }
     let fraction = (fraction as f64 * (unit as f64 / scale)) as u128;
-    whole.checked_mul(unit)?.checked_add(fraction)
+    integer.checked_mul(unit)?.checked_add(fraction)
 }
 
 /// The form in which Go writes them: `1h30m0s`, `1.5s`, `500ms`.
@@ -78,17 +78,17 @@ pub(crate) fn print(nanoseconds: i64) -> String {
         1_000_000..1_000_000_000 => (1_000_000, "ms"),
         _ => (1_000_000_000, "s"),
     };
-    let (whole, part) = (total / unit, total % unit);
+    let (integer, part) = (total / unit, total % unit);
     let width = unit.ilog10() as usize;
     let part = format!("{part:0width$}");
     let part = part.trim_end_matches('0');
     let dot = if part.is_empty() || width == 0 { String::new() } else { format!(".{part}") };
     if name != "s" {
-        return format!("{sign}{whole}{dot}{name}");
+        return format!("{sign}{integer}{dot}{name}");
     }
-    let (hours, minutes, seconds) = (whole / 3600, whole / 60 % 60, whole % 60);
+    let (hours, minutes, seconds) = (integer / 3600, integer / 60 % 60, integer % 60);
     let hours_text = if hours > 0 { format!("{hours}h") } else { String::new() };
-    let minutes_text = if whole >= 60 { format!("{minutes}m") } else { String::new() };
+    let minutes_text = if integer >= 60 { format!("{minutes}m") } else { String::new() };
     format!("{sign}{hours_text}{minutes_text}{seconds}{dot}s")
 }
 

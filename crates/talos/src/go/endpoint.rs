@@ -1,11 +1,11 @@
 //! Endpoints as `ValidateEndpointURI` of siderolabs/net judges them.
 //!
-//! Not here: the endpoint a configuration is generated for, of which more is asked
+//! Not here: the endpoint a configuration is generated for, which has more rules
 //! ([`Endpoint`](crate::generate::Endpoint)).
 
 use super::{hostport, url};
 
-/// Why it is no endpoint.
+/// Returns why an endpoint is invalid.
 pub(crate) fn check(text: &str) -> Result<(), &'static str> {
     let url = url::parse(text)?;
     if url.host.matches(':').count() > 2 && !(url.host.contains('[') && url.host.contains(']')) {

@@ -13,7 +13,7 @@ pub(crate) fn split(text: &str) -> Option<(&str, &str)> {
     (clean(host) && clean(port)).then_some((host, port))
 }
 
-/// Whether siderolabs/net takes it for an address with a port. The port is not looked at.
+/// Whether siderolabs/net takes it for an address with a port. The port is not checked.
 pub(crate) fn has_port(text: &str) -> bool {
     split(text).is_some_and(|(host, _)| !host.contains(':') || netip::is_address(host))
 }

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_written_where_nothing_is_lost() {
+    fn sizes_are_written_without_loss() {
         assert_eq!(print_bytes(100_000_000).as_deref(), Some("100 MB"));
         assert_eq!(print_bytes(1_500_000).as_deref(), Some("1.5 MB"));
         assert_eq!(print_bytes(1 << 30), None);

@@ -1,17 +1,17 @@
-//! References to container images as go-containerregistry reads them, with all that may be left out.
+//! References to container images as go-containerregistry parses them, with their optional parts.
 
 use super::url;
 
 /// A reference that could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Image {
-    /// By tag, which may be left out; what it names can change.
+    /// By tag, which may be omitted; its target can change.
     Tag,
     /// By digest.
     Digest,
 }
 
-/// What a reference is; none when it is not one.
+/// Parses a reference; none if it is invalid.
 pub(crate) fn parse(text: &str) -> Option<Image> {
     if repository_of_tag(text).is_some() {
         return Some(Image::Tag);
@@ -25,7 +25,7 @@ pub(crate) fn parse(text: &str) -> Option<Image> {
     named.then_some(Image::Digest)
 }
 
-/// What is left of the tag, if both are well written.
+/// The repository before the tag, if both are valid.
 fn repository_of_tag(text: &str) -> Option<&str> {
     let (base, tag) = match text.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')) {
         Some((base, tag)) => (base, Some(tag)),

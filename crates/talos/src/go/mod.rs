@@ -1,8 +1,8 @@
-//! What Go's libraries take for an address, a URL or a number, where that differs from other readers.
+//! Addresses, URLs and numbers as Go's libraries parse them, where they differ from other parsers.
 //!
 //! Talos judges texts by whether Go's parsers take them, so ichor has to take and refuse the same ones.
 //!
-//! Not here: YAML ([`yaml`](ichor_values::go_yaml::reader)), and what Talos takes by rules of its own ([`scalar`](super::types::scalar)).
+//! Not here: YAML ([`yaml`](ichor_values::go_yaml::reader)), and formats of Talos' own ([`scalar`](super::types::scalar)).
 
 pub mod base64;
 pub mod duration;

@@ -1,4 +1,4 @@
-//! Paths as `path/filepath` judges them on Unix, by their text alone.
+//! Paths as `path/filepath` handles them on Unix, by their text only.
 
 /// Whether `filepath.IsLocal` takes it: relative, and never above where it starts.
 pub(crate) fn is_local(path: &str) -> bool {

@@ -1,14 +1,14 @@
-//! PEM texts as `encoding/pem` reads them: blocks among anything else, which does not count.
+//! PEM texts as `encoding/pem` reads them: blocks among other text, which is ignored.
 //!
-//! Whether a block holds a certificate or a key is judged by the shape of its content, one level deep. That tells a
-//! certificate from anything else; whether its signature holds is not asked, here or in Talos.
+//! Whether a block contains a certificate or a key is judged by the shape of its content, one level deep. That is enough
+//! to detect a certificate; neither Talos nor this module verifies its signature.
 
 use super::base64;
 
-/// One block.
+/// A PEM block.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Block<'t> {
-    /// What it says it holds, such as `CERTIFICATE`.
+    /// Its type, such as `CERTIFICATE`.
     pub label: &'t str,
     /// Whether it has headers before its content.
     pub headers: bool,
@@ -16,7 +16,7 @@ pub(crate) struct Block<'t> {
     pub content: Vec<u8>,
 }
 
-/// The blocks of a text; what is not well written is left out.
+/// The blocks of a text; malformed ones are skipped.
 pub(crate) fn blocks(text: &str) -> Vec<Block<'_>> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -34,7 +34,7 @@ pub(crate) fn blocks(text: &str) -> Vec<Block<'_>> {
     found
 }
 
-/// The block whose text follows `-----BEGIN `, and what follows it.
+/// The block whose text follows `-----BEGIN `, and the rest.
 fn block(text: &str) -> Option<(Block<'_>, &str)> {
     let (first, body) = text.split_once('\n')?;
     let label = first.trim_end().strip_suffix("-----")?;
@@ -47,7 +47,7 @@ fn block(text: &str) -> Option<(Block<'_>, &str)> {
 }
 
 impl Block<'_> {
-    /// Whether its content is a certificate: what is signed, the algorithm, the signature.
+    /// Whether its content is a certificate: signed data, algorithm, signature.
     pub(crate) fn holds_certificate(&self) -> bool {
         const SHAPE: [u8; 3] = [SEQUENCE, SEQUENCE, BITS];
         sequence(&self.content).is_some_and(|parts| parts.iter().map(|part| part.0).eq(SHAPE))
@@ -63,7 +63,7 @@ impl Block<'_> {
         }
     }
 
-    /// Whether it holds a private key in the form of PKCS #8, whatever its label says.
+    /// Whether it contains a private key in PKCS #8 form, whatever its label.
     pub(crate) fn holds_pkcs8(&self) -> bool {
         self.starts_with(&[INTEGER, SEQUENCE, BYTES])
     }
@@ -92,7 +92,7 @@ fn sequence(der: &[u8]) -> Option<Vec<(u8, &[u8])>> {
     Some(parts)
 }
 
-/// The first element: its tag, its content, and what follows.
+/// The first element: its tag, its content, and the rest.
 fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let [tag, first, rest @ ..] = der else { return None };
     let (length, rest) = match first {

@@ -1,7 +1,7 @@
 //! Ranges of versions such as `>= 1.11.0 < 2.0.0`, as `github.com/blang/semver/v4` reads them.
 //!
 //! A range is wider and stranger than it looks, and all of that is kept: a part of one character is dropped, `1.12.x` is a
-//! range of its own, and what is between two `||` may be nothing.
+//! range of its own, and the text between two `||` may be empty.
 
 use std::cmp::Ordering;
 
@@ -30,7 +30,7 @@ enum Sign {
     LessOrEqual,
 }
 
-/// Why a text is no range.
+/// Why a range is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RangeError {
     /// The first alternative is empty.
@@ -60,12 +60,12 @@ pub(crate) enum RangeError {
         version: String,
         /// The part it is in.
         part: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: SemverError,
     },
 }
 
-/// Why a text is no semantic version.
+/// Why a text is not a semantic version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SemverError {
     /// It has fewer than three parts.
@@ -86,7 +86,7 @@ pub(crate) enum SemverError {
 }
 
 impl Range {
-    /// Reads a range; the error says which part is none.
+    /// Parses a range; the error names the invalid part.
     pub(crate) fn parse(text: &str) -> Result<Range, RangeError> {
         let parts = split(text);
         let groups: Vec<&[String]> = parts.split(|part| part == "||").collect();
@@ -108,7 +108,7 @@ impl Range {
         groups.iter().map(group).collect::<Result<_, _>>().map(Range)
     }
 
-    /// Whether it takes a version; none where the library itself stumbles, over a group with nothing in it.
+    /// Whether it contains a version; none if the library itself panics on an empty group.
     pub(crate) fn takes(&self, version: Core) -> Option<bool> {
         for group in &self.0 {
             if group.is_empty() {
@@ -178,19 +178,19 @@ fn split(text: &str) -> Vec<String> {
     parts
 }
 
-/// What stands before the first digit, and what follows from there.
+/// Splits a part at its first digit: the operator and the version.
 fn comparator(part: &str) -> Result<(&str, &str), RangeError> {
     let at = part.find(char::is_numeric).ok_or_else(|| RangeError::NoVersion { part: part.to_owned() })?;
     Ok((part[..at].trim(), &part[at..]))
 }
 
-/// The one or two parts that a part with an `x` in it stands for.
+/// The one or two comparisons that a part with an `x` expands to.
 fn without_wildcard(part: &str) -> Result<Vec<String>, RangeError> {
     if !part.contains('x') {
         return Ok(vec![part.to_owned()]);
     }
     let (sign, version) = comparator(part)?;
-    let flat = flat(version);
+    let flat = zero_wildcards(version);
     let next = || next(version, &flat).unwrap_or_default();
     Ok(match sign {
         ">" => vec![format!(">={}", next())],
@@ -203,13 +203,13 @@ fn without_wildcard(part: &str) -> Result<Vec<String>, RangeError> {
     })
 }
 
-/// A version with zeros in the place of `x`.
-fn flat(version: &str) -> String {
+/// A version with zeros for `x`.
+fn zero_wildcards(version: &str) -> String {
     let flat = version.replacen(".x.x", ".x", 1).replacen(".x", ".0", 1);
     if flat.split('.').count() == 2 { flat + ".0" } else { flat }
 }
 
-/// The first version after those that a wildcard stands for.
+/// The first version after the range of a wildcard.
 fn next(version: &str, flat: &str) -> Option<String> {
     let written: Vec<_> = version.split('.').collect();
     let raised = match (written.len(), written.last()) {
@@ -308,7 +308,7 @@ mod tests {
             ("<=1.12.x", [0, 0, 0], [1, 12, 9]),
             (">1.12.x", [1, 13, 0], [2, 0, 0]),
             (">=1.12.x", [1, 12, 0], [2, 0, 0]),
-            // Not what it looks like: the library counts three parts.
+            // A surprise: the library counts three parts.
             ("1.x.x", [1, 0, 0], [1, 0, 9]),
             ("^1.12.x", [1, 12, 0], [1, 12, 0]),
         ] {
@@ -333,7 +333,7 @@ mod tests {
             ("|| 1.1.0", "begins"),
             (">", "nothing"),
             ("1.1.99999999999999999999", "too large"),
-            ("1.11.0\n", "no number"),
+            ("1.11.0\n", "` is not a number"),
             (">1.2.3.x", "no version"),
         ] {
             let error = Range::parse(range).unwrap_err().to_string();
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_with_nothing_in_it_is_stumbled_over_where_it_is_reached() {
+    fn an_empty_group_is_an_error_only_when_reached() {
         assert_eq!(takes("<1.0.0 || || >1.0.0", [1, 2, 0]), None);
         assert_eq!(takes(">1.0.0 || || <1.0.0", [1, 2, 0]), Some(true));
     }

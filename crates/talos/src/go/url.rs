@@ -6,7 +6,7 @@ use std::net::Ipv6Addr;
 /// A URL in its parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Url {
-    /// The scheme in lower case; empty where there is none.
+    /// The scheme in lower case; may be empty.
     pub scheme: String,
     /// Host and port as written, brackets included.
     pub host: String,
@@ -15,13 +15,13 @@ pub(crate) struct Url {
 }
 
 impl Url {
-    /// The host alone, without brackets.
+    /// The host, without port and brackets.
     pub fn hostname(&self) -> &str {
         let host = self.without_port();
         host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
     }
 
-    /// The port; empty where there is none.
+    /// The port; may be empty.
     pub fn port(&self) -> &str {
         self.host[self.without_port().len()..].trim_start_matches(':')
     }
@@ -49,8 +49,8 @@ pub(crate) fn parse(text: &str) -> Result<Url, &'static str> {
     read(text, false)
 }
 
-/// What becomes of a URL when Talos merges another into it: part by part, so that a path stays where the new one has none.
-pub(crate) fn merged(old: &str, new: &str) -> String {
+/// Merges a URL into another as Talos does: part by part, so that a path is kept if the new one has none.
+pub(crate) fn merge(old: &str, new: &str) -> String {
     let (Ok(old_parts), Ok(new_parts)) = (parse(old), parse(new)) else { return new.to_owned() };
     let same_form = !new_parts.host.is_empty() && !new.contains(['?', '#', '@']);
     if same_form && new_parts.path.is_empty() && !old_parts.path.is_empty() {
@@ -130,7 +130,7 @@ fn host(host: &str) -> Result<&str, &'static str> {
         Some(inside) => {
             let (address, port) = inside.rsplit_once(']').ok_or("its host has no closing bracket")?;
             let address = address.split_once("%25").map_or(address, |(address, _)| address);
-            address.parse::<Ipv6Addr>().map_err(|_| "what is in brackets is not an IPv6 address")?;
+            address.parse::<Ipv6Addr>().map_err(|_| "the host in brackets is not an IPv6 address")?;
             port
         }
         None => host.rfind(':').map_or("", |colon| &host[colon..]),
@@ -166,7 +166,7 @@ fn escapes(text: &str) -> Result<(), &'static str> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UrlParts<'u> {
     before: &'u str,
-    /// What stands between `?` and `#`.
+    /// The text between `?` and `#`.
     pub(crate) query: &'u str,
     fragment: &'u str,
 }
@@ -182,19 +182,19 @@ pub fn parts(text: &str) -> Result<UrlParts<'_>, &'static str> {
 impl UrlParts<'_> {
     /// The URL with another query, as `URL.String` writes it.
     pub(crate) fn with_query(&self, query: &Query) -> String {
-        let mut text = self.rewritten();
+        let mut text = self.rewrite();
         let query = query.encode();
         if !query.is_empty() {
             text = format!("{text}?{query}");
         }
         if !self.fragment.is_empty() {
-            text = format!("{text}#{}", UrlPart::Fragment.written(self.fragment));
+            text = format!("{text}#{}", UrlPart::Fragment.normalize(self.fragment));
         }
         text
     }
 
-    /// What is before the query: the scheme in small letters, user and path escaped.
-    fn rewritten(&self) -> String {
+    /// The URL without its query: the scheme in lower case, user and path escaped.
+    fn rewrite(&self) -> String {
         let (scheme, rest) = scheme(self.before).unwrap_or(("", self.before));
         let scheme =
             if scheme.is_empty() { String::new() } else { format!("{}:", scheme.to_ascii_lowercase()) };
@@ -203,8 +203,8 @@ impl UrlParts<'_> {
         }
         let has_host = !scheme.is_empty() || !rest.starts_with("///");
         let Some(rest) = rest.strip_prefix("//").filter(|_| has_host) else {
-            let path = UrlPart::Path.written(rest);
-            // Without this, what stands before the colon would be a scheme (RFC 3986, section 4.2).
+            let path = UrlPart::Path.normalize(rest);
+            // Without this, the text before the colon would be a scheme (RFC 3986, section 4.2).
             let is_ambiguous =
                 scheme.is_empty() && path.split('/').next().is_some_and(|first| first.contains(':'));
             return format!("{scheme}{}{path}", if is_ambiguous { "./" } else { "" });
@@ -214,7 +214,7 @@ impl UrlParts<'_> {
             Some((user, host)) => (user_info(user), host),
             None => (String::new(), authority),
         };
-        format!("{scheme}//{user}{}{}", UrlPart::Host.written(host), UrlPart::Path.written(path))
+        format!("{scheme}//{user}{}{}", UrlPart::Host.normalize(host), UrlPart::Path.normalize(path))
     }
 }
 
@@ -231,7 +231,7 @@ fn user_info(written: &str) -> String {
 pub(crate) struct Query(pub BTreeMap<String, Vec<String>>);
 
 impl Query {
-    /// Reads a query as `URL.Query` does: what cannot be read is left out.
+    /// Parses a query as `URL.Query` does: malformed pairs are skipped.
     pub(crate) fn parse(text: &str) -> Self {
         let mut query = Self::default();
         for pair in text.split('&').filter(|pair| !pair.is_empty() && !pair.contains(';')) {
@@ -254,7 +254,7 @@ impl Query {
     }
 }
 
-/// Where in a URL a text stands, which decides what is escaped there.
+/// The part of a URL, which determines what is escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UrlPart {
     User,
@@ -282,8 +282,8 @@ impl UrlPart {
         }
     }
 
-    /// A text that stays as it is written where every character of it may stand there; else it is escaped anew.
-    fn written(self, text: &str) -> String {
+    /// Returns a text unchanged if every character is allowed in this part; else it is escaped.
+    fn normalize(self, text: &str) -> String {
         let stays = |byte: u8| b"!$&'()*+,;=:@[]%".contains(&byte) || !self.escapes(byte);
         if text.bytes().all(stays) {
             return text.to_owned();
@@ -304,7 +304,7 @@ fn escape(bytes: &[u8], place: UrlPart) -> String {
     text
 }
 
-/// The bytes behind escapes; none where a percent sign escapes nothing.
+/// The unescaped bytes; none if a percent sign is invalid.
 fn unescape(text: &str, plus_is_space: bool) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -330,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_falls_into_its_parts() {
+    fn a_url_is_split_into_parts() {
         let url = parse("HTTPS://user:pw@[fd00::1]:6443/a%20b?c#d").unwrap();
 
         assert_eq!((url.scheme.as_str(), url.hostname(), url.port()), ("https", "fd00::1", "6443"));
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_without_brackets_is_of_the_past() {
+    fn an_ipv6_host_without_brackets_is_detected() {
         let bare = |text: &str| parse(text).unwrap().has_bare_colons();
 
         assert!(bare("https://fd00::1:6443") && bare("http://host:80:80"));

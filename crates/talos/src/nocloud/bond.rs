@@ -11,7 +11,7 @@ const MODES: &[&str] =
 const POLICIES: &[&str] = &["layer2", "layer3+4", "layer2+3", "encap2+3", "encap3+4"];
 const RATES: &[&str] = &["slow", "fast"];
 
-/// What is written of a bond, by whatever keys.
+/// The options of a bond, under either key style.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Options {
     pub mode: String,
@@ -59,7 +59,7 @@ impl Options {
     }
 }
 
-/// A word out of a list, whose first stands for nothing at all. Talos wants it in exactly this form.
+/// One of a list of words; an empty text is the first. Talos wants it in exactly this form.
 fn known<'w>(
     text: &str,
     words: &[&'w str],

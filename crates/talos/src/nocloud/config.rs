@@ -12,7 +12,7 @@ use ichor_values::go_yaml::reader as yaml;
 use ichor_values::go_yaml::reader::{YamlNode, YamlValue};
 use ichor_values::go_yaml::scalar::Leniency;
 
-/// The whole of it, in either version.
+/// A `network-config` of either version.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NetworkConfig {
     pub version: i64,
@@ -46,7 +46,7 @@ pub(super) struct Subnet {
     pub gateway: String,
 }
 
-/// A link of version 2, or what bonds and VLANs have of one.
+/// A link of version 2, or the common part of bonds and VLANs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ethernet {
     pub mac: String,
@@ -87,11 +87,12 @@ pub(super) struct NocloudVlan {
 }
 
 impl NetworkConfig {
-    /// Decodes it, inside of `network` or by itself.
+    /// Decodes it, with or without the key `network` around it.
     pub(super) fn read(text: &str, talos: &TalosVersion) -> Result<Self, NocloudNetworkError> {
         let root = yaml::first(text)?.unwrap_or_else(|| YamlNode::from(&serde_json::Value::Null));
         root.check_keys()?;
-        let mut decoder = Decoder { typed: SchemaReader::new(Leniency::of(types::minor(talos))), talos };
+        let mut decoder =
+            Decoder { typed: SchemaReader::new(Leniency::for_minor(types::minor(talos))), talos };
         decoder.check_merges(&root);
         let top = decoder.map(&root, "");
         let config = match (top.find("network"), top.find("version")) {
@@ -99,15 +100,15 @@ impl NetworkConfig {
             (None, Some(_)) => Some(decoder.config(&root, "")),
             (None, None) => None,
         };
-        let told = |faults: Vec<Fault>| {
+        let to_error = |faults: Vec<Fault>| {
             NocloudNetworkError::Faults(faults.iter().map(ToString::to_string).collect())
         };
-        let config = decoder.typed.finish(config).map_err(told)?;
+        let config = decoder.typed.finish(config).map_err(to_error)?;
         config.ok_or_else(|| NocloudNetworkError::NoVersion(top.names()))
     }
 }
 
-/// The entries of a map, and where it stands.
+/// The entries of a map, and its path.
 struct Entries<'n> {
     path: String,
     entries: Vec<(String, &'n YamlNode)>,
@@ -133,7 +134,7 @@ struct Decoder<'t> {
 }
 
 impl Decoder<'_> {
-    /// Talos first decodes it without types, so that a `<<` has to be right also where nothing is read.
+    /// Talos first decodes it without types, so that a `<<` must be valid even where nothing is read.
     fn check_merges(&mut self, node: &YamlNode) {
         match &node.body {
             YamlValue::Plain(_) | YamlValue::Text(_) => {}
@@ -186,7 +187,7 @@ impl Decoder<'_> {
         let items = of.find(key).and_then(|node| self.typed.items(node, &path)).unwrap_or_default();
         let numbered = (0..).zip(items).map(|(nth, node)| (format!("{path}[{nth}]"), node));
         let mut list = Vec::new();
-        // Nothing at all is left out of lists.
+        // Lists drop empty items.
         for (path, node) in numbered {
             list.extend(if node.is_null() { None } else { item(self, node, &path) });
         }

@@ -25,7 +25,7 @@ pub(super) fn apply(
             "bond" => {
                 let mut link = spec::logical(&entry.name, "bond", entry.mtu);
                 link["bondMaster"] = entry.bond.master(&entry.name, draft.talos)?;
-                draft.put("links", link);
+                draft.add("links", link);
                 for (nth, member) in entry.bond_interfaces.iter().enumerate() {
                     enslaved.insert(member, (&entry.name, nth));
                 }
@@ -33,23 +33,23 @@ pub(super) fn apply(
             }
             "vlan" => {
                 let parent = physical.get(entry.vlan_link.as_str()).unwrap_or(&entry.vlan_link);
-                draft.put("links", spec::vlan(&entry.name, entry.vlan_id, parent, entry.mtu));
+                draft.add("links", spec::vlan(&entry.name, entry.vlan_id, parent, entry.mtu));
                 subnets(entry, &entry.name, draft)?;
             }
             "physical" => {
                 let name = draft.name_of(&entry.mac, &entry.name);
-                draft.put("links", spec::physical(&name, entry.mtu));
+                draft.add("links", spec::physical(&name, entry.mtu));
                 subnets(entry, &name, draft)?;
                 physical.insert(&entry.name, name);
             }
-            // Talos passes over everything else, the loopback too.
+            // Talos ignores other types, including the loopback.
             _ => {}
         }
     }
     for (member, (bond, nth)) in enslaved {
         let name = physical.get(member).map_or(member, String::as_str);
         draft
-            .made_links()
+            .links_mut()
             .filter(|link| link["name"] == json!(name))
             .for_each(|link| spec::enslave(link, bond, nth));
     }
@@ -63,10 +63,10 @@ fn subnets(
 ) -> Result<(), NocloudNetworkError> {
     for subnet in &entry.subnets {
         match subnet.kind.as_str() {
-            "dhcp" | "dhcp4" => draft.put("operators", spec::dhcp(link, "dhcp4", METRIC)),
-            "ipv6_dhcpv6-stateful" => draft.put("operators", spec::dhcp(link, "dhcp6", 2 * METRIC)),
-            "static" => fixed(subnet, link, "inet4", draft)?,
-            "static6" => fixed(subnet, link, "inet6", draft)?,
+            "dhcp" | "dhcp4" => draft.add("operators", spec::dhcp(link, "dhcp4", METRIC)),
+            "ipv6_dhcpv6-stateful" => draft.add("operators", spec::dhcp(link, "dhcp6", 2 * METRIC)),
+            "static" => add_static_address(subnet, link, "inet4", draft)?,
+            "static6" => add_static_address(subnet, link, "inet6", draft)?,
             _ => {}
         }
     }
@@ -74,7 +74,7 @@ fn subnets(
 }
 
 /// The family is that of the type, whatever the address.
-fn fixed(
+fn add_static_address(
     subnet: &Subnet,
     link: &str,
     family: &'static str,
@@ -88,15 +88,15 @@ fn fixed(
             address.with_length(ones(&mask))
         }
     };
-    draft.put("addresses", spec::address(link, &prefix, family));
+    draft.add("addresses", spec::address(link, &prefix, family));
     if !subnet.gateway.is_empty() {
         let gateway = Address::parse(&subnet.gateway, || format!("the gateway of {link}"))?;
-        draft.put("routes", RouteSpec::default(link, family, gateway).normal());
+        draft.add("routes", RouteSpec::default(link, family, gateway).normal());
     }
     Ok(())
 }
 
-/// The bits of a mask; none where it has holes.
+/// The bits of a mask; none if it has holes.
 fn ones(mask: &Address) -> usize {
     let mut bytes = match mask.ip {
         std::net::IpAddr::V4(four) => four.octets().to_vec(),

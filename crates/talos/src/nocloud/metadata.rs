@@ -10,7 +10,7 @@ use ichor_values::go_yaml::reader as yaml;
 use ichor_values::go_yaml::reader::YamlNode;
 use ichor_values::go_yaml::scalar::Leniency;
 
-/// What Talos takes from `meta-data`.
+/// The keys of `meta-data` that Talos reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct NocloudMetadata {
     hostname: String,
@@ -24,9 +24,9 @@ pub(super) struct NocloudMetadata {
 }
 
 impl NocloudMetadata {
-    pub(super) fn of(files: Files<'_>, talos: &TalosVersion) -> Self {
+    pub(super) fn from_files(files: Files<'_>, talos: &TalosVersion) -> Self {
         let mut metadata = files.meta_data.map_or_else(Self::default, |bytes| Self::read(bytes, talos));
-        // Proxmox writes the name of a machine into `user-data` alone.
+        // Proxmox writes the name of a machine into `user-data` only.
         if metadata.name().is_empty()
             && let Some(bytes) = files.user_data
         {
@@ -37,11 +37,11 @@ impl NocloudMetadata {
         metadata
     }
 
-    /// Talos does not look at errors here: it takes what can be read.
+    /// Talos ignores errors here: it takes what can be read.
     fn read(bytes: &[u8], talos: &TalosVersion) -> Self {
         let root = std::str::from_utf8(bytes).ok().and_then(|text| yaml::first(text).ok().flatten());
         let Some(root) = root.filter(|root| !has_double_key(root)) else { return Self::default() };
-        let mut typed = SchemaReader::new(Leniency::of(types::minor(talos)));
+        let mut typed = SchemaReader::new(Leniency::for_minor(types::minor(talos)));
         let entries = typed.entries(&root, "").unwrap_or_default();
         let mut text = |key: &str| {
             let written = entries.iter().find(|(name, _)| name == key);
@@ -59,7 +59,7 @@ impl NocloudMetadata {
         }
     }
 
-    /// What the machine is called, perhaps with its domain.
+    /// The hostname, perhaps with its domain.
     pub(super) fn name(&self) -> &str {
         if self.hostname.is_empty() { &self.local_hostname } else { &self.hostname }
     }
@@ -79,7 +79,7 @@ impl NocloudMetadata {
     }
 }
 
-/// go-yaml leaves a map alone in which a key stands twice.
+/// go-yaml does not decode a map with a duplicate key.
 fn has_double_key(root: &YamlNode) -> bool {
     let keys: Vec<_> = root.entries().unwrap_or_default().iter().filter_map(|(key, _)| key.text()).collect();
     let mut sorted = keys.clone();

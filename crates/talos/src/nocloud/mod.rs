@@ -1,8 +1,8 @@
-//! The nocloud platform: what Talos makes of the files of a `cidata` volume.
+//! The nocloud platform: how Talos reads the files of a `cidata` volume.
 //!
-//! [`network`] says what network a machine with certain [`Link`]s has by `network-config`, `meta-data` and `user-data`: the
-//! platform's network configuration in Talos' own field names, or why there is none. [`UserData`] is what Talos takes
-//! `user-data` for, and [`passed_over`] what it leaves unread.
+//! [`network`] returns the network of a machine with certain [`Link`]s by `network-config`, `meta-data` and `user-data`: the
+//! platform's network configuration in Talos' own field names, or why it has none. [`UserData`] is how Talos interprets
+//! `user-data`, and [`passed_over`] lists the keys it ignores.
 //!
 //! In the order they are used: `config` decodes `network-config`, `metadata` the names of the machine, `first` and
 //! `second` apply the two versions of the format, with the records of `spec`.
@@ -32,7 +32,7 @@ use ichor_values::{Mac, TalosVersion};
 /// The labels a volume may have to be found: of its file system or of its partition. Nothing in between counts.
 pub const LABELS: [&str; 2] = ["cidata", "CIDATA"];
 
-/// The files of a volume; those that are not there are none.
+/// The files of a volume, as far as they exist.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Files<'f> {
     /// `meta-data`
@@ -46,7 +46,7 @@ pub struct Files<'f> {
 /// A physical link of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// What the kernel calls it.
+    /// Its kernel name.
     pub name: String,
     /// Its permanent address.
     pub mac: Mac,
@@ -57,7 +57,7 @@ pub struct Link {
 pub struct Network {
     /// The configuration in Talos' field names.
     pub config: Value,
-    /// Whether a link with some MAC address is not there, so that Talos tries again and again.
+    /// Whether a link with some MAC address is missing, so that Talos keeps retrying.
     pub needs_reconcile: bool,
 }
 
@@ -70,10 +70,10 @@ pub enum NocloudNetworkError {
     /// It is not YAML.
     #[error("network-config is not YAML: {0}")]
     NotYaml(#[from] SyntaxError),
-    /// Something in it has a form that Talos does not take.
+    /// A value has a form that Talos rejects.
     #[error("network-config: {}", .0.join("; "))]
     Faults(Vec<String>),
-    /// Neither form of it is there.
+    /// Neither form of it exists.
     #[error("network-config has neither `version` nor `network`: {}; want at least `version: 2`", keys(.0))]
     NoVersion(Vec<String>),
     /// A version that Talos does not know.
@@ -82,14 +82,14 @@ pub enum NocloudNetworkError {
     /// A value that Talos does not take.
     #[error("network-config: {what} `{value}` is not {want}")]
     Value {
-        /// What it is for.
+        /// The setting.
         what: String,
-        /// What is written.
+        /// Its value.
         value: String,
-        /// What would be right.
+        /// The valid form.
         want: &'static str,
     },
-    /// A route asks for an address that its link has not.
+    /// A route requires an address that its link does not have.
     #[error(
         "network-config: {0} has a route with `on-link` and no address, which Talos before 1.13 cannot read"
     )]
@@ -105,7 +105,7 @@ fn keys(found: &[String]) -> String {
     if found.is_empty() { "it is empty".to_owned() } else { format!("it has {}", found.join(", ")) }
 }
 
-/// The network of a machine with these links. Without a `network-config` Talos has none, whatever else is there.
+/// The network of a machine with these links. Without a `network-config` Talos has none, whatever the other files.
 pub fn network(
     files: Files<'_>,
     links: &[Link],
@@ -114,10 +114,10 @@ pub fn network(
     let Some(config) = files.network_config else { return Ok(None) };
     let text = std::str::from_utf8(config).map_err(|_| NocloudNetworkError::NotText)?;
     let config = NetworkConfig::read(text, talos)?;
-    let metadata = NocloudMetadata::of(files, talos);
+    let metadata = NocloudMetadata::from_files(files, talos);
     let mut draft = NetworkBuilder::new(links, talos);
     if !metadata.name().is_empty() {
-        draft.put("hostnames", spec::hostname(metadata.name())?);
+        draft.add("hostnames", spec::hostname(metadata.name())?);
     }
     match config.version {
         1 => first::apply(&config, &mut draft)?,
@@ -138,23 +138,23 @@ struct NetworkBuilder<'d> {
 impl<'d> NetworkBuilder<'d> {
     fn new(links: &'d [Link], talos: &'d TalosVersion) -> Self {
         let mut links: Vec<&Link> = links.iter().collect();
-        // Talos goes through them in the order of their names.
+        // Talos sorts them by name.
         links.sort_by(|a, b| a.name.cmp(&b.name));
         NetworkBuilder { links, talos, lists: Map::new(), needs_reconcile: false }
     }
 
-    fn put(&mut self, list: &str, item: Value) {
+    fn add(&mut self, list: &str, item: Value) {
         if let Some(items) = self.lists.entry(list).or_insert_with(|| json!([])).as_array_mut() {
             items.push(item);
         }
     }
 
-    /// The links that were put in so far.
-    fn made_links(&mut self) -> impl Iterator<Item = &mut Value> {
+    /// The links added until now.
+    fn links_mut(&mut self) -> impl Iterator<Item = &mut Value> {
         self.lists.get_mut("links").and_then(Value::as_array_mut).into_iter().flatten()
     }
 
-    /// What the machine calls the link with this address; `name` where no address is asked for or no link has it.
+    /// The name of the link with this MAC address; `name` if the address is empty or no link has it.
     fn name_of(&mut self, mac: &str, name: &str) -> String {
         if mac.is_empty() {
             return name.to_owned();
@@ -172,13 +172,13 @@ impl<'d> NetworkBuilder<'d> {
     fn resolvers(&mut self, servers: &[String]) {
         let described = |server: &String| json!({"addr": server, "protocol": "Do53"});
         let described: Vec<_> = servers.iter().map(described).collect();
-        self.put("resolvers", json!({"dnsServers": servers, "nameServers": described, "layer": spec::LAYER}));
+        self.add("resolvers", json!({"dnsServers": servers, "nameServers": described, "layer": spec::LAYER}));
     }
 
     fn finish(mut self, metadata: &NocloudMetadata) -> Network {
         self.lists.insert("metadata".to_owned(), metadata.value());
         Network {
-            config: platform_network::shaped(&self.lists, self.talos),
+            config: platform_network::shape(&self.lists, self.talos),
             needs_reconcile: self.needs_reconcile,
         }
     }

@@ -1,4 +1,4 @@
-//! What Talos passes over in a `network-config` that it reads.
+//! The keys of a `network-config` that Talos ignores.
 
 use ichor_values::go_yaml::reader as yaml;
 use ichor_values::go_yaml::reader::YamlNode;
@@ -10,7 +10,7 @@ const ETHERNET: &[&str] =
     &["match", "dhcp4", "dhcp6", "addresses", "gateway4", "gateway6", "mtu", "nameservers", "routes"];
 const ROUTE: &[&str] = &["to", "via", "metric", "table", "on-link"];
 
-/// The places of what is written and does nothing, such as `ethernets.eth0.match.name`.
+/// The paths of keys without effect, such as `ethernets.eth0.match.name`.
 pub fn passed_over(text: &str) -> Vec<String> {
     let Ok(Some(root)) = yaml::first(text) else { return Vec::new() };
     let root = root.get("network").unwrap_or(&root);
@@ -64,7 +64,7 @@ fn second(root: &YamlNode, found: &mut Vec<String>) {
             let inner = |key: &str| {
                 link.get(key).cloned().unwrap_or_else(|| YamlNode::from(&serde_json::Value::Null))
             };
-            // Only ethernets are looked for by their address.
+            // Only ethernets are matched by their address.
             let matching: &[&str] = if section == "ethernets" { &["macaddress"] } else { &[] };
             others(&inner("match"), &format!("{path}.match"), &[matching], found);
             others(&inner("nameservers"), &format!("{path}.nameservers"), &[&["addresses"]], found);

@@ -18,17 +18,17 @@ pub(super) fn apply(
                 spec::enslave(&mut link, bond, nth);
             }
         }
-        draft.put("links", link);
+        draft.add("links", link);
         addressing(&name, ethernet, draft, &mut servers)?;
     }
     for (name, bond) in &config.bonds {
         let mut link = spec::logical(name, "bond", bond.ethernet.mtu);
         link["bondMaster"] = bond.options.master(name, draft.talos)?;
-        draft.put("links", link);
+        draft.add("links", link);
         addressing(name, &bond.ethernet, draft, &mut servers)?;
     }
     for (name, vlan) in &config.vlans {
-        draft.put("links", spec::vlan(name, vlan.id, &vlan.link, vlan.ethernet.mtu));
+        draft.add("links", spec::vlan(name, vlan.id, &vlan.link, vlan.ethernet.mtu));
         addressing(name, &vlan.ethernet, draft, &mut servers)?;
     }
     if !servers.is_empty() {
@@ -44,19 +44,19 @@ fn addressing(
     servers: &mut Vec<String>,
 ) -> Result<(), NocloudNetworkError> {
     if ethernet.dhcp4 {
-        draft.put("operators", spec::dhcp(link, "dhcp4", METRIC));
+        draft.add("operators", spec::dhcp(link, "dhcp4", METRIC));
     }
     if ethernet.dhcp6 {
-        draft.put("operators", spec::dhcp(link, "dhcp6", METRIC));
+        draft.add("operators", spec::dhcp(link, "dhcp6", METRIC));
     }
     for text in &ethernet.addresses {
         let prefix = Prefix::parse(text, || format!("the address of {link}"))?;
-        draft.put("addresses", spec::address(link, &prefix, prefix.family()));
+        draft.add("addresses", spec::address(link, &prefix, prefix.family()));
     }
     for (text, family) in [(&ethernet.gateway4, "inet4"), (&ethernet.gateway6, "inet6")] {
         if !text.is_empty() {
             let gateway = Address::parse(text, || format!("the gateway of {link}"))?;
-            draft.put("routes", RouteSpec::default(link, family, gateway).normal());
+            draft.add("routes", RouteSpec::default(link, family, gateway).normal());
         }
     }
     for text in &ethernet.nameservers {
@@ -92,12 +92,12 @@ fn route(
         table: table.clone(),
         priority,
     };
-    draft.put("routes", made.normal());
+    draft.add("routes", made.normal());
     let with_source = !release::at_least(draft.talos, 13);
     if !route.on_link || with_source && gateway.ip.is_ipv6() {
         return Ok(());
     }
-    // The way to the gateway; before 1.13 from the first address.
+    // The route to the gateway; before 1.13 from the first address.
     let source = match ethernet.addresses.first() {
         _ if !with_source => String::new(),
         Some(first) => Prefix::parse(first, || format!("the address of {link}"))?.address().to_owned(),
@@ -105,6 +105,6 @@ fn route(
     };
     let destination = Some(gateway.alone());
     let way = RouteSpec { link, family, destination, gateway: None, source, table, priority: metric };
-    draft.put("routes", way.with_scope("link"));
+    draft.add("routes", way.with_scope("link"));
     Ok(())
 }

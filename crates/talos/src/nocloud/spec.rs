@@ -38,12 +38,12 @@ impl Address {
         if self.ip.is_ipv4() { "inet4" } else { "inet6" }
     }
 
-    /// The prefix that holds it alone.
+    /// Its host prefix.
     pub(super) fn alone(&self) -> Prefix {
         self.with_length(if self.ip.is_ipv4() { 32 } else { 128 })
     }
 
-    /// The prefix of a length, or what Go prints where that does not fit.
+    /// The prefix of a length, or Go's output if that does not fit.
     pub(super) fn with_length(&self, length: usize) -> Prefix {
         let longest = if self.ip.is_ipv4() { 32 } else { 128 };
         let bare = self.printed.split('%').next().unwrap_or_default();
@@ -96,7 +96,7 @@ pub(super) fn address(link: &str, prefix: &Prefix, family: &str) -> Value {
     })
 }
 
-/// A route of the platform; what is empty is left out.
+/// A route of the platform; empty fields are omitted.
 #[derive(Clone, Debug)]
 pub(super) struct RouteSpec<'r> {
     pub link: &'r str,
@@ -123,7 +123,7 @@ impl<'r> RouteSpec<'r> {
         }
     }
 
-    /// Talos' normal form: zeros are nothing, and the scope follows from what is left.
+    /// Talos' normal form: zeros are dropped, and the scope follows from the other fields.
     pub(super) fn normal(mut self) -> Value {
         self.destination =
             self.destination.filter(|prefix| !["0.0.0.0/0", "::/0"].contains(&prefix.printed.as_str()));

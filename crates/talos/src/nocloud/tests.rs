@@ -18,7 +18,7 @@ fn config(text: &str, talos: &str) -> Value {
 }
 
 #[test]
-fn without_a_network_config_there_is_nothing() {
+fn a_volume_without_network_config_has_no_network() {
     assert_eq!(read([None, Some("hostname: a"), Some("hostname: b")], "v1.13.9"), Ok(None));
 }
 
@@ -40,7 +40,7 @@ fn user_data_may_have_the_hostname() {
 }
 
 #[test]
-fn a_hostname_has_a_length() {
+fn a_hostname_has_a_valid_length() {
     let result = |name: &str| read([Some("version: 2"), Some(&format!("hostname: {name}")), None], "v1.13.9");
 
     assert!(result(&"a".repeat(63)).is_ok());
@@ -50,7 +50,7 @@ fn a_hostname_has_a_length() {
 }
 
 #[test]
-fn a_link_that_is_not_there_is_waited_for() {
+fn a_missing_link_is_awaited() {
     let text = "version: 2\nethernets: {a: {match: {macaddress: '52-54-00-00-01-0b'}, dhcp4: true}}";
 
     let network = read([Some(text), None, None], "v1.13.9").unwrap().unwrap();
@@ -60,7 +60,7 @@ fn a_link_that_is_not_there_is_waited_for() {
 }
 
 #[test]
-fn the_way_to_a_gateway_differs_between_releases() {
+fn the_route_to_a_gateway_differs_between_releases() {
     let text = "version: 2\nethernets: {eth0: {addresses: [10.0.0.11/32], routes: [{to: default, via: 10.1.1.1, on-link: true}, {to: default, via: 'fe80::1', on-link: true}]}}";
 
     let [old, new] = ["v1.12.4", "v1.13.9"].map(|talos| config(text, talos)["routes"].clone());
@@ -154,12 +154,15 @@ fn undecodable_files_are_rejected() {
 }
 
 #[test]
-fn user_data_is_one_of_three_things() {
-    assert_eq!(UserData::of(b"#cloud-config  \nhostname: a"), UserData::CloudConfig);
-    assert_eq!(UserData::of(b"#include\n\nhttps://a/b\n"), UserData::Include(Ok("https://a/b".to_owned())));
-    assert_eq!(UserData::of(b"#include"), UserData::Include(Err(IncludeError::None)));
-    assert_eq!(UserData::of(b"#include\na\nb"), UserData::Include(Err(IncludeError::Several)));
-    assert_eq!(UserData::of(b" #cloud-confi"), UserData::Config(b" #cloud-confi"));
+fn user_data_has_three_forms() {
+    assert_eq!(UserData::parse(b"#cloud-config  \nhostname: a"), UserData::CloudConfig);
+    assert_eq!(
+        UserData::parse(b"#include\n\nhttps://a/b\n"),
+        UserData::Include(Ok("https://a/b".to_owned()))
+    );
+    assert_eq!(UserData::parse(b"#include"), UserData::Include(Err(IncludeError::None)));
+    assert_eq!(UserData::parse(b"#include\na\nb"), UserData::Include(Err(IncludeError::Several)));
+    assert_eq!(UserData::parse(b" #cloud-confi"), UserData::Config(b" #cloud-confi"));
 }
 
 proptest! {

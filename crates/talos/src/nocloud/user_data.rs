@@ -1,11 +1,11 @@
-//! What Talos takes `user-data` for.
+//! How Talos interprets `user-data`.
 
 use crate::go::url;
 
-/// What `user-data` is to Talos.
+/// The kind of a `user-data` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UserData<'f> {
-    /// cloud-init's: passed over, as if it were not there.
+    /// cloud-init's: ignored, as if it were missing.
     CloudConfig,
     /// The address of the configuration.
     Include(Result<String, IncludeError>),
@@ -22,14 +22,14 @@ pub enum IncludeError {
     /// Several do.
     #[error("`#include` is followed by several lines, and Talos follows one URL")]
     Several,
-    /// What follows is not a URL.
-    #[error("`#include` is followed by what is not a URL: {0}")]
+    /// The next line is not a URL.
+    #[error("the line after `#include` is not a URL: {0}")]
     NotUrl(&'static str),
 }
 
 impl<'f> UserData<'f> {
-    /// What the file is to Talos.
-    pub fn of(bytes: &'f [u8]) -> Self {
+    /// Detects the kind of the file.
+    pub fn parse(bytes: &'f [u8]) -> Self {
         let end = bytes.iter().position(|byte| *byte == b'\n');
         let (first, rest) = match end {
             Some(end) => (&bytes[..end], &bytes[end + 1..]),

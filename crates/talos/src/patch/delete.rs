@@ -1,6 +1,6 @@
-//! `$patch: delete`: what a patch takes away.
+//! `$patch: delete`: the deletions of a patch.
 //!
-//! Not here: what JSON patches remove ([`json`](super::json)).
+//! Not here: the removals of JSON patches ([`json`](super::json)).
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use crate::types::{FieldType, Types};
 use ichor_values::TalosVersion;
 use ichor_values::go_yaml::reader::{SyntaxError, YamlNode, YamlValue};
 
-/// Something to delete.
+/// A part of a configuration to delete.
 #[derive(Clone, Debug)]
 pub(crate) struct Selector {
     kind: String,
@@ -33,8 +33,8 @@ impl fmt::Display for Selector {
     }
 }
 
-/// Takes what is to be deleted out of a document of a patch, and says whether anything is left to merge.
-pub(crate) fn take(document: &mut YamlNode) -> Result<(Vec<Selector>, bool), SyntaxError> {
+/// Removes the deletions from a document of a patch and returns them, and whether anything remains to merge.
+pub(crate) fn extract(document: &mut YamlNode) -> Result<(Vec<Selector>, bool), SyntaxError> {
     if document.is_null() || document.entries().is_none() {
         return Ok((Vec::new(), true));
     }
@@ -46,13 +46,13 @@ pub(crate) fn take(document: &mut YamlNode) -> Result<(Vec<Selector>, bool), Syn
         path: KeyPath::default(),
         found: Vec::new(),
     };
-    let whole = finder.find(document, false)?;
-    let left = !whole && !says_nothing(document);
+    let is_complete = finder.find(document, false)?;
+    let left = !is_complete && !is_empty_document(document);
     Ok((finder.found, left))
 }
 
 /// Whether only its kind and name are left.
-fn says_nothing(document: &YamlNode) -> bool {
+fn is_empty_document(document: &YamlNode) -> bool {
     document.entries().is_some_and(|entries| {
         entries.iter().all(|(key, value)| {
             value.text().is_some() && key.text().is_some_and(|key| ["version", "kind", "name"].contains(&key))
@@ -69,7 +69,7 @@ struct Finder {
 }
 
 impl Finder {
-    /// Finds deletions in a node, and says whether nothing of it is left.
+    /// Finds deletions in a node, and returns whether the node is deleted completely.
     fn find(&mut self, node: &mut YamlNode, in_list: bool) -> Result<bool, SyntaxError> {
         let line = node.line;
         match &mut node.body {
@@ -160,8 +160,8 @@ impl Selector {
         }
     }
 
-    /// Whether the whole document goes.
-    pub(crate) fn is_whole(&self) -> bool {
+    /// Whether it deletes the complete document.
+    pub(crate) fn is_document(&self) -> bool {
         self.path.0.is_empty()
     }
 
@@ -187,14 +187,14 @@ pub enum DeletionError {
     /// It is missing, or Talos does not find it.
     #[error("there is nothing to delete")]
     Nothing,
-    /// Older releases do not look into the field.
+    /// Older releases do not descend into the field.
     #[error("Talos does not find this field before 1.14")]
     Inlined,
-    /// Older releases do not look into maps without types.
+    /// Older releases do not descend into untyped maps.
     #[error("Talos deletes nothing below this key before 1.14")]
     Tree,
     /// The items of the list are words.
-    #[error("only items that are maps can be deleted: delete the list and write it anew")]
+    #[error("only items that are maps can be deleted: delete the list and write a new one")]
     Words,
     /// The key does not identify an item.
     #[error("Talos does not find an item by `{key}`")]

@@ -24,17 +24,17 @@ pub enum JsonPatchError {
     Form {
         /// Which, counted from 1.
         nth: usize,
-        /// What is wrong with it.
+        /// The problem.
         reason: FormError,
     },
     /// An operation cannot be done.
     #[error("`{name}` of `{path}`: {reason}")]
     Operation {
-        /// What it does.
+        /// The name of the operation.
         name: String,
-        /// Where.
+        /// The path.
         path: String,
-        /// What is in the way.
+        /// The problem.
         reason: OperationError,
     },
 }
@@ -62,23 +62,23 @@ pub enum OperationError {
     /// Its path has no slash.
     #[error("not a path: it starts with `/`")]
     NoPath,
-    /// What should hold the value is missing.
+    /// The parent is missing.
     #[error("there is no `{path}`")]
     NoParent {
         /// Its path.
         path: String,
     },
-    /// What should hold the value is a word.
+    /// The parent is a scalar.
     #[error("its parent is neither a map nor a list")]
     Parent,
-    /// Nothing is at its path.
+    /// The path does not exist.
     #[error("there is nothing to remove")]
     NothingToRemove,
-    /// Nothing is at its path.
+    /// The path does not exist.
     #[error("there is nothing to test")]
     NothingToTest,
     /// The value is not the tested one.
-    #[error("the value there is another one")]
+    #[error("the current value differs")]
     OtherValue,
     /// A step into a list is not a number.
     #[error("`{step}` is not a list index")]
@@ -94,7 +94,7 @@ pub enum OperationError {
     },
 }
 
-/// One operation.
+/// An operation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Operation {
     name: String,
@@ -103,7 +103,7 @@ pub(crate) struct Operation {
     value: Option<Value>,
 }
 
-/// Reads a patch that is a list of operations, in JSON or YAML. No operation at all is a patch too.
+/// Reads a patch that is a list of operations, in JSON or YAML. An empty list is a patch as well.
 pub fn read(text: &str) -> Result<Vec<Operation>, JsonPatchError> {
     let mut documents = document::read(text)?;
     match documents.len() {
@@ -172,8 +172,8 @@ impl Operation {
     }
 }
 
-/// The path of the map or list that holds what a path leads to, and the last step. The library looks at no more than what
-/// stands between slashes, whatever is before the first.
+/// The path of the parent, and the last step. The library only looks at the text between slashes, and ignores the text
+/// before the first one.
 fn split(path: &str) -> Result<(String, String), OperationError> {
     let (_, below) = path.split_once('/').ok_or(OperationError::NoPath)?;
     let (above, last) = below.rsplit_once('/').map_or(("", below), |(above, last)| (above, last));
@@ -189,7 +189,7 @@ fn holder<'v>(document: &'v mut Value, path: &str) -> Result<(&'v mut Value, Str
     }
 }
 
-/// What a path leads to: none where a map lacks the key, an error where what should hold it is missing.
+/// The value at a path: none if a map lacks the key, an error if its parent is missing.
 fn get<'v>(document: &'v Value, path: &str) -> Result<Option<&'v Value>, OperationError> {
     if path.is_empty() {
         return Ok(Some(document));
@@ -239,7 +239,7 @@ fn replace(document: &mut Value, path: &str, value: Value) -> Result<(), Operati
         return Ok(());
     }
     match holder(document, path)? {
-        // A key that is not there is replaced all the same.
+        // A missing key is replaced as well.
         (Value::Object(map), key) => {
             map.insert(key, value);
         }

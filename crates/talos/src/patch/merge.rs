@@ -1,6 +1,6 @@
 //! Strategic merges: a document into another of the same kind and name, field by field as Talos' types say.
 //!
-//! Where Talos would silently drop a value that the patch does not speak of, or stumble, there is an error instead.
+//! If Talos would silently drop a value that the patch does not set, or crash, there is an error instead.
 
 use serde_json::{Map, Value};
 
@@ -15,8 +15,10 @@ use ichor_values::TalosVersion;
 /// Why Talos would not merge a document, or would lose a value of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
-    /// Talos 1.13 stumbles over these documents.
-    #[error("Talos 1.13 cannot merge two documents RoutingRuleConfig: delete the old one, and write it anew")]
+    /// Talos 1.13 fails on these documents.
+    #[error(
+        "Talos 1.13 cannot merge two documents RoutingRuleConfig: delete the old one, and write a new one"
+    )]
     RoutingRule,
     /// A value would be dropped.
     #[error(
@@ -26,7 +28,7 @@ pub enum MergeError {
     Lost {
         /// The keys that lead to it.
         path: String,
-        /// What the patch does to it.
+        /// The effect of the patch on it.
         how: &'static str,
     },
     /// A value would change its type.
@@ -81,7 +83,7 @@ impl Merger {
         let Some(right) = right else { return self.without(left, field) };
         match left.get_mut(field.name).filter(|old| !old.is_null()) {
             Some(old) => self.value(old, right, &field.kind, field),
-            // Items with one key become one, also where there were none before.
+            // Items with the same key are merged, even in a new list.
             None if !field.by.is_empty() => {
                 let old = left.entry(field.name).or_insert(Value::Null);
                 *old = Value::Array(Vec::new());
@@ -94,13 +96,13 @@ impl Merger {
         }
     }
 
-    /// The patch does not speak of the field. Talos still looks into structs that are not optional, and loses what does not
-    /// tell nothing from none.
+    /// The patch does not have the field. Talos still visits structs that are not optional, and loses values for which empty and
+    /// missing are the same.
     fn without(&mut self, left: &mut Map<String, Value>, field: &TypeField) -> Result<(), MergeError> {
         let Some(old) = left.get_mut(field.name) else { return Ok(()) };
         match &field.kind {
             FieldType::Scalar(Scalar::Form(Form::Expression | Form::Bytes)) => {
-                Err(self.lost("leaves it out"))
+                Err(self.lost_value("leaves it out"))
             }
             FieldType::Scalar(Scalar::Bool) => {
                 left.remove(field.name);
@@ -160,9 +162,9 @@ impl Merger {
             return Ok(());
         }
         match (scalar, left.as_str(), right.as_str()) {
-            (Scalar::Form(Form::Url), Some(old), Some(new)) => *left = Value::from(url::merged(old, new)),
+            (Scalar::Form(Form::Url), Some(old), Some(new)) => *left = Value::from(url::merge(old, new)),
             (Scalar::Form(Form::Size), Some(old), Some(new)) if !old.contains('%') && new.contains('%') => {
-                return Err(self.lost("has a share where bytes were"));
+                return Err(self.lost_value("replaces bytes by a percentage"));
             }
             _ => *left = right.clone(),
         }
@@ -254,7 +256,7 @@ impl Merger {
         Ok(())
     }
 
-    fn lost(&self, how: &'static str) -> MergeError {
+    fn lost_value(&self, how: &'static str) -> MergeError {
         MergeError::Lost { path: self.key_path(), how }
     }
 

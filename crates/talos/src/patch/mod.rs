@@ -23,7 +23,7 @@ use delete::Selector;
 /// A patch.
 #[derive(Clone, Debug)]
 pub struct Patch {
-    /// What it is called when something is wrong with it.
+    /// Its name in errors.
     pub name: String,
     change: Change,
 }
@@ -34,7 +34,7 @@ enum Change {
     Json(Vec<json::Operation>),
 }
 
-/// What one piece of a strategic merge does.
+/// A step of a strategic merge.
 #[derive(Clone, Debug)]
 enum Edit {
     Delete(Selector),
@@ -51,7 +51,7 @@ pub struct PatchError {
     pub reason: PatchFailure,
 }
 
-/// What is wrong with a patch, or with the configuration it changes.
+/// Why a patch fails, or the configuration it changes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatchFailure {
     /// The text is not YAML.
@@ -69,18 +69,18 @@ pub enum PatchFailure {
     /// Talos would not merge a document.
     #[error(transparent)]
     Merge(#[from] merge::MergeError),
-    /// Something cannot be deleted.
+    /// A deletion failed.
     #[error("{selector}: {reason}")]
     Deletion {
-        /// What was to be deleted.
+        /// The selector of the deletion.
         selector: String,
-        /// Why it stays.
+        /// The reason.
         reason: delete::DeletionError,
     },
     /// A document to delete is missing.
     #[error("{selector}: no such document; Talos before 1.14 fails on it")]
     NoDocument {
-        /// What was to be deleted.
+        /// The selector of the deletion.
         selector: String,
     },
     /// A patch without anything, and a configuration of several documents.
@@ -123,7 +123,7 @@ impl Patch {
         }
     }
 
-    /// Reads a patch that stands in the cluster file, its words as they are written there.
+    /// Reads a patch in the cluster file, with its scalars as written.
     pub fn inline(name: &str, any: &Any, talos: &TalosVersion) -> Result<Self, PatchError> {
         if let Any::List(_) = any {
             let operations =
@@ -145,17 +145,17 @@ impl Patch {
 
     /// Changes a configuration.
     pub fn apply(&self, config: &mut Config, talos: &TalosVersion) -> Result<(), PatchError> {
-        let state = self.applied(State::Config(std::mem::take(config)), talos)?;
+        let state = self.apply_to(State::Config(std::mem::take(config)), talos)?;
         *config = self.name_failure(state.config(talos))?;
         Ok(())
     }
 
-    fn applied(&self, state: State, talos: &TalosVersion) -> Result<State, PatchError> {
+    fn apply_to(&self, state: State, talos: &TalosVersion) -> Result<State, PatchError> {
         match &self.change {
             Change::Strategic(edits) => {
                 let mut config = self.name_failure(state.config(talos))?;
                 for edit in edits {
-                    self.name_failure(take(edit, &mut config, talos))?;
+                    self.name_failure(apply_edit(edit, &mut config, talos))?;
                 }
                 self.name_failure(load::check_clashes(&config, talos))?;
                 Ok(State::Config(config))
@@ -207,27 +207,27 @@ pub fn apply(text: &str, patches: &[Patch], talos: &TalosVersion) -> Result<Vec<
             let values = documents.iter().map(scalar::any).collect::<Result<_, _>>();
             State::Values(values.map_err(|error| PatchError::new(base, error))?)
         }
-        _ => State::Config(load_whole(text, talos).map_err(|error| PatchError::new(base, error))?),
+        _ => State::Config(load_lossless(text, talos).map_err(|error| PatchError::new(base, error))?),
     };
     for patch in patches {
-        state = patch.applied(state, talos)?;
+        state = patch.apply_to(state, talos)?;
     }
     Ok(state.values(talos))
 }
 
 /// Reads a configuration of which nothing is lost.
-fn load_whole(text: &str, talos: &TalosVersion) -> Result<Config, LoadError> {
+fn load_lossless(text: &str, talos: &TalosVersion) -> Result<Config, LoadError> {
     let config = load::load(text, talos)?;
-    nothing_lost(&yaml::parse(text)?, talos)?;
+    check_lost_keys(&yaml::parse(text)?, talos)?;
     Ok(config)
 }
 
-fn nothing_lost(nodes: &[YamlNode], talos: &TalosVersion) -> Result<(), LoadError> {
+fn check_lost_keys(nodes: &[YamlNode], talos: &TalosVersion) -> Result<(), LoadError> {
     let problems = load::lost_keys(nodes, talos);
     if problems.is_empty() { Ok(()) } else { Err(LoadError { problems }) }
 }
 
-/// What a release does not understand in a patch of documents to merge.
+/// The problems of a strategic merge patch for a release.
 pub fn faults(documents: &[YamlNode], talos: &TalosVersion) -> Vec<LoadProblem> {
     edits(documents.to_vec(), talos).err().map_or_else(Vec::new, |error| error.problems)
 }
@@ -242,7 +242,7 @@ fn edits(documents: Vec<YamlNode>, talos: &TalosVersion) -> Result<Vec<Edit>, Lo
     let mut identities = Vec::new();
     let mut merged = Vec::new();
     for mut node in documents {
-        let (selectors, rest) = delete::take(&mut node)?;
+        let (selectors, rest) = delete::extract(&mut node)?;
         edits.extend(selectors.into_iter().map(Edit::Delete));
         if !rest {
             continue;
@@ -258,7 +258,7 @@ fn edits(documents: Vec<YamlNode>, talos: &TalosVersion) -> Result<Vec<Edit>, Lo
         }
     }
     let edits = loader.finish(edits)?;
-    nothing_lost(&merged, talos)?;
+    check_lost_keys(&merged, talos)?;
     Ok(edits)
 }
 
@@ -270,13 +270,13 @@ fn identity(document: &Document) -> (&'static str, String) {
     }
 }
 
-fn take(edit: &Edit, config: &mut Config, talos: &TalosVersion) -> Result<(), PatchFailure> {
+fn apply_edit(edit: &Edit, config: &mut Config, talos: &TalosVersion) -> Result<(), PatchFailure> {
     match edit {
         Edit::Delete(selector) => {
             let identity = selector.identity();
             match config.documents.iter().position(|document| self::identity(document) == identity) {
                 Some(place) => {
-                    if selector.is_whole() {
+                    if selector.is_document() {
                         config.documents.remove(place);
                         return Ok(());
                     }
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_of_the_machine_comes_first_and_empty_ones_say_nothing() {
+    fn the_machine_document_comes_first_and_empty_ones_are_ignored() {
         let base =
             "{apiVersion: v1alpha1, kind: HostnameConfig, auto: stable}\n---\nmachine: {type: worker}\n";
 
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn items_with_one_key_become_one_where_there_were_none() {
+    fn items_with_the_same_key_are_merged_in_a_new_list() {
         let patch =
             "machine: {network: {interfaces: [{interface: eth0, mtu: 9000}, {interface: eth0, dhcp: true}]}}";
 
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn releases_differ_in_what_they_merge_and_find() {
+    fn merging_and_lookup_differ_between_releases() {
         let base = "machine: {network: {kubespan: {mtu: 1400}}}";
         let mtu = |talos| {
             patched(base, "machine: {network: {kubespan: {mtu: 0}}}", talos).unwrap()[0]["machine"]["network"]
@@ -392,7 +392,7 @@ mod tests {
         "machine: {type: worker}\n---\napiVersion: v1alpha1\nkind: HostnameConfig\nauto: stable\n";
 
     #[test]
-    fn an_empty_patch_is_called_empty() {
+    fn an_empty_patch_is_reported() {
         for empty in ["", "# nothing\n", "---\n"] {
             assert!(patched(ONE, empty, TALOS[2]).is_ok(), "{empty:?}");
             let error = patched(SEVERAL, empty, TALOS[2]).unwrap_err().to_string();

@@ -2,23 +2,23 @@
 
 use super::words::{self, Words};
 
-/// One field of a record.
+/// A field of a record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordField {
     pub name: &'static str,
     pub of: Of,
-    /// Whether it is left out where it is empty.
+    /// Whether an empty value is omitted.
     pub(crate) omit: bool,
     /// The minor release that first has it.
     pub since: u16,
 }
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Of {
     Text,
     Flag,
-    /// A whole number between two.
+    /// An integer in a range.
     Number(i128, i128),
     Duration,
     Word(&'static Words),
@@ -33,12 +33,12 @@ pub(super) enum Of {
     List(&'static Of),
     /// Texts by names of their own.
     Texts,
-    /// Something that may be missing altogether.
+    /// An optional value.
     Pointer(&'static Of),
 }
 
 impl Of {
-    /// What it takes, for a person.
+    /// The expected value, for people.
     pub(super) fn name(self) -> String {
         match self {
             Of::Word(set) => format!("one of {}", list_words(set)),
@@ -51,7 +51,7 @@ impl Of {
             Of::Prefix => "an address with its prefix length".to_owned(),
             Of::Mac => "a hardware address".to_owned(),
             Of::Duration => "a length of time such as 5s".to_owned(),
-            _ => "what Talos takes here".to_owned(),
+            _ => "a value that Talos accepts".to_owned(),
         }
     }
 }
@@ -65,7 +65,7 @@ const fn field(name: &'static str, of: Of) -> RecordField {
     RecordField { name, of, omit: false, since: 0 }
 }
 
-/// A field that is left out where it is empty.
+/// A field that is omitted if empty.
 const fn omit(name: &'static str, of: Of) -> RecordField {
     RecordField { name, of, omit: true, since: 0 }
 }
@@ -80,7 +80,7 @@ const U32: Of = Of::Number(0, 0xffff_ffff);
 const INT: Of = Of::Number(i64::MIN as i128, i64::MAX as i128);
 const LAYER: RecordField = field("layer", Of::Word(&words::LAYER));
 
-/// The whole of it.
+/// The root record.
 pub(super) const NETWORK: &[RecordField] = &[
     field("addresses", Of::List(&Of::Record(ADDRESS))),
     field("links", Of::List(&Of::Record(LINK))),

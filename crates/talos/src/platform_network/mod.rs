@@ -1,7 +1,7 @@
 //! The network configuration a platform gives Talos; on metal, META key 10.
 //!
-//! [`read`] says what a Talos release makes of a text: every field with the value it has then, or why the release cannot
-//! read it. Unknown keys are passed over, as Talos does; names are read in any case. `shaped` is for platforms that make
+//! [`read`] decodes a text as a Talos release does: every field with its value there, or why the release cannot
+//! read it. Unknown keys are ignored, as Talos does; names are matched in any case. `shape` is for platforms that make
 //! the configuration themselves.
 //!
 //! Not here: the text for a node (`ichor_core::render::platform_network`).
@@ -28,27 +28,29 @@ pub enum NetworkError {
     /// It is not YAML.
     #[error(transparent)]
     NotYaml(#[from] SyntaxError),
-    /// Something in it does not fit.
+    /// Some values do not fit.
     #[error("{}", .0.join("\n"))]
     Faults(Vec<String>),
 }
 
-/// What a release on metal makes of META key 10: its fields, as the release prints them.
+/// Decodes META key 10 as a release on metal does: its fields, as the release prints them.
 pub fn read(text: &str, talos: &TalosVersion) -> Result<Value, NetworkError> {
     let shape = ReleaseFormat { talos };
-    let mut reader = NetworkReader { typed: SchemaReader::new(Leniency::of(types::minor(talos))), shape };
+    let mut reader =
+        NetworkReader { typed: SchemaReader::new(Leniency::for_minor(types::minor(talos))), shape };
     let mut network = match yaml::first(text)? {
         Some(root) => reader.record(&root, "", field::NETWORK).unwrap_or_else(|| shape.empty(field::NETWORK)),
         None => shape.empty(field::NETWORK),
     };
-    // The platform puts its own in the place of whatever was there.
+    // The platform replaces any existing metadata.
     network.insert("metadata".to_owned(), json!({"platform": "metal"}));
-    let told = |faults: Vec<Fault>| NetworkError::Faults(faults.iter().map(ToString::to_string).collect());
-    reader.typed.finish(Value::Object(network)).map_err(told)
+    let to_error =
+        |faults: Vec<Fault>| NetworkError::Faults(faults.iter().map(ToString::to_string).collect());
+    reader.typed.finish(Value::Object(network)).map_err(to_error)
 }
 
-/// A configuration of values that are printed already, with everything else that a release prints around them.
-pub(super) fn shaped(given: &Map<String, Value>, talos: &TalosVersion) -> Value {
+/// A configuration of given values, completed with everything that a release prints.
+pub(super) fn shape(given: &Map<String, Value>, talos: &TalosVersion) -> Value {
     Value::Object(ReleaseFormat { talos }.fill(given, field::NETWORK))
 }
 
@@ -58,7 +60,7 @@ struct NetworkReader<'t> {
 }
 
 impl NetworkReader<'_> {
-    /// The fields of a record in their order; those that are empty and may be left out are.
+    /// The fields of a record in their order, without the empty ones that are omitted.
     fn record(&mut self, node: &YamlNode, path: &str, fields: &[RecordField]) -> Option<Map<String, Value>> {
         let entries = self.typed.entries(node, path)?;
         let mut record = Map::new();
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_in_any_case_and_unknown_keys_passed_over() {
+    fn names_match_in_any_case_and_unknown_keys_are_ignored() {
         let text = "addresses: [{address: 10.0.0.1/24, family: INET4, scope: Link, flags: Permanent, colour: red}]\ncolour: red";
 
         let network = read_on(text, "v1.12.4").unwrap();
@@ -152,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn releases_differ() {
+    fn fields_differ_between_releases() {
         assert!(read_on("routes: [{table: 88}]", "v1.11.5").is_err());
         assert!(read_on("routes: [{table: 88}]", "v1.12.4").is_ok());
         assert!(read_on("links: [{bondMaster: {failOverMac: none}}]", "v1.11.5").is_err());
@@ -174,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn go_leaves_out_a_vip_that_is_only_an_address() {
+    fn go_omits_a_vip_that_is_only_an_address() {
         let network = read_on("operators: [{operator: vip, vip: {ip: 10.0.0.1}}]", "v1.12.4").unwrap();
 
         assert_eq!(network["operators"][0].get("vip"), None);

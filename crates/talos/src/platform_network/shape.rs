@@ -1,4 +1,4 @@
-//! The form Talos prints a network configuration in: which fields a release has, in which order, and which are left out.
+//! The form in which Talos prints a network configuration: the fields of a release, their order, and omitted ones.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::field::{Of, RecordField};
 use crate::release;
 use ichor_values::TalosVersion;
 
-/// What a release prints.
+/// The output format of a release.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReleaseFormat<'t> {
     pub talos: &'t TalosVersion,
@@ -33,22 +33,22 @@ impl ReleaseFormat<'_> {
             self.insert_field(
                 &mut record,
                 field,
-                given.get(field.name).map(|value| self.shaped(value, field.of)),
+                given.get(field.name).map(|value| self.shape(value, field.of)),
             );
         }
         record
     }
 
-    fn shaped(self, value: &Value, of: Of) -> Value {
+    fn shape(self, value: &Value, of: Of) -> Value {
         match (of, value) {
             (Of::Record(fields), Value::Object(given)) => Value::Object(self.fill(given, fields)),
-            (Of::List(of), Value::Array(items)) => items.iter().map(|item| self.shaped(item, *of)).collect(),
-            (Of::Pointer(of), value) => self.shaped(value, *of),
+            (Of::List(of), Value::Array(items)) => items.iter().map(|item| self.shape(item, *of)).collect(),
+            (Of::Pointer(of), value) => self.shape(value, *of),
             (_, value) => value.clone(),
         }
     }
 
-    /// Puts a field into its record, unless it is empty and may be left out.
+    /// Adds a field to its record, unless it is empty and omitted then.
     pub(super) fn insert_field(
         self,
         record: &mut Map<String, Value>,
@@ -90,7 +90,7 @@ impl ReleaseFormat<'_> {
         }
     }
 
-    /// Whether Go's YAML takes it for empty. It cannot look into addresses and takes all of them for empty.
+    /// Whether Go's YAML takes it for empty. It cannot inspect addresses and takes all of them for empty.
     fn is_zero(self, of: Of, value: &Value) -> bool {
         match of {
             Of::Record(fields) => fields.iter().filter(|field| self.has(field)).all(|field| {

@@ -1,4 +1,4 @@
-//! The words of a network configuration, and the numbers behind them.
+//! The words of a network configuration, and their numbers.
 //!
 //! Not here: words that configurations have too and print the same ([`scalar`]).
 
@@ -7,7 +7,7 @@ use crate::types::scalar;
 /// Words that Go knows by number.
 #[derive(Debug)]
 pub(super) struct Words {
-    /// What Go calls the type.
+    /// The type's name in Go.
     pub kind: &'static str,
     /// Numbers and their names.
     pub names: &'static [(u16, &'static str)],
@@ -20,7 +20,7 @@ impl Words {
         self.names.iter().map(|(_, name)| *name).find(|name| *name == text || name.to_lowercase() == lower)
     }
 
-    /// What is printed when nothing was written.
+    /// The text for an unset value.
     pub(super) fn zero(&self) -> String {
         let name = self.names.iter().find(|(number, _)| *number == 0).map(|(_, name)| (*name).to_owned());
         name.unwrap_or_else(|| format!("{}(0)", self.kind))
@@ -97,7 +97,7 @@ pub(super) const ADDRESS_FLAGS: &[&str] = &[
 pub(super) const ROUTE_FLAGS: &[&str] =
     &["notify", "cloned", "equalize", "prefix", "lookup_table", "fib_match", "offload", "trap"];
 
-/// Flags, parted by commas, as they are printed: each once, in the order of their bits.
+/// Flags, separated by commas, as they are printed: each once, in the order of their bits.
 pub(super) fn flags(text: &str, known: &[&str], may_be_empty: bool) -> Option<String> {
     if text.is_empty() && may_be_empty {
         return Some(String::new());

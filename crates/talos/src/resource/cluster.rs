@@ -4,13 +4,13 @@ use serde::Deserialize;
 
 use super::ResourceKind;
 
-/// What Kubernetes thinks of this machine; named as Kubernetes names it.
+/// The state of this machine in Kubernetes; named as the Kubernetes node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct NodeStatus {
     /// Whether it is ready.
     pub node_ready: bool,
-    /// Whether nothing new is put on it.
+    /// Whether it is unschedulable.
     pub unschedulable: bool,
 }
 

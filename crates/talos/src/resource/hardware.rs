@@ -1,4 +1,4 @@
-//! What the machine is made of.
+//! The hardware of a machine.
 
 use serde::Deserialize;
 
@@ -18,7 +18,7 @@ pub struct Disk {
     pub readonly: bool,
     /// Whether it is a drive for CDs.
     pub cdrom: bool,
-    /// What its maker calls it.
+    /// The model.
     pub model: String,
     /// Such as `nvme` or `virtio`.
     pub transport: String,
@@ -29,13 +29,13 @@ impl ResourceKind for Disk {
     const NAMESPACE: &'static str = "runtime";
 }
 
-/// What the firmware says of the machine; the one is named `systeminformation`.
+/// The system information of the firmware; its only instance is named `systeminformation`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SystemInformation {
-    /// Who made it.
+    /// The manufacturer.
     pub manufacturer: String,
-    /// What they call it.
+    /// The product name.
     pub product_name: String,
     /// Its serial number.
     #[serde(rename = "serialnumber")]

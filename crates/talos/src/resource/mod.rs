@@ -1,9 +1,9 @@
-//! What a node knows of itself: resources, as its API tells them.
+//! A node's state as resources of its API.
 //!
-//! A [`Resource`] is one of them; [`Kind`] is a type of which it is known what stands in it, and [`Resource::read`] the way
-//! from one to the other. What a release leaves out is empty, and what it has in addition is passed over.
+//! A [`Resource`] is one of them; a [`ResourceKind`] is a type whose specification is known, and [`Resource::read`] decodes
+//! it. Fields that a release lacks are empty, and additional ones are ignored.
 //!
-//! Not here: how they are asked for (the client), and the messages they come in ([`api::cosi`](super::api::cosi)).
+//! Not here: the calls that fetch them (the client), and their messages ([`api::cosi`](super::api::cosi)).
 
 mod cluster;
 mod hardware;
@@ -23,19 +23,19 @@ pub use cluster::NodeStatus;
 pub use hardware::{Disk, SystemInformation};
 pub use network::{AddressStatus, BgpPeerStatus, HostnameStatus, LinkStatus, RouteStatus};
 pub use runtime::{
-    Diagnostic, ExtensionMetadata, ExtensionServiceConfigStatus, ExtensionStatus, KernelCmdline,
+    Diagnostic, ExtensionStatusMetadata, ExtensionServiceConfigStatus, ExtensionStatus, KernelCmdline,
     MachineStatus, MachineStatusStatus, MetaKey, PlatformMetadata, ServiceResource, UnmetCondition,
 };
 
-/// Where the configuration of a machine is, and by which names.
+/// The namespace, type and ids of machine configurations.
 pub mod machine_config {
     /// The type.
     pub const TYPE: &str = "MachineConfigs.config.talos.dev";
     /// The namespace.
     pub const NAMESPACE: &str = "config";
-    /// The one that is in force.
+    /// The configuration in force.
     pub const ACTIVE: &str = "v1alpha1";
-    /// The one that is on disk.
+    /// The configuration on disk.
     pub const PERSISTENT: &str = "persistent";
 }
 
@@ -43,14 +43,14 @@ pub mod machine_config {
 pub trait ResourceKind: DeserializeOwned {
     /// Its name, with the group.
     const TYPE: &'static str;
-    /// Where Talos keeps it.
+    /// Its namespace in Talos.
     const NAMESPACE: &'static str;
 }
 
-/// One resource.
+/// A resource.
 #[derive(Clone, PartialEq)]
 pub struct Resource {
-    /// Where it is kept.
+    /// Its namespace.
     pub namespace: String,
     /// Its type, such as `Disks.block.talos.dev`.
     pub r#type: String,
@@ -58,18 +58,18 @@ pub struct Resource {
     pub id: String,
     /// Another one after each change.
     pub version: String,
-    /// What stands in it; null where that is nothing, and for configurations.
+    /// Its specification; null if empty, and for configurations.
     pub spec: Value,
     configuration: Option<String>,
 }
 
-/// Why a resource cannot be read. What stands in it is not repeated: it may be a secret.
+/// Why a resource cannot be read. Its content is not repeated: it may be a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} is not what Talos writes: {reason}")]
 pub struct ReadError {
     /// Type and name.
     pub what: String,
-    /// What is wrong.
+    /// The problem.
     pub reason: String,
 }
 
@@ -87,7 +87,7 @@ impl Resource {
         Ok(Self { namespace, r#type, id, version, spec, configuration })
     }
 
-    /// What stands in it, as that type has it.
+    /// Its specification, decoded as that type.
     pub fn read<K: ResourceKind>(&self) -> Result<K, ReadError> {
         let mut spec = self.spec.clone();
         drop_nulls(&mut spec);
@@ -97,14 +97,14 @@ impl Resource {
         })
     }
 
-    /// The text of a configuration, if that is what it is; a secret.
+    /// The text of a configuration, if it is one; a secret.
     pub fn machine_config(&self) -> Option<&str> {
         self.configuration.as_deref()
     }
 }
 
 impl fmt::Debug for Resource {
-    /// Without what stands in it: it may be a secret.
+    /// Without its specification: it may be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}@{}", self.r#type, self.id, self.version)
     }
@@ -122,7 +122,7 @@ fn configuration(spec: &cosi::Spec) -> String {
     }
 }
 
-/// Go writes null for what is not there; a reader wants it left out.
+/// Go writes null for missing fields; the decoder wants them absent.
 fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -134,7 +134,7 @@ fn drop_nulls(value: &mut Value) {
     }
 }
 
-/// Where it does not fit, without the value.
+/// The location of a mismatch, without the value.
 fn shape(error: &serde_json::Error) -> String {
     match error.classify() {
         serde_json::error::Category::Data => "a value of another shape".to_owned(),

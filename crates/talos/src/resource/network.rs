@@ -18,7 +18,7 @@ pub struct LinkStatus {
     pub mtu: u32,
     /// `up`, `down` or another.
     pub operational_state: String,
-    /// What made it, such as `bond`; empty for a port.
+    /// Its kind, such as `bond`; empty for a port.
     pub kind: String,
     /// The kernel's driver.
     pub driver: String,
@@ -56,7 +56,7 @@ impl ResourceKind for LinkStatus {
 pub struct AddressStatus {
     /// With the length of its prefix.
     pub address: String,
-    /// Where it is.
+    /// Its link.
     pub link_name: String,
     /// `global`, `link` or another.
     pub scope: String,
@@ -89,9 +89,9 @@ impl ResourceKind for HostnameStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct RouteStatus {
-    /// Where it leads; empty for everywhere.
+    /// Its destination; empty for a default route.
     pub dst: String,
-    /// Who made it, such as `bgp`.
+    /// Its origin, such as `bgp`.
     pub protocol: String,
 }
 
@@ -110,14 +110,14 @@ pub struct BgpPeerStatus {
     pub state: String,
     /// Prefixes that came.
     pub received: u32,
-    /// Prefixes that were told.
+    /// The number of advertised prefixes.
     pub advertised: u32,
     /// The instance it belongs to.
     pub instance: String,
 }
 
 impl BgpPeerStatus {
-    /// Whether the session stands.
+    /// Whether the session is established.
     pub fn is_established(&self) -> bool {
         self.state.eq_ignore_ascii_case("established")
     }

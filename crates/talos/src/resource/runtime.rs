@@ -1,4 +1,4 @@
-//! What the machine does.
+//! The state of a machine.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use serde::Deserialize;
 
 use super::ResourceKind;
 
-/// The machine as a whole; the one is named `machine`.
+/// The state of the machine; its only instance is named `machine`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct MachineStatus {
     /// `booting`, `installing`, `maintenance`, `running`, `rebooting`, `shutting down`, `resetting` or `upgrading`.
     pub stage: String,
-    /// How it is with it.
+    /// Its status.
     pub status: MachineStatusStatus,
 }
 
@@ -26,17 +26,17 @@ impl ResourceKind for MachineStatus {
     const NAMESPACE: &'static str = "runtime";
 }
 
-/// Whether a machine is ready, and what it lacks.
+/// Whether a machine is ready, and its unmet conditions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct MachineStatusStatus {
     /// Whether it is as it should be at its stage.
     pub ready: bool,
-    /// What keeps it from that.
+    /// The unmet conditions.
     pub unmet_conditions: Vec<UnmetCondition>,
 }
 
-/// What keeps a machine from being ready.
+/// A condition that keeps a machine from being ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct UnmetCondition {
@@ -58,9 +58,9 @@ impl fmt::Display for UnmetCondition {
 pub struct ServiceResource {
     /// Whether it runs.
     pub running: bool,
-    /// Whether it says it is well.
+    /// Whether it is healthy.
     pub healthy: bool,
-    /// Whether it says nothing of that.
+    /// Whether its health is unknown.
     pub unknown: bool,
 }
 
@@ -75,8 +75,8 @@ impl ResourceKind for ServiceResource {
 pub struct ExtensionStatus {
     /// The file it came from.
     pub image: String,
-    /// What it says of itself.
-    pub metadata: ExtensionMetadata,
+    /// The metadata of its manifest.
+    pub metadata: ExtensionStatusMetadata,
 }
 
 impl ResourceKind for ExtensionStatus {
@@ -84,10 +84,10 @@ impl ResourceKind for ExtensionStatus {
     const NAMESPACE: &'static str = "runtime";
 }
 
-/// What an extension says of itself.
+/// The metadata of an extension.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct ExtensionMetadata {
+pub struct ExtensionStatusMetadata {
     /// Its name.
     pub name: String,
     /// Its version.
@@ -112,7 +112,7 @@ impl ResourceKind for KernelCmdline {
     const NAMESPACE: &'static str = "runtime";
 }
 
-/// What its platform told the machine; the one is named `platformmetadata`.
+/// The metadata that the platform provides; its only instance is named `platformmetadata`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PlatformMetadata {
@@ -120,7 +120,7 @@ pub struct PlatformMetadata {
     pub platform: String,
     /// The name it was given.
     pub hostname: String,
-    /// By what the platform knows it; with nocloud, the `instance-id` of its medium.
+    /// The platform's id of the machine; with nocloud, the `instance-id` of its medium.
     pub instance_id: String,
 }
 
@@ -134,7 +134,7 @@ impl ResourceKind for PlatformMetadata {
     const NAMESPACE: &'static str = "runtime";
 }
 
-/// A key of META that is set; named such as `0x0a`. Its value is passed over: it may be a secret.
+/// A key of META that is set; named such as `0x0a`. Its value is ignored: it may be a secret.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct MetaKey {}
 
@@ -152,13 +152,13 @@ impl ResourceKind for ExtensionServiceConfigStatus {
     const NAMESPACE: &'static str = "runtime";
 }
 
-/// What Talos itself finds wrong with the machine.
+/// A problem that Talos itself detects on the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Diagnostic {
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// With what.
+    /// Its details.
     pub details: Vec<String>,
 }
 

@@ -1,6 +1,6 @@
 //! The file that keeps the administrator's certificate, beside the bundle.
 //!
-//! It is made once and kept, so that a build gives the same bytes each time; [`admin_faults`] says when it is of no use.
+//! It is made once and kept, so that a build is reproducible; [`admin_faults`] reports when it cannot be used.
 
 use serde_json::json;
 
@@ -11,9 +11,9 @@ use super::key::PrivateKey;
 use ichor_values::Moment;
 use ichor_values::go_yaml::emit;
 
-/// What a certificate of an administrator allows.
+/// The role of an administrator's certificate.
 pub const ADMIN_ROLE: &str = "os:admin";
-/// How long before its end whoever builds with it is told.
+/// How many days before its end a certificate causes a warning.
 const SOON_DAYS: u64 = 30;
 const DAY: u64 = 24 * 60 * 60;
 
@@ -31,7 +31,7 @@ pub enum AdminFault {
     Expired(Moment),
 }
 
-/// What will surprise whoever uses an administrator's certificate.
+/// A caveat about a valid administrator's certificate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AdminCaution {
     /// It ends soon.
@@ -61,7 +61,7 @@ pub fn admin_faults(admin: &Pair, os: &Pair, now: Moment) -> Vec<AdminFault> {
     faults
 }
 
-/// What will surprise whoever uses an administrator's certificate that is good.
+/// The caveats of a valid administrator's certificate.
 pub fn admin_cautions(admin: &Pair, now: Moment) -> Vec<AdminCaution> {
     let mut cautions = Vec::new();
     let Ok(certificate) = Certificate::read(&admin.crt) else { return cautions };
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_is_held_against_the_authority_its_key_and_the_clock() {
+    fn a_certificate_is_checked_against_authority_key_and_clock() {
         let mut rng = rand_chacha::ChaCha20Rng::from_seed([3; 32]);
         let now = Moment::parse("2026-01-01T00:00:00Z").unwrap();
         let later = |days: u64| now.after(Duration::from_secs(days * DAY)).unwrap();

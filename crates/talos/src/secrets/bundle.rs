@@ -1,9 +1,9 @@
-//! The bundle: what is in it, how it is read and written.
+//! The bundle: its contents, how it is read and written.
 //!
-//! [`Bundle::read`] takes what Talos takes and refuses what Talos refuses, with every problem at once;
+//! [`Bundle::read`] accepts and rejects the same files as Talos, and reports every problem at once;
 //! [`Bundle::write`] writes it as `talosctl gen secrets` does.
 //!
-//! Not here: how a bundle is made, and what Talos lets pass although it is wrong.
+//! Not here: generating a bundle, and mistakes that Talos accepts.
 
 use std::fmt;
 
@@ -49,17 +49,17 @@ pub struct Pair {
 /// The secrets of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bundle {
-    /// By what the members of a cluster find each other.
+    /// The id by which members of a cluster discover each other.
     pub(crate) cluster_id: Hidden,
-    /// What encrypts what they tell each other.
+    /// Encrypts the data that members exchange.
     pub(crate) cluster_secret: Hidden,
-    /// With what a kubelet joins.
+    /// The token with which a kubelet joins.
     pub(crate) bootstrap_token: Hidden,
-    /// What encrypts secrets in etcd, from Talos 1.3 on.
+    /// The key that encrypts secrets in etcd, from Talos 1.3 on.
     pub(crate) secretbox: Option<Hidden>,
-    /// What did before.
+    /// The earlier key.
     pub(crate) aescbc: Option<Hidden>,
-    /// With what a machine asks for a certificate.
+    /// The token with which a machine requests a certificate.
     pub trustd_token: Hidden,
     /// The certificate authority of etcd.
     pub etcd: Pair,
@@ -73,7 +73,7 @@ pub struct Bundle {
     pub os: Pair,
 }
 
-/// What Talos refuses in a bundle.
+/// A problem for which Talos rejects a bundle.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BundleError {
     /// It is not YAML, or values are not where a bundle has them. The value is not repeated: it may be a secret.
@@ -81,10 +81,10 @@ pub enum BundleError {
     Shape {
         /// The line, counted from 1.
         line: Option<u64>,
-        /// What is wrong there.
+        /// The problem.
         reason: String,
     },
-    /// Something every bundle has is not there.
+    /// A required secret is missing.
     #[error("{0} is missing")]
     Missing(&'static str),
     /// There is nothing to encrypt etcd with.
@@ -103,10 +103,10 @@ pub enum BundleError {
     /// A certificate or key is hidden.
     #[error("{0} is `******`: the file was made to be shown, its secrets are taken out")]
     Redacted(String),
-    /// What should be a private key is none.
+    /// A private key is invalid.
     #[error("{0} {1}")]
     Key(String, KeyError),
-    /// What should be a certificate is none.
+    /// A certificate is invalid.
     #[error("{0} {1}")]
     Certificate(String, CertificateError),
 }
@@ -138,7 +138,7 @@ impl TryFrom<File> for Bundle {
 }
 
 impl Bundle {
-    /// Reads a bundle, or says everything that Talos would refuse in it.
+    /// Reads a bundle, or returns every problem for which Talos would reject it.
     pub fn read(text: &str) -> Result<Self, BundleErrors> {
         File::read(text)?.try_into()
     }
@@ -186,7 +186,7 @@ impl Bundle {
     }
 }
 
-/// Lets through what is there, and collects what is not.
+/// Takes the values that exist, and collects the missing ones.
 #[derive(Default)]
 pub(super) struct Sieve {
     pub(super) problems: Vec<BundleError>,
@@ -307,9 +307,9 @@ mod tests {
 
         let problems = Bundle::read(text).unwrap_err();
 
-        let said: Vec<_> = problems.0.iter().map(ToString::to_string).collect();
+        let messages: Vec<_> = problems.0.iter().map(ToString::to_string).collect();
         assert_eq!(
-            said,
+            messages,
             [
                 "cluster.secret is missing",
                 "secrets.secretboxencryptionsecret is missing (or secrets.aescbcencryptionsecret, before Talos 1.3)",
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_of_digits_stays_the_text_it_was() {
+    fn a_token_of_digits_stays_text() {
         let text = GOOD.replace("z5o9y3.0cspa1wtaqs0tr73", "123456.0123456789012345");
 
         let bundle = Bundle::read(&text).unwrap();
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_document_is_not_looked_at() {
+    fn a_second_document_is_ignored() {
         assert!(Bundle::read(&format!("{GOOD}---\ncluster: 1\n")).is_ok());
     }
 

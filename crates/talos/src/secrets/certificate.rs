@@ -1,6 +1,6 @@
 //! X.509 certificates: the authorities of a cluster and the administrator's, in the form Talos gives them.
 //!
-//! Not here: how long one is good for, which whoever asks for it says.
+//! Not here: how long one is valid, which the caller decides.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -38,17 +38,17 @@ const ORGANIZATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.10");
 const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 const SERVER_AUTH: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
 const CLIENT_AUTH: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.2");
-/// How long a certificate authority lasts: 87600 hours.
+/// The lifetime of a certificate authority: 87600 hours.
 const AUTHORITY_LIFE: Duration = Duration::from_hours(87_600);
 const FITS: &str = "every part was made here and has a DER form";
 
 /// Why a certificate cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CertificateError {
-    /// There is no PEM block.
+    /// It has no PEM block.
     #[error("holds no PEM block")]
     NotPem,
-    /// The block holds something else.
+    /// The block is not a certificate.
     #[error("is not an X.509 certificate")]
     NotX509,
 }
@@ -56,7 +56,7 @@ pub enum CertificateError {
 /// Why a certificate cannot be issued.
 #[derive(Debug, thiserror::Error)]
 pub enum IssueError {
-    /// The authority's certificate is none.
+    /// The authority's certificate is invalid.
     #[error("the certificate of the authority")]
     Certificate(#[from] CertificateError),
     /// The authority's key cannot sign.
@@ -65,7 +65,7 @@ pub enum IssueError {
     /// The authority's key belongs to another certificate.
     #[error("the key of the authority does not belong to its certificate")]
     Foreign,
-    /// A role that cannot stand in a certificate.
+    /// A role that a certificate cannot contain.
     #[error("`{0}` is not a role; want one such as os:admin, os:operator or os:reader")]
     Role(String),
     /// It would end after the year 9999.
@@ -106,14 +106,14 @@ impl Certificate {
         key.public().is_none_or(|public| public == bits)
     }
 
-    /// Whether the authority with this certificate and key signed it; true where the kind of key cannot be told.
+    /// Whether the authority with this certificate and key signed it; true if the kind of key is unknown.
     pub(super) fn is_signed_by(&self, authority: &Self, key: &PrivateKey) -> bool {
         let algorithm = self.inner.signature_algorithm.oid;
         self.inner.tbs_certificate.issuer == *authority.subject()
             && key.verifies(algorithm, &self.signed, self.inner.signature.raw_bytes()).unwrap_or(true)
     }
 
-    /// What it allows at Talos' API: the organizations of its name.
+    /// Its roles in Talos' API: the organizations of its name.
     pub(super) fn roles(&self) -> Vec<String> {
         let attributes = self.subject().0.iter().flat_map(|set| set.0.iter());
         let roles = attributes.filter(|it| it.oid == ORGANIZATION);
@@ -124,7 +124,7 @@ impl Certificate {
         &self.inner.tbs_certificate.subject
     }
 
-    /// What a certificate says of the authority that signed it, where that has an identifier.
+    /// The authority key identifier for certificates that it signs, if it has an identifier.
     fn signs(&self) -> Option<Extension> {
         let (_, id) = self.inner.tbs_certificate.get::<SubjectKeyIdentifier>().ok()??;
         let issuer =
@@ -133,7 +133,7 @@ impl Certificate {
     }
 }
 
-/// When a certificate ends; none where it is none.
+/// The expiry of a certificate; none if it is invalid.
 pub fn ends(certificate: &Pem) -> Option<Moment> {
     Some(Certificate::read(certificate).ok()?.validity().1)
 }
@@ -166,14 +166,14 @@ pub(super) fn authority(
             extension(true, &KeyUsage(KeyUsages::DigitalSignature | KeyUsages::KeyCertSign)),
             extension(false, &ExtendedKeyUsage(vec![SERVER_AUTH, CLIENT_AUTH])),
             extension(true, &BasicConstraints { ca: true, path_len_constraint: None }),
-            // Talos draws it too, in place of hashing the key.
+            // Talos draws it as well, instead of hashing the key.
             extension(false, &SubjectKeyIdentifier(OctetString::new(id).expect(FITS))),
         ],
     };
     pair(to_be_signed.sign(&key)?, &key)
 }
 
-/// Makes a certificate that stands for itself, for a server whose callers do not judge it.
+/// Makes a self-signed certificate, for a server whose clients do not verify it.
 pub fn self_signed(
     organization: &str,
     rng: &mut impl CryptoRngCore,
@@ -231,7 +231,7 @@ pub fn agent_certificate(os: &Pair, node: &str, addresses: &[IpAddr]) -> Result<
     let mut extensions = vec![
         extension(true, &KeyUsage(KeyUsages::DigitalSignature.into())),
         extension(false, &ExtendedKeyUsage(vec![SERVER_AUTH])),
-        // Its subject is empty, so this is what names it (RFC 5280, 4.2.1.6).
+        // Its subject is empty, so this is its name (RFC 5280, 4.2.1.6).
         extension(true, &alternatives(&[node], addresses)),
     ];
     extensions.extend(authority.signs());
@@ -246,18 +246,18 @@ pub fn agent_certificate(os: &Pair, node: &str, addresses: &[IpAddr]) -> Result<
     pair(to_be_signed.sign(&signer)?, &key)
 }
 
-/// For whom a server's certificate is.
+/// The subject of a server's certificate.
 #[derive(Clone, Copy, Debug)]
 pub struct Server<'a> {
     /// The common name of its subject.
     pub name: &'a str,
-    /// DNS names by which it is called.
+    /// Its DNS names.
     pub names: &'a [&'a str],
-    /// Addresses by which it is called.
+    /// Its addresses.
     pub addresses: &'a [IpAddr],
 }
 
-/// Makes the certificate of a server, signed by an authority; without one it stands for itself.
+/// Makes the certificate of a server, signed by an authority; without one it is self-signed.
 pub fn server_certificate(
     authority: Option<&Pair>,
     server: Server<'_>,
@@ -268,7 +268,7 @@ pub fn server_certificate(
     let above = authority.map(signer).transpose()?;
     let kind = above.as_ref().map_or(Some(KeyKind::Ed25519), |(_, signer)| signer.kind());
     let key = PrivateKey::new(kind.ok_or(KeyError::CannotSign)?, rng);
-    let subject = named(&[(COMMON_NAME, server.name)]);
+    let subject = name_of_attributes(&[(COMMON_NAME, server.name)]);
     let mut extensions = vec![
         extension(true, &KeyUsage(KeyUsages::DigitalSignature.into())),
         extension(false, &ExtendedKeyUsage(vec![SERVER_AUTH])),
@@ -303,7 +303,7 @@ pub fn kubernetes_admin_certificate(
     let to_be_signed = Statement {
         serial: serial(rng),
         issuer: authority.subject().clone(),
-        subject: named(&[(ORGANIZATION, "system:masters"), (COMMON_NAME, "admin")]),
+        subject: name_of_attributes(&[(ORGANIZATION, "system:masters"), (COMMON_NAME, "admin")]),
         validity: validity(now, life)?,
         key: key.public_info()?,
         extensions,
@@ -311,7 +311,7 @@ pub fn kubernetes_admin_certificate(
     pair(to_be_signed.sign(&signer)?, &key)
 }
 
-/// The roles that a certificate in DER has at Talos' API, and none where it cannot be read.
+/// The roles of a certificate in DER at Talos' API; empty if it cannot be read.
 pub fn roles(der: &[u8]) -> Vec<String> {
     Certificate::read(&Pem::new("CERTIFICATE", der)).map_or_else(|_| Vec::new(), |found| found.roles())
 }
@@ -325,7 +325,7 @@ fn signer(authority: &Pair) -> Result<(Certificate, PrivateKey), IssueError> {
     Ok((certificate, key))
 }
 
-/// The names and addresses of a server. What is no name of the DNS is left out.
+/// The names and addresses of a server. Invalid DNS names are dropped.
 fn alternatives(names: &[&str], addresses: &[IpAddr]) -> SubjectAltName {
     let names = names.iter().filter_map(|name| Ia5String::new(name).ok()).map(GeneralName::DnsName);
     let addresses = addresses.iter().map(|address| match address {
@@ -336,7 +336,7 @@ fn alternatives(names: &[&str], addresses: &[IpAddr]) -> SubjectAltName {
     SubjectAltName(names.chain(addresses).collect())
 }
 
-/// Makes the administrator's certificate: the role `os:admin` alone.
+/// Makes the administrator's certificate: with the role `os:admin` only.
 pub fn admin_certificate(
     os: &Pair,
     rng: &mut impl CryptoRngCore,
@@ -352,7 +352,7 @@ fn is_role(role: &str) -> bool {
     })
 }
 
-/// What a certificate says, before it is signed.
+/// The content of a certificate, before it is signed.
 struct Statement {
     serial: SerialNumber,
     issuer: Name,
@@ -417,7 +417,7 @@ fn moment(time: Time) -> Moment {
     Moment::from_unix(time.to_unix_duration().as_secs()).expect("not after the year 9999")
 }
 
-/// A name of organizations alone; several stand in one set, as Go writes them.
+/// A name of organizations only; several share one set, as Go writes them.
 fn name<'t>(organizations: impl IntoIterator<Item = &'t str>) -> Name {
     let attributes = organizations.into_iter().map(|text| AttributeTypeAndValue {
         oid: ORGANIZATION,
@@ -434,7 +434,7 @@ fn name<'t>(organizations: impl IntoIterator<Item = &'t str>) -> Name {
 }
 
 /// A name of attributes, each in a set of its own.
-fn named(attributes: &[(ObjectIdentifier, &str)]) -> Name {
+fn name_of_attributes(attributes: &[(ObjectIdentifier, &str)]) -> Name {
     let sets = attributes.iter().map(|(oid, text)| {
         let value = Any::from(Utf8StringRef::new(text).expect("every text is UTF-8"));
         let set = SetOfVec::try_from(vec![AttributeTypeAndValue { oid: *oid, value }]).expect(FITS);

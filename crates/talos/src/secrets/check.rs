@@ -1,6 +1,6 @@
-//! What Talos lets pass in a bundle although it is wrong, or soon will be.
+//! Problems of a bundle that Talos accepts, and certificates that expire soon.
 //!
-//! Not here: what Talos refuses ([`Bundle::read`]).
+//! Not here: problems for which Talos rejects it ([`Bundle::read`]).
 
 use super::bundle::{Bundle, Pair};
 use super::certificate::Certificate;
@@ -8,7 +8,7 @@ use super::key::PrivateKey;
 use crate::go::base64;
 use ichor_values::{Issue, Moment};
 
-/// How long before its end a certificate is reported.
+/// How many days before its end a certificate is reported.
 const SOON_DAYS: u64 = 90;
 const DAY: u64 = 24 * 60 * 60;
 /// Shorter RSA keys are refused by Go's TLS or soon will be.
@@ -38,7 +38,7 @@ impl Bundle {
     }
 }
 
-/// What is wrong with a certificate and its key, the administrator's for one.
+/// The problems of a certificate and its key, such as the administrator's.
 pub fn pair_warnings(path: &str, pair: &Pair, now: Moment) -> Vec<Issue> {
     let mut found = SecretIssues(Vec::new());
     found.certificate(path, pair, now);

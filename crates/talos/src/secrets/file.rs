@@ -1,9 +1,9 @@
-//! A file of secrets as it stands there, before anything is asked of it.
+//! A file of secrets, before validation.
 //!
-//! Read as Talos reads it: any word is text, nothing at all is as good as a key that is not there, and keys that Talos does
-//! not know are passed over.
+//! Read as Talos reads it: any scalar is text, an empty value is the same as a missing key, and unknown keys are
+//! ignored.
 //!
-//! Not here: what has to be there and whether it is right ([`Bundle`](super::Bundle)).
+//! Not here: required keys and validation ([`Bundle`](super::Bundle)).
 
 use super::bundle::{BundleError, BundleErrors};
 use crate::schema_reader::SchemaReader;
@@ -82,13 +82,13 @@ impl File {
 }
 
 impl CertificateEntry {
-    /// Reads the one thing in the administrator's file.
+    /// Reads the administrator's file, which has one key.
     pub(super) fn read_admin(text: &str) -> Result<Option<Self>, BundleErrors> {
         read(text, |root, typed| root.entry(typed, "admin"))
     }
 }
 
-/// Reads the first document, which is all that Talos looks at.
+/// Reads the first document, the only one that Talos reads.
 fn read<T>(text: &str, take: impl FnOnce(&Section, &mut SchemaReader) -> T) -> Result<T, BundleErrors> {
     let shape =
         |line: u32, reason: String| BundleError::Shape { line: (line > 0).then_some(line.into()), reason };
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_text_and_unknown_keys_are_passed_over() {
+    fn scalars_are_text_and_unknown_keys_are_ignored() {
         let file =
             File::read("cluster: {id: 007, secret: 2001-01-01, x: {a: 1, a: 2}}\nsecrets: ~\n").unwrap();
 
@@ -158,9 +158,15 @@ mod tests {
             panic!("it was read");
         };
 
-        let told = problems.to_string();
-        assert!(told.contains("line 1: not a secrets bundle: `cluster` takes a map, not a word"), "{told}");
-        assert!(told.contains("line 2: not a secrets bundle: `secrets.bootstraptoken` takes text"), "{told}");
-        assert!(!told.contains("hunter2"), "{told}");
+        let message = problems.to_string();
+        assert!(
+            message.contains("line 1: not a secrets bundle: `cluster` takes a map, not a word"),
+            "{message}"
+        );
+        assert!(
+            message.contains("line 2: not a secrets bundle: `secrets.bootstraptoken` takes text"),
+            "{message}"
+        );
+        assert!(!message.contains("hunter2"), "{message}");
     }
 }

@@ -1,7 +1,7 @@
-//! A bundle out of the configuration of a control plane.
+//! A bundle from the configuration of a control plane.
 //!
-//! Everything in a bundle is in there: in the fields of one document until Talos 1.13, in documents of their own from
-//! 1.14 on. [`from_config`] takes it from either, and says everything that is not there.
+//! The configuration has everything in a bundle: in the fields of one document until Talos 1.13, in documents of their own from
+//! 1.14 on. [`from_config`] reads either, and reports every missing secret.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use super::pem::Pem;
 use crate::document;
 use ichor_values::go_yaml::reader::SyntaxError;
 
-/// Why there is no bundle in a configuration.
+/// Why a configuration yields no bundle.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// It is not YAML.
@@ -23,7 +23,7 @@ pub enum ImportError {
     /// It is that of a worker.
     #[error("the configuration of a worker: only a control plane's holds all secrets")]
     Worker,
-    /// Something is missing or wrong.
+    /// Secrets are missing or invalid.
     #[error("the configuration does not hold a whole bundle")]
     Incomplete(#[source] BundleErrors),
 }
@@ -40,14 +40,14 @@ pub fn from_config(text: &str) -> Result<Bundle, ImportError> {
     SecretSource { main, documents: &documents }.file().try_into().map_err(ImportError::Incomplete)
 }
 
-/// A configuration, looked at as the place of secrets.
+/// A configuration, as the source of secrets.
 struct SecretSource<'d> {
     main: &'d Value,
     documents: &'d [Value],
 }
 
 impl SecretSource<'_> {
-    /// What is there, in the form of a bundle. Where old field and new document both exist, Talos decides which counts.
+    /// Its secrets in the form of a bundle. Where old field and new document both exist, Talos decides which counts.
     fn file(&self) -> File {
         let identity = |key| self.secret_at("DiscoveryIdentityConfig", key);
         let cluster = Cluster {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_control_plane_gives_back_what_it_was_made_from() {
+    fn a_control_plane_config_yields_its_bundle() {
         for (config, secrets) in [case!("v1.9"), case!("v1.12"), case!("v1.14")] {
             assert_eq!(from_config(config).unwrap(), Bundle::read(secrets).unwrap());
         }

@@ -1,6 +1,6 @@
-//! Private keys: made, read, written, and put to work.
+//! Private keys: generated, read, written and used.
 //!
-//! Not here: public keys by themselves.
+//! Not here: public keys alone.
 
 use ed25519_dalek::Signer as _;
 use ed25519_dalek::pkcs8::{KeypairBytes, PrivateKeyInfo};
@@ -40,15 +40,15 @@ const RSA_BITS: usize = 4096;
 /// Why a key cannot be read or used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// There is no PEM block.
+    /// It has no PEM block.
     #[error("holds no PEM block")]
     NotPem,
-    /// The block says to hold something else.
+    /// The block is not a private key.
     #[error(
         "is not a private key but `{0}`; want RSA PRIVATE KEY, EC PRIVATE KEY, ED25519 PRIVATE KEY or PRIVATE KEY"
     )]
     Label(String),
-    /// The block does not hold what it says.
+    /// The block does not match its label.
     #[error("does not hold the {0} key that its label promises")]
     Content(&'static str),
     /// A key that signs nothing here.
@@ -69,7 +69,7 @@ pub(super) enum PrivateKey {
     Ed25519(ed25519_dalek::SigningKey),
     P256(p256::SecretKey),
     Rsa(Box<RsaPrivateKey>),
-    /// A key that Talos reads and ichor does not use, with its public half where the file says it.
+    /// A key that Talos reads and ichor does not use, with its public half if the file has it.
     Other(Option<Vec<u8>>),
 }
 
@@ -112,7 +112,7 @@ impl PrivateKey {
             }
             Self::P256(key) => {
                 let (secret, public) = (key.to_bytes(), key.public_key().to_encoded_point(false));
-                // Go looks for the curve in here, and nowhere else.
+                // Go reads the curve only here.
                 let parameters = Some(EcParameters::NamedCurve(P256));
                 let key =
                     EcPrivateKey { private_key: &secret, parameters, public_key: Some(public.as_bytes()) };
@@ -167,7 +167,7 @@ impl PrivateKey {
         Ok(SubjectPublicKeyInfoOwned { algorithm, subject_public_key })
     }
 
-    /// What certificates call the signatures of this key.
+    /// The signature algorithm of this key in certificates.
     pub(super) fn signature_algorithm(&self) -> Result<AlgorithmIdentifierOwned, KeyError> {
         let (oid, parameters) = match self {
             Self::Ed25519(_) => (ED25519, None),
@@ -194,7 +194,7 @@ impl PrivateKey {
         })
     }
 
-    /// Whether this key signed a message in the way `algorithm` names; none for a way that is not known here.
+    /// Whether this key signed a message with `algorithm`; none if the algorithm is unknown here.
     pub(super) fn verifies(
         &self,
         algorithm: ObjectIdentifier,

@@ -12,7 +12,7 @@ use crate::release::at_least;
 use ichor_values::Moment;
 use ichor_values::TalosVersion;
 
-/// What tokens are made of.
+/// The characters of tokens.
 const LETTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
 impl Bundle {
@@ -120,7 +120,7 @@ mod tests {
     const GOLDEN: &str = include_str!("../../tests/data/secrets-check/001-ok.yaml");
 
     #[test]
-    fn authorities_are_what_talos_makes_them() {
+    fn authorities_match_talos() {
         let (made, golden) = (made("v1.6.0"), Bundle::read(GOLDEN).unwrap());
 
         let pairs = made.entries().into_iter().zip(golden.entries());
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_have_six_and_sixteen_letters_of_the_whole_alphabet() {
+    fn tokens_have_six_and_sixteen_characters_of_the_full_alphabet() {
         let mut rng = ChaCha20Rng::seed_from_u64(2);
         let mut seen = std::collections::BTreeSet::new();
 

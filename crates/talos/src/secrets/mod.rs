@@ -1,8 +1,8 @@
 //! A cluster's secrets, in the form of `talosctl gen secrets`.
 //!
-//! [`Bundle`] is what a secrets file holds: identity, tokens, certificate authorities, keys. It is made by
-//! [`Bundle::new`], read by [`Bundle::read`] or taken out of a configuration by [`from_config`]; [`Bundle::warnings`]
-//! says what Talos lets pass in it. [`admin_certificate`] makes what an administrator shows to Talos' API.
+//! [`Bundle`] is the content of a secrets file: identity, tokens, certificate authorities, keys. It is made by
+//! [`Bundle::new`], read by [`Bundle::read`] or extracted from a configuration by [`from_config`]; [`Bundle::warnings`]
+//! are mistakes that Talos accepts. [`admin_certificate`] makes an administrator's certificate for Talos' API.
 //!
 //! Not here: how a bundle is kept from others ([`sops`](crate::sops)).
 

@@ -1,13 +1,13 @@
-//! A certificate or key, kept as the PEM text it stands in.
+//! A certificate or key, kept as PEM text.
 //!
-//! Not here: how Go finds blocks in a text ([`pem`]), and what is in them.
+//! Not here: how Go finds blocks in a text ([`pem`]), and their content.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::go::{base64, pem};
 
-/// A certificate or key as it stands in a file; it does not show itself.
+/// A certificate or key as in its file; its debug output is redacted.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Pem(Vec<u8>);
 
@@ -24,12 +24,12 @@ impl Pem {
         Self(text.into_bytes())
     }
 
-    /// What stands in a file, taken as it is.
+    /// Wraps the content of a file.
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())
     }
 
-    /// What stands in a machine configuration or bundle; none where it is not base64.
+    /// Decodes the form of machine configurations and bundles; none if it is not base64.
     pub fn from_base64(text: &str) -> Option<Self> {
         base64::decode(text).ok().map(Self)
     }
@@ -39,12 +39,12 @@ impl Pem {
         String::from_utf8_lossy(&self.0)
     }
 
-    /// The whole text in base64, the form of machine configurations and bundles.
+    /// The text in base64, the form of machine configurations and bundles.
     pub fn base64(&self) -> String {
         base64::encode(&self.0)
     }
 
-    /// Label and content of the first block, or none where there is no block.
+    /// Label and content of the first block, if any.
     pub fn block(&self) -> Option<(String, Vec<u8>)> {
         let text = self.text();
         let block = pem::blocks(&text).into_iter().next()?;
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_is_found_behind_other_text_and_headers() {
+    fn a_block_is_found_after_other_text_and_headers() {
         let pem =
             Pem::from_bytes("note\n-----BEGIN A B-----\nProc-Type: 4\n\naGVs\nbG8=\n-----END A B-----\n");
 
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_block_is_none() {
+    fn an_incomplete_block_is_ignored() {
         for text in
             ["", "******", "-----BEGIN", "-----BEGIN X-----\naGVs", "-----BEGIN X-----\n?\n-----END X-----"]
         {

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha512};
 
 use super::scalar;
 
-/// What a MAC over encrypted values alone starts with, so that it is never a MAC over all of them: SHA-256 of `sops`.
+/// The first input of a MAC over encrypted values only, so that it is never a MAC over all of them: SHA-256 of `sops`.
 const ONLY_ENCRYPTED: [u8; 32] = [
     0x8a, 0x3f, 0xd2, 0xad, 0x54, 0xce, 0x66, 0x52, 0x7b, 0x10, 0x34, 0xf3, 0xd1, 0x47, 0xbe, 0x0b, 0x0b,
     0x97, 0x5b, 0x3b, 0xf4, 0x4f, 0x72, 0xc6, 0xfd, 0xad, 0xec, 0x81, 0x76, 0xf2, 0x7d, 0x69,
@@ -30,7 +30,7 @@ impl Mac {
         }
     }
 
-    /// The MAC as it is written, in upper case.
+    /// The MAC in its text form, in upper case.
     pub(super) fn finish(self) -> String {
         format!("{:X}", self.0.finalize())
     }

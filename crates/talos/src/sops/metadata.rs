@@ -25,12 +25,12 @@ const RULES: [&str; 6] = [
     "encrypted_comment_regex",
 ];
 
-/// What a file says about itself.
+/// The SOPS metadata of a file.
 #[derive(Clone, Debug)]
 pub(super) struct SopsMetadata {
-    /// Who can open it: one group opens the data key, of several each opens a part.
+    /// The groups of recipients: one group decrypts the data key; with several, each decrypts a share.
     pub(crate) groups: Vec<Group>,
-    /// How many parts it takes.
+    /// How many shares are needed.
     pub(crate) threshold: usize,
     pub rule: Rule,
     pub(crate) mac_only_encrypted: bool,
@@ -44,7 +44,7 @@ pub(super) struct SopsMetadata {
 pub(super) struct Group {
     /// Recipients with the armored data key.
     pub(crate) age: Vec<(String, String)>,
-    /// What else could open it.
+    /// Other key providers.
     pub(crate) others: Vec<&'static str>,
 }
 
@@ -68,7 +68,7 @@ impl SopsMetadata {
         })
     }
 
-    /// Everybody it is encrypted for with age.
+    /// All age recipients.
     pub(super) fn recipients(&self) -> Vec<String> {
         self.groups.iter().flat_map(|group| &group.age).map(|(recipient, _)| recipient.clone()).collect()
     }

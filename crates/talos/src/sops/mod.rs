@@ -1,12 +1,12 @@
 //! The SOPS file format: values encrypted one by one, their keys in the clear.
 //!
-//! [`Sealed::read`] takes a YAML or JSON file apart, [`Sealed::open`] decrypts and verifies it with what a [`Ring`] opens;
-//! [`seal`] makes such a file. Comments are not kept: they are no part of what is verified.
+//! [`SopsDocument::read`] parses a YAML or JSON file, [`SopsDocument::open`] decrypts and verifies it with a [`KeyProvider`];
+//! [`seal`] makes such a file. Comments are dropped: they are not verified.
 //!
 //! Every value is AES-256-GCM under one data key, with its key path as additional data; a MAC over all values keeps them from being
-//! taken away or put elsewhere. The data key is encrypted once per recipient. Nothing is given out before all of it has been verified.
+//! removed or moved. The data key is encrypted once per recipient. No value is returned before all of them have been verified.
 //!
-//! Not here: age itself, which draws random numbers. It comes in as a [`Ring`].
+//! Not here: age itself, which draws random numbers. It is a [`KeyProvider`].
 
 mod mac;
 mod metadata;
@@ -22,7 +22,7 @@ pub use seal::{EncryptedDataKey, seal};
 
 /// The identities at hand.
 pub trait KeyProvider {
-    /// Opens an armored age file with whichever identity fits; none where none does.
+    /// Decrypts an armored age file with any matching identity; none if none matches.
     fn open(&self, armored: &str) -> Option<Vec<u8>>;
 
     /// Whether an armored age file for `recipient` that did not open is at fault itself, and not the choice of identities.
@@ -40,7 +40,7 @@ pub enum SopsError {
     /// A file in the clear.
     #[error("it is not encrypted: the section `sops` is missing")]
     NotSealed,
-    /// Encrypted values without what it takes to open them.
+    /// Encrypted values without the metadata that decrypts them.
     #[error(
         "its values are encrypted, but the section `sops` is missing; take it from an older version of the file"
     )]
@@ -50,34 +50,34 @@ pub enum SopsError {
     Metadata {
         /// The key in the section.
         key: &'static str,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// Keys that ichor has no use for.
     #[error("it is encrypted for {0} only, and ichor opens age; add an age recipient with sops")]
     NoAge(String),
-    /// No keys at all.
+    /// No key can decrypt it.
     #[error("no recipients: the section `sops` names no key")]
     Nobody,
-    /// An age file that is none, or not the one that was written.
+    /// An age file that is invalid, or not the original.
     #[error("the data key for {0} in sops.age is damaged, or was put there from elsewhere")]
     DamagedKey(String),
     /// No identity fits.
-    #[error("none of them fits; it is encrypted for {}", .0.join(", "))]
+    #[error("no identity matches; the file is encrypted for {}", .0.join(", "))]
     WrongKey(Vec<String>),
-    /// Some identities fit, but the file asks for more.
+    /// Some identities match, but the file requires more.
     #[error("it takes {needed} key groups to open, and identities at hand open {opened}")]
     TooFewGroups {
-        /// How many have to be opened.
+        /// How many groups are needed.
         needed: usize,
-        /// How many were.
+        /// How many were opened.
         opened: usize,
     },
-    /// What the age file holds is no data key.
-    #[error("what an identity opened is not a data key of 32 bytes")]
+    /// The age file does not contain a data key.
+    #[error("the decrypted data key is not 32 bytes long")]
     BadDataKey,
-    /// A value in the clear where there should be none.
-    #[error("{0} is not encrypted, though the rules of the file say it is")]
+    /// A plain value where only encrypted ones are allowed.
+    #[error("{0} is not encrypted, although the rules of the file require it")]
     InTheClear(String),
     /// A value that looks encrypted and cannot be taken apart.
     #[error("{0} is damaged: not of the form ENC[AES256_GCM,…]")]
@@ -85,18 +85,18 @@ pub enum SopsError {
     /// A value that was changed or moved.
     #[error("{0} was changed, or put there from elsewhere, after it was encrypted")]
     Tampered(String),
-    /// A value that does not hold what its type says.
+    /// A value does not match its type.
     #[error("{0} does not hold the {1} that its type says")]
     WrongType(String, String),
     /// The MAC itself was changed.
     #[error("sops.mac or sops.lastmodified was changed after the file was encrypted")]
     TamperedMac,
-    /// The MAC says that something else was encrypted.
+    /// The MAC does not match the contents.
     #[error(
         "values were added, removed, moved or changed after the file was encrypted: the MAC does not match"
     )]
     WrongMac,
-    /// A key that means something else to SOPS.
+    /// A key that is reserved by SOPS.
     #[error("the key {0} cannot be in an encrypted file: it means something else to SOPS")]
     Reserved(String),
 }

@@ -15,7 +15,7 @@ pub struct SopsDocument {
     metadata: SopsMetadata,
 }
 
-/// Whether a text is a file of this format, or meant to be one.
+/// Whether a text is in this format, valid or not.
 pub fn is_sealed(text: &str) -> bool {
     !matches!(SopsDocument::read(text), Err(SopsError::NotSealed | SopsError::NotYaml(_)))
 }
@@ -81,7 +81,7 @@ impl SopsDocument {
         key.and_then(|key| key.try_into().ok()).ok_or(SopsError::BadDataKey)
     }
 
-    /// How many groups have to be opened: of several at least two, as each holds a part of the key.
+    /// How many groups are needed: of several at least two, as each has a share of the key.
     fn needed(&self) -> usize {
         if self.metadata.groups.len() == 1 { 1 } else { self.metadata.threshold.max(2) }
     }
@@ -101,12 +101,12 @@ fn part(group: &Group, ring: &dyn KeyProvider) -> Option<Vec<u8>> {
     group.age.iter().find_map(|(_, armored)| ring.open(armored))
 }
 
-/// The way through a tree, in the order of the file.
+/// Visits a tree, in the order of the file.
 struct Decryption<'m> {
     metadata: &'m SopsMetadata,
     key: &'m DataKey,
     mac: Mac,
-    /// Keys alone: places in lists do not count in what a value is bound to.
+    /// The keys only: list indices are not part of a value's additional data.
     path: Vec<String>,
     /// The same for people.
     shown: Vec<String>,
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_in_the_clear_is_protected_unless_the_file_says_otherwise() {
+    fn a_plain_value_is_authenticated_unless_the_file_says_otherwise() {
         let entries = json!({"hidden": "secret", "plain": "old"});
         let changed = |only_encrypted| {
             let mut file = file(&entries, RULES[3], only_encrypted, &json!({}));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_in_the_clear_cannot_take_the_place_of_an_encrypted_one() {
+    fn a_plain_value_cannot_replace_an_encrypted_one() {
         for rule in RULES {
             let mut file = file(&json!({"hidden": "secret", "plain": "x"}), rule, true, &json!({}));
             file["hidden"] = json!("forged");
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn other_keys_beside_age_do_no_harm_and_alone_are_named() {
+    fn other_key_providers_are_ignored_beside_age_and_reported_alone() {
         let entries = json!({"hidden": "secret"});
         let pgp = json!({"pgp": [{"fp": "85D77543B3D624B63CEA9E6DBC17301B491B3F21", "enc": "…"}]});
         let mut file = file(&entries, RULES[0], false, &pgp);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn encrypted_values_without_the_section_are_not_taken_for_plain_ones() {
+    fn encrypted_values_without_metadata_are_rejected() {
         let mut file = file(&json!({"hidden": "secret"}), RULES[0], false, &json!({}));
         file.as_object_mut().unwrap().remove("sops");
 
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_in_parts_takes_as_many_groups_as_the_file_says() {
+    fn a_shared_key_needs_the_threshold_of_groups() {
         // Points at 1, 2 and 3 of a line through the key: its slope is 1 everywhere.
         let part = |place: u8| KEY.iter().map(|byte| byte ^ place).chain([place]).collect::<Vec<_>>();
         let group = |enc: &str| json!({"age": [{"recipient": format!("age1{enc}"), "enc": enc}]});
@@ -296,12 +296,12 @@ mod tests {
     }
 
     #[test]
-    fn two_rules_are_one_too_many() {
+    fn a_second_rule_is_rejected() {
         let more = json!({"encrypted_regex": "a"});
         let file = file(&json!({"hidden": "x"}), RULES[0], false, &more);
 
-        let said = open(&file, &mine()).unwrap_err().to_string();
+        let message = open(&file, &mine()).unwrap_err().to_string();
 
-        assert_eq!(said, "sops.encrypted_regex is a second rule; a file has one");
+        assert_eq!(message, "sops.encrypted_regex is a second rule; a file has one");
     }
 }

@@ -5,18 +5,18 @@ use regex::Regex;
 /// SOPS' own default: keys that end so are in the clear.
 pub(super) const DEFAULT_SUFFIX: &str = "_unencrypted";
 
-/// Tells encrypted values by the keys above them.
+/// Decides which values are encrypted, by the keys above them.
 #[derive(Clone, Debug)]
 pub(super) enum Rule {
     /// All but those below a key that ends so.
     UnencryptedSuffix(String),
-    /// Those below a key that ends so.
+    /// Values below a key with this suffix.
     EncryptedSuffix(String),
     /// All but those below a key that matches.
     UnencryptedRegex(Regex),
-    /// Those below a key that matches.
+    /// Values below a key that matches.
     EncryptedRegex(Regex),
-    /// Comments decide, and comments are not read: a value is encrypted if it looks it. A lie is found by the MAC.
+    /// Comments decide, and comments are dropped: a value is encrypted if it looks encrypted. The MAC detects a forgery.
     Comments,
 }
 
@@ -27,7 +27,7 @@ impl Default for Rule {
 }
 
 impl Rule {
-    /// Whether a value below `path` is encrypted; `looks_it` counts only where nothing else tells.
+    /// Whether a value below `path` is encrypted; `looks_it` decides only if no rule applies.
     pub(super) fn encrypts(&self, path: &[String], looks_it: bool) -> bool {
         match self {
             Self::UnencryptedSuffix(suffix) => !path.iter().any(|key| key.ends_with(suffix.as_str())),

@@ -1,4 +1,4 @@
-//! One encrypted value: `ENC[AES256_GCM,data:…,iv:…,tag:…,type:…]`.
+//! An encrypted value: `ENC[AES256_GCM,data:…,iv:…,tag:…,type:…]`.
 
 use aes_gcm::aead::consts::{U12, U32};
 use aes_gcm::aead::generic_array::GenericArray;
@@ -12,7 +12,7 @@ use crate::go::base64;
 
 /// The key that encrypts every value of a file.
 pub(super) type DataKey = [u8; 32];
-/// What makes the encryption of a value unlike any other.
+/// The nonce of an encrypted value.
 pub(super) type Nonce = [u8; 32];
 
 /// Whether a text has the form of an encrypted value.
@@ -20,7 +20,7 @@ pub(super) fn is_encrypted(text: &str) -> bool {
     text.starts_with("ENC[AES256_GCM,")
 }
 
-/// What stands for a value in the MAC and is encrypted; none for null, lists and maps.
+/// The bytes of a value for the MAC and for encryption; none for null, lists and maps.
 pub(super) fn bytes(value: &Value) -> Option<(&'static str, Vec<u8>)> {
     match value {
         Value::String(text) => Some(("str", text.clone().into_bytes())),
@@ -39,7 +39,7 @@ fn float(number: &Number) -> String {
     format!("{}", number.as_f64().unwrap_or(f64::NAN))
 }
 
-/// Encrypts a value that stands at `path`. Empty text stays as it is: SOPS itself could not read it back.
+/// Encrypts a value at `path`. Empty text stays as it is: SOPS itself could not read it back.
 pub(super) fn seal(value: &Value, key: &DataKey, path: &str, nonce: &Nonce) -> String {
     let Some((kind, mut data)) = bytes(value).filter(|(_, data)| !data.is_empty()) else {
         return String::new();
@@ -52,7 +52,7 @@ pub(super) fn seal(value: &Value, key: &DataKey, path: &str, nonce: &Nonce) -> S
     format!("ENC[AES256_GCM,data:{data},iv:{iv},tag:{tag},type:{kind}]")
 }
 
-/// Decrypts a value that stands at `path`; `shown` is the path in messages.
+/// Decrypts a value at `path`; `shown` is the path in messages.
 pub(super) fn open(text: &str, key: &DataKey, path: &str, shown: &str) -> Result<Value, SopsError> {
     if text.is_empty() {
         return Ok(Value::from(""));
@@ -98,7 +98,7 @@ impl EncryptedScalar {
     }
 }
 
-/// The value of a type; texts that are none of it are refused, as SOPS does.
+/// The value of a type; texts that do not parse are rejected, as SOPS does.
 fn typed(kind: &str, plain: Vec<u8>) -> Option<Value> {
     let text = String::from_utf8(plain).ok()?;
     match kind {
@@ -106,7 +106,7 @@ fn typed(kind: &str, plain: Vec<u8>) -> Option<Value> {
         "str" | "bytes" | "time" | "comment" => Some(Value::from(text)),
         "int" => text.parse::<i64>().ok().map(Value::from),
         "float" => Number::from_f64(text.parse().ok()?).map(Value::Number),
-        // What Go's own reader of booleans takes; SOPS in Python wrote them with a capital.
+        // The words of Go's own boolean parser; SOPS in Python wrote them capitalised.
         "bool" => match text.as_str() {
             "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(Value::Bool(true)),
             "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(Value::Bool(false)),
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_comes_back_as_it_was() {
+    fn every_type_round_trips() {
         for value in [
             json!("text"),
             json!(""),

@@ -13,10 +13,10 @@ use ichor_values::Moment;
 /// The release of SOPS whose format this is; its readers ask for one.
 const VERSION: &str = "3.9.0";
 
-/// A data key with what it looks like to each recipient.
+/// A data key, and its encrypted form for each recipient.
 #[derive(Clone)]
 pub struct EncryptedDataKey {
-    /// The key, drawn by whoever encrypted it for the recipients.
+    /// The key, drawn by the caller that encrypted it for the recipients.
     pub data_key: DataKey,
     /// Recipients, each with the data key as an armored age file.
     pub recipients: Vec<(String, String)>,
@@ -40,7 +40,7 @@ pub fn seal(
     Ok(write(&sealed))
 }
 
-/// What the file says about itself.
+/// The SOPS metadata of the file.
 fn section(envelope: &EncryptedDataKey, moment: &str, mac: &str) -> Value {
     let age = envelope.recipients.iter().map(|(recipient, enc)| json!({"recipient": recipient, "enc": enc}));
     json!({
@@ -52,7 +52,7 @@ fn section(envelope: &EncryptedDataKey, moment: &str, mac: &str) -> Value {
     })
 }
 
-/// The way through a tree, in its order.
+/// Visits a tree, in its order.
 struct Encryption<'w, R> {
     key: &'w DataKey,
     mac: Mac,
@@ -99,7 +99,7 @@ mod tests {
     use super::super::{KeyProvider, SopsDocument};
     use super::*;
 
-    /// Opens what is sealed for it, and nothing else.
+    /// Decrypts only the key of one recipient.
     struct FixedKey(&'static str, DataKey);
 
     impl KeyProvider for FixedKey {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_taken_away_is_missed() {
+    fn a_removed_value_is_detected() {
         let text = sealed(&document());
         let gone: Vec<_> = text.lines().filter(|line| !line.starts_with("    lines:")).collect();
 
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_mean_something_to_sops_are_refused() {
+    fn keys_reserved_by_sops_are_rejected() {
         let now = Moment::parse("2026-01-01T00:00:00Z").unwrap();
         for document in [json!({"sops": 1}), json!({"a": {"b_unencrypted": 1}})] {
             let envelope = EncryptedDataKey { data_key: [0; 32], recipients: Vec::new() };

@@ -1,6 +1,6 @@
 //! A data key that is split over several key groups, by Shamir's scheme in GF(2^8).
 
-/// Puts parts together: the last byte of each is its place on the curve, which is asked for its value at zero.
+/// Combines shares: the last byte of each is its x coordinate; the secret is the polynomial's value at zero.
 pub(super) fn combine(parts: &[Vec<u8>]) -> Option<Vec<u8>> {
     let length = parts.first()?.len().checked_sub(1)?;
     let places: Vec<u8> = parts.iter().filter_map(|part| part.last().copied()).collect();
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn any_two_points_of_a_line_tell_where_it_starts() {
+    fn any_two_points_of_a_line_yield_its_value_at_zero() {
         let secret = [7, 0, 255, 42];
         let parts: Vec<_> = [1, 9, 200].map(|place| part(&secret, 0x53, place)).into();
 
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_do_not_fit_together_are_refused() {
+    fn mismatched_shares_are_rejected() {
         assert_eq!(combine(&[]), None);
         assert_eq!(combine(&[vec![1, 2], vec![1, 2]]), None);
         assert_eq!(combine(&[vec![1, 2], vec![1, 2, 3]]), None);

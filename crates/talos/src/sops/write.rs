@@ -53,7 +53,7 @@ fn items(list: &[Value], depth: usize, out: &mut String) {
         pad(depth, out);
         match item {
             Value::Object(map) if !map.is_empty() => {
-                // The first entry stands behind the dash, the others below it.
+                // The first entry follows the dash, the others are below it.
                 for (nth, (key, value)) in map.iter().enumerate() {
                     if nth == 0 {
                         out.push_str("- ");
@@ -76,7 +76,7 @@ fn pad(depth: usize, out: &mut String) {
     out.extend(std::iter::repeat_n(' ', depth));
 }
 
-/// Whether a text can stand as a block of lines, as armored keys do.
+/// Whether a text can be written as a block scalar, as armored keys are.
 fn is_block(text: &str) -> bool {
     text.ends_with('\n')
         && !text.ends_with("\n\n")
@@ -84,7 +84,7 @@ fn is_block(text: &str) -> bool {
         && !text.starts_with('\n')
 }
 
-/// Anything else on one line; JSON is YAML too.
+/// Any other value on one line; JSON is valid YAML.
 fn scalar(value: &Value) -> String {
     match value {
         Value::String(text) => word(text),

@@ -1,9 +1,9 @@
 //! The types of Talos' configuration, by release.
 //!
-//! They stand in the `.types` files beside this one, in a notation of one line for one field:
+//! They are in the `.types` files beside this one, in a notation of one line for one field:
 //!
 //! ```text
-//! kind VLANConfig named >=12      a document; `named`: there may be several, told apart by `name`;
+//! kind VLANConfig named >=12      a document; `named`: there may be several, distinguished by `name`;
 //!     name   string  keep         `>=12`: since Talos 1.12; `<=12`: until 1.12
 //!     vlanID u16
 //!     ..     CommonLinkConfig     the fields of another struct
@@ -14,10 +14,10 @@
 //!     labels {}string             a map
 //! ```
 //!
-//! `keep` fields are written even when empty; `always` ones are set, if only to nothing, where their struct is.
-//! When a patch is merged, a list of `replace` takes the place of the old one instead of standing behind it, and the items
-//! of a list `by=KEY` are merged with the item that has the same key, or with `replace` take its place.
-//! `control-plane` kinds are refused on workers.
+//! `keep` fields are written even when empty; `always` ones are set, if only to an empty value, where their struct is.
+//! When a patch is merged, a list of `replace` replaces the old one instead of being appended to it, and the items
+//! of a list `by=KEY` are merged with the item that has the same key, or with `replace` replace it.
+//! `control-plane` kinds are rejected on workers.
 
 pub mod scalar;
 
@@ -40,20 +40,20 @@ const FILES: [&str; 6] = [
 /// The struct of the document with `machine` and `cluster`.
 const ROOT: &str = "Root";
 
-/// What a value may be.
+/// The type of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FieldType {
     /// A word or number.
     Scalar(Scalar),
     /// A struct, by its place in the table.
     Struct(usize),
-    /// A value that may be left out, and is not left out when it is empty.
+    /// An optional value, which is written even if it is empty.
     Optional(Box<FieldType>),
     /// A list.
     List(Box<FieldType>),
     /// A map with any keys.
     Map(Box<FieldType>),
-    /// A map in which everything goes.
+    /// An untyped map.
     Tree,
     /// Arguments of a command: a map of words or lists of words.
     Arguments,
@@ -65,17 +65,17 @@ pub(crate) enum FieldType {
 pub(crate) struct TypeField {
     /// Its key.
     pub name: &'static str,
-    /// What it holds.
+    /// Its type.
     pub kind: FieldType,
     /// Whether it is written even when it is empty.
     pub(crate) keep: bool,
-    /// Whether a patch takes the place of what was there.
+    /// Whether a patch replaces an existing list.
     pub(crate) replace: bool,
     /// Whether it is set whenever its struct is, if only to nothing.
     pub(crate) always: bool,
     /// Whether it came from another struct.
     pub(crate) inlined: bool,
-    /// The keys by which the items of a list are told apart, each used where the ones before it are not set.
+    /// The keys that identify the items of a list, each used where the ones before it are not set.
     pub by: Vec<&'static str>,
     since: u16,
     until: u16,
@@ -104,7 +104,7 @@ impl Struct {
 pub struct DocumentKind {
     /// Its name.
     pub name: &'static str,
-    /// The minor release of Talos that first has it, or 11: no older ones are told apart.
+    /// The minor release of Talos that first has it, or 11: older ones are not distinguished.
     pub since: u16,
     /// Whether there may be several, each with a name.
     pub(crate) named: bool,
@@ -113,7 +113,7 @@ pub struct DocumentKind {
     structure: usize,
 }
 
-/// All of it.
+/// All types.
 #[derive(Debug)]
 pub(crate) struct Types {
     structs: Vec<Struct>,
@@ -189,7 +189,7 @@ fn kind<'a>(name: &'static str, structure: usize, words: impl Iterator<Item = &'
         match word {
             "named" => kind.named = true,
             "control-plane" => kind.control_plane = true,
-            _ => kind.since = bound(word, ">=").expect("a release"),
+            _ => kind.since = parse_bound(word, ">=").expect("a release"),
         }
     }
     kind
@@ -216,16 +216,16 @@ fn field(name: &'static str, kind: FieldType, words: impl Iterator<Item = &'stat
             field.always = true;
         } else if let Some(keys) = word.strip_prefix("by=") {
             field.by = keys.split(',').collect();
-        } else if let Some(minor) = bound(word, ">=") {
+        } else if let Some(minor) = parse_bound(word, ">=") {
             field.since = minor;
         } else {
-            field.until = bound(word, "<=").expect("a release");
+            field.until = parse_bound(word, "<=").expect("a release");
         }
     }
     field
 }
 
-fn bound(word: &str, sign: &str) -> Option<u16> {
+fn parse_bound(word: &str, sign: &str) -> Option<u16> {
     word.strip_prefix(sign)?.parse().ok()
 }
 
@@ -243,12 +243,12 @@ fn kind_of(word: &'static str, places: &HashMap<&str, usize>) -> FieldType {
         match word {
             "tree" => FieldType::Tree,
             "args" => FieldType::Arguments,
-            _ => FieldType::Scalar(Scalar::named(word).unwrap_or_else(|| panic!("`{word}` is a type"))),
+            _ => FieldType::Scalar(Scalar::by_name(word).unwrap_or_else(|| panic!("`{word}` is a type"))),
         }
     }
 }
 
-/// The minor release whose types stand for a version: the nearest one that is known.
+/// The minor release whose types apply to a version: the nearest known one.
 pub(crate) fn minor(talos: &TalosVersion) -> u16 {
     talos.minor().1.clamp(11, 14)
 }

@@ -1,6 +1,6 @@
-//! Words and numbers of Talos' configuration: what each type takes, and the form Talos keeps it in.
+//! The scalars of Talos' configuration: the values each type accepts, and the form in which Talos stores them.
 //!
-//! Not here: what a scalar is before it has a type ([`word`]), and lists, maps and structs ([`load`](crate::load)).
+//! Not here: scalars without a type ([`word`]), and lists, maps and structs ([`load`](crate::load)).
 
 use serde_json::Value;
 
@@ -15,27 +15,27 @@ pub enum ScalarError {
     /// It is not a word.
     #[error("a list or map, where {wanted} is wanted")]
     Collection {
-        /// What would have been right.
+        /// The valid form.
         wanted: String,
     },
-    /// Releases that tell dates from text take it for a date.
-    #[error("a date, where text is wanted: quotes make it text")]
+    /// Releases that distinguish dates from text take it for a date.
+    #[error("want text, not a date: put it in quotes")]
     Date,
     /// The word is of another type.
     #[error("not {wanted}")]
     Mismatch {
-        /// What would have been right.
+        /// The valid form.
         wanted: String,
     },
     /// A URL in which colons end the host too early.
     #[error("an IPv6 address in a URL must be in square brackets")]
     BareAddress,
-    /// A merge key of something else than a map.
+    /// A merge key of a value that is not a map.
     #[error("`<<` with something that is not a map")]
     MergeKey,
 }
 
-/// What Talos puts in the place of a secret it does not show.
+/// Talos' replacement of a secret that it does not show.
 const REDACTED: &str = "******";
 
 /// The type of a word or number.
@@ -45,11 +45,11 @@ pub enum Scalar {
     Text,
     /// `true` or `false`.
     Bool,
-    /// A whole number between two.
+    /// An integer in a range.
     Int(i64, u64),
     /// Text that Go reads and writes back in a form of its own.
     Form(Form),
-    /// One of some words, the first of them standing for none.
+    /// One of some words, the first of which is the zero value.
     Word(&'static [&'static str]),
     /// One of some words, none of which is the zero value.
     Choice(Choice),
@@ -65,7 +65,7 @@ pub enum Scalar {
     Any,
 }
 
-/// Words whose numbers in Talos do not start at 0, and what Talos writes for 0.
+/// Words whose numbers in Talos do not start at 0, and Talos' output for 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     words: &'static [&'static str],
@@ -141,7 +141,7 @@ const CHOICES: [(&str, Choice); 3] = [
 
 impl Scalar {
     /// The type that this name has in the tables.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(super) fn by_name(name: &str) -> Option<Self> {
         Some(match name {
             "string" => Scalar::Text,
             "bool" => Scalar::Bool,
@@ -175,7 +175,7 @@ impl Scalar {
         })
     }
 
-    /// What a word means for this type, or what would have been right. The word is not null.
+    /// Decodes a scalar as this type, or returns the valid form. The scalar is not null.
     pub fn read(self, node: &YamlNode, leniency: Leniency) -> Result<Value, ScalarError> {
         if self == Scalar::Any {
             return any(node);
@@ -203,7 +203,7 @@ impl Scalar {
         read.ok_or_else(|| ScalarError::Mismatch { wanted: self.expectation() })
     }
 
-    /// Whether a value is what Go starts with.
+    /// Whether a value is Go's zero value.
     pub(crate) fn is_zero(self, value: &Value) -> bool {
         match (self, value) {
             (Scalar::Word(words), Value::String(word)) => words[0] == word,
@@ -292,7 +292,7 @@ impl Form {
     }
 }
 
-/// What any node is without a type.
+/// Decodes any node without a type.
 pub(crate) fn any(node: &YamlNode) -> Result<Value, ScalarError> {
     Ok(match &node.body {
         YamlValue::Text(text) => Value::from(text.as_str()),
@@ -302,7 +302,7 @@ pub(crate) fn any(node: &YamlNode) -> Result<Value, ScalarError> {
     })
 }
 
-/// What a plain word is without a type. Numbers without an end and dates, which JSON does not have, are text.
+/// Decodes a plain scalar without a type. Infinite numbers and dates, which JSON does not have, are text.
 pub fn plain(word: &str) -> Value {
     match word::read(word) {
         ScalarValue::Null => Value::Null,
@@ -316,7 +316,7 @@ pub fn plain(word: &str) -> Value {
     }
 }
 
-/// A map without types, its merge keys put in their place.
+/// An untyped map with its merge keys expanded.
 pub fn tree(entries: &[(YamlNode, YamlNode)]) -> Result<serde_json::Map<String, Value>, ScalarError> {
     let mut map = serde_json::Map::new();
     let mut merged = Vec::new();
@@ -338,7 +338,7 @@ pub fn tree(entries: &[(YamlNode, YamlNode)]) -> Result<serde_json::Map<String, 
 
 fn int(word: &ScalarValue, least: i64, most: u64, leniency: Leniency) -> Option<Value> {
     let fits = |number: &i128| i128::from(least) <= *number && *number <= i128::from(most);
-    let number = word.whole(leniency).filter(fits)?;
+    let number = word.integer(leniency).filter(fits)?;
     i64::try_from(number).map(Value::from).or_else(|_| u64::try_from(number).map(Value::from)).ok()
 }
 
@@ -398,7 +398,7 @@ mod tests {
 
     fn read(kind: &str, text: &str) -> Result<Value, ScalarError> {
         let node = yaml::parse(&format!("key: {text}")).unwrap().remove(0);
-        Scalar::named(kind).unwrap().read(node.get("key").unwrap(), Leniency::of(12))
+        Scalar::by_name(kind).unwrap().read(node.get("key").unwrap(), Leniency::for_minor(12))
     }
 
     #[test]
@@ -428,10 +428,10 @@ mod tests {
     }
 
     #[test]
-    fn later_releases_take_less() {
+    fn later_releases_accept_less() {
         let read = |kind: &str, text: &str, minor| {
             let node = yaml::parse(text).unwrap().remove(0);
-            Scalar::named(kind).unwrap().read(&node, Leniency::of(minor)).is_ok()
+            Scalar::by_name(kind).unwrap().read(&node, Leniency::for_minor(minor)).is_ok()
         };
 
         assert_eq!([12, 13, 14].map(|minor| read("int", "1.5", minor)), [true, false, false]);

@@ -1,15 +1,15 @@
-//! The endpoint of the Kubernetes API, beyond what Talos asks of it.
+//! The endpoint of the Kubernetes API, beyond Talos' own rules.
 
 use super::DocumentIssues;
 use super::field::Field;
 
-/// Looks at its scheme: Talos takes any, and nothing answers without TLS.
+/// Checks its scheme: Talos accepts any, and no server responds without TLS.
 pub(crate) fn advise(endpoint: &Field<'_>, issues: &mut DocumentIssues) {
     let scheme = endpoint.text().split_once("://").map(|(scheme, _)| scheme);
     if scheme.is_some_and(|scheme| !scheme.eq_ignore_ascii_case("https")) {
         issues.advice(
             endpoint,
-            "the Kubernetes API speaks https only: want a URL such as https://10.0.0.10:6443",
+            "the Kubernetes API supports only https: want a URL such as https://10.0.0.10:6443",
         );
     }
 }

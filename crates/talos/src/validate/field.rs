@@ -1,7 +1,7 @@
 //! A value of a document, together with the keys that lead to it.
 //!
-//! A rule walks down with [`Field::get`] and [`Field::items`], asks for what it needs, and hands the field to
-//! [`DocumentIssues`](super::DocumentIssues) as the place of what it found. What is not there reads as the zero of its type, as in Go.
+//! A rule walks down with [`Field::get`] and [`Field::items`], reads typed values, and passes the field to
+//! [`DocumentIssues`](super::DocumentIssues) as the place of an issue. A missing field reads as the zero of its type, as in Go.
 
 use serde_json::Value;
 
@@ -14,18 +14,18 @@ pub(crate) struct Field<'v> {
 }
 
 impl<'v> Field<'v> {
-    /// A whole document.
+    /// A complete document.
     pub fn root(value: &'v Value) -> Self {
         Self { value: Some(value), path: String::new() }
     }
 
-    /// What stands under a key.
+    /// The value under a key.
     pub(crate) fn get(&self, key: &str) -> Self {
         let value = self.value.and_then(|value| value.get(key));
         Self { value, path: join(&self.path, key) }
     }
 
-    /// What stands at the end of several keys.
+    /// The value at the end of several keys.
     pub fn at<const N: usize>(&self, keys: [&str; N]) -> Self {
         keys.into_iter().fold(self.clone(), |field, key| field.get(key))
     }
@@ -51,17 +51,17 @@ impl<'v> Field<'v> {
         self.value
     }
 
-    /// The text; empty where there is none.
+    /// The text; empty if missing.
     pub fn text(&self) -> &'v str {
         self.value.and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The truth value; `false` where there is none.
+    /// The boolean; `false` if missing.
     pub(crate) fn flag(&self) -> bool {
         self.value.and_then(Value::as_bool).unwrap_or_default()
     }
 
-    /// The number; zero where there is none.
+    /// The number; zero if missing.
     pub fn number(&self) -> i64 {
         self.value.and_then(Value::as_i64).unwrap_or_default()
     }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_knows_the_way_to_it() {
+    fn a_field_has_its_key_path() {
         let value = json!({"machine": {"registries": {"mirrors": {"docker.io": {"endpoints": ["a", "b"]}}}}});
         let mirrors = Field::root(&value).at(["machine", "registries", "mirrors"]);
 

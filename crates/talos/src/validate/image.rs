@@ -5,7 +5,7 @@ use super::{DocumentIssues, Setting};
 use crate::release;
 use ichor_values::KubernetesVersion;
 
-/// Says when a node would refuse the Kubernetes release of an image: it looks at the tag, `talosctl validate` does not.
+/// Reports an image whose Kubernetes release a node would reject: it checks the tag, `talosctl validate` does not.
 pub(crate) fn advise(image: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     if image.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! The kubelet's own configuration, which stands in the old form and in a document of its own.
+//! The kubelet's configuration, in the old form and in a document of its own.
 
 use super::DocumentIssues;
 use super::field::Field;
@@ -20,7 +20,7 @@ const PROTECTED: [&str; 13] = [
     "seccompDefault",
 ];
 
-/// Judges what is set beside Talos.
+/// Validates the settings beside Talos' own.
 pub fn judge(config: &Field<'_>, issues: &mut DocumentIssues) {
     for (_, field) in config.entries().filter(|(key, _)| PROTECTED.contains(key)) {
         issues.error(&field, "Talos sets this itself: remove it");

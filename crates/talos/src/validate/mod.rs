@@ -1,8 +1,8 @@
-//! What Talos says of a configuration that it could read, before a node does.
+//! Validates a loaded configuration as Talos does before a node runs it.
 //!
 //! [`validate`] judges a [`Config`] as `talosctl validate` of a release would: `machine` the document with `machine` and
-//! `cluster`, `document` every other one by itself, `together` what only shows when they stand side by side.
-//! What Talos lets pass although it cannot work is a note.
+//! `cluster`, `document` every other one alone, `together` their combination.
+//! Settings that Talos accepts although they cannot work are notes.
 //!
 //! Not here: whether the text can be read at all ([`load`](super::load)).
 
@@ -26,7 +26,7 @@ use ichor_values::{Issue, Severity, TalosVersion};
 use super::config::Config;
 use super::release;
 
-/// Where a configuration is to run.
+/// The runtime mode of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// A machine that Talos installs itself on.
@@ -37,25 +37,25 @@ pub enum Mode {
     Container,
 }
 
-/// Something wrong with a document of a configuration.
+/// A problem of a document of a configuration.
 ///
-/// The severity says what Talos does: for an error it refuses the configuration, of a warning it warns, and may refuse when
-/// asked to be strict (see [`is_refused`]); of a note it says nothing, but it cannot be meant so.
+/// The severity says what Talos does: it rejects the configuration for an error; it reports a warning, and rejects the
+/// configuration in strict mode (see [`is_refused`]); it does not report a note, but the setting is a likely mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentIssue {
     /// Which document, counted from 0.
     pub document: usize,
-    /// What is wrong. The subject is the keys that lead to it, such as `machine.network.interfaces[0].vip`; empty for the whole
+    /// The problem. The subject is the key path, such as `machine.network.interfaces[0].vip`; empty for the complete
     /// document.
     pub issue: Issue,
 }
 
-/// What a validator knows beside the configuration.
+/// The context of a validation.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
     /// The release that judges.
     pub talos: &'a TalosVersion,
-    /// Where it is to run.
+    /// The runtime mode.
     pub mode: Mode,
 }
 
@@ -66,7 +66,7 @@ impl Setting<'_> {
     }
 }
 
-/// Issues, as they are found.
+/// The issues found.
 #[derive(Debug, Default)]
 pub(crate) struct DocumentIssues {
     found: Vec<DocumentIssue>,
@@ -84,7 +84,7 @@ impl DocumentIssues {
         self.add(Issue::warning(path, message));
     }
 
-    /// Talos says nothing.
+    /// Talos does not report it.
     pub(crate) fn advice(&mut self, path: impl Into<String>, message: impl Into<String>) {
         self.add(Issue::new(Severity::Note, path, message));
     }
@@ -94,7 +94,7 @@ impl DocumentIssues {
     }
 }
 
-/// What a release says of a configuration in a mode.
+/// The issues of a configuration for a release and a mode.
 pub fn validate(config: &Config, setting: Setting<'_>) -> Vec<DocumentIssue> {
     let mut issues = DocumentIssues::default();
     for (nth, document) in config.documents.iter().enumerate() {
@@ -110,8 +110,8 @@ pub fn validate(config: &Config, setting: Setting<'_>) -> Vec<DocumentIssue> {
 
 /// Whether Talos refuses a configuration with these issues.
 ///
-/// Asked to be strict it refuses what it warns of too, but only in the document with `machine` and `cluster`: every
-/// release leaves warnings of the other documents at that.
+/// In strict mode it rejects warnings, but only those of the document with `machine` and `cluster`: no
+/// release rejects warnings of the other documents.
 pub fn is_refused(config: &Config, issues: &[DocumentIssue], strict: bool) -> bool {
     issues.iter().any(|DocumentIssue { document, issue }| match issue.severity {
         Severity::Error => true,

@@ -1,4 +1,4 @@
-//! Everything a release says of the text of a configuration, with the lines it says it of.
+//! A release's complete report on the text of a configuration, with line numbers.
 
 use super::{DocumentIssue, Mode, Setting, is_refused, validate};
 use crate::load;
@@ -6,36 +6,36 @@ use ichor_values::go_yaml::reader as yaml;
 use ichor_values::go_yaml::reader::YamlNode;
 use ichor_values::{Issue, Severity, TalosVersion};
 
-/// What a release says.
+/// The report of a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Whether it could not even be read.
     pub load_error: bool,
-    /// What is wrong, in the order of the text.
+    /// The problems, in the order of the text.
     pub entries: Vec<ReportEntry>,
     /// Whether the release takes it.
     pub valid: bool,
 }
 
-/// Something wrong.
+/// A problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportEntry {
     /// Its line, counted from 1.
     pub line: u32,
-    /// What is wrong. The subject is the keys that lead to it.
+    /// The problem. The subject is the key path.
     pub issue: Issue,
 }
 
 impl Report {
-    /// What every release says of bytes that are no text from `line` on.
-    pub fn of_no_text(line: u32) -> Self {
+    /// The report of every release for bytes that are not text from `line` on.
+    pub fn not_text(line: u32) -> Self {
         let message = "not UTF-8: Talos reads text";
         let entry = ReportEntry { line, issue: Issue::error("", message) };
         Report { load_error: true, entries: vec![entry], valid: false }
     }
 
-    /// Reads and judges a text; what `strict` does, [`is_refused`] says.
-    pub fn of(text: &str, talos: &TalosVersion, mode: Mode, strict: bool) -> Self {
+    /// Loads and validates a text; see [`is_refused`] for `strict`.
+    pub fn validate(text: &str, talos: &TalosVersion, mode: Mode, strict: bool) -> Self {
         match load::load(text, talos) {
             Err(error) => {
                 let entries = error
@@ -83,7 +83,7 @@ machine:
   kubelet: *args
 cluster: {controlPlane: {endpoint: 'https://a:6443'}}
 ";
-        let report = Report::of(text, &TalosVersion::parse("1.13").unwrap(), Mode::Cloud, false);
+        let report = Report::validate(text, &TalosVersion::parse("1.13").unwrap(), Mode::Cloud, false);
 
         let found =
             report.entries.iter().find(|entry| entry.issue.subject == "machine.kubelet.typo").expect("told");

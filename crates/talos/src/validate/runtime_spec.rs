@@ -1,6 +1,6 @@
 //! Overrides of the OCI runtime specification that containers start with.
 //!
-//! Talos takes what Go's JSON reader can put into the specification's types: keys in any case, unknown keys left out,
+//! Talos takes what Go's JSON reader can decode into the specification's types: keys in any case, unknown keys ignored,
 //! null anywhere. The types are in `runtime_spec.txt`, one per line with its keys: `[T]` is a list, `{T}` a map, `@13`
 //! marks a key that Talos has from 1.13 on, `!13` one that it has until then.
 
@@ -57,7 +57,7 @@ fn kind_of<'t>(key: &str, keys: &'t str, setting: Setting<'_>) -> Option<&'t str
     })
 }
 
-/// Whether a value is of a simple type, and what that is called; none for the type that takes anything.
+/// Whether a value is of a simple type, and the name of that; none for the type that accepts any value.
 fn scalar(kind: &str, value: &Value) -> Option<(bool, &'static str)> {
     Some(match kind {
         "string" => (value.is_string(), "a text"),
@@ -73,10 +73,10 @@ fn scalar(kind: &str, value: &Value) -> Option<(bool, &'static str)> {
     })
 }
 
-/// A whole number. `1.0` is one, since Go writes it as `1` before it reads it.
+/// An integer. `1.0` is one, since Go writes it as `1` before it reads it.
 fn number(value: &Value) -> Option<i128> {
-    let whole = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
-    whole.or_else(|| {
+    let integer = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
+    integer.or_else(|| {
         let float = value.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 1e21)?;
         format!("{float:.0}").parse().ok()
     })

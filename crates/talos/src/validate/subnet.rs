@@ -5,7 +5,7 @@ use ipnet::IpNet;
 use super::DocumentIssues;
 use super::field::Field;
 
-/// Looks for subnets of services that overlap one of pods. What is no prefix is told of elsewhere.
+/// Warns of service subnets that overlap a pod subnet. Invalid prefixes are reported elsewhere.
 pub(crate) fn advise(pods: &Field<'_>, services: &Field<'_>, issues: &mut DocumentIssues) {
     let pods: Vec<_> = pods.items().filter_map(|field| prefix(&field)).collect();
     for field in services.items() {

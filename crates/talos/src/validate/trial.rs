@@ -1,4 +1,4 @@
-//! Configurations to try rules on: small ones that are valid, with some parts put in place of their own.
+//! Test configurations for rules: small valid ones, with some parts replaced.
 
 use serde_json::{Map, Value, json};
 
@@ -11,12 +11,12 @@ use ichor_values::{Severity, TalosVersion};
 pub(crate) const CERTIFICATE: &str =
     "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1BWXdBREFBQXdBPQotLS0tLUVORCBDRVJUSUZJQ0FURS0tLS0tCg==";
 
-/// What a release finds in a control plane's document on metal.
+/// The issues of a control plane's document on metal.
 pub fn control_plane(talos: &str, parts: &[(&str, Value)]) -> Vec<String> {
     judge(talos, Mode::Metal, &[with(machine_document("controlplane", "a2V5"), parts)])
 }
 
-/// What a release finds in a worker's document on metal.
+/// The issues of a worker's document on metal.
 pub(crate) fn worker(talos: &str, parts: &[(&str, Value)]) -> Vec<String> {
     judge(talos, Mode::Metal, &[with(machine_document("worker", ""), parts)])
 }
@@ -54,7 +54,7 @@ pub fn with(mut document: Value, parts: &[(&str, Value)]) -> Value {
     document
 }
 
-/// What a release finds in documents: weight and path of each issue, with the number of the document unless it is 0.
+/// The issues of documents: severity and path of each, with the number of the document unless it is 0.
 pub fn judge(talos: &str, mode: Mode, documents: &[Value]) -> Vec<String> {
     let document = |value: &Value| {
         let kind = value.get("kind").and_then(Value::as_str);

@@ -1,7 +1,7 @@
 //! The messages of Talos' API on the wire.
 //!
-//! Numbers and kinds of fields stand here a second time, as Talos' own descriptions give them: a wrong one in
-//! `talos/api` would be read as nothing by a node, and by nobody noticed.
+//! Numbers and kinds of fields are repeated here, as in Talos' own descriptions: a node would silently ignore a field
+//! that is wrong in `talos/api`.
 
 use std::fmt::Debug;
 
@@ -23,7 +23,7 @@ fn count(number: u8, value: u8) -> Vec<u8> {
     vec![number << 3, value]
 }
 
-/// What is written is `fields` in this order, and read back the same.
+/// Asserts that a message encodes to `fields` in this order and decodes to itself.
 #[track_caller]
 fn is_wire<M: Message + Debug + Default + PartialEq>(message: &M, fields: &[Vec<u8>]) {
     let wire = fields.concat();
@@ -155,7 +155,7 @@ fn events() {
 }
 
 #[test]
-fn the_end_of_a_machine() {
+fn reset_reboot_and_shutdown() {
     let reset = machine::ResetRequest {
         graceful: true,
         reboot: true,
@@ -180,11 +180,11 @@ fn upgrade() {
     let source = lifecycle::Source { image_name: "n".into() };
     let request = lifecycle::LifecycleUpgradeRequest { containerd: Some(containerd), source: Some(source) };
     is_wire(&request, &[containerd_wire.clone(), held(2, held(1, "n"))]);
-    let said = |response| lifecycle::LifecycleUpgradeResponse {
+    let upgrade_response = |response| lifecycle::LifecycleUpgradeResponse {
         progress: Some(lifecycle::Progress { response: Some(response) }),
     };
-    is_wire(&said(lifecycle::UpgradeOutput::Message("m".into())), &[held(1, held(1, "m"))]);
-    is_wire(&said(lifecycle::UpgradeOutput::ExitCode(3)), &[held(1, count(2, 3))]);
+    is_wire(&upgrade_response(lifecycle::UpgradeOutput::Message("m".into())), &[held(1, held(1, "m"))]);
+    is_wire(&upgrade_response(lifecycle::UpgradeOutput::ExitCode(3)), &[held(1, count(2, 3))]);
 
     let request = image::PullRequest { containerd: Some(containerd), image_ref: "r".into() };
     is_wire(&request, &[containerd_wire.clone(), held(3, "r")]);

@@ -19,7 +19,7 @@ fn read(case: &Path, name: &str) -> String {
     fs::read_to_string(case.join(name)).unwrap_or_else(|error| panic!("{}: {error}", case.display()))
 }
 
-/// What `ichor talos gen` makes of the options of a case.
+/// The input that `ichor talos gen` makes of the options of a case.
 fn input(case: &Path) -> Input {
     let asked: Value = serde_json::from_str(&read(case, "input.json")).unwrap();
     let options = &asked["options"];
@@ -28,7 +28,8 @@ fn input(case: &Path) -> Input {
         text("talos-version").unwrap_or_else(|| asked["generated_by_talos"].as_str().unwrap().to_owned());
     let talos = TalosVersion::parse(&contract).unwrap();
     let endpoint = Endpoint::parse(asked["endpoint"].as_str().unwrap()).unwrap();
-    let mut input = Input::new(asked["cluster_name"].as_str().unwrap(), endpoint, Contract::of(&talos));
+    let mut input =
+        Input::new(asked["cluster_name"].as_str().unwrap(), endpoint, Contract::for_release(&talos));
     input.kubernetes = match text("kubernetes-version") {
         Some(version) => Some(KubernetesVersion::parse(&version).unwrap()),
         None => release::default_kubernetes(&talos),
@@ -92,7 +93,7 @@ fn every_node_is_patched_and_judged_as_talos_does() {
                 serde_json::from_str(&read(&case, &format!("nodes/{name}.verdicts.json"))).unwrap();
             for verdict in verdicts.as_array().unwrap() {
                 let mode = if verdict["mode"] == "metal" { Mode::Metal } else { Mode::Cloud };
-                let report = Report::of(&want, &talos, mode, verdict["strict"] == true);
+                let report = Report::validate(&want, &talos, mode, verdict["strict"] == true);
                 assert_eq!(report.valid, verdict["valid"] == true, "{} {name} {verdict}", case.display());
             }
             nodes += 1;

@@ -1,4 +1,4 @@
-//! What holds for any configuration: what Talos can read is written so that it reads the same, and patching it never panics.
+//! Properties of any configuration: its output reads back the same, and patching it never panics.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -47,7 +47,7 @@ fn texts() -> &'static [String] {
     })
 }
 
-/// A text with some of its lines left out, written twice, or given another value.
+/// A text with some of its lines removed, repeated, or given another value.
 fn mutated(text: &str, changes: &[(usize, usize)]) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for (place, change) in changes {
@@ -85,7 +85,7 @@ proptest! {
         let Ok(config) = load::load(&text, &talos) else { return Ok(()) };
 
         let first = written(&config, &talos);
-        // Talos cannot read what it writes for a protocol that is not there.
+        // Talos cannot read its own output for an invalid protocol.
         prop_assume!(!first.contains("Protocol(0)"));
         let again = load::load(&first, &talos);
 

@@ -13,7 +13,7 @@ use rand_core::SeedableRng as _;
 use serde_json::Value;
 
 #[test]
-fn bundles_are_taken_and_refused_as_by_talos() -> Result<(), Box<dyn Error>> {
+fn bundles_are_accepted_and_rejected_as_by_talos() -> Result<(), Box<dyn Error>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/secrets-check");
     let verdicts: Vec<Value> = serde_json::from_str(&fs::read_to_string(folder.join("verdicts.json"))?)?;
     for case in &verdicts {
@@ -27,7 +27,7 @@ fn bundles_are_taken_and_refused_as_by_talos() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What ichor warns of in a case that Talos takes.
+/// ichor's warnings in a case that Talos accepts.
 fn warned(case: &str, now: &str) -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/secrets-check");
     let bundle = Bundle::read(&fs::read_to_string(folder.join(case)).unwrap()).unwrap();
@@ -61,7 +61,7 @@ fn values_that_talos_accepts_silently_are_warnings() {
 }
 
 #[test]
-fn the_end_of_certificates_is_announced() {
+fn the_expiry_of_certificates_is_a_warning() {
     let first = |now| warned("001-ok.yaml", now).first().cloned();
 
     assert_eq!(first("2035-10-01T00:00:00Z"), None);

@@ -28,7 +28,7 @@ fn every_configuration_is_judged_as_talos_does() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Where a release judged a text otherwise, by mode.
+/// The differences from a release's verdict on a text, by mode.
 fn differences(text: &str, release: &str, modes: &Map<String, Value>) -> Result<Vec<String>, String> {
     let talos = TalosVersion::parse(release).map_err(|error| error.to_string())?;
     let config = load(text, &talos);
@@ -43,10 +43,10 @@ fn differences(text: &str, release: &str, modes: &Map<String, Value>) -> Result<
         let flaws = validate(config, Setting { talos: &talos, mode });
         (!is_refused(config, &flaws, strict), false)
     };
-    let told = modes.iter().filter_map(|(mode, verdict)| {
+    let mismatches = modes.iter().filter_map(|(mode, verdict)| {
         let want = (verdict["valid"] == true, verdict.get("load_error").is_some());
         let got = judge(mode);
         (got != want).then(|| format!("{mode}: (valid, load error) is {got:?}, should be {want:?}"))
     });
-    Ok(told.collect())
+    Ok(mismatches.collect())
 }

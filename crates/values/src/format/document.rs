@@ -1,4 +1,4 @@
-//! A JSON document that says which version of its format it has, in the key `version`.
+//! A JSON document with the version of its format in the key `version`.
 
 use std::fmt;
 
@@ -42,7 +42,7 @@ pub enum FormatError {
     },
 }
 
-/// What is wrong, on lines of its own where it is more than one thing.
+/// The problems, on lines of their own if there are several.
 struct ProblemList<'a>(&'a [UnknownKey], Option<&'a InvalidValue>);
 
 impl fmt::Display for ProblemList<'_> {
@@ -95,7 +95,7 @@ impl Document {
         self.version
     }
 
-    /// All of it but the version.
+    /// The content without the version.
     pub fn into_content(self) -> Value {
         self.value
     }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_keys_are_ignored_in_a_newer_minor_version_alone() {
+    fn only_a_newer_minor_version_may_have_unknown_keys() {
         let text =
             |version: &str| format!(r#"{{"version": "{version}", "text": "a", "txet": 1, "zebra": 2}}"#);
 

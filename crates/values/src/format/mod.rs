@@ -25,7 +25,7 @@ pub struct Version {
     pub(crate) minor: u32,
 }
 
-/// How a version relates to the one that a reader writes itself.
+/// The relation of a version to the reader's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// Every key is known.
@@ -34,7 +34,7 @@ pub enum Relation {
     NewerMinor,
     /// It must be refused.
     NewerMajor,
-    /// It is read by its own types, if at all.
+    /// Only types of its own can read it.
     OlderMajor,
 }
 
@@ -55,7 +55,7 @@ impl Version {
         Some(Self { major: number(major)?, minor: number(minor)? })
     }
 
-    /// What a reader that knows everything up to `newest` has to do with this version.
+    /// The relation of this version to `newest`, the reader's own.
     pub fn relation_to(self, newest: Self) -> Relation {
         match self.major.cmp(&newest.major) {
             std::cmp::Ordering::Less => Relation::OlderMajor,

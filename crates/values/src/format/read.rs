@@ -1,7 +1,7 @@
 //! Reading a JSON value into a type, with every unknown key reported.
 //!
 //! Serde stops at the first unknown key, or ignores all of them. This deserializer ignores and remembers them: a derived
-//! type tells it the keys that it knows. Errors name the path and never repeat a value, which may be a secret.
+//! type passes it the known keys. Errors name the path and never repeat a value, which may be a secret.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use crate::nearest::nearest;
 
-/// What reading a value came to.
+/// The result of reading a value.
 #[derive(Debug)]
 pub struct DecodeOutcome<T> {
     /// The value, or the first thing in it that is wrong; unknown keys are not.
@@ -30,7 +30,7 @@ pub struct DecodeOutcome<T> {
 pub struct UnknownKey {
     /// Its path, such as `bgp.neighbors[0].asm`.
     pub path: String,
-    /// The known key at this place that was probably meant.
+    /// The closest known key at this place.
     pub nearest: Option<&'static str>,
 }
 
@@ -60,7 +60,7 @@ impl fmt::Display for InvalidValue {
 impl std::error::Error for InvalidValue {}
 
 impl InvalidValue {
-    /// What is wrong with the value as a whole.
+    /// An error about the complete value.
     pub fn new(reason: impl Into<String>) -> Self {
         Self { path: None, reason: reason.into() }
     }
@@ -108,7 +108,7 @@ impl de::Error for InvalidValue {
     }
 }
 
-/// What serde expects, in the words of JSON.
+/// The type that serde expects, in the words of JSON.
 fn want(wanted: &dyn Expected) -> String {
     let wanted = wanted.to_string();
     match wanted.as_str() {
@@ -273,7 +273,7 @@ impl<'v> MapAccess<'v> for JsonEntries<'v, '_> {
     }
 }
 
-/// One of several forms, with what belongs to it.
+/// An enum variant with its content.
 struct JsonVariant<'v, 'u> {
     word: &'v str,
     content: Option<JsonNode<'v, 'u>>,
@@ -292,7 +292,7 @@ impl<'v, 'u> EnumAccess<'v> for JsonVariant<'v, 'u> {
     }
 }
 
-/// What belongs to a form.
+/// The content of a variant.
 struct JsonContent<'v, 'u>(Option<JsonNode<'v, 'u>>);
 
 impl<'v> VariantAccess<'v> for JsonContent<'v, '_> {

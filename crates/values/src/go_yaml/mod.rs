@@ -1,6 +1,6 @@
 //! YAML as Go's yaml.v3 reads and writes it, which is the library Talos uses.
 //!
-//! [`reader`] makes nodes of a text, [`scalar`] says what a plain scalar means, and [`emit`] writes the library's text.
+//! [`reader`] parses a text to nodes, [`scalar`] resolves plain scalars, and [`emit`] writes YAML as the library does.
 
 pub mod emit;
 pub mod reader;

@@ -1,9 +1,9 @@
-//! YAML as go-yaml hands it to Talos: nodes with their words as written, and where they stand.
+//! YAML as go-yaml passes it to Talos: nodes with their scalars as written, and their positions.
 //!
-//! [`parse`] reads a stream whose keys are all words that stand once; [`first`] reads one document and leaves its keys to
-//! whoever walks through it.
+//! [`parse`] reads a stream whose keys must be unique scalars; [`first`] reads one document and leaves checking its keys
+//! to the caller.
 //!
-//! Not here: what a word means, which depends on the type it is for (`ichor_talos::load` for configurations, `typed` for
+//! Not here: the value of a scalar, which depends on the expected type (`ichor_talos::load` for configurations, `typed` for
 //! smaller files), and the cluster file, which is another language.
 
 use std::collections::HashMap;
@@ -20,10 +20,10 @@ use crate::go_yaml::scalar::ScalarValue;
 /// The longest stream that is read.
 const LONGEST: usize = 16 << 20;
 
-/// How deep values may be nested.
+/// The deepest nesting of values.
 const DEEPEST: usize = 200;
 
-/// What aliases may add beyond the values that stand in the stream.
+/// The most nodes that aliases may add to those written in the stream.
 const LARGEST_EXPANSION: usize = 100_000;
 
 /// A value of a document.
@@ -31,13 +31,13 @@ const LARGEST_EXPANSION: usize = 100_000;
 pub struct YamlNode {
     /// Its line, counted from 1; 0 where it was not read from a text.
     pub line: u32,
-    /// Whether it stands for an anchor elsewhere.
+    /// Whether it is an alias of an anchor.
     pub alias: bool,
-    /// What it is.
+    /// Its content.
     pub body: YamlValue,
 }
 
-/// What a node is.
+/// The content of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum YamlValue {
     /// A word whose meaning depends on how it looks.
@@ -56,7 +56,7 @@ pub enum YamlValue {
 pub struct SyntaxError {
     /// The line, counted from 1.
     pub line: u32,
-    /// What is wrong with it.
+    /// The problem.
     pub reason: String,
 }
 
@@ -74,7 +74,7 @@ impl YamlNode {
         }
     }
 
-    /// What it means without a type, if it is a word.
+    /// Its value without a target type, if it is a scalar.
     pub fn word(&self) -> Option<ScalarValue> {
         match &self.body {
             YamlValue::Plain(text) => Some(word::read(text)),
@@ -109,7 +109,7 @@ impl YamlNode {
         self.entries()?.iter().find(|(found, _)| found.text() == Some(key)).map(|(_, value)| value)
     }
 
-    /// The line of what a path of keys such as `a.b[0].c` leads to, or of the last step on the way that is there.
+    /// The line of the value at a path of keys such as `a.b[0].c`, or of its last parent that exists.
     pub fn line_at(&self, path: &str) -> u32 {
         let path = path.trim_start_matches('.');
         if let Some((nth, rest)) = path.strip_prefix('[').and_then(|path| path.split_once(']')) {
@@ -124,7 +124,7 @@ impl YamlNode {
             let rest = path.strip_prefix(key.text()?).filter(|rest| ends(rest))?;
             Some((key, value, rest))
         });
-        // A key may have dots in it: the longest that fits is meant.
+        // A key may contain dots: the longest match wins.
         match step.min_by_key(|(_, _, rest)| rest.len()).filter(|_| !path.is_empty()) {
             Some((key, _, "")) => key.line,
             Some((_, value, rest)) => value.line_at(rest),
@@ -132,7 +132,7 @@ impl YamlNode {
         }
     }
 
-    /// A key that stands twice is an error to go-yaml, and one that is no word to Talos.
+    /// go-yaml rejects duplicate keys, and Talos keys that are not scalars.
     pub fn check_keys(&self) -> Result<(), SyntaxError> {
         match &self.body {
             YamlValue::Plain(_) | YamlValue::Text(_) => Ok(()),
@@ -215,7 +215,7 @@ pub fn parse(text: &str) -> Result<Vec<YamlNode>, SyntaxError> {
     Ok(documents)
 }
 
-/// Reads the first document, whatever follows it; none where there is nothing but comments. A key may stand twice in it.
+/// Reads the first document and ignores the rest; none if there are only comments. Keys may be duplicated in it.
 pub fn first(text: &str) -> Result<Option<YamlNode>, SyntaxError> {
     Ok(Stream::read(text, 1)?.pop())
 }
@@ -246,7 +246,7 @@ struct OpenNode {
     line: u32,
     anchor: usize,
     is_map: bool,
-    /// Whether it stands in brackets, where indentation means nothing.
+    /// Whether it is inside brackets, where indentation has no meaning.
     in_flow: bool,
     children: Vec<YamlNode>,
 }
@@ -260,7 +260,7 @@ impl Stream {
         }
         check_directives(text)?;
         let mut stream = Stream::default();
-        // Tabs in the indentation are looked for where there are tabs at all.
+        // Tabs are only checked for if the text has any.
         let lines: Vec<&str> = if text.contains('\t') { text.lines().collect() } else { Vec::new() };
         for event in Parser::new_from_str(text) {
             let (event, span) = event.map_err(|error| SyntaxError {
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn aliases_are_put_in_their_place_and_bounded() {
+    fn aliases_are_expanded_up_to_a_limit() {
         let documents = parse("a: &x {b: 1}\nc: *x\n").unwrap();
         assert!(documents[0].get("c").unwrap().alias);
         assert_eq!(documents[0].get("c").unwrap().body, documents[0].get("a").unwrap().body);
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_document_is_read_alone() {
+    fn only_the_first_document_is_read() {
         let first = first("a: 1\na: 2\n---\n: [\n").unwrap().unwrap();
         assert_eq!(first.entries().unwrap().len(), 2);
         assert_eq!(super::first("# nothing\n"), Ok(None));

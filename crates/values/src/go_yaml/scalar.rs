@@ -1,9 +1,9 @@
-//! What a YAML scalar without quotes is to go-yaml, which Talos and the Image Factory read with.
+//! Unquoted YAML scalars as go-yaml resolves them, which Talos and the Image Factory use.
 //!
 //! [`read`] decides by the scalar alone. It is stricter than YAML 1.1 (`on` is text) and wider than 1.2 (`0644` is octal,
 //! `1_000` a number, a date a time).
 //!
-//! A field with a type may take a scalar of another: [`Word::flag`] and [`Word::whole`] say which, and [`Leniency`] what
+//! A field with a type may take a scalar of another: [`ScalarValue::flag`] and [`ScalarValue::integer`] say which, and [`Leniency`] what
 //! only older releases take.
 //!
 //! Not here: which scalars go-yaml quotes although they are text ([`emit`](super::emit)).
@@ -11,28 +11,28 @@
 /// A scalar without quotes, understood.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScalarValue {
-    /// Nothing: the empty scalar, `~`, `null`.
+    /// Null: the empty scalar, `~`, `null`.
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A whole number.
+    /// A signed integer.
     Int(i64),
-    /// A whole number beyond the signed ones.
+    /// An integer beyond the signed range.
     Uint(u64),
     /// A number with a point, infinite ones included.
     Float(f64),
-    /// A point in time, the way Go prints it.
+    /// A point in time, formatted as in Go.
     Time(String),
     /// `<<`.
     Merge,
-    /// Anything else.
+    /// Any other scalar.
     Text,
 }
 
-/// What a go-yaml takes that a later one refuses.
+/// Scalars that an older go-yaml accepts and a later one rejects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leniency {
-    /// A number with a fraction for a whole number: the fraction is cut off.
+    /// Accept a number with a fraction as an integer: the fraction is cut off.
     pub(crate) fractions: bool,
     /// A date without quotes for a text.
     pub dates: bool,
@@ -45,14 +45,14 @@ impl Leniency {
     /// The first one's.
     pub const FULL: Self = Leniency { fractions: true, dates: true };
 
-    /// The one that Talos 1.`minor` reads with.
-    pub fn of(minor: u16) -> Self {
+    /// The leniency of Talos 1.`minor`.
+    pub fn for_minor(minor: u16) -> Self {
         Leniency { fractions: minor < 13, dates: minor < 14 }
     }
 }
 
 impl ScalarValue {
-    /// What a field of a boolean takes it for: the words of YAML 1.1 count there, in quotes as well.
+    /// The boolean for a boolean field: the words of YAML 1.1 count there, quoted or not.
     pub fn flag(&self, text: &str) -> Option<bool> {
         match (self, text) {
             (ScalarValue::Bool(value), _) => Some(*value),
@@ -62,8 +62,8 @@ impl ScalarValue {
         }
     }
 
-    /// What a field of a whole number takes it for, whatever its range.
-    pub fn whole(&self, leniency: Leniency) -> Option<i128> {
+    /// The integer that a field takes it for, whatever the field's range.
+    pub fn integer(&self, leniency: Leniency) -> Option<i128> {
         match *self {
             ScalarValue::Int(number) => Some(number.into()),
             ScalarValue::Uint(number) => Some(number.into()),
@@ -82,12 +82,14 @@ impl ScalarValue {
 pub fn read(text: &str) -> ScalarValue {
     let Some(first) = text.bytes().next() else { return ScalarValue::Null };
     match first {
-        b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~' | b'<' => named(text),
-        b'.' => match named(text) {
+        b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~' | b'<' => {
+            parse_keyword(text)
+        }
+        b'.' => match parse_keyword(text) {
             ScalarValue::Text => point_first(text).map_or(ScalarValue::Text, ScalarValue::Float),
             word => word,
         },
-        b'+' | b'-' | b'0'..=b'9' => match named(text) {
+        b'+' | b'-' | b'0'..=b'9' => match parse_keyword(text) {
             ScalarValue::Text => {
                 time(text).map(ScalarValue::Time).or_else(|| number(text)).unwrap_or(ScalarValue::Text)
             }
@@ -97,7 +99,7 @@ pub fn read(text: &str) -> ScalarValue {
     }
 }
 
-fn named(text: &str) -> ScalarValue {
+fn parse_keyword(text: &str) -> ScalarValue {
     match text {
         "true" | "True" | "TRUE" => ScalarValue::Bool(true),
         "false" | "False" | "FALSE" => ScalarValue::Bool(false),
@@ -111,7 +113,7 @@ fn named(text: &str) -> ScalarValue {
     }
 }
 
-/// A number with a digit or a sign in front. Underscores count for nothing, wherever they stand.
+/// A number that starts with a digit or sign. Underscores are ignored anywhere.
 fn number(text: &str) -> Option<ScalarValue> {
     let plain: String = text.chars().filter(|c| *c != '_').collect();
     let (negative, digits) = match plain.as_bytes().first()? {
@@ -120,13 +122,13 @@ fn number(text: &str) -> Option<ScalarValue> {
         _ => (false, plain.as_str()),
     };
     let signed = plain.len() != digits.len();
-    match whole(digits) {
+    match parse_integer(digits) {
         Some(number) if negative && number <= 1 << 63 => {
             return i64::try_from(-i128::from(number)).ok().map(ScalarValue::Int);
         }
         Some(number) if !negative => match i64::try_from(number) {
             Ok(number) => return Some(ScalarValue::Int(number)),
-            // Go reads a sign only in front of what fits 63 bits.
+            // Go accepts a sign only before a number that fits 63 bits.
             Err(_) if !signed => return Some(ScalarValue::Uint(number)),
             Err(_) => {}
         },
@@ -135,8 +137,8 @@ fn number(text: &str) -> Option<ScalarValue> {
     is_float(digits).then(|| finite(&plain)).flatten().map(ScalarValue::Float)
 }
 
-/// A whole number of at most 64 bits, in the base its prefix says.
-fn whole(digits: &str) -> Option<u64> {
+/// An integer of at most 64 bits, in the base of its prefix.
+fn parse_integer(digits: &str) -> Option<u64> {
     let bytes = digits.as_bytes();
     let (digits, base) = match bytes {
         [b'0', b'x' | b'X', _, ..] => (&digits[2..], 16),
@@ -169,7 +171,7 @@ fn is_float(digits: &str) -> bool {
         })
 }
 
-/// A number that starts with its point: here an underscore has to stand between two digits.
+/// A number that starts with its point: here an underscore must be between two digits.
 fn point_first(text: &str) -> Option<f64> {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
@@ -217,18 +219,18 @@ fn days(year: u32, month: u32) -> u32 {
     }
 }
 
-/// What of a time is still to be read.
+/// The unparsed rest of a time.
 struct ScalarTail<'t>(&'t str);
 
 impl<'t> ScalarTail<'t> {
-    fn take(&mut self, count: usize) -> Option<&'t str> {
+    fn take_digits(&mut self, count: usize) -> Option<&'t str> {
         let taken = self.0.get(..count).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
         self.0 = &self.0[count..];
         Some(taken)
     }
 
     fn year(&mut self) -> Option<u32> {
-        self.take(4)?.parse().ok()
+        self.take_digits(4)?.parse().ok()
     }
 
     fn after(&mut self, sign: &str) -> Option<&mut Self> {
@@ -236,9 +238,9 @@ impl<'t> ScalarTail<'t> {
         Some(self)
     }
 
-    /// One or two digits.
+    /// A number of one or two digits.
     fn number(&mut self) -> Option<u32> {
-        self.take(2).or_else(|| self.take(1))?.parse().ok()
+        self.take_digits(2).or_else(|| self.take_digits(1))?.parse().ok()
     }
 
     /// Parts of a second, without the zeros at the end; Go keeps nine digits.
@@ -260,14 +262,14 @@ impl<'t> ScalarTail<'t> {
         }
         let sign = self.0.chars().next().filter(|sign| ['+', '-'].contains(sign))?;
         self.0 = &self.0[1..];
-        let hours: u32 = self.take(2)?.parse().ok()?;
-        let minutes: u32 = self.after(":")?.take(2)?.parse().ok()?;
+        let hours: u32 = self.take_digits(2)?.parse().ok()?;
+        let minutes: u32 = self.after(":")?.take_digits(2)?.parse().ok()?;
         if hours > 24 || minutes > 60 {
             return None;
         }
-        let whole = hours * 60 + minutes;
-        let zone = format!("{sign}{:02}:{:02}", whole / 60, whole % 60);
-        Some(if whole == 0 { "Z".to_owned() } else { zone })
+        let offset = hours * 60 + minutes;
+        let zone = format!("{sign}{:02}:{:02}", offset / 60, offset % 60);
+        Some(if offset == 0 { "Z".to_owned() } else { zone })
     }
 }
 
@@ -276,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_what_go_takes_for_them() {
+    fn numbers_are_parsed_as_go_parses_them() {
         for (text, want) in [
             ("0", 0),
             ("0644", 420),

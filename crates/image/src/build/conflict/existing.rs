@@ -1,4 +1,4 @@
-//! What an image has already, beside what is to come: files of Talos itself, files and services of the extensions in it.
+//! Existing files of an image that new extensions may replace: files of Talos itself, files and services of its extensions.
 //!
 //! Names and kinds are compared first. Contents are read only where a path and a length are the same, piece by piece.
 
@@ -14,13 +14,13 @@ use crate::oci::{Digest, EntryKind, TreeEntry};
 use ichor_talos::extension::{is_definition, service_name};
 use ichor_values::TalosVersion;
 
-/// Who has the files of the root file system.
+/// The owner of the files of the root file system.
 const TALOS: &str = "Talos itself";
 
 /// No definition of a service is longer.
 const LONGEST_DEFINITION: u64 = 1 << 20;
 
-/// Finds what extensions would hide of an image, and services that it has already.
+/// Finds files of an image that extensions would hide, and its existing services.
 pub(super) fn find_existing_conflicts(
     extensions: &[Extension],
     base: &BaseInitramfs,
@@ -32,15 +32,15 @@ pub(super) fn find_existing_conflicts(
     }
     let mut search = ExistingFiles { extensions, talos, seen: BTreeSet::new(), told: 0, found };
     let is_given = |name: &str| extensions.iter().any(|extension| extension.metadata.name == name);
-    // The highest first: what it hides already is nobody's any more.
+    // The highest layer first: files it hides have no owner anymore.
     for layer in base.layers.iter().rev() {
         let name = &layer.metadata.name;
-        // The list of modules is made anew, and one that is given again is told as that.
+        // The list of modules is regenerated, and an extension that is given again is reported as such.
         if name != MODULES && !is_given(name) {
-            search.look(&format!("{name} (in the image)"), &layer.image, base.squash(&layer.image)?)?;
+            search.scan(&format!("{name} (in the image)"), &layer.image, base.squash(&layer.image)?)?;
         }
     }
-    search.look(TALOS, ROOT, base.squash(ROOT)?)?;
+    search.scan(TALOS, ROOT, base.squash(ROOT)?)?;
     search.firmware(base)
 }
 
@@ -55,7 +55,7 @@ struct ExistingFiles<'s> {
 
 impl ExistingFiles<'_> {
     /// Compares everything of a file system.
-    fn look(&mut self, owner: &str, image: &str, content: &Content) -> Result<(), ConflictError> {
+    fn scan(&mut self, owner: &str, image: &str, content: &Content) -> Result<(), ConflictError> {
         let mut walk = || {
             let squashfs = Squashfs::open(content)?;
             squashfs.walk(&squashfs.top()?, &mut |path, node| {
@@ -99,7 +99,7 @@ impl ExistingFiles<'_> {
         Ok(())
     }
 
-    /// Firmware is no longer in the file systems of extensions: it is in the initramfs, for drivers that start before them.
+    /// Firmware is not in the file systems of extensions: it is moved into the initramfs, for drivers that start before them.
     fn firmware(&mut self, base: &BaseInitramfs) -> Result<(), ConflictError> {
         for (path, (length, digest)) in &base.firmware {
             for extension in self.extensions {
@@ -125,7 +125,7 @@ impl ExistingFiles<'_> {
     }
 }
 
-/// Whether nobody would notice that one hides the other.
+/// Whether two files are the same, so that one may hide the other.
 fn is_same(squashfs: &Squashfs<'_>, node: &SquashfsNode, entry: &TreeEntry) -> Result<bool, ImageError> {
     Ok(match (&node.kind, &entry.kind) {
         (squashfs::NodeKind::Folder, EntryKind::Folder) => true,
@@ -147,7 +147,7 @@ fn has_bytes(squashfs: &Squashfs<'_>, node: &SquashfsNode, content: &Content) ->
     }
 }
 
-/// Compares what is written to it with what a reader has, and takes no more once they differ.
+/// Compares the bytes written to it with those of a reader, and stops at the first difference.
 struct ContentComparison<R> {
     other: R,
     buffer: Vec<u8>,

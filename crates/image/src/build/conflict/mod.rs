@@ -1,4 +1,4 @@
-//! What keeps extensions from being in one image, found before anything is written.
+//! Conflicts between extensions, found before any file is written.
 
 mod existing;
 
@@ -12,34 +12,34 @@ use crate::media::ImageError;
 use crate::oci::{EntryKind, TreeEntry};
 use ichor_values::TalosVersion;
 
-/// How many files that two extensions have are told; what follows is of the same kind.
+/// How many files that two extensions share are reported; further ones are of the same kind.
 const MOST_FILES: usize = 10;
 
-/// Something that keeps extensions from being in one image.
+/// A conflict between extensions of one image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Conflict {
     /// The same extension, twice.
     Twice {
-        /// What it is called.
+        /// Its name.
         name: String,
         /// Both versions.
         versions: [String; 2],
     },
     /// The image has it already.
     Present {
-        /// What it is called.
+        /// Its name.
         name: String,
-        /// The version that is there, and the one that is to come.
+        /// The existing version, and the new one.
         versions: [String; 2],
     },
-    /// Two extensions with another file, or something else, at the same path.
+    /// Two extensions with different entries at the same path.
     File {
         /// The path on the node.
         path: String,
         /// The two extensions.
         names: [String; 2],
     },
-    /// An extension with another file, or something else, in the place of one of Talos itself.
+    /// An extension with a different entry at the path of one of Talos itself.
     Hides {
         /// The path on the node.
         path: String,
@@ -48,7 +48,7 @@ pub enum Conflict {
     },
     /// Two services of one name.
     Service {
-        /// What it is called.
+        /// Its name.
         service: String,
         /// The two extensions.
         names: [String; 2],
@@ -64,7 +64,7 @@ pub enum Conflict {
     },
 }
 
-/// Why nobody can say what keeps extensions apart.
+/// Why extensions cannot be checked for conflicts.
 #[derive(Debug, thiserror::Error)]
 pub enum ConflictError {
     /// A file system of the image was not kept.
@@ -84,7 +84,7 @@ pub enum ConflictError {
 }
 
 impl Conflict {
-    /// Whether it keeps the image from being made. That an extension has a file in the place of one of Talos' own can be meant so.
+    /// Whether the image cannot be made. An extension may replace a file of Talos on purpose.
     pub fn is_fatal(&self) -> bool {
         !matches!(self, Self::Hides { .. })
     }
@@ -171,7 +171,7 @@ fn services(extensions: &[Extension], found: &mut Vec<Conflict>) {
     for extension in extensions {
         for (service, _) in &extension.services {
             let name = extension.metadata.name.as_str();
-            // Two in one extension are its own affair, and are told when it is judged.
+            // Duplicates in one extension are reported by its validation.
             if let Some(other) = seen.insert(service, name).filter(|other| *other != name) {
                 let names = [other.to_owned(), name.to_owned()];
                 found.push(Conflict::Service { service: service.clone(), names });
@@ -182,23 +182,23 @@ fn services(extensions: &[Extension], found: &mut Vec<Conflict>) {
 
 fn files(extensions: &[Extension], found: &mut Vec<Conflict>) {
     let mut seen: BTreeMap<&str, (&str, &TreeEntry)> = BTreeMap::new();
-    let mut told = 0;
+    let mut reported = 0;
     for extension in extensions {
         let name = extension.metadata.name.as_str();
         for (path, entry) in extension.root.below("rootfs") {
             let Some((other, there)) = seen.insert(path, (name, entry)) else { continue };
             let are_folders = there.kind == EntryKind::Folder && entry.kind == EntryKind::Folder;
-            if other == name || are_folders || there == entry || are_lists(path) || told == MOST_FILES {
+            if other == name || are_folders || there == entry || are_lists(path) || reported == MOST_FILES {
                 continue;
             }
-            told += 1;
+            reported += 1;
             let (path, names) = (path["rootfs".len()..].to_owned(), [other.to_owned(), name.to_owned()]);
             found.push(Conflict::File { path, names });
         }
     }
 }
 
-/// Whether a path is one of what depmod writes for a kernel. Builds of modules bring it along, and the list of all takes its place.
+/// Whether depmod writes a path for a kernel. Builds of modules include it, and the list of all modules replaces it.
 fn are_lists(path: &str) -> bool {
     let below = path.strip_prefix(MODULES_FOLDER).and_then(|rest| rest.strip_prefix('/')?.split_once('/'));
     below.is_some_and(|(_, name)| name.starts_with("modules.") && !name.contains('/'))

@@ -1,4 +1,4 @@
-//! An initramfs that Talos or the Image Factory made: what is in it already.
+//! An initramfs of Talos or the Image Factory: its contents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
@@ -11,34 +11,34 @@ use crate::media::{self, Content};
 use crate::oci::Digest;
 use ichor_talos::extension::{LAYERS, Layer};
 
-/// What a kernel starts.
+/// The init program.
 pub const INIT: &str = "init";
 
 /// Talos' own file system.
 pub const ROOT: &str = "rootfs.sqsh";
 
-/// How the names of file systems end.
+/// The suffix of file systems' names.
 pub(super) const SQUASHFS: &str = ".sqsh";
 
-/// Where a kernel finds microcode before it unpacks anything.
+/// The folder of microcode, which a kernel loads before it unpacks anything.
 const MICROCODE: &str = "kernel/x86/microcode/";
 
-/// Where drivers look for their firmware, in the root file system of an extension and in an initramfs.
+/// The folder of firmware, in the root file system of an extension and in an initramfs.
 pub(super) const FIRMWARE: &str = "usr/lib/firmware";
 
-/// How long the list of extensions and the configuration of a machine may be.
+/// The longest list of extensions and configuration of a machine.
 const LONGEST: u64 = 16 << 20;
 
-/// Where a configuration is inside of an image.
+/// The path of a configuration inside an image.
 pub(in crate::build) const CONFIG: &str = "usr/local/etc/talos/config.yaml";
 
-/// Is shown a file system by its name, and gives back what it kept of it, if it did.
+/// Receives a file system by its name, and returns the stored copy, if it keeps one.
 pub type SquashfsStore<'k> = &'k mut dyn FnMut(&str, &mut dyn Read) -> io::Result<Option<Content>>;
 
-/// An initramfs, and what is in it.
+/// An initramfs and its contents.
 #[derive(Clone, Debug)]
 pub struct BaseInitramfs {
-    /// What begins with the first compressed segment.
+    /// The image from the first compressed segment on.
     pub(super) rest: Content,
     /// Everything that is at its top.
     pub(super) names: BTreeSet<String>,
@@ -52,7 +52,7 @@ pub struct BaseInitramfs {
     pub kept: BTreeMap<String, Content>,
 }
 
-/// A file system is in the list of an initramfs, and nowhere else.
+/// A file system is listed in an initramfs that does not contain it.
 #[derive(Debug, thiserror::Error)]
 #[error("the initramfs lacks the file system `{0}`")]
 pub struct MissingSquashfs(pub String);
@@ -74,7 +74,7 @@ impl BaseInitramfs {
                 return Err(InitramfsError::Missing(name));
             }
         }
-        // What is before it is microcode, which is written anew.
+        // The part before it is microcode, which is rewritten.
         base.rest = image.part(head, image.len() - head).expect("within the image");
         Ok(base)
     }
@@ -93,7 +93,7 @@ impl BaseInitramfs {
             self.names.insert(file.path.clone());
         }
         if file.path == LAYERS {
-            // The last one is the one that is there when everything is unpacked.
+            // The last one wins when everything is unpacked.
             self.layers = Layer::read(&read_file(file, bytes)?).map_err(InitramfsError::Layers)?;
         } else if file.path.strip_suffix(SQUASHFS).is_some() {
             if let Some(kept) = keep(&file.path, bytes)? {
@@ -120,12 +120,12 @@ fn read_file(file: &InitramfsFile, bytes: &mut dyn Read) -> Result<Vec<u8>, Init
     if file.length > LONGEST {
         return Err(InitramfsError::Long { path: file.path.clone(), length: file.length, most: LONGEST });
     }
-    let mut whole = Vec::new();
-    bytes.read_to_end(&mut whole)?;
-    Ok(whole)
+    let mut contents = Vec::new();
+    bytes.read_to_end(&mut contents)?;
+    Ok(contents)
 }
 
-/// The configuration in the file system of an extension; none where it has none.
+/// The configuration in the file system of an extension; none if it has none.
 pub fn embedded_config(squashfs: &Content) -> Result<Option<Vec<u8>>, media::ImageError> {
     let squashfs = Squashfs::open(squashfs)?;
     let found = squashfs.find(CONFIG)?.filter(|node| node.is_file());

@@ -1,7 +1,8 @@
-//! The first file system of a machine: what Talos publishes, and what comes behind it for extensions.
+//! The initramfs of a machine: the one that Talos publishes, and segments with extensions appended to it.
 //!
-//! [`files`] shows what is in one. [`BaseInitramfs::read`] says what is known of one that Talos or the Image Factory made; [`BaseInitramfs::plan`] decides how
-//! extensions go behind it: a [`InitramfsPlan`] with a tree for each squashfs, and, once those are written, the segment that holds them.
+//! [`files`] visits the files of one. [`BaseInitramfs::read`] reads one that Talos or the Image Factory made;
+//! [`BaseInitramfs::plan`] decides how extensions are appended: an [`InitramfsPlan`] with a tree for each squashfs, and, once those
+//! are written, the segment that contains them.
 
 mod base;
 mod plan;
@@ -23,26 +24,26 @@ pub enum InitramfsError {
     /// An archive in it is broken.
     #[error("the initramfs is corrupt")]
     Archive(#[source] media::ImageError),
-    /// What is compressed cannot be unpacked.
+    /// A compressed segment cannot be decompressed.
     #[error("cannot decompress the initramfs segment at byte {at}: corrupt or truncated")]
     Segment {
-        /// Where it begins.
+        /// Its offset.
         at: u64,
     },
-    /// Compressed in a way that Talos' kernels do not know.
+    /// A compression that Talos' kernels do not support.
     #[error(
         "the initramfs segment at byte {at} is compressed with {compression}; Talos kernels support only zstd and xz"
     )]
     Compression {
-        /// Where it begins.
+        /// Its offset.
         at: u64,
-        /// How it is compressed.
+        /// Its compression.
         compression: &'static str,
     },
     /// Neither an archive nor compressed.
     #[error("byte {at} starts neither an archive nor a compressed segment; want an initramfs")]
     Unknown {
-        /// Where it is.
+        /// Its offset.
         at: u64,
     },
     /// Far more than an initramfs has.
@@ -57,11 +58,11 @@ pub enum InitramfsError {
     /// A file in it is longer than it can be.
     #[error("`{path}` of the initramfs has {length} bytes; want at most {most}")]
     Long {
-        /// What it is.
+        /// Its kind.
         path: String,
-        /// How long it is.
+        /// Its length.
         length: u64,
-        /// How long it may be.
+        /// The limit.
         most: u64,
     },
     /// The bytes could not be had, or not be kept.

@@ -1,4 +1,4 @@
-//! How extensions go into an initramfs: which file holds which, what stands before everything and what behind it.
+//! How extensions are added to an initramfs: the file of each, and the segments before and after them.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -9,21 +9,21 @@ use crate::media::{Content, cpio};
 use crate::oci::{EntryKind, FileTree, TreeEntry};
 use ichor_talos::extension::{LAYERS, Layer};
 
-/// How well the segment is compressed: quickly where everything in it is compressed already, and as Talos' imager does it where there is
+/// The compression levels of the segment: a fast one if everything in it is compressed already, and that of Talos' imager if it has
 /// firmware. See `docs/decisions.md`.
 const LEVEL: i32 = 3;
 const FIRMWARE_LEVEL: i32 = 18;
 
-/// Microcode: the folder and the beginning and end of the names of its parts, and what it is put together to.
+/// Microcode: the folder, prefix and suffix of its parts, and the file they are joined to.
 const MICROCODE: [(&str, &str, &str, &str); 2] = [
     ("intel-ucode/", "", "", "kernel/x86/microcode/GenuineIntel.bin"),
     ("amd-ucode/", "microcode_amd", ".bin", "kernel/x86/microcode/AuthenticAMD.bin"),
 ];
 
-/// What is to be added to an initramfs.
+/// The additions to an initramfs.
 #[derive(Clone, Debug)]
 pub struct InitramfsPlan {
-    /// The extensions, in the order their file systems are laid over each other.
+    /// The extensions, in the order their file systems are stacked.
     pub additions: Vec<AddedExtension>,
     layers: Vec<Layer>,
     head: FileTree,
@@ -36,15 +36,15 @@ pub struct InitramfsPlan {
 pub struct AddedExtension {
     /// The layer it becomes.
     pub layer: Layer,
-    /// What its squashfs is written from: the folder `rootfs` of this tree.
+    /// The tree of its squashfs: the folder `rootfs` of it.
     pub tree: FileTree,
 }
 
 impl BaseInitramfs {
-    /// How extensions are added to it, in the order they are given; all of them are to be right, and without conflicts.
+    /// Plans to add extensions in the given order; they must be valid and without conflicts.
     ///
-    /// Files are numbered from the first number on that is free, and laid over each other in the order of their names as text, as Talos'
-    /// imager does: `10.sqsh` comes before `2.sqsh`. The list of modules comes last, in the place of an earlier one.
+    /// Files are numbered from the first free number on, and layered in the order of their names as text, as Talos'
+    /// imager does: `10.sqsh` comes before `2.sqsh`. The list of modules comes last and replaces an earlier one.
     pub fn plan(&self, extensions: &[Extension]) -> InitramfsPlan {
         let mut plan = InitramfsPlan {
             additions: Vec::new(),
@@ -55,7 +55,7 @@ impl BaseInitramfs {
         };
         let mut microcode: BTreeMap<&str, Content> =
             self.microcode.iter().map(|(path, content)| (path.as_str(), content.clone())).collect();
-        for (name, extension) in self.named(extensions) {
+        for (name, extension) in self.named_files(extensions) {
             let mut tree = extension.root.clone();
             plan.take_firmware(&mut tree, &mut microcode);
             let image = format!("{name}{SQUASHFS}");
@@ -71,7 +71,7 @@ impl BaseInitramfs {
     }
 
     /// Extensions with the names their files get, in the order Talos lists them.
-    fn named<'e>(&self, extensions: &'e [Extension]) -> Vec<(String, &'e Extension)> {
+    fn named_files<'e>(&self, extensions: &'e [Extension]) -> Vec<(String, &'e Extension)> {
         let taken = self.names.iter().filter_map(|name| name.strip_suffix(SQUASHFS)?.parse::<u32>().ok());
         let first = taken.max().map_or(0, |last| u64::from(last) + 1);
         let (lists, others): (Vec<_>, Vec<_>) =
@@ -84,7 +84,7 @@ impl BaseInitramfs {
 }
 
 impl InitramfsPlan {
-    /// Takes firmware out of the tree of an extension: drivers look for it before the extension is there.
+    /// Moves firmware out of the tree of an extension: drivers need it before the extension is mounted.
     fn take_firmware(&mut self, tree: &mut FileTree, microcode: &mut BTreeMap<&str, Content>) {
         let folder = format!("rootfs/{FIRMWARE}");
         if tree.get(&folder).is_none() {
@@ -92,7 +92,7 @@ impl InitramfsPlan {
         }
         let mut firmware: Vec<(String, TreeEntry)> =
             tree.below(&folder).map(|(path, entry)| (path.to_owned(), entry.clone())).collect();
-        for (subfolder, start, end, whole) in MICROCODE {
+        for (subfolder, start, end, joined) in MICROCODE {
             firmware.retain(|(path, entry)| {
                 let name = path[folder.len() + 1..].strip_prefix(subfolder);
                 let is_part = name.is_some_and(|name| {
@@ -100,7 +100,7 @@ impl InitramfsPlan {
                 });
                 match &entry.kind {
                     EntryKind::File(content) if is_part => {
-                        microcode.entry(whole).or_default().push(content.clone());
+                        microcode.entry(joined).or_default().push(content.clone());
                         false
                     }
                     _ => true,
@@ -114,7 +114,7 @@ impl InitramfsPlan {
         tree.remove(&folder);
     }
 
-    /// Writes the segment that goes behind everything, as one frame of zstd. `squashes` are the file systems of the additions, in their
+    /// Writes the appended segment, as one frame of zstd. `squashes` are the file systems of the additions, in their
     /// order.
     pub fn write_tail(&self, squashes: &[Content], out: &mut dyn Write) -> io::Result<()> {
         let mut files = self.files.clone();
@@ -132,12 +132,12 @@ impl InitramfsPlan {
         Ok(())
     }
 
-    /// The whole initramfs: microcode, what was there before, and the segment that [`write_tail`](Self::write_tail) wrote.
+    /// The complete initramfs: microcode, the base, and the segment that [`write_tail`](Self::write_tail) wrote.
     pub fn initramfs(&self, tail: Content) -> Result<Content, cpio::CpioWriteError> {
-        let mut whole = if self.head.is_empty() { Content::default() } else { cpio::write(&self.head)? };
-        whole.push(self.rest.clone());
-        whole.push(tail);
-        Ok(whole)
+        let mut joined = if self.head.is_empty() { Content::default() } else { cpio::write(&self.head)? };
+        joined.push(self.rest.clone());
+        joined.push(tail);
+        Ok(joined)
     }
 
     /// All layers that the initramfs will have, the lowest first.

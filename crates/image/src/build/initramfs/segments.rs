@@ -1,7 +1,7 @@
 //! The files of an initramfs, in the order a kernel unpacks them.
 //!
-//! An initramfs is segments, one behind the other with zeros between them: archives of cpio as they are, or compressed. Of what is
-//! compressed no more is in memory than unpacking needs.
+//! An initramfs is a sequence of segments with zeros between them: cpio archives, plain or compressed. Compressed ones are
+//! streamed: no more of them is in memory than decompression needs.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -15,17 +15,17 @@ use crate::media::{self, Image};
 /// How much of the image is in memory.
 const BUFFER: usize = 256 << 10;
 
-/// How much an initramfs may be when it is unpacked, and how many files it may have.
+/// The limits of a decompressed initramfs: size and number of files.
 const MOST_UNPACKED: u64 = 8 << 30;
 const MOST_FILES: usize = 1 << 18;
 
-/// How many zeros may stand between archives. What is longer is there to keep somebody busy.
+/// How many zeros may be between archives; more are only there to waste time.
 const MOST_ZEROS: u64 = 64 << 20;
 
-/// What unpacking one segment may need: as much as a kernel gives it.
+/// The memory limit for decompression of a segment: the same as a kernel's.
 const MOST_MEMORY: u32 = 128 << 20;
 
-/// What compressed segments begin with. Talos' kernels know zstd and xz alone.
+/// The signatures of compressed segments. Talos' kernels support only zstd and xz.
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 const XZ: &[u8] = b"\xfd7zXZ\0";
 const OTHERS: [(&[u8], &str); 5] = [
@@ -41,21 +41,21 @@ const OTHERS: [(&[u8], &str); 5] = [
 pub struct InitramfsFile {
     /// Its path, without `/` or `./` before it; empty for the top.
     pub path: String,
-    /// What it is.
+    /// Its type.
     pub shape: FileType,
     /// Its permissions.
     pub mode: u32,
-    /// How many bytes it has.
+    /// Its length.
     pub length: u64,
-    /// Where its bytes begin in the image, if nothing compresses them.
+    /// The offset of its content in the image, if it is not compressed.
     pub at: Option<u64>,
 }
 
-/// Is shown a file, and what it holds.
+/// Receives a file and its content.
 pub type FileVisitor<'s> = &'s mut dyn FnMut(&InitramfsFile, &mut dyn Read) -> Result<(), InitramfsError>;
 
-/// Shows every file of an initramfs, each with its bytes, of which no more is read than is asked for. Says where the first compressed
-/// segment begins: what is before it is what a kernel looks for microcode in.
+/// Visits every file of an initramfs; a visitor reads as much of the content as it needs. Returns where the first compressed
+/// segment begins: the kernel searches the part before it for microcode.
 pub fn files(image: &dyn Image, show: FileVisitor<'_>) -> Result<u64, InitramfsError> {
     let mut source = SegmentReader { image, buffer: Vec::new(), start: 0, used: 0 };
     let mut budget = UnpackBudget { bytes: MOST_UNPACKED, files: MOST_FILES };
@@ -92,7 +92,7 @@ pub fn files(image: &dyn Image, show: FileVisitor<'_>) -> Result<u64, InitramfsE
     }
 }
 
-/// Whether something is an initramfs, as far as its first file tells.
+/// Whether an image is an initramfs, judged by its first file.
 pub fn is_initramfs(image: &dyn Image) -> bool {
     let mut is_one = false;
     let _ = files(image, &mut |_, _| {
@@ -102,7 +102,7 @@ pub fn is_initramfs(image: &dyn Image) -> bool {
     is_one
 }
 
-/// What may still come.
+/// The remaining limits.
 struct UnpackBudget {
     bytes: u64,
     files: usize,
@@ -131,7 +131,7 @@ fn archive<R: Read>(
     Ok(())
 }
 
-/// Goes on to what is not zero. Whether there is something.
+/// Skips zeros. Returns whether any bytes remain.
 fn skip_zeros(from: &mut impl BufRead) -> Result<bool, InitramfsError> {
     let mut skipped = 0;
     while skipped <= MOST_ZEROS {
@@ -151,7 +151,7 @@ fn skip_zeros(from: &mut impl BufRead) -> Result<bool, InitramfsError> {
 }
 
 impl InitramfsError {
-    /// What cannot be read of a compressed segment cannot be unpacked.
+    /// Converts a read error of a compressed segment into a decompression error.
     fn unpacking(self, at: u64) -> Self {
         match self {
             Self::Read(_) => Self::Segment { at },
@@ -173,7 +173,7 @@ impl SegmentReader<'_> {
         self.start + self.used as u64
     }
 
-    /// What comes next: enough to know what it is, unless there is less.
+    /// The next bytes: enough to detect their format, unless fewer remain.
     fn peek(&mut self) -> io::Result<&[u8]> {
         if self.buffer.len() - self.used < XZ.len() {
             self.refill()?;

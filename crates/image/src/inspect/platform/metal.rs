@@ -1,4 +1,4 @@
-//! What metal looks at: META key 10, and where `talos.config` says.
+//! The platform metal: META key 10 and `talos.config`.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ fn network(boot: &BootContext<'_>, inspection: &mut Inspection) {
     }
 }
 
-/// What `talos.config` asks for.
+/// Reads the source in `talos.config`.
 fn find_config_source(boot: &BootContext<'_>, inspection: &mut Inspection) -> ConfigSourceResult {
     let is_there = boot.media.carriers.iter().any(|carrier| carrier.has(&[METAL_CONFIG]));
     match boot.line.first(CONFIG) {
@@ -75,7 +75,7 @@ fn find_config_source(boot: &BootContext<'_>, inspection: &mut Inspection) -> Co
     }
 }
 
-/// `config.yaml` of the volume that is called as it should be.
+/// `config.yaml` of the volume with the expected label.
 fn volume(boot: &BootContext<'_>, inspection: &mut Inspection) -> ConfigSourceResult {
     let Some(carrier) = boot.carrier(&[METAL_LABEL], true, &[METAL_CONFIG], inspection) else {
         return if boot.has_line() {
@@ -87,9 +87,9 @@ fn volume(boot: &BootContext<'_>, inspection: &mut Inspection) -> ConfigSourceRe
     match carrier.file(METAL_CONFIG) {
         Some(bytes) => {
             inspection.find(METAL_CONFIG, bytes.len(), "the configuration, with talos.config=metal-iso");
-            ConfigSourceResult::of_platform(bytes, &boot.machine.talos, Mode::Metal)
+            ConfigSourceResult::read_platform(bytes, &boot.machine.talos, Mode::Metal)
         }
-        // A folder may have the network alone.
+        // A folder may have the network only.
         None if carrier.label.is_none() => ConfigSourceResult::Nothing,
         None => ConfigSourceResult::Refused(vec![format!("{} has no {METAL_CONFIG}", carrier.place)]),
     }
@@ -113,7 +113,7 @@ fn url(written: &str, boot: &BootContext<'_>, inspection: &mut Inspection) -> Co
                     format!("{CONFIG} has a variable outside the query, which Talos does not expand");
                 inspection.mistake(&rules::URL_VARIABLE, message);
             }
-            ConfigSourceResult::fetched(&expanded.url)
+            ConfigSourceResult::from_url(&expanded.url)
         }
         Err(reason) => ConfigSourceResult::Refused(vec![format!("{CONFIG} is not a URL: {reason}")]),
     }

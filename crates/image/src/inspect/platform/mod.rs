@@ -1,4 +1,4 @@
-//! What a platform gives: a network, and perhaps a configuration.
+//! The platform's network and configuration.
 
 mod metal;
 mod nocloud;
@@ -10,10 +10,10 @@ use crate::inspect::rules;
 use ichor_talos::command_line::CommandLine;
 use ichor_talos::meta;
 
-/// Where Talos gets its configuration from on metal.
+/// The kernel argument with the configuration's source on metal.
 pub(super) const CONFIG: &str = "talos.config";
 
-/// A machine, what it boots from, and its command line: an empty one where it is not known.
+/// A machine, its boot media, and its command line: empty if unknown.
 #[derive(Clone, Copy)]
 pub(super) struct BootContext<'b> {
     pub media: &'b BootMedia,
@@ -27,8 +27,8 @@ impl<'b> BootContext<'b> {
         self.media.command_line.is_some()
     }
 
-    /// The carrier that Talos finds by these labels. Where one with such files is called otherwise, that is a mistake; that one
-    /// is too short was told when it was read.
+    /// The carrier that Talos finds by these labels. A carrier with such files and another label is a mistake; one that is too
+    /// short was reported when it was read.
     fn carrier(
         &self,
         labels: &[&str],
@@ -37,17 +37,18 @@ impl<'b> BootContext<'b> {
         inspection: &mut Inspection,
     ) -> Option<&'b ConfigVolume> {
         let carriers = &self.media.carriers;
-        let is_called = |carrier: &&ConfigVolume| carrier.is_called(labels, by_partition);
-        if let Some(found) = carriers.iter().find(|carrier| !carrier.is_short && is_called(carrier)) {
+        let is_labelled = |carrier: &&ConfigVolume| carrier.has_label(labels, by_partition);
+        if let Some(found) = carriers.iter().find(|carrier| !carrier.is_short && is_labelled(carrier)) {
             return Some(found);
         }
-        let meant = carriers.iter().find(|carrier| carrier.is_meant_for(files) && !is_called(carrier))?;
-        let message = format!("{} {}: Talos does not find it", meant.place, meant.called());
+        let carrier =
+            carriers.iter().find(|carrier| carrier.has_or_renamed(files) && !is_labelled(carrier))?;
+        let message = format!("{} {}: Talos does not find it", carrier.place, carrier.describe_labels());
         inspection.mistake(&rules::LABEL, format!("{message}; want {}", labels.join(" or ")));
         None
     }
 
-    /// The META value of a key, of the partition or else of the command line.
+    /// The META value of a key, from the partition or else from the command line.
     fn meta(&self, key: u8) -> Result<Option<String>, MetaValuesError> {
         let values = match &self.media.meta {
             Some(values) => values.clone()?,
@@ -65,7 +66,7 @@ impl<'b> BootContext<'b> {
     }
 }
 
-/// Reads what the platform has, and adds its source.
+/// Reads the platform's configuration and adds it as a source.
 pub(super) fn read(boot: &BootContext<'_>, inspection: &mut Inspection) {
     match inspection.platform.as_str() {
         "" => {}
@@ -81,7 +82,7 @@ pub(super) fn read(boot: &BootContext<'_>, inspection: &mut Inspection) {
     }
 }
 
-/// What only metal looks at.
+/// Reports sources that only metal reads.
 fn report_ignored_sources(boot: &BootContext<'_>, inspection: &mut Inspection) {
     let platform = inspection.platform.clone();
     if boot.line.first(CONFIG).is_some() {

@@ -10,11 +10,11 @@ use ichor_talos::nocloud::{Files, UserData};
 use ichor_talos::release;
 use ichor_talos::validate::Mode;
 
-/// What each of the files is to Talos.
+/// The use of each file in Talos.
 const TAKEN_FOR: [&str; 3] = ["the names of the machine", "the network", "the configuration"];
 
 pub(super) fn read(boot: &BootContext<'_>, inspection: &mut Inspection) {
-    // Before 1.12 nocloud looked at file systems alone.
+    // Before 1.12 nocloud only read file systems.
     let by_partition = release::at_least(&boot.machine.talos, 12);
     let Some(carrier) = boot.carrier(&nocloud::LABELS, by_partition, &NOCLOUD, inspection) else {
         let place = "user-data of a volume with the label cidata, or of the address in the serial number";
@@ -59,10 +59,10 @@ fn find_problems(files: Files<'_>, boot: &BootContext<'_>, inspection: &mut Insp
             format!("{error}; Talos retries endlessly and gets neither network nor hostname from nocloud");
         inspection.mistake(&rules::NETWORK_CONFIG, message);
     }
-    // Where no links were given, nothing is known of them.
+    // Without given links, the machine's links are unknown.
     if inspection.needs_reconcile && !boot.machine.links.is_empty() {
-        let message = "no link of the machine has a MAC address of network-config: Talos takes the name that is \
-                       written and goes on looking";
+        let message = "no link of the machine has a MAC address of network-config: Talos uses the interface name \
+                       in the file and keeps searching";
         inspection.mistake(&rules::LINK_MISSING, message);
     }
     let text = files.network_config.and_then(|bytes| std::str::from_utf8(bytes).ok());
@@ -72,14 +72,14 @@ fn find_problems(files: Files<'_>, boot: &BootContext<'_>, inspection: &mut Insp
 }
 
 fn user_data_result(bytes: &[u8], boot: &BootContext<'_>, inspection: &mut Inspection) -> ConfigSourceResult {
-    match UserData::of(bytes) {
+    match UserData::parse(bytes) {
         UserData::CloudConfig => {
             let message = "user-data starts with `#cloud-config`: Talos ignores it";
             inspection.mistake(&rules::CLOUD_CONFIG, message);
             ConfigSourceResult::Nothing
         }
-        UserData::Include(Ok(url)) => ConfigSourceResult::fetched(&url),
+        UserData::Include(Ok(url)) => ConfigSourceResult::from_url(&url),
         UserData::Include(Err(error)) => ConfigSourceResult::Refused(vec![error.to_string()]),
-        UserData::Config(bytes) => ConfigSourceResult::of_platform(bytes, &boot.machine.talos, Mode::Cloud),
+        UserData::Config(bytes) => ConfigSourceResult::read_platform(bytes, &boot.machine.talos, Mode::Cloud),
     }
 }

@@ -1,14 +1,14 @@
-//! Where the clusters of a file are.
+//! The file allocation table: the clusters of a file.
 
 use super::boot_sector::BootSector;
 use crate::media::file::FileImage;
 use crate::media::image::{Image, ImageError, low16, low32, piece};
 use crate::media::{DirectoryEntry, FileSystemType};
 
-/// The most clusters of one file that are looked for: 1 GiB where they are smallest.
+/// The most clusters of one file: 1 GiB with the smallest ones.
 const MOST: u64 = 1 << 21;
 
-/// How much of a table is read at once.
+/// The chunk size.
 const BLOCK: u64 = 4096;
 
 /// The tables of a FAT file system.
@@ -22,7 +22,7 @@ pub(crate) struct AllocationTable {
 }
 
 impl AllocationTable {
-    pub(super) fn of(sector: &BootSector) -> Self {
+    pub(super) fn new(sector: &BootSector) -> Self {
         Self {
             kind: sector.kind,
             table: sector.table,

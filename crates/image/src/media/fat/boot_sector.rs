@@ -10,23 +10,23 @@ use crate::media::image::{low16, low32};
 const INFORMATION: usize = 1;
 const COPY: usize = 6;
 
-/// What a boot sector says. All positions are in bytes.
+/// The fields of a boot sector. All positions are in bytes.
 pub(super) struct BootSector {
     pub(super) kind: FileSystemType,
-    /// How long all of it is.
+    /// The length of the file system.
     pub(super) length: u64,
-    /// Where the first table starts.
+    /// The offset of the first table.
     pub(super) table: u64,
-    /// Where the root folder is; FAT32 has it among the files.
+    /// The root folder; FAT32 has it among the files.
     pub(super) root: RootFolder,
-    /// Where the first cluster is.
+    /// The offset of the first cluster.
     pub(super) data: u64,
     pub(super) cluster: u64,
     pub(super) clusters: u64,
     pub(super) label: [u8; 11],
 }
 
-/// Where a root folder is.
+/// The location of a root folder.
 #[derive(Clone, Copy)]
 pub(super) enum RootFolder {
     /// At a place, and so long.
@@ -36,7 +36,7 @@ pub(super) enum RootFolder {
 }
 
 impl BootSector {
-    /// Reads it; none where it is something else. It looks at what Talos looks at.
+    /// Reads it; none if it is not FAT. It checks the same fields as Talos.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let says = |offset: usize, word: &[u8]| bytes[offset..].starts_with(word);
         let known =
@@ -84,7 +84,7 @@ impl BootSector {
 }
 
 /// The sectors before the first table, up to the last one that is not empty. `used` is the number of clusters in use.
-pub(super) fn reserved(layout: &FatLayout, label: ShortName, serial: [u8; 4], used: u64) -> Vec<u8> {
+pub(super) fn reserved_sectors(layout: &FatLayout, label: ShortName, serial: [u8; 4], used: u64) -> Vec<u8> {
     let boot = boot(layout, label, serial);
     if layout.kind != FileSystemType::Fat32 {
         return boot;
@@ -135,7 +135,7 @@ fn information(layout: &FatLayout, used: u64) -> Vec<u8> {
     signed_sector(bytes)
 }
 
-/// A whole sector with the signature at its end.
+/// A full sector with the signature at its end.
 fn signed_sector(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.resize(SECTOR - 2, 0);
     bytes.extend([0x55, 0xaa]);

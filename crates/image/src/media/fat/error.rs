@@ -2,10 +2,10 @@
 
 use super::SMALLEST_TREE;
 
-/// Why there is no such file system.
+/// Why a FAT file system cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FatError {
-    /// There is no room for the label, or it has letters that are none.
+    /// The label is too long, or has characters that are not allowed.
     #[error("`{0}` is not a valid FAT label; want 1 to 11 of A-Z, 0-9, `-`, `_` and spaces")]
     Label(String),
     /// It cannot have this name.
@@ -16,7 +16,7 @@ pub enum FatError {
     /// Small and capital letters are the same there.
     #[error("`{0}` and `{1}` collide: FAT file names are not case-sensitive")]
     Twice(String, String),
-    /// Something that is neither a file nor a folder.
+    /// An entry that is neither a file nor a folder.
     #[error("`{0}` is neither a file nor a folder; FAT supports nothing else")]
     Other(String),
     /// There are too many.
@@ -25,12 +25,12 @@ pub enum FatError {
     /// It is too long.
     #[error("`{path}` has {length} bytes; FAT files have at most 4294967295")]
     Long {
-        /// Where it is.
+        /// Its path.
         path: String,
-        /// How long it is.
+        /// Its length.
         length: u64,
     },
-    /// The size is none.
+    /// The size is invalid.
     #[error(
         "{0} bytes is not a valid size of a FAT32 file system; want {SMALLEST_TREE} to 2198754099200, a multiple of 512"
     )]
@@ -38,11 +38,11 @@ pub enum FatError {
     /// Everything together is too long.
     #[error("{needed} bytes do not fit into a FAT32 file system of {size} bytes with {room} bytes of data")]
     Full {
-        /// How much there is, in whole clusters.
+        /// The required size, in full clusters.
         needed: u64,
-        /// How long the file system is.
+        /// The length of the file system.
         size: u64,
-        /// How much it has room for.
+        /// The available space.
         room: u64,
     },
 }

@@ -11,7 +11,7 @@ use crate::oci::{EntryKind, FileTree, TreeEntry};
 /// The most records of a folder.
 const MOST: usize = 65_534;
 
-/// Permission bits of everyone who may write.
+/// The write permission bits.
 const WRITERS: u32 = 0o222;
 
 /// A folder and its children.
@@ -19,7 +19,7 @@ pub(super) struct FatFolder<'r> {
     /// The index of the folder above.
     pub(super) above: usize,
     pub(super) children: Vec<FatEntry<'r>>,
-    /// Records besides those of the children: the label, or `.` and `..`.
+    /// Further records: the label, or `.` and `..`.
     own: usize,
 }
 
@@ -53,7 +53,7 @@ impl<'r> FatFolder<'r> {
         self.own + self.children.iter().map(|child| records(child.name)).sum::<usize>()
     }
 
-    /// How many bytes its records take.
+    /// The length of its records in bytes.
     pub(super) fn length(&self) -> u64 {
         (self.records() * RECORD) as u64
     }

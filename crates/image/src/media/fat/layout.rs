@@ -4,7 +4,7 @@ use super::folder::FatFolder;
 use super::{FAT12_BELOW, FatError, SECTOR, SMALLEST_TREE};
 use crate::media::{FileSystemType, SMALLEST};
 
-/// How many copies of the file allocation table are written.
+/// The number of copies of the file allocation table.
 pub(super) const TABLES: u64 = 2;
 
 /// The size limit of FAT32, and the sectors of a cluster above each size, as mkfs.fat chooses them.
@@ -68,10 +68,10 @@ impl FatLayout {
 
     /// Refuses folders and files that need more clusters than there are.
     pub(super) fn check(&self, size: u64, folders: &[FatFolder<'_>]) -> Result<(), FatError> {
-        let whole = |length: u64| length.next_multiple_of(self.cluster());
+        let full_clusters = |length: u64| length.next_multiple_of(self.cluster());
         let files = folders.iter().flat_map(|folder| &folder.children);
-        let files = files.map(|child| whole(child.content.len()));
-        let needed = folders.iter().map(|folder| whole(folder.length())).chain(files).sum();
+        let files = files.map(|child| full_clusters(child.content.len()));
+        let needed = folders.iter().map(|folder| full_clusters(folder.length())).chain(files).sum();
         let room = self.clusters * self.cluster();
         if needed > room { Err(FatError::Full { needed, size, room }) } else { Ok(()) }
     }

@@ -39,7 +39,7 @@ const READ_ONLY: u8 = 0x01;
 const LABEL: u8 = 0x08;
 const FOLDER: u8 = 0x10;
 const ARCHIVE: u8 = 0x20;
-/// All of read-only, hidden, system and label: part of a long name.
+/// Read-only, hidden, system and label together: part of a long name.
 const LONG_NAME: u8 = 0x0f;
 
 /// FAT12 has fewer clusters than this, FAT16 fewer than the next.

@@ -1,22 +1,24 @@
-//! Labels, and short names, which every file has besides its long name.
+//! Labels, and short names, which every file has in addition to its long name.
 
 use std::collections::BTreeSet;
 
 use super::FatError;
 
-/// Eight letters, and three after the dot, with spaces where there are fewer.
+/// Eight letters, and three after the dot, padded with spaces.
 pub(super) type ShortName = [u8; 11];
 
 /// A short name for each name, no two of them the same.
 pub(super) fn short_names(names: &[&str]) -> Vec<ShortName> {
     let mut taken = BTreeSet::new();
-    // Names that fit keep theirs; the others find what is left.
+    // Short names are kept; the others get free ones.
     for name in names.iter().filter(|name| is_short_name(name)) {
         taken.insert(whole_short_name(name));
     }
     names
         .iter()
-        .map(|name| if is_short_name(name) { whole_short_name(name) } else { numbered(name, &mut taken) })
+        .map(
+            |name| if is_short_name(name) { whole_short_name(name) } else { numbered_name(name, &mut taken) },
+        )
         .collect()
 }
 
@@ -38,7 +40,7 @@ fn whole_short_name(name: &str) -> ShortName {
 }
 
 /// A name such as `USER-D~1`.
-fn numbered(name: &str, taken: &mut BTreeSet<ShortName>) -> ShortName {
+fn numbered_name(name: &str, taken: &mut BTreeSet<ShortName>) -> ShortName {
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
     let stem = short_characters(stem);
     let extension = short_characters(extension);
@@ -53,7 +55,7 @@ fn numbered(name: &str, taken: &mut BTreeSet<ShortName>) -> ShortName {
     unreachable!("a folder has at most 65534 records")
 }
 
-/// What of a name may be in a short one.
+/// The characters of a name that a short name may have.
 fn short_characters(part: &str) -> String {
     let kept = part.bytes().filter(|byte| !b". ".contains(byte));
     kept.map(|byte| if is_letter(byte) { char::from(byte) } else { '_' }).collect()
@@ -68,17 +70,17 @@ fn join_short_name(stem: &str, extension: &str) -> ShortName {
 }
 
 /// A text that fits, with spaces up to its end.
-pub(super) fn padded(text: &str) -> ShortName {
-    let mut padded = [b' '; 11];
-    padded[..text.len()].copy_from_slice(text.as_bytes());
-    padded
+pub(super) fn pad(text: &str) -> ShortName {
+    let mut pad = [b' '; 11];
+    pad[..text.len()].copy_from_slice(text.as_bytes());
+    pad
 }
 
 /// A label in the letters that every firmware reads.
 pub(super) fn label(label: &str) -> Result<ShortName, FatError> {
     let letter = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || b"-_ ".contains(&byte);
     let fits = (1..=11).contains(&label.len()) && label.bytes().all(letter);
-    if fits { Ok(padded(label)) } else { Err(FatError::Label(label.to_owned())) }
+    if fits { Ok(pad(label)) } else { Err(FatError::Label(label.to_owned())) }
 }
 
 /// The sum by which the parts of a long name say whose they are.

@@ -1,4 +1,4 @@
-//! The folders of a FAT file system that somebody made.
+//! The folders of an existing FAT file system.
 
 use super::boot_sector::{BootSector, RootFolder};
 use super::name::{ShortName, sum};
@@ -11,7 +11,7 @@ use crate::media::{DirectoryEntry, FileSystem, FileSystemType};
 /// The longest folder that is read.
 const LONGEST_FOLDER: u64 = 1 << 20;
 
-/// A record that was removed, and what stands for its first byte where that is a letter.
+/// A removed record, and the escape of a first byte with that value.
 const REMOVED: u8 = 0xe5;
 const ESCAPED: u8 = 0x05;
 
@@ -19,12 +19,12 @@ const ESCAPED: u8 = 0x05;
 const SMALL_STEM: u8 = 0x08;
 const SMALL_EXTENSION: u8 = 0x10;
 
-/// Label and root folder; none where there is no FAT.
+/// Label and root folder; none if it is not FAT.
 pub(in crate::media) fn open(image: &dyn Image) -> Result<Option<FileSystem>, ImageError> {
     let Ok(sector) = piece(image, 0, 512, "boot sector") else { return Ok(None) };
     let Some(sector) = BootSector::read(&sector) else { return Ok(None) };
     check_length(image, sector.length)?;
-    let clusters = AllocationTable::of(&sector);
+    let clusters = AllocationTable::new(&sector);
     let root = match sector.root {
         RootFolder::At(offset, length) => piece(image, offset, length, "root folder")?,
         RootFolder::From(cluster) => folder(image, &clusters, cluster)?,
@@ -38,7 +38,7 @@ pub(in crate::media) fn open(image: &dyn Image) -> Result<Option<FileSystem>, Im
     Ok(Some(FileSystem { kind: sector.kind, label, files, folds_case: true, tree }))
 }
 
-/// What is in the folder that starts at a cluster, without itself and the one above.
+/// The entries of the folder that starts at a cluster, without `.` and `..`.
 pub(in crate::media) fn list(
     image: &dyn Image,
     clusters: &AllocationTable,
@@ -76,7 +76,7 @@ fn records(root: &[u8], kind: FileSystemType) -> (Option<String>, Vec<DirectoryE
 fn entry(record: &[u8], long: LongName, kind: FileSystemType) -> DirectoryEntry {
     let mut short: ShortName = [0; 11];
     short.copy_from_slice(&record[..11]);
-    let name = long.of(short).unwrap_or_else(|| short_name(short, record[12]));
+    let name = long.name_for(short).unwrap_or_else(|| short_name(short, record[12]));
     let high = if kind == FileSystemType::Fat32 { u64::from(low16(record, 20)) << 16 } else { 0 };
     DirectoryEntry {
         name,
@@ -130,9 +130,9 @@ impl LongName {
         self.number = number;
     }
 
-    /// The name, if all of it is there and it is this file's.
-    fn of(self, short: ShortName) -> Option<String> {
-        let whole = self.number == 1 && self.sum == sum(short);
-        whole.then(|| String::from_utf16_lossy(&self.letters))
+    /// The name, if it is complete and belongs to this file.
+    fn name_for(self, short: ShortName) -> Option<String> {
+        let is_complete = self.number == 1 && self.sum == sum(short);
+        is_complete.then(|| String::from_utf16_lossy(&self.letters))
     }
 }

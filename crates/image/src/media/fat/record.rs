@@ -3,14 +3,14 @@
 use super::name::{ShortName, sum};
 use super::{LABEL, LONG_NAME, RECORD};
 
-/// 1980-01-01, the first day that FAT knows. A volume says nothing of when it was made.
+/// 1980-01-01, the first day that FAT can store. A volume has no real times, to be reproducible.
 const DAY: u16 = 1 << 5 | 1;
 
 /// Letters of a long name that one record holds.
 pub(super) const LETTERS: usize = 13;
-/// Where they stand in it.
+/// Their offsets in it.
 pub(super) const PLACES: [usize; LETTERS] = [1, 3, 5, 7, 9, 14, 16, 18, 20, 22, 24, 28, 30];
-/// What is added to the number of the last part of a long name, which comes first.
+/// The flag in the number of the last part of a long name, which comes first.
 pub(super) const LAST: u8 = 0x40;
 
 /// The record of the label.
@@ -38,12 +38,12 @@ pub(super) fn name_records(
     bytes
 }
 
-/// How many records a file or folder takes.
+/// The number of records of a file or folder.
 pub(super) fn records(name: &str) -> usize {
     name.len().div_ceil(LETTERS) + 1
 }
 
-/// A record by itself.
+/// A single record.
 pub(super) fn record(name: ShortName, attributes: u8, cluster: u32, length: u32) -> [u8; RECORD] {
     let mut bytes = [0; RECORD];
     bytes[..11].copy_from_slice(&name);
@@ -52,7 +52,7 @@ pub(super) fn record(name: ShortName, attributes: u8, cluster: u32, length: u32)
     for place in [16, 18, 24] {
         bytes[place..place + 2].copy_from_slice(&DAY.to_le_bytes());
     }
-    // What is above 16 bits came later, and stands elsewhere.
+    // The high 16 bits came later, and are elsewhere.
     let [low, high] = [cluster & 0xffff, cluster >> 16].map(u32::to_le_bytes);
     bytes[20..22].copy_from_slice(&high[..2]);
     bytes[26..28].copy_from_slice(&low[..2]);
@@ -66,8 +66,8 @@ fn long_name(number: u8, part: &[u16], sum: u8) -> [u8; RECORD] {
     bytes[0] = number;
     bytes[11] = LONG_NAME;
     bytes[13] = sum;
-    let padded = part.iter().copied().chain([0]).chain(std::iter::repeat(0xffff));
-    for (place, letter) in PLACES.into_iter().zip(padded) {
+    let pad = part.iter().copied().chain([0]).chain(std::iter::repeat(0xffff));
+    for (place, letter) in PLACES.into_iter().zip(pad) {
         bytes[place..place + 2].copy_from_slice(&letter.to_le_bytes());
     }
     bytes

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::folder::{FatFolder, folders};
 use super::layout::{FatLayout, TABLES};
-use super::name::{ShortName, label, padded};
+use super::name::{ShortName, label, pad};
 use super::{FIRST, FOLDER, FatError, MEDIUM, SECTOR, boot_sector, record};
 use crate::media::{Content, FileSystemType, Volume};
 use crate::oci::{self, FileTree};
@@ -21,7 +21,7 @@ pub fn write(volume: &Volume<'_>) -> Vec<u8> {
     let layout = FatLayout::fat12(&root);
     let files = volume.files().iter().map(|(name, bytes)| (*name, Some(bytes.len() as u64), *bytes));
     let serial = serial(volume.label().as_bytes(), files);
-    let all = file_system(&layout, padded(volume.label()), serial, &[root]);
+    let all = file_system(&layout, pad(volume.label()), serial, &[root]);
     all.read().expect("everything in it is in memory")
 }
 
@@ -31,7 +31,7 @@ pub fn tree(written: &str, root: &FileTree, size: u64) -> Result<Content, FatErr
     let folders = folders(root)?;
     let layout = FatLayout::fat32(size)?;
     layout.check(size, &folders)?;
-    // The contents are left out: they may be long, and somewhere else.
+    // Contents are not hashed: they may be long, and elsewhere.
     let files = root.iter().map(|(path, entry)| match &entry.kind {
         oci::EntryKind::File(content) => (path, Some(content.len()), &[][..]),
         _ => (path, None, &[][..]),
@@ -39,7 +39,7 @@ pub fn tree(written: &str, root: &FileTree, size: u64) -> Result<Content, FatErr
     Ok(file_system(&layout, label, serial(&label, files), &folders))
 }
 
-/// A serial number that depends only on what is written: label, paths, lengths of files, and the contents that are given.
+/// A serial number that depends only on the input: label, paths, lengths of files, and the given contents.
 fn serial<'f>(label: &[u8], files: impl Iterator<Item = (&'f str, Option<u64>, &'f [u8])>) -> [u8; 4] {
     let mut hash = Sha256::new_with_prefix(label);
     for (path, length, bytes) in files {
@@ -54,7 +54,7 @@ fn serial<'f>(label: &[u8], files: impl Iterator<Item = (&'f str, Option<u64>, &
     [hash[0], hash[1], hash[2], hash[3]]
 }
 
-/// The first clusters of a folder and of the files in it; zero where there is none.
+/// The first clusters of a folder and of its files; zero if it has none.
 struct FirstClusters {
     folder: u32,
     files: Vec<u32>,
@@ -63,11 +63,11 @@ struct FirstClusters {
 fn file_system(layout: &FatLayout, label: ShortName, serial: [u8; 4], folders: &[FatFolder<'_>]) -> Content {
     let mut clusters = ClusterWriter::new(layout.cluster());
     let has_place = |nth: usize| nth == 0 && layout.root > 0;
-    // Every position is known before the first record is written, because a folder says where its children are.
+    // Every position is known before the first record is written, because a folder refers to its children.
     let mut places = Vec::new();
     for (nth, folder) in folders.iter().enumerate() {
-        let own = if has_place(nth) { 0 } else { clusters.take(folder.length()) };
-        let files = folder.children.iter().map(|child| clusters.take(child.content.len())).collect();
+        let own = if has_place(nth) { 0 } else { clusters.allocate(folder.length()) };
+        let files = folder.children.iter().map(|child| clusters.allocate(child.content.len())).collect();
         places.push(FirstClusters { folder: own, files });
     }
     let mut root = Content::default();
@@ -76,13 +76,13 @@ fn file_system(layout: &FatLayout, label: ShortName, serial: [u8; 4], folders: &
         if has_place(nth) {
             root = records;
         } else {
-            clusters.put(records);
+            clusters.append(records);
         }
-        folder.children.iter().for_each(|child| clusters.put(child.content.clone()));
+        folder.children.iter().for_each(|child| clusters.append(child.content.clone()));
     }
     let used = clusters.table.len() as u64 - u64::from(FIRST);
     let table = Content::from(clusters.table(layout.kind));
-    let mut all = Content::from(boot_sector::reserved(layout, label, serial, used));
+    let mut all = Content::from(boot_sector::reserved_sectors(layout, label, serial, used));
     for nth in 0..TABLES {
         all.pad_to((layout.reserved + nth * layout.table) * SECTOR as u64);
         all.push(table.clone());
@@ -97,13 +97,13 @@ fn file_system(layout: &FatLayout, label: ShortName, serial: [u8; 4], folders: &
 
 /// The records of a folder.
 fn records(label: ShortName, nth: usize, folder: &FatFolder<'_>, places: &[FirstClusters]) -> Content {
-    // `..` of a folder in the root folder says zero.
+    // `..` of a folder in the root folder is zero.
     let cluster = |folder: usize| if folder == 0 { 0 } else { places[folder].folder };
     let mut bytes = if nth == 0 {
         record::label(label).to_vec()
     } else {
-        let own = record::record(padded("."), FOLDER, cluster(nth), 0);
-        [own, record::record(padded(".."), FOLDER, cluster(folder.above), 0)].concat()
+        let own = record::record(pad("."), FOLDER, cluster(nth), 0);
+        [own, record::record(pad(".."), FOLDER, cluster(folder.above), 0)].concat()
     };
     for (child, file) in folder.children.iter().zip(&places[nth].files) {
         let first = child.folder.map_or(*file, cluster);
@@ -125,8 +125,8 @@ impl ClusterWriter {
         Self { size, table: vec![0x0fff_ff00 | u32::from(MEDIUM), END], data: Content::default() }
     }
 
-    /// Takes the next clusters for this many bytes, and returns the first of them; zero where no cluster is needed.
-    fn take(&mut self, length: u64) -> u32 {
+    /// Allocates the next clusters for this many bytes, and returns the first of them; zero if none is needed.
+    fn allocate(&mut self, length: u64) -> u32 {
         let count = length.div_ceil(self.size);
         if count == 0 {
             return 0;
@@ -139,7 +139,7 @@ impl ClusterWriter {
         number(first)
     }
 
-    fn put(&mut self, content: Content) {
+    fn append(&mut self, content: Content) {
         self.data.push(content);
         self.data.align(self.size);
     }

@@ -9,7 +9,7 @@ use super::{SECTOR, el_torito, hybrid};
 use crate::media::{Content, ImageError};
 use crate::oci::FileTree;
 
-/// Where the EFI system partition starts: at a multiple of this many sectors, one MiB, as on disks.
+/// The alignment of the EFI system partition in sectors: one MiB, as on disks.
 const ALIGNMENT: u64 = 512;
 
 /// The longest labels of a volume and of a set of volumes.
@@ -21,43 +21,43 @@ const LONGEST_EFI: u64 = 1 << 40;
 /// A CD that machines boot: as a CD, and as a disk with the same contents, such as a stick.
 #[derive(Clone, Copy, Debug)]
 pub struct BootableIso<'a> {
-    /// What it is called.
+    /// Its label.
     pub label: &'a str,
-    /// What the set of volumes is called that it belongs to.
+    /// The label of its volume set.
     pub set: &'a str,
-    /// What is on it.
+    /// Its files.
     pub tree: &'a FileTree,
-    /// What a BIOS boots, if it boots anything.
+    /// The boot files for a BIOS, if any.
     pub bios: Option<BiosBoot<'a>>,
-    /// What UEFI boots: the EFI system partition, which stands behind the tree.
+    /// The EFI system partition, which follows the tree.
     pub efi: &'a Content,
 }
 
 /// GRUB for a BIOS.
 #[derive(Clone, Copy, Debug)]
 pub struct BiosBoot<'a> {
-    /// The path of its boot image in the tree. It is told there where it is.
+    /// The path of its boot image in the tree. Its location is written into it.
     pub image: &'a str,
     /// The boot record by which it is started from a disk: GRUB's `boot_hybrid.img`.
     pub record: Option<&'a Content>,
 }
 
-/// Why there is no such CD.
+/// Why an ISO cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum BootableIsoError {
     /// It does not fit.
     #[error(transparent)]
     Tree(#[from] IsoTreeError),
-    /// A label is none.
+    /// The label is invalid.
     #[error("`{0}` is not a valid ISO label; want 1 to {LONGEST_LABEL} of A-Z, 0-9 and `_`")]
     Label(String),
-    /// The label of a set is none.
+    /// The label of the volume set is invalid.
     #[error("`{0}` is not a valid volume set label; want at most {LONGEST_SET} printable ASCII characters")]
     Set(String),
-    /// What a BIOS should boot is not GRUB.
+    /// The boot image for a BIOS is not GRUB.
     #[error("`{0}` is not a GRUB boot image; want one for `i386-pc-eltorito`")]
     Image(String),
-    /// What starts GRUB from a disk is something else.
+    /// The boot record is not GRUB's.
     #[error(
         "{0} bytes are not a GRUB boot record; want its `boot_hybrid.img`, or the first 440 bytes of a disk"
     )]
@@ -65,13 +65,13 @@ pub enum BootableIsoError {
     /// The EFI system partition is too long.
     #[error("an EFI system partition of {0} bytes is too large for an ISO; want at most 1 TiB")]
     Efi(u64),
-    /// What should go on it could not be read.
+    /// A part could not be read.
     #[error("cannot read the BIOS boot image")]
     Read(#[source] std::io::Error),
 }
 
 impl BootableIso<'_> {
-    /// The CD. Nothing of what goes on it is read but what a BIOS boots.
+    /// The ISO. Only the boot image for a BIOS is read.
     pub fn write(&self) -> Result<Content, BootableIsoError> {
         self.check()?;
         let tree = IsoTree::of_root(self.tree)?;
@@ -84,7 +84,7 @@ impl BootableIso<'_> {
         cd.push(layout.head(VolumeLabels { volume: self.label, set: self.set }, sectors, &catalog));
         for (node, file) in tree.files() {
             let settled = bios.as_ref().filter(|bios| bios.node == node);
-            layout.put(&mut cd, node, settled.map_or_else(|| file.clone(), |bios| bios.image.clone()));
+            layout.append(&mut cd, node, settled.map_or_else(|| file.clone(), |bios| bios.image.clone()));
         }
         cd.pad_to(efi.start());
         cd.push(self.efi.clone());
@@ -106,7 +106,7 @@ impl BootableIso<'_> {
     }
 }
 
-/// What a BIOS boots from a CD that somebody made: GRUB's boot image, and the boot record that starts it from a disk.
+/// The boot files for a BIOS of an existing ISO: GRUB's boot image, and the boot record that starts it from a disk.
 #[derive(Clone, Debug)]
 pub struct BiosBootImage {
     /// The image.
@@ -116,14 +116,14 @@ pub struct BiosBootImage {
 }
 
 impl BiosBootImage {
-    /// What a BIOS boots from a CD; none where it is not GRUB.
+    /// Finds the boot files for a BIOS on a CD; none if they are not GRUB.
     pub fn find_in(cd: &Content) -> Result<Option<Self>, ImageError> {
         let Some((sector, image)) = el_torito::find_in(cd)? else { return Ok(None) };
         Ok(Some(Self { image, record: hybrid::find_in(cd, sector)? }))
     }
 }
 
-/// What a BIOS boots, told where it is.
+/// A boot image for a BIOS with its location written into it.
 struct PatchedBootImage {
     node: usize,
     sector: u64,

@@ -1,20 +1,20 @@
-//! Descriptors: what says where the folders are (ECMA-119 8.4 and 8.5).
+//! Descriptors, which locate the folders (ECMA-119 8.4 and 8.5).
 
 use super::SECTOR;
 use super::encoding::NameEncoding;
 use super::number::{both16, both32, small};
 use super::record::{DirectoryRecord, Extent, HERE};
 
-/// What a volume is called.
+/// The labels of a volume.
 #[derive(Clone, Copy)]
 pub(super) struct VolumeLabels<'a> {
     pub(super) volume: &'a str,
     pub(super) set: &'a str,
 }
 
-/// Where the parts of a volume are, by one set of names.
+/// The locations of a volume's parts, for one set of names.
 pub(super) struct VolumeLocations {
-    /// Sectors of the whole volume.
+    /// Sectors of the volume.
     pub(super) sectors: u64,
     /// The path tables: that with low bytes first, that with high bytes first.
     pub(super) path_tables: [Extent; 2],
@@ -51,7 +51,7 @@ pub(super) fn volume(letters: NameEncoding, labels: VolumeLabels<'_>, places: &V
     };
     bytes.extend(root.bytes());
     bytes.extend(letters.fill(labels.set, 128));
-    // Publisher, who prepared it, application; then files with copyright, abstract and bibliography.
+    // Publisher, preparer, application; then files with copyright, abstract and bibliography.
     for length in [128, 128, 128, 37, 37, 37] {
         bytes.extend(letters.fill("", length));
     }
@@ -65,14 +65,14 @@ pub(super) fn volume(letters: NameEncoding, labels: VolumeLabels<'_>, places: &V
     bytes
 }
 
-/// What ends the descriptors.
+/// The descriptor that ends the list.
 pub(super) fn set_terminator() -> Vec<u8> {
     let mut bytes = head(255);
     bytes.resize(SECTOR, 0);
     bytes
 }
 
-/// How every descriptor begins.
+/// The header of every descriptor.
 pub(super) fn head(kind: u8) -> Vec<u8> {
     [&[kind], &b"CD001"[..], &[1]].concat()
 }

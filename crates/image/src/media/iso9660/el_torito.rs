@@ -1,4 +1,4 @@
-//! What firmware boots from a CD: El Torito 1.0, in which every image is started as it is, without being taken for a floppy or a disk.
+//! El Torito 1.0: the boot catalog of a CD. Every image is started without emulation of a floppy or a disk.
 
 use super::number::small;
 use super::record::Extent;
@@ -6,7 +6,7 @@ use super::{FIRST_DESCRIPTOR, SECTOR, descriptor};
 use crate::media::Content;
 use crate::media::image::{ImageError, low16, low32, piece};
 
-/// What boots an image.
+/// The platforms that boot an image.
 const BIOS: u8 = 0;
 const EFI: u8 = 0xef;
 
@@ -16,26 +16,26 @@ const LAST_SECTION: u8 = 0x91;
 /// The length of an entry of the catalog.
 const ENTRY: usize = 32;
 
-/// The sector where firmware looks for the descriptor.
+/// The sector in which firmware expects the descriptor.
 const PLACE: usize = 17;
-/// What the descriptor begins with, and where it says where the catalog is.
+/// The identifier of the descriptor, and the offset of the catalog's location.
 const NAME: &[u8] = b"EL TORITO SPECIFICATION";
 const CATALOG: usize = 0x47;
 
 /// How much of an image a BIOS loads: GRUB's `cdboot.img`, which loads the rest. In units of 512 bytes.
 const LOADED: u16 = 4;
-/// Units of which a firmware is told how many there are.
+/// The unit of the boot image's size.
 const UNIT: u64 = 512;
 
-/// The table of boot information: what tells a loader where it is on the CD.
+/// The boot information table, which gives a loader its location on the medium.
 const TABLE: std::ops::Range<usize> = 8..64;
-/// Where in GRUB's image `diskboot.img` says where the rest of GRUB is. It comes after `cdboot.img`, and is what starts GRUB from a disk.
+/// Where GRUB's `diskboot.img` has the location of the rest of GRUB. It follows `cdboot.img`, and starts GRUB from a disk.
 const NEXT: std::ops::Range<usize> = 0x9f4..0x9fc;
-/// How long a boot image of GRUB is at least, and at most: half a megabyte is all there is room for in real mode.
+/// The shortest and longest boot image of GRUB: real mode has space for half a megabyte.
 const SHORTEST: u64 = 0xa00;
 const LONGEST: u64 = 4 << 20;
 
-/// The descriptor that says where the catalog is.
+/// The descriptor with the location of the catalog.
 pub(super) fn record(catalog: u64) -> Vec<u8> {
     let mut bytes = descriptor::head(0);
     bytes.extend(NAME);
@@ -45,10 +45,10 @@ pub(super) fn record(catalog: u64) -> Vec<u8> {
     bytes
 }
 
-/// The catalog: what a BIOS boots, and what UEFI does.
+/// The catalog: the boot images for BIOS and UEFI.
 pub(super) fn catalog(bios: Option<u64>, efi: Extent) -> Vec<u8> {
     let bios = bios.map(|sector| (BIOS, entry(sector, LOADED)));
-    // Where there is no room for the number, firmware takes all until the end of the CD.
+    // If the number does not fit, firmware takes everything until the end of the medium.
     let units = u16::try_from(efi.length.div_ceil(UNIT)).unwrap_or(0);
     let efi = (EFI, entry(efi.sector, units));
     let mut bytes = Vec::new();
@@ -60,7 +60,7 @@ pub(super) fn catalog(bios: Option<u64>, efi: Extent) -> Vec<u8> {
     bytes
 }
 
-/// What the catalog begins with. All its numbers together are zero.
+/// The validation entry of the catalog. Its numbers add up to zero.
 fn validation(platform: u8) -> [u8; ENTRY] {
     let mut bytes = [0; ENTRY];
     bytes[..2].copy_from_slice(&[1, platform]);
@@ -70,7 +70,7 @@ fn validation(platform: u8) -> [u8; ENTRY] {
     bytes
 }
 
-/// What comes before an entry that is not the first.
+/// The section header before a further entry.
 fn section(platform: u8) -> [u8; ENTRY] {
     let mut bytes = [0; ENTRY];
     bytes[..4].copy_from_slice(&[LAST_SECTION, platform, 1, 0]);
@@ -90,8 +90,8 @@ pub(super) fn may_be_grub(image: &Content) -> bool {
     (SHORTEST..=LONGEST).contains(&image.len())
 }
 
-/// Tells an image of GRUB where on the CD it is: in its table for when it is started from a CD, and in `diskboot.img` for when it is
-/// started from a disk.
+/// Writes the location on the medium into a boot image of GRUB: in its boot information table for a start from a CD, and in
+/// `diskboot.img` for a start from a disk.
 pub(super) fn settle(mut image: Vec<u8>, sector: u64) -> Vec<u8> {
     image[NEXT].copy_from_slice(&(sector * (SECTOR as u64 / UNIT) + 5).to_le_bytes());
     let sum = image[TABLE.end..].chunks(4).fold(0_u32, |sum, chunk| {
@@ -106,12 +106,12 @@ pub(super) fn settle(mut image: Vec<u8>, sector: u64) -> Vec<u8> {
     image
 }
 
-/// Where the boot record of a disk says where `diskboot.img` is, in units of 512 bytes, the image being at a sector of the CD.
+/// The location of `diskboot.img` for a disk's boot record, in units of 512 bytes, with the image at a sector of the CD.
 pub(super) fn disk_boot(sector: u64) -> u64 {
     sector * (SECTOR as u64 / UNIT) + 4
 }
 
-/// The image that a BIOS boots from a CD, and its sector; none where it is not one of GRUB, which knows where it is.
+/// The boot image for a BIOS on a CD, and its sector; none if it is not GRUB with a boot information table.
 pub(super) fn find_in(cd: &Content) -> Result<Option<(u64, Content)>, ImageError> {
     let Ok(descriptor) = piece(cd, (PLACE * SECTOR) as u64, SECTOR, "descriptors") else { return Ok(None) };
     if !descriptor.starts_with(&[&descriptor::head(0)[..], NAME].concat()) {

@@ -1,9 +1,9 @@
-//! In what letters names and labels are written.
+//! The encodings of names and labels.
 
 /// The letters of one set of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NameEncoding {
-    /// One byte each: the primary descriptor's.
+    /// One byte each: in the primary descriptor.
     Plain,
     /// Two bytes each, the high one first: Joliet's.
     Wide,

@@ -11,9 +11,9 @@ use super::tree::{IsoTree, TOP};
 pub(super) struct NamedHierarchy<'t> {
     tree: &'t IsoTree,
     pub(super) letters: NameEncoding,
-    /// What each file and folder is called.
+    /// The identifier of each file and folder.
     identifiers: Vec<Vec<u8>>,
-    /// What is in each folder, in the order of records.
+    /// The entries of each folder, in the order of records.
     inside: Vec<Vec<usize>>,
     /// The folders in the order of path tables (ECMA-119 6.9.1): by depth, then by the folder above, then by name.
     pub(super) folders: Vec<usize>,
@@ -37,12 +37,12 @@ impl<'t> NamedHierarchy<'t> {
         Self { tree, letters, identifiers, inside, folders }
     }
 
-    /// How long a folder is, wherever everything will be.
+    /// The length of a folder, whatever the locations.
     pub(super) fn length(&self, folder: usize, places: &[Extent]) -> u64 {
         record::folder_length(&self.records(folder, places, 0)) as u64
     }
 
-    /// A folder. `places` are those of all files and folders, `rest` is where the rest of what Rock Ridge says stands.
+    /// A folder. `places` are those of all files and folders, `rest` is the location of the Rock Ridge continuation area.
     pub(super) fn folder(&self, folder: usize, places: &[Extent], rest: u64) -> Vec<u8> {
         record::folder(&self.records(folder, places, rest))
     }
@@ -76,7 +76,7 @@ impl<'t> NamedHierarchy<'t> {
         PosixAttributes { is_folder: found.is_folder(), mode: found.mode, links: self.tree.links(node) }
     }
 
-    /// How long a path table is.
+    /// The length of a path table.
     pub(super) fn path_table_length(&self) -> u64 {
         let length = |folder: &usize| 8 + self.identifiers[*folder].len().next_multiple_of(2);
         self.folders.iter().map(length).sum::<usize>() as u64
@@ -103,7 +103,7 @@ impl<'t> NamedHierarchy<'t> {
     }
 }
 
-/// What is in a folder by its names, in the order of records. Joliet's names have no version: some programs show it, and
+/// The entries of a folder by their names, in the order of records. Joliet's names have no version: some programs show it, and
 /// genisoimage and xorriso write none.
 fn names(tree: &IsoTree, letters: NameEncoding, folder: usize) -> Vec<(String, usize)> {
     let inside = tree.inside(folder);
@@ -116,7 +116,7 @@ fn names(tree: &IsoTree, letters: NameEncoding, folder: usize) -> Vec<(String, u
     names
 }
 
-/// The order of records (ECMA-119 9.3): by name, then by extension; what is shorter comes first.
+/// The order of records (ECMA-119 9.3): by name, then by extension; a prefix comes first.
 fn sort_key(identifier: &str) -> (&str, &str) {
     split(identifier.strip_suffix(";1").unwrap_or(identifier))
 }

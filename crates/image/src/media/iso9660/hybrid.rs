@@ -1,4 +1,4 @@
-//! What makes a disk of a CD: a boot record, and tables of partitions before the first descriptor and at the end.
+//! Hybrid ISOs: a boot record and partition tables before the first descriptor and at the end, so that it boots from a disk.
 //!
 //! UEFI finds the EFI system partition by the table where the CD is a disk, and a BIOS starts the record.
 
@@ -10,32 +10,32 @@ use crate::media::image::{ImageError, low64, piece};
 use crate::media::partition::table::{self, GptTable, Slot};
 use crate::media::{Content, Guid};
 
-/// How many bytes of a boot record are a program, and where in GRUB's the place of `diskboot.img` is written.
+/// The length of the program in a boot record, and where GRUB's has the location of `diskboot.img`.
 const PROGRAM: usize = 440;
 const DISK_BOOT: std::ops::Range<usize> = 0x1b0..0x1b8;
 
-/// What is before the first descriptor, in bytes.
+/// The size of the system area before the first descriptor, in bytes.
 const SYSTEM_AREA: u64 = (FIRST_DESCRIPTOR * SECTOR) as u64;
 
-/// What the number of the disk is made from.
+/// The seed of the disk's GUID.
 const NAME: &str = "talos-iso";
 
 /// That a partition belongs to the platform and is only read.
 const FIXED: u64 = 1 << 60 | 1;
 
-/// How many sectors a CD has whose last file is before the EFI system partition.
+/// The number of sectors of a CD up to the EFI system partition.
 pub(super) fn sectors_of(efi: Extent) -> u64 {
     efi.sector + sectors(efi.length) + sectors(table::TAIL)
 }
 
-/// What stands before the first descriptor, and at the end.
+/// The system area before the first descriptor, and the end of the image.
 ///
 /// The partitions have the names that they have on Talos' own CDs. One named `EFI` would be taken for that of an installed Talos.
 pub(super) fn tables(program: Option<Vec<u8>>, efi: Extent) -> (Content, Content) {
     let data = Slot {
         label: "ISO9660",
         kind: Guid::DATA,
-        guid: Guid::of("ISO9660"),
+        guid: Guid::from_label("ISO9660"),
         attributes: FIXED,
         start: SYSTEM_AREA,
         length: efi.start() - SYSTEM_AREA,
@@ -43,16 +43,16 @@ pub(super) fn tables(program: Option<Vec<u8>>, efi: Extent) -> (Content, Content
     let efi_system = Slot {
         label: "Appended2",
         kind: Guid::EFI,
-        guid: Guid::of("Appended2"),
+        guid: Guid::from_label("Appended2"),
         attributes: 0,
         start: efi.start(),
         length: efi.length,
     };
     let table = GptTable {
         size: sectors_of(efi) * SECTOR as u64,
-        guid: Guid::of(NAME),
+        guid: Guid::from_label(NAME),
         boot_code: program,
-        // As on Talos' own: UEFI (5.2.3) wants it so, and there is no other partition that could be marked.
+        // As on Talos' own: UEFI (5.2.3) requires it, and no other partition could be active.
         is_active: false,
         usable: SYSTEM_AREA,
         slots: vec![data, efi_system],
@@ -62,7 +62,7 @@ pub(super) fn tables(program: Option<Vec<u8>>, efi: Extent) -> (Content, Content
     (head, table.tail().into())
 }
 
-/// The program of a boot record of GRUB, told where GRUB's boot image is.
+/// GRUB's boot record with the location of GRUB's boot image.
 pub(super) fn settle(record: &Content, sector: u64) -> Result<Vec<u8>, BootableIsoError> {
     let program = record.part(0, PROGRAM as u64).ok_or(BootableIsoError::Record(record.len()))?;
     let mut program = program.read().map_err(BootableIsoError::Read)?;
@@ -70,7 +70,7 @@ pub(super) fn settle(record: &Content, sector: u64) -> Result<Vec<u8>, BootableI
     Ok(program)
 }
 
-/// The boot record of a CD whose boot image is at a sector; none where it does not start that.
+/// The boot record of a CD whose boot image is at a sector; none if it does not start that.
 pub(super) fn find_in(cd: &Content, sector: u64) -> Result<Option<Content>, ImageError> {
     let record = cd.part(0, PROGRAM as u64).ok_or(ImageError::Short("boot record"))?;
     let place = piece(cd, DISK_BOOT.start as u64, DISK_BOOT.len(), "boot record")?;

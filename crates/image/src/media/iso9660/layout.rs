@@ -1,4 +1,4 @@
-//! Where everything is on a CD: descriptors, path tables, folders, files.
+//! The layout of a CD: descriptors, path tables, folders, files.
 
 use super::descriptor::{self, VolumeLabels, VolumeLocations};
 use super::encoding::NameEncoding;
@@ -9,7 +9,7 @@ use super::tree::{IsoTree, TOP};
 use super::{FIRST_DESCRIPTOR, SECTOR, el_torito, rock_ridge};
 use crate::media::Content;
 
-/// What a CD is to have.
+/// The parts of a CD.
 pub(super) struct LayoutOptions<'a> {
     /// Its sets of names, the plain ones first.
     pub(super) letters: &'a [NameEncoding],
@@ -17,22 +17,22 @@ pub(super) struct LayoutOptions<'a> {
     pub(super) boots: bool,
 }
 
-/// Where everything is.
+/// The locations of all parts.
 pub(super) struct IsoLayout<'t> {
     sets: Vec<NameSet<'t>>,
-    /// The rest of what the root folder says of Rock Ridge.
+    /// The continuation area of the root folder's Rock Ridge entries.
     rest: u64,
-    /// The catalog of what is booted.
+    /// The boot catalog.
     catalog: Option<u64>,
     /// The sector after the last file.
     pub(super) end: u64,
 }
 
-/// One set of names.
+/// A set of names.
 struct NameSet<'t> {
     hierarchy: NamedHierarchy<'t>,
     path_tables: [Extent; 2],
-    /// Where each file and folder is.
+    /// The location of each file and folder.
     places: Vec<Extent>,
 }
 
@@ -40,7 +40,7 @@ struct NameSet<'t> {
 struct SectorAllocator(u64);
 
 impl SectorAllocator {
-    fn take(&mut self, length: u64) -> Extent {
+    fn allocate(&mut self, length: u64) -> Extent {
         let sector = self.0;
         self.0 += sectors(length);
         Extent { sector, length }
@@ -55,7 +55,7 @@ impl<'t> IsoLayout<'t> {
         let set = |letters: &NameEncoding| {
             let hierarchy = NamedHierarchy::new(tree, *letters);
             let length = hierarchy.path_table_length();
-            let path_tables = [space.take(length), space.take(length)];
+            let path_tables = [space.allocate(length), space.allocate(length)];
             NameSet { hierarchy, path_tables, places: vec![Extent::default(); tree.nodes.len()] }
         };
         let mut sets: Vec<NameSet<'t>> = order.letters.iter().map(set).collect();
@@ -63,15 +63,15 @@ impl<'t> IsoLayout<'t> {
         for set in &mut sets {
             for folder in &set.hierarchy.folders {
                 // The length of a folder depends on nothing that is not known yet.
-                set.places[*folder] = space.take(set.hierarchy.length(*folder, &set.places));
+                set.places[*folder] = space.allocate(set.hierarchy.length(*folder, &set.places));
             }
             if set.hierarchy.letters == NameEncoding::Plain {
-                rest = space.take(rock_ridge::extension().len() as u64).sector;
+                rest = space.allocate(rock_ridge::extension().len() as u64).sector;
             }
         }
-        let catalog = order.boots.then(|| space.take(SECTOR as u64).sector);
+        let catalog = order.boots.then(|| space.allocate(SECTOR as u64).sector);
         for (node, file) in tree.files() {
-            let place = space.take(file.len());
+            let place = space.allocate(file.len());
             for set in &mut sets {
                 set.places[node] = place;
             }
@@ -79,13 +79,13 @@ impl<'t> IsoLayout<'t> {
         Self { sets, rest, catalog, end: space.0 }
     }
 
-    /// Where a file is.
+    /// The location of a file.
     pub(super) fn place(&self, file: usize) -> Extent {
         self.sets[0].places[file]
     }
 
-    /// Adds a file to what is before it.
-    pub(super) fn put(&self, cd: &mut Content, file: usize, content: Content) {
+    /// Appends a file.
+    pub(super) fn append(&self, cd: &mut Content, file: usize, content: Content) {
         cd.pad_to(self.place(file).start());
         cd.push(content);
     }

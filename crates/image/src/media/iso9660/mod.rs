@@ -1,9 +1,9 @@
 //! CDs: ISO 9660 (ECMA-119), with long names by Rock Ridge and by Joliet.
 //!
 //! [`write()`] makes a small CD of a volume, and a [`BootableIso`] is one with folders from which machines boot. Both are a `tree`, whose parts get
-//! their places from `layout`: `hierarchy` makes the folders by one set of names, `record` the entries of a folder, `descriptor` what says where
-//! they are, `rock_ridge` what POSIX wants, and `name` the capital letters of old. `el_torito` is what firmware boots from a CD, `hybrid` what
-//! it boots from a disk with the same contents. `read` is the way back.
+//! their locations from `layout`: `hierarchy` makes the folders by one set of names, `record` the entries of a folder, `descriptor` the
+//! descriptors, `rock_ridge` POSIX attributes, and `name` the upper-case names of ISO 9660. `el_torito` is the boot catalog, `hybrid` the
+//! boot record to boot the same image from a disk. `read` is the inverse.
 
 mod bootable;
 mod descriptor;
@@ -28,5 +28,5 @@ pub use write::write;
 /// Everything on a CD starts at a multiple of this.
 const SECTOR: usize = 2048;
 
-/// The sector of the first descriptor. What is before it is for others.
+/// The sector of the first descriptor. The system area before it is for other uses.
 const FIRST_DESCRIPTOR: usize = 16;

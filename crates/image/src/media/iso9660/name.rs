@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::tree::IsoNode;
 
-/// How long name and extension may be together (ECMA-119 10.1, level 2). The name of a folder may be one longer, and needs not be.
+/// The longest name and extension together (ECMA-119 10.1, level 2). The name of a folder may be one longer, and need not be.
 const LONGEST: usize = 30;
 
 /// An identifier for each file and folder of a folder, no two of them the same.
@@ -34,7 +34,7 @@ fn file(name: &str, taken: &mut BTreeSet<String>) -> String {
     unique_name(&plain_characters(stem), &format!(".{extension}"), taken) + ";1"
 }
 
-/// What is not taken yet: a stem, cut where there is no room for it and perhaps with a number, and what is after it.
+/// An unused name: the stem, truncated if it is too long and with a number if necessary, and the suffix.
 fn unique_name(stem: &str, end: &str, taken: &mut BTreeSet<String>) -> String {
     let room = LONGEST - end.len().saturating_sub(1);
     let cut = |number: &str| &stem[..stem.len().min(room - number.len())];
@@ -49,7 +49,7 @@ fn unique_name(stem: &str, end: &str, taken: &mut BTreeSet<String>) -> String {
     chosen
 }
 
-/// What is before and after the last dot. A name that starts with its only dot has no extension.
+/// The parts before and after the last dot. A name that starts with its only dot has no extension.
 pub(super) fn split(name: &str) -> (&str, &str) {
     match name.rsplit_once('.') {
         Some(("", _)) | None => (name, ""),

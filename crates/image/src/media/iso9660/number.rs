@@ -1,4 +1,4 @@
-//! Numbers, which stand on a CD in both orders of bytes.
+//! Numbers, which ISO 9660 stores in both byte orders.
 
 use super::SECTOR;
 
@@ -21,10 +21,11 @@ pub(super) fn small(number: u64) -> u32 {
     u32::try_from(number).expect("a tree is looked at before: files have less than 4 GiB, all together 1 TiB")
 }
 
-/// How many sectors something takes. What is empty takes one too: some readers stumble over files that are nowhere.
+/// The number of sectors of a file. An empty file has one: some readers fail on files without a location.
 pub(super) fn sectors(length: u64) -> u64 {
     length.div_ceil(SECTOR as u64).max(1)
 }
 
-/// 1980-01-01 00:00 UTC, the first moment that FAT knows, in the seven bytes of folders. A volume says nothing of when it was made.
+/// 1980-01-01 00:00 UTC, the first moment that FAT can store, in the seven bytes of folders. A volume has no
+/// real times, to be reproducible.
 pub(super) const MOMENT: [u8; 7] = [80, 1, 1, 0, 0, 0, 0];

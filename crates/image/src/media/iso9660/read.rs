@@ -1,4 +1,4 @@
-//! The folders of a CD that somebody made.
+//! The folders of an existing ISO.
 
 use super::rock_ridge::ID;
 use super::{FIRST_DESCRIPTOR, SECTOR, record};
@@ -6,14 +6,14 @@ use crate::media::file_system::FileLookup;
 use crate::media::image::{Image, ImageError, check_length, low32, piece};
 use crate::media::{DirectoryEntry, FileSystem, FileSystemType};
 
-/// How many descriptors are looked at, as many as Talos does.
+/// The most descriptors that are read, as in Talos.
 const MOST_DESCRIPTORS: usize = 16;
 /// The longest folder that is read.
 const LONGEST_FOLDER: u32 = 1 << 20;
-/// How often the entries of a record may go on elsewhere.
+/// The most continuation areas of a record.
 const MOST_PIECES: usize = 16;
 
-/// Label and root folder of a CD; none where there is no descriptor.
+/// Label and root folder of an ISO; none without a descriptor.
 pub(in crate::media) fn open(image: &dyn Image) -> Result<Option<FileSystem>, ImageError> {
     let (mut primary, mut supplementary) = (None, None);
     for nth in 0..MOST_DESCRIPTORS {
@@ -58,7 +58,7 @@ pub(in crate::media) fn open(image: &dyn Image) -> Result<Option<FileSystem>, Im
 pub(crate) enum NameSource {
     /// Rock Ridge's, after some bytes of every record that are not its.
     RockRidge {
-        /// How many.
+        /// Their number.
         skip: usize,
     },
     /// Joliet's.
@@ -67,7 +67,7 @@ pub(crate) enum NameSource {
     Plain,
 }
 
-/// What is in a folder, without itself and the one above.
+/// The entries of a folder, without `.` and `..`.
 pub(in crate::media) fn list(
     image: &dyn Image,
     names: NameSource,
@@ -99,7 +99,7 @@ fn is_joliet(descriptor: &[u8]) -> bool {
     [b"%/@", b"%/C", b"%/E"].iter().any(|escape| descriptor[88..91] == escape[..])
 }
 
-/// A record as it stands there.
+/// A record as stored.
 struct RawRecord {
     identifier: Vec<u8>,
     start: u64,
@@ -158,10 +158,10 @@ fn wide(bytes: &[u8]) -> String {
     char::decode_utf16(letters).map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
 
-/// What the entries of a record say.
+/// The fields of a record's SUSP entries.
 #[derive(Default)]
 struct SystemUseEntries {
-    /// Whether SUSP is used at all, and how many bytes of every other record are not its.
+    /// Whether SUSP is used, and how many bytes of every other record it skips.
     used: bool,
     skip: usize,
     extension: bool,
@@ -173,20 +173,20 @@ impl SystemUseEntries {
         self.used && self.extension
     }
 
-    /// Reads the entries of a record and where they go on. What is broken in them ends them.
+    /// Reads the entries of a record and its continuation areas, up to the first corrupt one.
     fn read(image: &dyn Image, more: &[u8], skip: usize) -> Self {
         let mut found = Self::default();
         let mut area = more.get(skip..).unwrap_or_default().to_owned();
         for _ in 0..MOST_PIECES {
-            let Some((offset, length)) = found.take(&area) else { break };
+            let Some((offset, length)) = found.read_area(&area) else { break };
             let Ok(next) = piece(image, offset, length, "Rock Ridge entries") else { break };
             area = next;
         }
         found
     }
 
-    /// Takes in one area, and says where the next is.
-    fn take(&mut self, mut area: &[u8]) -> Option<(u64, usize)> {
+    /// Reads one area, and returns the location of the next.
+    fn read_area(&mut self, mut area: &[u8]) -> Option<(u64, usize)> {
         let mut next = None;
         while area.len() >= 4 {
             let Some((entry, rest)) =
@@ -216,7 +216,7 @@ impl SystemUseEntries {
     }
 
     fn add_name(&mut self, body: &[u8]) {
-        // The names `.` and `..` are said by flags alone.
+        // The names `.` and `..` are only flags.
         if let Some((flags, letters)) = body.split_first()
             && flags & 0b110 == 0
         {

@@ -11,7 +11,7 @@ pub(super) const ABOVE: &[u8] = &[1];
 /// Bytes before the identifier.
 pub(super) const FIXED: usize = 33;
 
-/// Where something is, and how long.
+/// A location and a length.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Extent {
     pub(super) sector: u64,
@@ -25,17 +25,17 @@ impl Extent {
     }
 }
 
-/// One record.
+/// A record.
 pub(super) struct DirectoryRecord {
     pub(super) identifier: Vec<u8>,
     pub(super) extent: Extent,
     pub(super) is_folder: bool,
-    /// What Rock Ridge adds.
+    /// The system use area for Rock Ridge.
     pub(super) more: Vec<u8>,
 }
 
 impl DirectoryRecord {
-    /// How many bytes it takes. Every part starts at an even byte.
+    /// Its length in bytes. Every part starts at an even byte.
     pub(super) fn size(&self) -> usize {
         (FIXED + self.identifier.len()).next_multiple_of(2) + self.more.len().next_multiple_of(2)
     }
@@ -60,7 +60,7 @@ impl DirectoryRecord {
     }
 }
 
-/// How long a folder with these records is: no record goes over the end of a sector.
+/// The length of a folder with these records: no record crosses the end of a sector.
 pub(super) fn folder_length(records: &[DirectoryRecord]) -> usize {
     let place = |used: usize, record: &DirectoryRecord| start(used, record) + record.size();
     records.iter().fold(0, place).next_multiple_of(SECTOR)

@@ -1,21 +1,21 @@
-//! What Rock Ridge (RRIP 1.09, `RRIP_1991A`) adds to the records of a folder, in entries of SUSP.
+//! Rock Ridge (RRIP 1.09, `RRIP_1991A`): POSIX attributes in the records of a folder, as SUSP entries.
 
 use super::number::{MOMENT, both32, small};
 
 /// The name that Rock Ridge announces itself by.
 pub(super) const ID: &str = "RRIP_1991A";
 
-// RRIP 1.09 section 4.3 asks for these very words.
+// RRIP 1.09 section 4.3 requires this exact text.
 const DESCRIPTION: &str =
     "THE ROCK RIDGE INTERCHANGE PROTOCOL PROVIDES SUPPORT FOR POSIX FILE SYSTEM SEMANTICS";
 const SOURCE: &str = "PLEASE CONTACT DISC PUBLISHER FOR SPECIFICATION SOURCE.  SEE PUBLISHER IDENTIFIER IN PRIMARY \
                       VOLUME DESCRIPTOR FOR CONTACT INFORMATION.";
 
-/// What a mode says beside permissions.
+/// The file type bits of a mode.
 const FILE: u32 = 0o100_000;
 const FOLDER: u32 = 0o040_000;
 
-/// Which entries a record has, as `RR` says them.
+/// The entries of a record, as `RR` lists them.
 const HAS_PX: u8 = 0x01;
 const HAS_NM: u8 = 0x08;
 const HAS_TF: u8 = 0x80;
@@ -23,7 +23,7 @@ const HAS_TF: u8 = 0x80;
 /// Which times `TF` has: modified, read, changed.
 const TIMES: u8 = 0x02 | 0x04 | 0x08;
 
-/// What is known of a file or folder.
+/// The attributes of a file or folder.
 #[derive(Clone, Copy)]
 pub(super) struct PosixAttributes {
     pub(super) is_folder: bool,
@@ -31,7 +31,7 @@ pub(super) struct PosixAttributes {
     pub(super) links: u32,
 }
 
-/// For the root folder's own record: that SUSP is used, and where the rest of it stands.
+/// For the root folder's own record: the SUSP signature, and the location of the continuation area.
 pub(super) fn root(posix: PosixAttributes, rest: u64) -> Vec<u8> {
     let mut bytes = entry(*b"SP", &[0xbe, 0xef, 0]);
     bytes.extend(dot_entry_fields(posix));
@@ -45,7 +45,7 @@ pub(super) fn dot_entry_fields(posix: PosixAttributes) -> Vec<u8> {
     [entry(*b"RR", &[HAS_PX | HAS_TF]), owner(posix), times()].concat()
 }
 
-/// For what is in a folder.
+/// For an entry of a folder.
 pub(super) fn entry_fields(name: &str, posix: PosixAttributes) -> Vec<u8> {
     let flags = HAS_PX | HAS_NM | HAS_TF;
     let name = [&[0], name.as_bytes()].concat();

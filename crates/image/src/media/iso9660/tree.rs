@@ -1,4 +1,4 @@
-//! What goes on a CD: folders and files, by number.
+//! The contents of an ISO: folders and files, by number.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::oci;
 /// The top folder, which is always there.
 pub(super) const TOP: usize = 0;
 
-/// How deep folders may be, the top folder counted (ECMA-119 6.8.2.1). Deeper ones would have to be moved up.
+/// The deepest nesting of folders, with the top folder (ECMA-119 6.8.2.1). Deeper ones would have to be relocated.
 const DEEPEST: usize = 8;
 /// The longest name: with it, a record with everything that Rock Ridge adds is at most 254 bytes long.
 const LONGEST_NAME: usize = 110;
@@ -19,16 +19,16 @@ const MOST: usize = u16::MAX as usize;
 /// The most bytes of all files.
 const ROOM: u64 = 1 << 40;
 
-/// What those on a small volume may do: its owner alone may read it, because it may hold passwords.
+/// The permissions of files on a small volume: only its owner may read it, because it may contain passwords.
 const SECRET_FILE: u32 = 0o400;
 const SECRET_FOLDER: u32 = 0o500;
-/// What everybody may do with the top folder of other CDs.
+/// The permissions of the top folder of other CDs.
 const OPEN_FOLDER: u32 = 0o755;
 
 /// Why a tree does not fit on a CD.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IsoTreeError {
-    /// It has a name that is none.
+    /// A name is invalid.
     #[error(
         "`{0}` is not a valid file name on an ISO; want 1 to {LONGEST_NAME} bytes, other than `.` and `..`"
     )]
@@ -36,15 +36,15 @@ pub enum IsoTreeError {
     /// Its folders are too deep.
     #[error("`{0}` is nested too deeply for an ISO; want at most 7 levels of folders")]
     Deep(String),
-    /// It is something else.
+    /// A special file.
     #[error("`{0}` is neither a file nor a folder; an ISO supports nothing else")]
     Kind(String),
     /// A file is too long.
     #[error("`{path}` has {length} bytes; files on an ISO must be smaller than 4 GiB")]
     Long {
-        /// Where it should be.
+        /// Its path.
         path: String,
-        /// How long it is.
+        /// Its length.
         length: u64,
     },
     /// All files together are.
@@ -55,7 +55,7 @@ pub enum IsoTreeError {
     Many(usize),
 }
 
-/// Folders and files, the top folder first, and every folder before what is in it.
+/// Folders and files, the top folder first, and every folder before its entries.
 pub(super) struct IsoTree {
     pub(super) nodes: Vec<IsoNode>,
 }
@@ -69,9 +69,9 @@ pub(super) struct IsoNode {
     pub(super) kind: IsoNodeKind,
 }
 
-/// What it is.
+/// The kind of a node.
 pub(super) enum IsoNodeKind {
-    /// A folder, with what is in it.
+    /// A folder with its entries.
     Folder(Vec<usize>),
     /// A file.
     File(Content),
@@ -126,7 +126,7 @@ impl IsoTree {
         nth
     }
 
-    /// What is in a folder.
+    /// The entries of a folder.
     pub(super) fn inside(&self, folder: usize) -> &[usize] {
         match &self.nodes[folder].kind {
             IsoNodeKind::Folder(inside) => inside,
@@ -151,7 +151,7 @@ impl IsoTree {
         self.files().find(|(nth, _)| *nth == found)
     }
 
-    /// How many names a node has: a folder has one more in itself, and one in each folder that is in it.
+    /// The link count of a node: a folder has one more for itself, and one for each subfolder.
     pub(super) fn links(&self, node: usize) -> u32 {
         let folders = self.inside(node).iter().filter(|nth| self.nodes[**nth].is_folder()).count();
         let own = if self.nodes[node].is_folder() { 2 } else { 1 };

@@ -20,7 +20,7 @@ pub fn write(volume: &Volume<'_>) -> Vec<u8> {
     let mut cd = Content::zeros((FIRST_DESCRIPTOR * SECTOR) as u64);
     cd.push(layout.head(VolumeLabels { volume: volume.label(), set: "" }, sectors, &[]));
     for (node, file) in tree.files() {
-        layout.put(&mut cd, node, file.clone());
+        layout.append(&mut cd, node, file.clone());
     }
     cd.pad_to(sectors * SECTOR as u64);
     cd.read().expect("all of it is in memory")

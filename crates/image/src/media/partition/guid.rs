@@ -19,8 +19,8 @@ impl Guid {
     /// The type of a partition that holds data of any kind.
     pub(crate) const DATA: Self = Self(0xebd0_a0a2_b9e5_4433_87c0_68b6_b726_99c7_u128.to_be_bytes());
 
-    /// The one that Talos' imager gives to what has a label: the same for the same label.
-    pub fn of(label: &str) -> Self {
+    /// The GUID that Talos' imager derives from a label.
+    pub fn from_label(label: &str) -> Self {
         let hash = Sha256::new_with_prefix([0; 16]).chain_update(label).finalize();
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&hash[..16]);
@@ -30,7 +30,7 @@ impl Guid {
         Self(bytes)
     }
 
-    /// As it is written on a disk: the first three numbers the lowest byte first.
+    /// Its form on disk: the first three numbers are little-endian.
     pub(super) fn on_disk(self) -> [u8; 16] {
         let mut bytes = self.0;
         for number in [0..4, 4..6, 6..8] {

@@ -1,6 +1,6 @@
 //! The partitions of a disk.
 //!
-//! [`Partitions::find_in`] reads what somebody made, and [`Disk::write`] makes one.
+//! [`Partitions::find_in`] reads an existing table, and [`Disk::write`] makes one.
 
 mod guid;
 mod read;
@@ -12,35 +12,35 @@ pub use write::{Disk, DiskError, NewPartition, PartitionAttribute};
 
 use flate2::Crc;
 
-/// What a GPT header begins with, and how much of it there is.
+/// The signature of a GPT header, and its length.
 const SIGNATURE: &[u8] = b"EFI PART";
 const HEADER: usize = 92;
 
 /// The length of an entry.
 const ENTRY: usize = 128;
 
-/// The type of an MBR that stands for a GPT.
+/// The MBR type of a GPT's protective partition.
 const PROTECTIVE: u8 = 0xee;
 
-/// How partitions are written down.
+/// The scheme of a partition table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartitionScheme {
-    /// The one that Talos reads and writes.
+    /// GPT, which Talos reads and writes.
     Gpt,
-    /// The one before it.
+    /// MBR, its predecessor.
     Mbr,
 }
 
 /// A disk's partitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partitions {
-    /// How they are written down.
+    /// The scheme of the table.
     pub scheme: PartitionScheme,
     /// The partitions in their order.
     pub list: Vec<Partition>,
 }
 
-/// One partition.
+/// A partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
     /// Its number, from 1 on.

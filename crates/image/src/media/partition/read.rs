@@ -1,4 +1,4 @@
-//! The table of a disk that somebody made.
+//! The partition table of an existing disk.
 
 use super::{ENTRY, HEADER, PROTECTIVE, Partition, PartitionScheme, Partitions, SIGNATURE, sum};
 use crate::media::Content;
@@ -7,14 +7,14 @@ use crate::media::image::{Image, ImageError, ImageWindow, low32, low64, piece};
 /// Sizes of sectors that disks have.
 const SECTORS: [u64; 2] = [512, 4096];
 
-/// How many entries there may be: 128 on disks, more on CDs of xorriso.
+/// The most entries of a table: 128 on disks, more on CDs of xorriso.
 const MOST_ENTRIES: u32 = 1024;
 
 /// Types of an MBR: nothing, and the extended ones.
 const NOTHING: u8 = 0;
 const EXTENDED: [u8; 3] = [0x05, 0x0f, 0x85];
 
-/// How many partitions are looked for inside of an extended one.
+/// The most logical partitions in an extended one.
 const MOST_LOGICAL: usize = 64;
 
 impl Partition {
@@ -23,19 +23,19 @@ impl Partition {
         ImageWindow::new(image, self.start, self.length).ok_or(ImageError::Short("partitions"))
     }
 
-    /// The same as a content; none where the disk ends before.
+    /// The same as a content; none if the disk ends before.
     pub fn content(&self, disk: &Content) -> Option<Content> {
         disk.part(self.start, self.length)
     }
 
-    /// How long it is.
+    /// Its length.
     pub fn length(&self) -> u64 {
         self.length
     }
 }
 
 impl Partitions {
-    /// The partitions of a disk; none where it has no table of them.
+    /// The partitions of a disk; none if it has no partition table.
     pub fn find_in(image: &dyn Image) -> Result<Option<Self>, ImageError> {
         for sector in SECTORS {
             if let Some(list) = gpt(image, sector)? {
@@ -59,7 +59,7 @@ impl Partitions {
     }
 }
 
-/// A GPT: the first header, or else the one at the end of the disk.
+/// A GPT: the primary header, or else the backup at the end of the disk.
 fn gpt(image: &dyn Image, sector: u64) -> Result<Option<Vec<Partition>>, ImageError> {
     let Some(last) = (image.size() / sector).checked_sub(1).filter(|last| *last > 1) else { return Ok(None) };
     match header(image, sector, 1, last)? {
@@ -68,7 +68,7 @@ fn gpt(image: &dyn Image, sector: u64) -> Result<Option<Vec<Partition>>, ImageEr
     }
 }
 
-/// The partitions of a header that is right in everything that Talos looks at.
+/// The partitions of a header that is valid in every field that Talos checks.
 fn header(image: &dyn Image, sector: u64, at: u64, last: u64) -> Result<Option<Vec<Partition>>, ImageError> {
     let head = piece(image, at * sector, HEADER, "partition table")?;
     let size = low32(&head, 12);
@@ -117,12 +117,12 @@ fn name(bytes: &[u8]) -> String {
 /// An MBR that has partitions of its own.
 fn mbr(image: &dyn Image) -> Option<Vec<Partition>> {
     let entries = boot_record(image, 0)?;
-    // A boot sector that is none has anything in its place.
+    // A boot sector without an MBR has other data there.
     if entries.iter().any(|entry| !matches!(entry.flags, 0 | 0x80)) {
         return None;
     }
     let mut list = Vec::new();
-    for (number, entry) in (1..).zip(&entries).filter(|(_, entry)| entry.is_one()) {
+    for (number, entry) in (1..).zip(&entries).filter(|(_, entry)| entry.is_used()) {
         if EXTENDED.contains(&entry.kind) {
             list.extend(logical(image, entry));
         } else if entry.kind != PROTECTIVE {
@@ -132,16 +132,16 @@ fn mbr(image: &dyn Image) -> Option<Vec<Partition>> {
     Some(list).filter(|list| !list.is_empty())
 }
 
-/// The partitions inside of an extended one: each has a record that says where the next is.
+/// The logical partitions: each has a record that refers to the next.
 fn logical(image: &dyn Image, extended: &MbrEntry) -> Vec<Partition> {
     let mut list = Vec::new();
     let mut at = extended.start;
     for number in 5..5 + MOST_LOGICAL {
         let Some([own, next, ..]) = boot_record(image, at) else { break };
-        if own.is_one() {
+        if own.is_used() {
             list.push(own.partition(number, at));
         }
-        if !next.is_one() {
+        if !next.is_used() {
             break;
         }
         at = extended.start + next.start;
@@ -158,7 +158,7 @@ struct MbrEntry {
 }
 
 impl MbrEntry {
-    fn is_one(&self) -> bool {
+    fn is_used(&self) -> bool {
         self.kind != NOTHING && self.length > 0
     }
 

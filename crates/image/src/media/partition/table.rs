@@ -1,37 +1,37 @@
-//! A GPT: the table of a disk's partitions, which stands before and behind them.
+//! A GPT: the partition table at the start and the end of a disk.
 
 use super::{ENTRY, Guid, HEADER, PROTECTIVE, SIGNATURE, sum};
 
 /// Bytes of a sector.
 pub(in crate::media) const SECTOR: u64 = 512;
 
-/// How many entries a table has, and the sectors that it takes.
+/// The number of a table's entries, and its sectors.
 pub(super) const ENTRIES: usize = 128;
 const TABLE: u64 = (ENTRIES * ENTRY) as u64 / SECTOR;
 
-/// How long the table at the end of a disk is, with its header.
+/// The length of the backup table at the end of a disk, with its header.
 pub(in crate::media) const TAIL: u64 = (TABLE + 1) * SECTOR;
 
-/// The longest boot code, which stands before the list of the old table.
+/// The longest boot code, which precedes the MBR's partition table.
 pub(super) const BOOT_CODE: usize = 446;
 
 /// The table of a disk. Everything in it is known to fit.
 pub(in crate::media) struct GptTable {
-    /// How long the disk is.
+    /// The length of the disk.
     pub(in crate::media) size: u64,
     /// Its number.
     pub(in crate::media) guid: Guid,
-    /// What a BIOS starts.
+    /// The boot code for a BIOS.
     pub(in crate::media) boot_code: Option<Vec<u8>>,
     /// Whether the old table is marked as one to start from, without which some machines with a BIOS do not.
     pub(in crate::media) is_active: bool,
-    /// Where partitions may start.
+    /// The first usable byte for partitions.
     pub(in crate::media) usable: u64,
     /// The partitions.
     pub(in crate::media) slots: Vec<Slot>,
 }
 
-/// A partition: what is said of it, and which bytes are its.
+/// A partition: its attributes and its bytes.
 pub(in crate::media) struct Slot {
     pub(in crate::media) label: &'static str,
     pub(in crate::media) kind: Guid,
@@ -42,7 +42,7 @@ pub(in crate::media) struct Slot {
 }
 
 impl GptTable {
-    /// What stands at the start of the disk.
+    /// The start of the disk.
     pub(in crate::media) fn head(&self) -> Vec<u8> {
         let mut bytes = self.boot_record();
         bytes.extend(self.header(1, self.last(), 2));
@@ -50,7 +50,7 @@ impl GptTable {
         bytes
     }
 
-    /// What stands at its end.
+    /// The end of the disk.
     pub(in crate::media) fn tail(&self) -> Vec<u8> {
         let mut bytes = self.entries();
         bytes.extend(self.header(self.last(), 1, self.last() - TABLE));
@@ -62,7 +62,7 @@ impl GptTable {
         self.size / SECTOR - 1
     }
 
-    /// The old table, which says that all of the disk is taken.
+    /// The protective MBR, which covers the complete disk.
     fn boot_record(&self) -> Vec<u8> {
         let mut bytes = self.boot_code.clone().unwrap_or_default();
         bytes.resize(BOOT_CODE, 0);

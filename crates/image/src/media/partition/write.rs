@@ -1,10 +1,10 @@
-//! A disk of partitions, with a GPT before and behind them.
+//! A disk of partitions, with a GPT at its start and its end.
 
 use super::Guid;
 use super::table::{BOOT_CODE, ENTRIES, GptTable, SECTOR, Slot, TAIL};
 use crate::media::Content;
 
-/// What partitions start at multiples of: a mebibyte, which fits every disk.
+/// The alignment of partitions: a mebibyte, which fits every disk.
 const STEP: u64 = 1 << 20;
 
 /// The longest label.
@@ -13,11 +13,11 @@ const LABEL: usize = 36;
 /// A disk that is to be.
 #[derive(Clone, Debug)]
 pub struct Disk {
-    /// How long it is.
+    /// Its length.
     pub size: u64,
     /// Its number.
     pub guid: Guid,
-    /// What a BIOS starts, where it can start from it.
+    /// The boot code for a BIOS, if it can boot from it.
     pub boot_code: Option<Vec<u8>>,
     /// Its partitions, which follow each other.
     pub partitions: Vec<NewPartition>,
@@ -28,19 +28,19 @@ pub struct Disk {
 pub struct NewPartition {
     /// Its label.
     pub label: &'static str,
-    /// What it is for.
+    /// Its partition type.
     pub kind: Guid,
     /// Its number.
     pub guid: Guid,
-    /// What else is said of it.
+    /// Its attribute, if any.
     pub attribute: Option<PartitionAttribute>,
-    /// How long it is.
+    /// Its length.
     pub length: u64,
-    /// What is in it from its start on; the rest is a hole.
+    /// Its content from its start on; the rest is a hole.
     pub content: Content,
 }
 
-/// What may be said of a partition.
+/// An attribute of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartitionAttribute {
     /// Machines with a BIOS boot from it.
@@ -55,34 +55,34 @@ impl PartitionAttribute {
     }
 }
 
-/// Why there is no such disk.
+/// Why a disk cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiskError {
-    /// It has no whole sectors.
+    /// The size is not a multiple of the sector size.
     #[error("{0} bytes is not a valid disk size; want a multiple of 512")]
     Size(u64),
     /// They do not fit.
     #[error("the partitions need {needed} bytes and do not fit on a disk of {size} bytes")]
     Full {
-        /// How long the disk would have to be.
+        /// The required length of the disk.
         needed: u64,
-        /// How long it is.
+        /// Its length.
         size: u64,
     },
     /// There are too many.
     #[error("{0} partitions are too many; want at most {ENTRIES}")]
     Many(usize),
-    /// There is no room for the label.
+    /// The label is too long.
     #[error("`{0}` is not a valid partition label; want at most {LABEL} characters")]
     Label(String),
-    /// What is in it is too long.
+    /// The content is too long.
     #[error("partition {label} has {length} bytes and cannot contain {content} bytes")]
     Long {
         /// The label of the partition.
         label: &'static str,
-        /// How long it is.
+        /// Its length.
         length: u64,
-        /// How much there is.
+        /// The length of the content.
         content: u64,
     },
     /// The boot code is too long.
@@ -91,7 +91,7 @@ pub enum DiskError {
 }
 
 impl Disk {
-    /// Where each partition starts.
+    /// The start of each partition.
     pub fn starts(&self) -> Vec<u64> {
         let mut at = STEP;
         let start = |partition: &NewPartition| {

@@ -8,5 +8,5 @@ pub use write::write;
 
 const MAGIC: &[u8] = b"QFI\xfb";
 
-/// How long the header of version 2 is, and that of version 3.
+/// The lengths of the headers of versions 2 and 3.
 const HEADERS: [usize; 2] = [72, 104];

@@ -1,4 +1,4 @@
-//! The disk inside of an image that somebody made.
+//! The disk inside an existing qcow2 image.
 
 use std::cell::RefCell;
 use std::io::{self, Read};
@@ -12,7 +12,7 @@ use crate::media::image::{Image, ImageError, high32, high64, piece};
 /// The most entries of the first table: of clusters of 64 KiB, a disk of two petabytes.
 const MOST_ENTRIES: u32 = 1 << 22;
 
-/// What a reader has to know of an image.
+/// The feature bits that a reader must support.
 const DIRTY: u64 = 1;
 const CORRUPT: u64 = 1 << 1;
 const EXTERNAL: u64 = 1 << 2;
@@ -25,7 +25,7 @@ const ZEROS: u64 = 1;
 
 /// The disk inside of an image.
 ///
-/// Nothing of it is in memory but its first table, the second table that was used last, and the cluster that was unpacked last.
+/// Only its first table, the last used second table and the last decompressed cluster are in memory.
 pub struct Qcow2<'i> {
     image: &'i dyn Image,
     size: u64,
@@ -36,7 +36,7 @@ pub struct Qcow2<'i> {
     unpacked: RefCell<CachedBlock>,
 }
 
-/// What was read last, by where it came from.
+/// A cached block, with its offset.
 #[derive(Default)]
 struct CachedBlock {
     from: Option<u64>,
@@ -50,7 +50,7 @@ enum ClusterCompression {
 }
 
 impl<'i> Qcow2<'i> {
-    /// The disk inside of an image; none where it is something else.
+    /// The disk inside of an image; none if it is not qcow2.
     pub fn find_in(image: &'i dyn Image) -> Result<Option<Self>, ImageError> {
         let Ok(head) = piece(image, 0, HEADERS[0], "header") else { return Ok(None) };
         if !head.starts_with(MAGIC) {
@@ -73,7 +73,7 @@ impl<'i> Qcow2<'i> {
             return Err(ImageError::Broken("cluster size"));
         }
         let entries = high32(&head, 36);
-        // Each entry of the first table stands for a table that fills a cluster.
+        // Each entry of the first table refers to a table that fills a cluster.
         let reach = 1_u64 << (2 * cluster_bits - 3);
         if entries > MOST_ENTRIES || u64::from(entries).saturating_mul(reach) < size {
             return Err(ImageError::Broken("L1 table"));
@@ -122,7 +122,7 @@ impl<'i> Qcow2<'i> {
             buffer.fill(0);
             return Ok(());
         }
-        // The last cluster need not be whole: what is missing of it are zeros.
+        // The last cluster may be incomplete: the missing bytes are zeros.
         let there = self.image.size().checked_sub(place).filter(|there| *there > 0).ok_or_else(cut_off)?;
         let there = index(there.saturating_sub(within).min(buffer.len() as u64))?;
         buffer[there..].fill(0);
@@ -134,7 +134,7 @@ impl<'i> Qcow2<'i> {
         if kept.from != Some(entry) {
             kept.from = None;
             kept.bytes.clear();
-            let packed = self.packed(entry)?;
+            let packed = self.decompress_cluster(entry)?;
             let (mut from, cluster) = (packed.as_slice(), self.cluster());
             let read = match self.packing {
                 ClusterCompression::Zlib => {
@@ -156,7 +156,7 @@ impl<'i> Qcow2<'i> {
     }
 
     /// The packed bytes of an entry: they start anywhere, and end with a sector of 512 bytes or with the image.
-    fn packed(&self, entry: u64) -> io::Result<Vec<u8>> {
+    fn decompress_cluster(&self, entry: u64) -> io::Result<Vec<u8>> {
         let bits = 62 - (self.cluster_bits - 8);
         let place = entry & ((1 << bits) - 1);
         let sectors = (entry & (PACKED - 1)) >> bits;
@@ -190,7 +190,7 @@ impl Image for Qcow2<'_> {
     }
 }
 
-/// How clusters are packed, where everything about the image is known.
+/// The compression of clusters, if every feature of the image is supported.
 fn features(image: &dyn Image) -> Result<ClusterCompression, ImageError> {
     let head = piece(image, 0, HEADERS[1], "header")?;
     let (features, length) = (high64(&head, 72), high32(&head, 100));

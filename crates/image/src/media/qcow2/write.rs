@@ -1,6 +1,6 @@
-//! An image of a disk, with those clusters alone that hold something.
+//! Writes a disk as a qcow2 image, without empty clusters.
 //!
-//! Behind header and first table come clusters and second tables as they are needed, and behind them the counts of all.
+//! After header and first table come clusters and second tables in the order they are needed, and then the reference counts.
 
 use std::io::{self, Seek, SeekFrom, Write};
 
@@ -10,7 +10,7 @@ use crate::media::{Content, Image as _};
 const CLUSTER_BITS: u32 = 16;
 const CLUSTER: usize = 1 << CLUSTER_BITS;
 
-/// How many entries of eight bytes a cluster has, and how many counts of two.
+/// How many entries of eight bytes a cluster has, and how many reference counts of two.
 const ENTRIES: usize = CLUSTER / 8;
 const COUNTS: usize = CLUSTER / 2;
 
@@ -44,7 +44,7 @@ pub fn write<W: Write + Seek>(disk: &Content, out: &mut W) -> io::Result<()> {
 
 struct Qcow2Writer<'w, W> {
     out: &'w mut W,
-    /// Where second tables are.
+    /// The offsets of second tables.
     first: Vec<u64>,
     /// The second table that is being filled.
     second: Option<L2Table>,
@@ -52,7 +52,7 @@ struct Qcow2Writer<'w, W> {
     next: usize,
 }
 
-/// A second table: which it is, where it goes, and where the clusters are.
+/// A second table: its number, its location, and the offsets of its clusters.
 struct L2Table {
     nth: usize,
     at: usize,
@@ -65,23 +65,23 @@ impl<W: Write + Seek> Qcow2Writer<'_, W> {
         let table = nth / ENTRIES;
         if self.second.as_ref().is_none_or(|second| second.nth != table) {
             self.flush()?;
-            let at = self.take();
+            let at = self.allocate();
             self.first[table] = cluster_offset(at) | COPIED;
             self.second = Some(L2Table { nth: table, at, entries: vec![0; ENTRIES] });
         }
-        let at = self.take();
+        let at = self.allocate();
         if let Some(second) = &mut self.second {
             second.entries[nth % ENTRIES] = cluster_offset(at) | COPIED;
         }
-        self.put(at, bytes)
+        self.write_cluster(at, bytes)
     }
 
-    fn take(&mut self) -> usize {
+    fn allocate(&mut self) -> usize {
         self.next += 1;
         self.next - 1
     }
 
-    fn put(&mut self, cluster: usize, bytes: &[u8]) -> io::Result<()> {
+    fn write_cluster(&mut self, cluster: usize, bytes: &[u8]) -> io::Result<()> {
         self.out.seek(SeekFrom::Start(cluster_offset(cluster)))?;
         self.out.write_all(bytes)
     }
@@ -89,7 +89,7 @@ impl<W: Write + Seek> Qcow2Writer<'_, W> {
     /// Writes the second table that was filled last.
     fn flush(&mut self) -> io::Result<()> {
         match self.second.take() {
-            Some(second) => self.put(second.at, &numbers(&second.entries)),
+            Some(second) => self.write_cluster(second.at, &numbers(&second.entries)),
             None => Ok(()),
         }
     }
@@ -104,20 +104,20 @@ impl<W: Write + Seek> Qcow2Writer<'_, W> {
             table = blocks.div_ceil(ENTRIES);
         }
         let places: Vec<u64> = (0..blocks).map(|nth| cluster_offset(used + table + nth)).collect();
-        self.put(used, &pad_to_cluster(numbers(&places)))?;
+        self.write_cluster(used, &pad_to_cluster(numbers(&places)))?;
         let mut left = used + table + blocks;
         for nth in 0..blocks {
             let counted = left.min(COUNTS);
             left -= counted;
-            self.put(used + table + nth, &pad_to_cluster([0, 1].repeat(counted)))?;
+            self.write_cluster(used + table + nth, &pad_to_cluster([0, 1].repeat(counted)))?;
         }
         let first = numbers(&self.first);
-        self.put(1, &first)?;
-        self.put(0, &header(size, first.len() / 8, cluster_offset(used), table))
+        self.write_cluster(1, &first)?;
+        self.write_cluster(0, &header(size, first.len() / 8, cluster_offset(used), table))
     }
 }
 
-/// Where a cluster is.
+/// The offset of a cluster.
 fn cluster_offset(cluster: usize) -> u64 {
     cluster as u64 * CLUSTER as u64
 }

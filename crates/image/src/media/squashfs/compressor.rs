@@ -14,20 +14,20 @@ pub(super) const LEVEL: i32 = 18;
 /// The memory that unpacking one block may take beside the block: dictionaries are as long as a block, and that is 1 MiB at most.
 const MOST_MEMORY: u32 = 8 << 20;
 
-/// Makes each of some blocks shorter, in their order: [`one_by_one`], or the same on several processors.
+/// Makes each of some blocks shorter, in their order: [`compress_in_order`], or the same on several processors.
 pub type CompressBlocks<'p> = &'p dyn Fn(&[Vec<u8>]) -> io::Result<Vec<Vec<u8>>>;
 
 /// Makes blocks shorter, one after the other.
-pub fn one_by_one(blocks: &[Vec<u8>]) -> io::Result<Vec<Vec<u8>>> {
+pub fn compress_in_order(blocks: &[Vec<u8>]) -> io::Result<Vec<Vec<u8>>> {
     let mut presser = BlockCompressor::new()?;
     blocks.iter().map(|block| presser.press(block)).collect()
 }
 
-/// Makes blocks shorter. What it needs for that it has already when the second one comes.
+/// Compresses blocks. Its buffers are reused from block to block.
 pub struct BlockCompressor(zstd::bulk::Compressor<'static>);
 
 impl BlockCompressor {
-    /// One that has not pressed anything yet.
+    /// A new compressor.
     pub fn new() -> io::Result<Self> {
         zstd::bulk::Compressor::new(LEVEL).map(Self)
     }
@@ -38,7 +38,7 @@ impl BlockCompressor {
     }
 }
 
-/// How the blocks of a file system are compressed.
+/// The compression of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Compressor {
     Gzip,
@@ -50,8 +50,8 @@ impl Compressor {
     /// The number of the one that is written.
     pub(super) const ZSTD: u16 = 6;
 
-    /// The one with a number.
-    pub(super) fn of(number: u16) -> Result<Self, ImageError> {
+    /// The compression with a number.
+    pub(super) fn from_number(number: u16) -> Result<Self, ImageError> {
         match number {
             1 => Ok(Self::Gzip),
             4 => Ok(Self::Xz),
@@ -63,7 +63,7 @@ impl Compressor {
         }
     }
 
-    /// What a block was, which has at most `most` bytes.
+    /// Decompresses a block of at most `most` bytes.
     pub(super) fn unpack(self, block: &[u8], most: usize) -> Result<Vec<u8>, ImageError> {
         let mut bytes = Vec::new();
         let wanted = most as u64 + 1;

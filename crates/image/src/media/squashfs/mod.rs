@@ -1,20 +1,20 @@
 //! Squashfs, the file system of Talos and its extensions: format 4.0.
 //!
 //! [`write()`] makes one of a tree, always the same bytes for the same tree: zstd, blocks of 128 KiB, everything root's, no times. Only
-//! what describes files is in memory. Their bytes go through in batches, which the caller may press on several processors.
+//! metadata is in memory. The data is streamed in batches, which the caller may compress on several processors.
 //!
-//! [`Squashfs::open`] reads one that anybody made, with zstd, xz or gzip. Whatever is in it, reading ends and needs bounded memory.
+//! [`Squashfs::open`] reads existing ones, with zstd, xz or gzip. Whatever their contents, reading ends and needs bounded memory.
 
 mod compressor;
 mod read;
 mod superblock;
 mod write;
 
-pub use compressor::{BlockCompressor, CompressBlocks, one_by_one};
+pub use compressor::{BlockCompressor, CompressBlocks, compress_in_order};
 pub use read::{NodeKind, Squashfs, SquashfsNode};
 pub use write::{SquashfsWriteError, write};
 
-/// How much of metadata is one block.
+/// The block size of metadata.
 const METADATA: usize = 8192;
 
 /// In the length of a metadata block: it is not compressed.
@@ -23,10 +23,10 @@ const PLAIN_METADATA: u16 = 1 << 15;
 /// In the length of a block of data: it is not compressed.
 const PLAIN_DATA: u32 = 1 << 24;
 
-/// The place of something that is not there.
+/// The location of a missing table.
 const NOWHERE: u64 = u64::MAX;
 
-/// The number of a fragment, or of attributes, that is none.
+/// The number of a missing fragment or attribute set.
 const NONE: u32 = u32::MAX;
 
 /// Kinds of inodes. Those with more room have a number that is higher by [`EXTENDED`].

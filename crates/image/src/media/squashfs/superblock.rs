@@ -1,9 +1,9 @@
-//! The superblock: what a file system is, and where its tables are.
+//! The superblock: the parameters of a file system, and the locations of its tables.
 
 use super::compressor::Compressor;
 use crate::media::image::{Image, ImageError, check_length, low16, low32, low64, piece};
 
-/// How long it is.
+/// Its length.
 pub(super) const LENGTH: usize = 96;
 
 const MAGIC: u32 = 0x7371_7368;
@@ -12,7 +12,7 @@ const MAGIC: u32 = 0x7371_7368;
 const SMALLEST_LOG: u16 = 12;
 const LARGEST_LOG: u16 = 20;
 
-/// What a file system is, and where its tables are.
+/// The parameters of a file system, and the locations of its tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Superblock {
     pub(crate) inodes: u32,
@@ -21,7 +21,7 @@ pub(super) struct Superblock {
     pub(crate) compressor: u16,
     pub(crate) flags: u16,
     pub(crate) ids: u16,
-    /// Where the inode of the top is.
+    /// The reference of the root inode.
     pub root: u64,
     pub(crate) used: u64,
     pub(crate) id_table: u64,
@@ -60,7 +60,7 @@ impl Superblock {
         bytes
     }
 
-    /// The one that an image begins with, of which everything is there.
+    /// Reads the superblock of a complete image.
     pub(super) fn read(image: &dyn Image) -> Result<Self, ImageError> {
         let bytes = piece(image, 0, LENGTH, "superblock")?;
         let number = |nth: usize| low64(&bytes, 32 + 8 * nth);
@@ -88,7 +88,7 @@ impl Superblock {
         if !(is_known && is_right) {
             return Err(ImageError::Broken("superblock"));
         }
-        Compressor::of(found.compressor)?;
+        Compressor::from_number(found.compressor)?;
         check_length(image, found.used)?;
         Ok(found)
     }

@@ -1,7 +1,7 @@
 //! Unified kernel images: programs for UEFI with a kernel, its initramfs and its command line in sections.
 //!
-//! `program` is what such a file is made of, and [`Uki::find_in`] looks into one. [`write()`] puts sections behind a stub, systemd's, which starts
-//! the kernel in them; [`Uki::stub`] takes that stub out again, so that an image alone is enough to make another one.
+//! `pe` reads the sections of such a file, and [`Uki::find_in`] its contents. [`write()`] appends sections to a stub, systemd's, which starts
+//! the kernel in them; [`Uki::stub`] extracts that stub again, so that an image alone is enough to make another one.
 
 mod pe;
 mod read;
@@ -14,9 +14,9 @@ use super::Content;
 
 /// Names of sections.
 pub mod name {
-    /// What it is, in the words of `/etc/os-release`.
+    /// Its identity, in the format of `/etc/os-release`.
     pub(crate) const RELEASE: &str = ".osrel";
-    /// What the kernel is told.
+    /// The kernel arguments.
     pub(crate) const COMMAND_LINE: &str = ".cmdline";
     /// The version of the kernel.
     pub const VERSION: &str = ".uname";
@@ -24,18 +24,18 @@ pub mod name {
     pub(crate) const KERNEL: &str = ".linux";
     /// The first file system.
     pub(crate) const INITRAMFS: &str = ".initrd";
-    /// What systemd's own programs say they are.
+    /// The identity of systemd's own programs.
     pub(crate) const MAGIC: &str = ".sdmagic";
     /// The start of one entry of the menu.
     pub(crate) const PROFILE: &str = ".profile";
 }
 
-/// A section: its name and what it holds.
+/// A section: its name and its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
     /// Its name, at most eight letters.
     pub name: String,
-    /// What it holds.
+    /// Its content.
     pub content: Content,
 }
 

@@ -3,27 +3,27 @@
 use crate::media::Content;
 use crate::media::image::{Image, ImageError, low16, low32, piece};
 
-/// What it begins with, how long that first header is, and where it says where the next is.
+/// The signature of the DOS header, its length, and the offset of the pointer to the PE header.
 const MAGIC: &[u8] = b"MZ";
 pub(super) const DOS_HEADER: usize = 0x40;
 const HEADER_AT: usize = 0x3c;
 
-/// What the next header begins with, and how long it is behind that.
+/// The signature of the PE header, and the length of the header after it.
 pub(super) const SIGNATURE: &[u8] = b"PE\0\0";
 pub(super) const FILE_HEADER: usize = 20;
 
-/// The most sections that are looked at, and the length of what describes one.
+/// The most sections, and the length of a section header.
 pub(super) const MOST_SECTIONS: usize = 256;
 pub(super) const SECTION: usize = 40;
 
-/// A program: what its headers say.
+/// A program: its headers.
 #[derive(Clone, Debug)]
 pub(super) struct PeFile {
     /// The header that DOS knew.
     pub(super) dos: Vec<u8>,
     /// Machine, number of sections, time.
     pub(super) file: Vec<u8>,
-    /// What is said to whoever loads it: may be none.
+    /// The optional header, for the loader; may be empty.
     pub(super) optional: Vec<u8>,
     /// The sections, in their order.
     pub(super) parts: Vec<PeSection>,
@@ -33,17 +33,17 @@ pub(super) struct PeFile {
 #[derive(Clone, Debug)]
 pub(super) struct PeSection {
     pub(super) name: [u8; 8],
-    /// How long it is in memory, and where it is loaded.
+    /// Its length in memory, and its address.
     pub(super) memory: u32,
     pub(super) address: u32,
-    /// How long it is in the file, and where it stands there.
+    /// Its length in the file, and its offset there.
     pub(super) written: u32,
     pub(super) start: u32,
     pub(super) flags: u32,
 }
 
 impl PeFile {
-    /// The program in a file; none where it is something else.
+    /// The program in a file; none if it is not one.
     pub(super) fn find_in(image: &dyn Image) -> Result<Option<Self>, ImageError> {
         let Ok(dos) = piece(image, 0, DOS_HEADER, "header") else { return Ok(None) };
         if !dos.starts_with(MAGIC) {
@@ -86,13 +86,13 @@ impl PeSection {
         String::from_utf8_lossy(&self.name[..length]).into_owned()
     }
 
-    /// The first bytes of what is written. What has none need not be anywhere.
+    /// The first bytes that are stored in the file. A section without bytes may have any offset.
     pub(super) fn content(&self, file: &Content, length: u32) -> Result<Content, ImageError> {
         let start = if length == 0 { 0 } else { self.start };
         file.part(start.into(), length.into()).ok_or(ImageError::Short("sections"))
     }
 
-    /// How much of what is written is meant: that is padded to whole sectors, and in memory there may be more.
+    /// The length of the content: the stored length is padded to full sectors, and the length in memory may be larger.
     pub(super) fn length(&self) -> u32 {
         self.memory.min(self.written)
     }

@@ -1,4 +1,4 @@
-//! What is in a unified kernel image.
+//! The contents of a unified kernel image.
 
 use super::pe::{PeFile, PeSection};
 use super::write::{self, StubError};
@@ -10,7 +10,7 @@ use ichor_values::Arch;
 /// The longest text that is read.
 const LONGEST: u32 = 64 << 10;
 
-/// What a stub has itself; everything from the first other section of these names on was put behind it.
+/// Sections that are added to a stub: everything from the first section with one of these names on.
 const ADDED: [&str; 14] = [
     name::RELEASE,
     name::COMMAND_LINE,
@@ -28,16 +28,16 @@ const ADDED: [&str; 14] = [
     ".pcrsig",
 ];
 
-/// The command line inside of a unified kernel image; none where it is something else, or has none.
+/// The command line in a unified kernel image; none if it is another file, or has none.
 ///
-/// An image may have several, one for each of its profiles: the first is the one it boots with unless somebody chooses.
+/// An image may have several, one for each of its profiles: the first is the one it boots with by default.
 pub fn command_line(image: &dyn Image) -> Result<Option<String>, ImageError> {
     let Some(program) = PeFile::find_in(image)? else { return Ok(None) };
     let found = program.parts.iter().find(|part| part.name() == name::COMMAND_LINE);
     found.map(|part| text(image, part, "command line")).transpose()
 }
 
-/// What the first section of a name holds, of which no more is read than is asked for; none where there is none.
+/// The content of the first section of a name, which is read on demand; none if missing.
 pub fn section<'i>(image: &'i dyn Image, name: &str) -> Result<Option<ImageWindow<'i>>, ImageError> {
     let Some(program) = PeFile::find_in(image)? else { return Ok(None) };
     let found = program.parts.iter().find(|part| part.name() == name);
@@ -53,17 +53,17 @@ fn text(image: &dyn Image, part: &PeSection, what: &'static str) -> Result<Strin
     Ok(String::from_utf8_lossy(&bytes).trim_end_matches(['\0', '\n']).to_owned())
 }
 
-/// What a program for UEFI is.
+/// The identity of a program for UEFI.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeIdentity {
     /// The machines it runs on, if Talos does.
     pub arch: Option<Arch>,
-    /// What it says it is, as systemd's programs do: `#### LoaderInfo: systemd-boot 259.1 ####`.
+    /// Its version, as systemd's programs store it: `#### LoaderInfo: systemd-boot 259.1 ####`.
     pub(crate) info: Option<String>,
 }
 
 impl PeIdentity {
-    /// What the program in a file is; none where it is something else.
+    /// The identity of the program in a file; none if it is not a program.
     pub(crate) fn find_in(image: &dyn Image) -> Result<Option<Self>, ImageError> {
         let Some(program) = PeFile::find_in(image)? else { return Ok(None) };
         let arch = match low16(&program.file, 0) {
@@ -88,16 +88,16 @@ pub struct Uki {
 /// An entry of the menu that an image brings along: one of its profiles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UkiProfile {
-    /// What it is called by.
+    /// Its id.
     pub id: String,
-    /// What people read.
+    /// Its title.
     pub title: Option<String>,
-    /// What the kernel is told, where that is another than the first.
+    /// The kernel arguments, if they differ from the first profile's.
     pub command_line: Option<String>,
 }
 
 impl Uki {
-    /// The image in a file, all of whose sections are there; none where it is something else, such as a kernel by itself.
+    /// The image in a file, with all its sections; none for other files, such as a bare kernel.
     pub fn find_in(content: &Content) -> Result<Option<Self>, ImageError> {
         let Some(program) = PeFile::find_in(content)? else { return Ok(None) };
         if !program.parts.iter().any(|part| part.name() == name::KERNEL) {
@@ -116,12 +116,12 @@ impl Uki {
         &self.sections
     }
 
-    /// What the first section of a name holds.
+    /// The content of the first section of a name.
     pub fn first(&self, name: &str) -> Option<&Content> {
         self.sections.iter().find(|section| section.name == name).map(|section| &section.content)
     }
 
-    /// The entries of its menu; none where it has no profiles.
+    /// The entries of its menu; none if it has no profiles.
     pub fn menu(&self) -> Result<Vec<UkiProfile>, ImageError> {
         let mut menu: Vec<UkiProfile> = Vec::new();
         for part in &self.program.parts {
@@ -136,7 +136,7 @@ impl Uki {
         Ok(menu)
     }
 
-    /// The stub: everything before what was put behind it, without a signature.
+    /// The stub: everything before the appended sections, without a signature.
     pub fn stub(&self) -> Result<Content, StubError> {
         let mut program = self.program.clone();
         let added = |part: &PeSection| ADDED.contains(&part.name().as_str());

@@ -5,10 +5,10 @@ use super::pe::{DOS_HEADER, MOST_SECTIONS, PeFile, PeSection, SECTION, SIGNATURE
 use crate::media::Content;
 use crate::media::image::{ImageError, low16, low32};
 
-/// Where the headers are that matter: behind that of DOS, and as many zeros.
+/// The offset of the PE headers: after the DOS header, with as many zeros.
 const HEADERS: u32 = 0x80;
 
-/// What the second header of a program of 64 bits begins with, and how long it is without its list of tables.
+/// The magic number of the optional header of a 64-bit program, and its length without the data directories.
 const PLUS: u16 = 0x20b;
 const SHORTEST: usize = 112;
 
@@ -26,25 +26,25 @@ const FILE_STEP: usize = 36;
 const IMAGE: usize = 56;
 const ALL_HEADERS: usize = 60;
 const SUM: usize = 64;
-/// Where a signature is said to be.
+/// The offset of the pointer to the signature.
 const SIGNED: usize = 144;
 
 /// That a section is data, and may be read.
 const IS_DATA: u32 = 0x40;
 const READABLE: u32 = 0x4000_0000;
 
-/// Why there is no such image.
+/// Why an image cannot be made from a stub.
 #[derive(Debug, thiserror::Error)]
 pub enum StubError {
     /// It could not be read.
     #[error("cannot read the stub of a kernel image")]
     Read(#[from] ImageError),
-    /// It is something else.
+    /// It is not a stub.
     #[error(
         "the stub is not a 64-bit UEFI program; want systemd's `systemd-stub.efi` or `linuxx64.efi.stub`"
     )]
     Other,
-    /// Something in it cannot be.
+    /// An invalid structure.
     #[error("the {0} of the stub is corrupt")]
     Broken(&'static str),
     /// There is a name that has no room.
@@ -58,13 +58,13 @@ pub enum StubError {
     Long,
 }
 
-/// A kernel image: the stub, and sections behind it. `seconds` is when it was made, since 1970.
+/// A kernel image: the stub with appended sections. `seconds` is its creation time, since 1970.
 pub fn write(stub: &Content, sections: &[Section], seconds: u32) -> Result<Content, StubError> {
     let program = PeFile::find_in(stub)?.ok_or(StubError::Other)?;
     behind(&program, stub, sections, seconds)
 }
 
-/// The same, of a program whose sections stand in `from`.
+/// The same, of a program whose sections are in `from`.
 pub(super) fn behind(
     program: &PeFile,
     from: &Content,
@@ -74,7 +74,7 @@ pub(super) fn behind(
     if program.optional.len() < SHORTEST || low16(&program.optional, 0) != PLUS {
         return Err(StubError::Other);
     }
-    let steps = SectionAlignment::of(program)?;
+    let steps = SectionAlignment::new(program)?;
     let (mut parts, mut contents) = (Vec::new(), Vec::new());
     for part in &program.parts {
         contents.push(part.content(from, part.written)?);
@@ -84,7 +84,7 @@ pub(super) fn behind(
     let mut address = parts.iter().map(end).max().unwrap_or_default();
     for section in sections {
         address = address.next_multiple_of(steps.memory);
-        parts.push(added(section, address, steps.file)?);
+        parts.push(new_section(section, address, steps.file)?);
         contents.push(section.content.clone());
         address += section.content.len();
     }
@@ -104,14 +104,14 @@ pub(super) fn behind(
     Ok(image)
 }
 
-/// What sections start at multiples of.
+/// The alignment of sections.
 struct SectionAlignment {
     memory: u64,
     file: u64,
 }
 
 impl SectionAlignment {
-    fn of(program: &PeFile) -> Result<Self, StubError> {
+    fn new(program: &PeFile) -> Result<Self, StubError> {
         let step = |at: usize| u64::from(low32(&program.optional, at));
         let (memory, file) = (step(MEMORY_STEP), step(FILE_STEP));
         let right = |step: u64| step.is_power_of_two() && step <= 1 << 24;
@@ -123,8 +123,8 @@ impl SectionAlignment {
     }
 }
 
-/// What describes a section that is added. Its place in the file comes later.
-fn added(section: &Section, address: u64, step: u64) -> Result<PeSection, StubError> {
+/// The header of an additional section. Its offset in the file is set later.
+fn new_section(section: &Section, address: u64, step: u64) -> Result<PeSection, StubError> {
     let mut name = [0; 8];
     let room = name.get_mut(..section.name.len()).filter(|room| !room.is_empty());
     room.ok_or_else(|| StubError::Name(section.name.clone()))?.copy_from_slice(section.name.as_bytes());
@@ -138,7 +138,7 @@ fn added(section: &Section, address: u64, step: u64) -> Result<PeSection, StubEr
     })
 }
 
-/// Lets sections follow each other in the file, behind the headers; how long those are.
+/// Places the sections in sequence in the file, after the headers; returns the length of the headers.
 fn place_sections(parts: &mut [PeSection], program: &PeFile, step: u64) -> Result<u32, StubError> {
     let all = HEADERS as usize
         + SIGNATURE.len()

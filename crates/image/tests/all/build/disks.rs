@@ -110,7 +110,7 @@ fn grub_stages_contain_their_sectors() {
     assert_eq!(first[0x5c..0x64], CORE_SECTOR.to_le_bytes());
     assert_eq!(first[0x66..0x68], [0x90, 0x90]);
     assert_eq!((first[0x5b], first[0x68], first[446]), (1, 1, 0x80));
-    // What a BIOS starts is marked in the table, and nothing else is: EFI, BIOS, BOOT, META.
+    // Of EFI, BIOS, BOOT and META, only the partition that a BIOS boots has an attribute.
     let attributes = [0, 1, 2, 3].map(|nth| {
         let mut bytes = [0; 8];
         made.read_at(1024 + nth * 128 + 48, &mut bytes).unwrap();

@@ -1,4 +1,4 @@
-//! What is on an ISO.
+//! The contents of an ISO.
 
 use ichor_image::build::uki::{ResetProfile, uki};
 use ichor_image::build::{BootAssets, GrubCd, Profile, iso};
@@ -14,7 +14,7 @@ use crate::build::samples::{self, grub};
 
 fn profile(talos: &str, arch: Arch) -> Profile {
     let talos = TalosVersion::parse(talos).unwrap();
-    let line = Line::of(&talos, "nocloud", if arch == Arch::Amd64 { "amd64" } else { "arm64" });
+    let line = Line::defaults(&talos, "nocloud", if arch == Arch::Amd64 { "amd64" } else { "arm64" });
     Profile { talos, arch, line, meta: Vec::new(), ..samples::profile("nocloud") }
 }
 

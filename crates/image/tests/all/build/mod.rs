@@ -1,4 +1,4 @@
-//! Images that machines boot: what is put together is found again, by ourselves, and in `lab` by other programs and by machines that boot
+//! Images that machines boot: they are read back by this crate, and in `lab` by other programs and by machines that boot
 //! from it. Those tests need `scripts/tools disk efi iso fat`, `scripts/lab-vm` and `scripts/lab-efi`.
 
 mod disks;

@@ -10,7 +10,7 @@ use ichor_values::TalosVersion;
 
 pub fn profile(platform: &str) -> Profile {
     let talos = TalosVersion::parse("v1.13.9").unwrap();
-    let line = Line::of(&talos, platform, "amd64");
+    let line = Line::defaults(&talos, platform, "amd64");
     let meta = vec![Value { key: 10, value: "addresses: []\n".to_owned() }];
     Profile { talos, arch: Arch::Amd64, platform: platform.to_owned(), line, meta, embedded: None }
 }

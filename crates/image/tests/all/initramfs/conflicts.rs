@@ -35,7 +35,7 @@ fn unrelated_extensions_have_no_conflict() {
 #[test]
 fn each_conflict_names_both_extensions_and_its_subject() {
     let modules: &[(&str, &[u8])] = &[("usr/lib/modules/6.1.0/extra/x.ko", b"x")];
-    for (one, other, kernel, said) in [
+    for (one, other, kernel, expected) in [
         (
             extension("one", &[("usr/local/x", b"1")]),
             extension("other", &[("usr/local/x", b"2")]),
@@ -58,7 +58,7 @@ fn each_conflict_names_both_extensions_and_its_subject() {
             extension("one", &[]),
             extension("one", &[]),
             None,
-            "the extension one is given twice, as v1.0 and as v1.0; remove one",
+            "extension one is given twice, as v1.0 and as v1.0; remove one",
         ),
         (
             extension("one", &[]),
@@ -68,7 +68,7 @@ fn each_conflict_names_both_extensions_and_its_subject() {
              of the extension for this release of Talos",
         ),
     ] {
-        assert_eq!(found(&[one, other], kernel), [said]);
+        assert_eq!(found(&[one, other], kernel), [expected]);
     }
 }
 
@@ -99,7 +99,7 @@ fn files_and_services_of_the_extensions_in_an_image_are_not_hidden() {
         ],
     );
     let image = assembled(&published(), &[there]);
-    for (path, bytes, said) in [
+    for (path, bytes, expected) in [
         ("usr/local/same", &b"s"[..], None),
         ("usr/lib/firmware/same.bin", b"s", None),
         ("usr/local/other", b"2", None),
@@ -107,28 +107,28 @@ fn files_and_services_of_the_extensions_in_an_image_are_not_hidden() {
             "usr/local/x",
             b"2",
             Some(
-                "there (in the image) and new both have /usr/local/x, and not the same: one of them would be hidden",
+                "there (in the image) and new have different files at /usr/local/x: one would hide the other",
             ),
         ),
         (
             "usr/local/x",
             b"longer",
             Some(
-                "there (in the image) and new both have /usr/local/x, and not the same: one of them would be hidden",
+                "there (in the image) and new have different files at /usr/local/x: one would hide the other",
             ),
         ),
         (
             "usr/local/folder",
             b"2",
             Some(
-                "there (in the image) and new both have /usr/local/folder, and not the same: one of them would be hidden",
+                "there (in the image) and new have different files at /usr/local/folder: one would hide the other",
             ),
         ),
         (
             "usr/lib/firmware/x.bin",
             b"2",
             Some(
-                "the image and new both have /usr/lib/firmware/x.bin, and not the same: one of them would be hidden",
+                "the image and new have different files at /usr/lib/firmware/x.bin: one would hide the other",
             ),
         ),
         (
@@ -139,13 +139,13 @@ fn files_and_services_of_the_extensions_in_an_image_are_not_hidden() {
     ] {
         assert_eq!(
             found_in(&image, &[extension("new", &[(path, bytes)])], None),
-            Vec::from_iter(said),
+            Vec::from_iter(expected),
             "{path}"
         );
     }
 }
 
-/// What Talos publishes, with something of its own where extensions may have files.
+/// A published initramfs, with files of its own at paths that extensions may have.
 fn crowded() -> Content {
     let mut system = FileTree::default();
     system.put("etc/cri/conf.d/00-base.part", TreeEntry::file(0o755, b"base"));
@@ -160,7 +160,7 @@ fn crowded() -> Content {
 #[test]
 fn replaced_files_of_talos_are_reported() {
     let hidden = |path: &str| Some(format!("new replaces {path} of Talos with a different file"));
-    for (path, bytes, said) in [
+    for (path, bytes, expected) in [
         ("etc/cri/conf.d/00-base.part", &b"base"[..], None),
         ("etc/cri/conf.d/00-base.part", b"bass", hidden("/etc/cri/conf.d/00-base.part")),
         ("etc/cri/conf.d/10-mine.part", b"mine", None),
@@ -168,7 +168,7 @@ fn replaced_files_of_talos_are_reported() {
     ] {
         assert_eq!(
             found_in(&crowded(), &[extension("new", &[(path, bytes)])], None),
-            Vec::from_iter(said),
+            Vec::from_iter(expected),
             "{path}"
         );
     }
@@ -178,20 +178,20 @@ fn replaced_files_of_talos_are_reported() {
 }
 
 #[test]
-fn files_hidden_by_an_extension_of_the_image_are_no_conflict() {
+fn files_hidden_by_an_extension_of_the_image_do_not_conflict() {
     let there = extension("there", &[("etc/cri/conf.d/00-base.part", b"there")]);
     let image = assembled(&crowded(), &[there]);
 
     let same = extension("new", &[("etc/cri/conf.d/00-base.part", b"there")]);
     let other = extension("old", &[("etc/cri/conf.d/00-base.part", b"base")]);
 
-    let said = "there (in the image) and old both have /etc/cri/conf.d/00-base.part, and not the same: one of them would be hidden";
+    let expected = "there (in the image) and old have different files at /etc/cri/conf.d/00-base.part: one would hide the other";
     assert_eq!(found_in(&image, &[same], None), [""; 0]);
-    assert_eq!(found_in(&image, &[other], None), [said]);
+    assert_eq!(found_in(&image, &[other], None), [expected]);
 }
 
 #[test]
-fn depmod_files_of_extensions_are_no_conflict() {
+fn depmod_files_of_extensions_do_not_conflict() {
     let dep = "usr/lib/modules/6.12.45-talos/modules.dep";
     let zfs = extension("zfs", &[(dep, b"of zfs"), ("usr/lib/modules/6.12.45-talos/extras/zfs.ko", b"z")]);
     let drbd =

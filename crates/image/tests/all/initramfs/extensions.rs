@@ -25,7 +25,7 @@ pub fn talos(version: &str) -> TalosVersion {
 
 /// An extension that Talos takes.
 pub fn extension(name: &str, files: &[(&str, &[u8])]) -> Extension {
-    Extension::of(root(name, files), &talos("v1.13.9")).unwrap().0
+    Extension::from_tree(root(name, files), &talos("v1.13.9")).unwrap().0
 }
 
 pub fn sum(bytes: &[u8]) -> String {
@@ -35,17 +35,17 @@ pub fn sum(bytes: &[u8]) -> String {
 #[test]
 fn extensions_that_talos_rejects_are_rejected() {
     let mut root = root("frr", &[("etc/passwd", b"x"), ("bin/sh", b"x")]);
-    let error = Extension::of(root.clone(), &talos("v1.13.9")).unwrap_err();
+    let error = Extension::from_tree(root.clone(), &talos("v1.13.9")).unwrap_err();
     assert!(error.to_string().starts_with("Talos v1.13.9 rejects the extension: rootfs/bin/sh"), "{error}");
     assert!(error.to_string().contains("(and 1 more;"), "{error}");
 
     root.remove("manifest.yaml");
-    assert!(Extension::of(root, &talos("v1.13.9")).unwrap_err().to_string().contains("manifest.yaml"));
+    assert!(Extension::from_tree(root, &talos("v1.13.9")).unwrap_err().to_string().contains("manifest.yaml"));
 }
 
 #[test]
 fn an_extension_for_another_release_is_rejected() {
-    let error = Extension::of(root("frr", &[]), &talos("v1.10.0")).unwrap_err();
+    let error = Extension::from_tree(root("frr", &[]), &talos("v1.10.0")).unwrap_err();
 
     assert!(error.to_string().contains(">= v1.11.0"), "{error}");
 }
@@ -66,7 +66,7 @@ fn configurations_are_embedded_since_1_12() {
         assert_eq!((entry.mode, entry.memory()), (mode, Some(&b"version: v1alpha1\n"[..])));
         assert_eq!(extension.metadata.version, sum(b"version: v1alpha1\n"));
         // It is an extension like any other.
-        let (again, warnings) = Extension::of(extension.root.clone(), &talos(version)).unwrap();
+        let (again, warnings) = Extension::from_tree(extension.root.clone(), &talos(version)).unwrap();
         assert_eq!((again.metadata, warnings), (extension.metadata, Vec::new()));
     }
 }

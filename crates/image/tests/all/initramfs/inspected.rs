@@ -1,4 +1,4 @@
-//! What an initramfs tells of itself.
+//! Inspection of an initramfs.
 
 use ichor_image::build::extension::Extension;
 use ichor_image::inspect::{BootMedia, BootOutcome, Inspection, TargetMachine, inspect};
@@ -25,7 +25,7 @@ fn an_initramfs_contains_its_release_and_extensions() {
     );
     let names: Vec<_> = found.extensions.iter().flatten().map(|layer| layer.metadata.name.as_str()).collect();
     assert_eq!(names, ["frr", "bird"]);
-    assert_eq!((found.outcome(), found.is_taken()), (BootOutcome::Depends, true));
+    assert_eq!((found.outcome(), found.is_accepted()), (BootOutcome::Depends, true));
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn the_embedded_configuration_is_validated_and_its_secrets_are_hidden() {
     let found = inspect(&media, &TargetMachine { talos: talos.clone(), links: Vec::new() }).unwrap();
     let source = found.sources.iter().find(|source| source.name == "embedded").unwrap();
     assert_ne!(source.verdict.word(), "nothing");
-    assert!(!format!("{:?}", found.shown(&talos)).contains("hunter2"));
+    assert!(!format!("{:?}", found.effective_text(&talos)).contains("hunter2"));
 }
 
 #[test]
@@ -64,6 +64,6 @@ fn a_corrupt_initramfs_is_reported() {
     let media = BootMedia::of_image(&cut, &mut MemoryStore::default()).unwrap();
 
     assert!(media.extensions.is_none());
-    let told = &media.found[0].taken_for;
-    assert!(told.starts_with("an unreadable initramfs: "), "{told}");
+    let label = &media.found[0].taken_for;
+    assert!(label.starts_with("an unreadable initramfs: "), "{label}");
 }

@@ -1,5 +1,5 @@
-//! What an initramfs is made of: squashfs, cpio, segments, extensions. What is written is read back as it was, by ourselves, and in `lab` by
-//! the programs and the kernel that others use for it; what they write is read by us. The tests in `lab` need `scripts/tools squashfs` and
+//! The parts of an initramfs: squashfs, cpio, segments, extensions. Output is read back by this crate, and in `lab` by the
+//! standard programs and the kernel, whose output is read here in turn. The tests in `lab` need `scripts/tools squashfs` and
 //! `scripts/lab-vm`.
 
 mod trees;

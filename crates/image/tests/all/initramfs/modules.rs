@@ -1,4 +1,4 @@
-//! What the list of kernel modules is made of.
+//! The list of kernel modules.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::initramfs::extensions::extension;
 use crate::initramfs::segments::{assembled, base, published};
 
 fn unpacked(extensions: &[Extension], base: &BaseInitramfs) -> Option<BTreeMap<String, Vec<u8>>> {
-    let modules = KernelModules::of(extensions, base).unwrap()?;
+    let modules = KernelModules::collect(extensions, base).unwrap()?;
     assert_eq!(modules.kernel, "6.12.45-talos");
     let mut files = BTreeMap::new();
     modules
@@ -58,7 +58,7 @@ fn a_missing_file_system_is_reported() {
     let base = BaseInitramfs::read(&published(), &mut |_, _| Ok(None)).unwrap();
     let modules = [extension("one", &[("usr/lib/modules/6.12.45-talos/one.ko", b"1")])];
 
-    let error = KernelModules::of(&modules, &base).err().unwrap();
+    let error = KernelModules::collect(&modules, &base).err().unwrap();
 
     assert!(matches!(error, ModulesError::NotKept(MissingSquashfs(name)) if name == "rootfs.sqsh"));
 }

@@ -1,4 +1,4 @@
-//! An initramfs: what is in it already, and how extensions come behind it.
+//! An initramfs: its existing contents, and appended extensions.
 
 use std::io::Cursor;
 
@@ -6,7 +6,7 @@ use ichor_image::build::extension::Extension;
 use ichor_image::build::initramfs;
 use ichor_image::build::initramfs::{BaseInitramfs, InitramfsError, embedded_config, files};
 use ichor_image::media::squashfs;
-use ichor_image::media::squashfs::one_by_one;
+use ichor_image::media::squashfs::compress_in_order;
 use ichor_image::media::{Content, cpio};
 use ichor_image::oci::{FileTree, TreeEntry};
 use ichor_talos::extension::Layer;
@@ -15,7 +15,7 @@ use ichor_values::TalosVersion;
 use crate::initramfs::extensions::{self, extension};
 use crate::initramfs::squashfs::written;
 
-/// What Talos publishes: `init` and `rootfs.sqsh`, in one segment of zstd.
+/// A published initramfs: `init` and `rootfs.sqsh`, in one segment of zstd.
 pub fn published() -> Content {
     let mut root = FileTree::default();
     root.put("init", TreeEntry::file(0o755, b"#!/bin/init"));
@@ -47,7 +47,7 @@ pub fn assembled(image: &Content, extensions: &[Extension]) -> Content {
     let plan = base(image).unwrap().plan(extensions);
     let squash = |tree: &FileTree| {
         let mut image = Cursor::new(Vec::new());
-        squashfs::write(tree, "rootfs", &mut image, &one_by_one).unwrap();
+        squashfs::write(tree, "rootfs", &mut image, &compress_in_order).unwrap();
         Content::from(image.into_inner())
     };
     let squashes: Vec<_> = plan.additions.iter().map(|addition| squash(&addition.tree)).collect();
@@ -92,7 +92,7 @@ fn extensions_are_appended_to_the_unchanged_initramfs() {
     assert!(frr.get("manifest.yaml").is_none());
 }
 
-/// What comes behind what was there.
+/// The appended segments.
 fn tail(image: &Content, published: &Content) -> Vec<u8> {
     image.part(published.len(), image.len() - published.len()).unwrap().read().unwrap()
 }
@@ -249,12 +249,12 @@ fn an_initramfs_of_another_system_is_rejected_with_the_reason() {
         root.put("init", TreeEntry::file(0o755, b""));
         compressed(&root)
     };
-    let whole = published();
-    let cut = whole.part(0, whole.len() - 40).unwrap();
+    let initramfs = published();
+    let cut = initramfs.part(0, initramfs.len() - 40).unwrap();
     let bad_list = {
         let mut root = FileTree::default();
         root.put("extensions.yaml", TreeEntry::file(0o644, b"- a\n"));
-        let mut image = whole.clone();
+        let mut image = initramfs.clone();
         image.push(compressed(&root));
         image
     };
@@ -263,11 +263,11 @@ fn an_initramfs_of_another_system_is_rejected_with_the_reason() {
             Content::from(b"\x1f\x8b\x08\0\0\0\0\0"),
             "compressed with gzip; Talos kernels support only zstd and xz",
         ),
-        (Content::from(b"MZ a kernel"), "at byte 0 is nothing that a kernel unpacks"),
-        (Content::default(), "there is no `init` in it"),
-        (only_init, "there is no `rootfs.sqsh` in it"),
-        (cut, "at byte 0 cannot be unpacked"),
-        (bad_list, "list of extensions that Talos cannot read"),
+        (Content::from(b"MZ a kernel"), "byte 0 starts neither an archive nor a compressed segment"),
+        (Content::default(), "`init` is missing"),
+        (only_init, "`rootfs.sqsh` is missing"),
+        (cut, "cannot decompress the initramfs segment at byte 0"),
+        (bad_list, "Talos cannot read the initramfs' list of extensions"),
     ] {
         let error = base(&image).unwrap_err();
         assert!(error.to_string().contains(said), "{said}: {error}");

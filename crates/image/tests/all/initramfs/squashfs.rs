@@ -3,7 +3,7 @@
 use std::io::{self, Cursor};
 
 use ichor_image::media::squashfs;
-use ichor_image::media::squashfs::{NodeKind, Squashfs, one_by_one};
+use ichor_image::media::squashfs::{NodeKind, Squashfs, compress_in_order};
 use ichor_image::media::{Image, ImageError};
 use ichor_image::oci;
 use ichor_image::oci::{FileTree, TreeEntry};
@@ -14,7 +14,7 @@ use crate::initramfs::trees;
 /// A tree as a squashfs.
 pub fn written(root: &FileTree) -> Vec<u8> {
     let mut image = Cursor::new(Vec::new());
-    squashfs::write(root, "", &mut image, &one_by_one).unwrap();
+    squashfs::write(root, "", &mut image, &compress_in_order).unwrap();
     image.into_inner()
 }
 
@@ -67,7 +67,7 @@ fn folder_inodes_have_link_count_and_parent() {
     let inodes = u64::from_le_bytes(image[64..72].try_into().unwrap());
     let table = metadata(&image, usize::try_from(inodes).unwrap());
     let word = |inode: &[u8], at: usize| u32::from_le_bytes(inode[at..at + 4].try_into().unwrap());
-    // What is in a folder comes before it: `c`, `b`, `a`, the top.
+    // The entries of a folder precede it: `c`, `b`, `a`, the top.
     let folders: Vec<_> =
         table.chunks(32).map(|inode| (word(inode, 12), word(inode, 20), word(inode, 28))).collect();
     assert_eq!(folders[..3], [(4, 2, 2), (3, 2, 2), (2, 4, 1)], "number, links and parent");
@@ -81,7 +81,7 @@ fn parallel_compression_gives_the_same_bytes() {
         let mut pressed: Vec<_> = blocks
             .iter()
             .rev()
-            .map(|block| Ok(one_by_one(std::slice::from_ref(block))?.remove(0)))
+            .map(|block| Ok(compress_in_order(std::slice::from_ref(block))?.remove(0)))
             .collect::<io::Result<_>>()?;
         pressed.reverse();
         Ok(pressed)
@@ -115,7 +115,7 @@ fn a_folder_of_a_tree_is_the_top_with_its_permissions() {
     let mut image = Cursor::new(vec![9; 100]);
     image.set_position(100);
 
-    squashfs::write(&root, "rootfs", &mut image, &one_by_one).unwrap();
+    squashfs::write(&root, "rootfs", &mut image, &compress_in_order).unwrap();
 
     let image = image.into_inner().split_off(100);
     let squashfs = Squashfs::open(&image).unwrap();
@@ -134,14 +134,14 @@ fn a_folder_of_a_tree_is_the_top_with_its_permissions() {
 fn unsupported_entries_are_rejected() {
     for (path, entry, said) in [
         ("dev/null", special(0o666, "character device"), "`dev/null` is a character device"),
-        (&*"n".repeat(256), TreeEntry::folder(), "has a name of 256 bytes"),
-        ("link", TreeEntry::link("t".repeat(4096)), "has 4096 bytes"),
-        ("link", TreeEntry::link(""), "leads to a path of 0 bytes"),
+        (&*"n".repeat(256), TreeEntry::folder(), "has 256 bytes; want 1 to 255"),
+        ("link", TreeEntry::link("t".repeat(4096)), "the link target of `link` has 4096 bytes"),
+        ("link", TreeEntry::link(""), "the link target of `link` has 0 bytes"),
     ] {
         let mut root = FileTree::default();
         root.put(path, entry);
 
-        let error = squashfs::write(&root, "", &mut Cursor::new(Vec::new()), &one_by_one).unwrap_err();
+        let error = squashfs::write(&root, "", &mut Cursor::new(Vec::new()), &compress_in_order).unwrap_err();
 
         assert!(error.to_string().contains(said), "{error}");
     }

@@ -98,7 +98,7 @@ pub fn labelled() -> FileTree {
     root
 }
 
-/// Nothing at all, and a file that has nothing.
+/// An empty tree, and an empty file.
 pub fn small() -> [FileTree; 3] {
     let mut empty_file = FileTree::default();
     empty_file.put("empty", TreeEntry::file(0o644, b""));
@@ -107,7 +107,7 @@ pub fn small() -> [FileTree; 3] {
     [FileTree::default(), empty_file, one]
 }
 
-/// All of them.
+/// All trees.
 pub fn all() -> Vec<FileTree> {
     small().into_iter().chain((1..5).map(random)).chain([edges()]).collect()
 }

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 pub const SECTOR: usize = 512;
 
-/// Where the first partition starts.
+/// The start of the first partition.
 const FIRST: usize = 40;
 
 /// A volume as FAT, of the label and with the files.
@@ -26,7 +26,7 @@ pub fn short_stick(label: &str, files: &[(&str, &str)]) -> Vec<u8> {
     stick
 }
 
-/// A CD of the label that has plain names alone: one whose Joliet descriptor ends the list, and whose Rock Ridge nobody announces.
+/// A CD with a label and plain names only: its Joliet descriptor ends the list, and it has no Rock Ridge signature.
 pub fn plain_cd(label: &str, files: &[(&str, &str)]) -> Vec<u8> {
     const CD_SECTOR: usize = 2048;
     let files = files.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
@@ -136,7 +136,7 @@ pub fn uki(line: &str) -> Vec<u8> {
     image
 }
 
-/// A qcow2 image of a disk, with clusters of 4 KiB: those of zeros are left out, and every third is packed.
+/// A qcow2 image of a disk, with clusters of 4 KiB: empty ones are holes, and every third is compressed.
 pub fn qcow2(disk: &[u8]) -> Vec<u8> {
     const CLUSTER: usize = 4096;
     let tables = disk.len().div_ceil(CLUSTER * CLUSTER / 8);
@@ -155,19 +155,19 @@ pub fn qcow2(disk: &[u8]) -> Vec<u8> {
         if cluster.iter().all(|byte| *byte == 0) {
             continue;
         }
-        let mut whole = cluster.to_vec();
-        whole.resize(CLUSTER, 0);
+        let mut stored = cluster.to_vec();
+        stored.resize(CLUSTER, 0);
         let entry = if nth % 3 == 0 {
             let place = image.len() as u64;
             let mut packer = DeflateEncoder::new(&mut image, flate2::Compression::best());
-            packer.write_all(&whole).unwrap();
+            packer.write_all(&stored).unwrap();
             packer.finish().unwrap();
             let sectors = (image.len() as u64 - 1) / 512 - place / 512;
             1 << 62 | sectors << (62 - 4) | place
         } else {
             image.resize(image.len().next_multiple_of(CLUSTER), 0);
             let place = image.len() as u64;
-            image.extend(whole);
+            image.extend(stored);
             place
         };
         image[2 * CLUSTER + nth * 8..][..8].copy_from_slice(&entry.to_be_bytes());

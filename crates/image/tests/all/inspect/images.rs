@@ -124,7 +124,7 @@ fn a_volume_that_is_too_small_is_ignored() {
         let found = of_image(&image);
 
         assert_eq!((found.outcome(), found.hostname()), (BootOutcome::Maintenance, None));
-        assert!(found.network.is_none() && found.effective().is_none() && !found.is_taken());
+        assert!(found.network.is_none() && found.effective().is_none() && !found.is_accepted());
         let rules: Vec<_> = found.mistakes.iter().map(|mistake| mistake.rule.id).collect();
         assert_eq!(rules, ["media-small"]);
     }
@@ -137,7 +137,7 @@ fn files_of_a_cd_with_plain_names_are_not_found() {
     let found = of_image(&disk::plain_cd("cidata", &files));
 
     assert_eq!((found.platform.as_str(), found.outcome()), ("nocloud", BootOutcome::Maintenance));
-    assert!(found.effective().is_none() && !found.is_taken());
+    assert!(found.effective().is_none() && !found.is_accepted());
     let message = &found.mistakes[0].issue.message;
     assert!(message.contains("user-data is called `user_data`"), "{message}");
 }
@@ -147,7 +147,7 @@ fn the_effective_configuration_is_shown_without_secrets() {
     let found = of_image(&disk::stick("cidata", &[("user-data", WORKER)]));
     let secrets: Vec<&str> = WORKER.lines().filter_map(|line| line.trim().strip_prefix("token: ")).collect();
 
-    let shown = found.shown(&machine("v1.13.9").talos).unwrap();
+    let shown = found.effective_text(&machine("v1.13.9").talos).unwrap();
 
     assert_eq!(secrets.len(), 2);
     assert!(secrets.iter().all(|secret| !shown.contains(secret)), "{shown}");

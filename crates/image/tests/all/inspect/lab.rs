@@ -95,10 +95,10 @@ fn truncated_isos_and_usb_images_are_rejected() {
     ] {
         let bench = bench();
         run(bench.path(), make);
-        let whole = fs::read(bench.path().join("image")).unwrap();
+        let image = fs::read(bench.path().join("image")).unwrap();
 
-        assert!(BootMedia::of_image(&whole, &mut MemoryStore::default()).is_ok(), "{make}");
-        let error = BootMedia::of_image(&whole[..whole.len() - 2048].to_vec(), &mut MemoryStore::default())
+        assert!(BootMedia::of_image(&image, &mut MemoryStore::default()).is_ok(), "{make}");
+        let error = BootMedia::of_image(&image[..image.len() - 2048].to_vec(), &mut MemoryStore::default())
             .err()
             .unwrap();
         assert!(error.to_string().contains("is some of the image missing?"), "{make}: {error}");

@@ -64,7 +64,7 @@ fn every_nocloud_volume_gives_the_network_that_talos_gives() {
 }
 
 #[test]
-fn every_configuration_url_is_what_talos_asks_for() {
+fn every_configuration_url_matches_the_request_of_talos() {
     let cases = json_file(&folder("metal-url/urls.json"));
 
     for case in cases.as_array().unwrap() {

@@ -1,4 +1,4 @@
-//! Names for links by what they are.
+//! Link aliases, which select links by their properties.
 
 use super::{required, selector};
 use crate::cel::Environment;

@@ -11,7 +11,7 @@ pub(crate) fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     if required(&mode, issues) && mode.text() == "802.3ad" {
         for field in ["miimon", "updelay", "downdelay"].map(|key| document.get(key)) {
             if !field.is_set() {
-                issues.warning(&field, "an 802.3ad bond should say this");
+                issues.warning(&field, "an 802.3ad bond should set this");
             }
         }
     }

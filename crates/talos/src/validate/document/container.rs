@@ -49,7 +49,7 @@ fn reference(field: &Field<'_>, issues: &mut DocumentIssues) {
     match image::parse(field.text()) {
         None => issues.error(field, format!("{:?} is not an image reference", field.text())),
         Some(Image::Tag) => {
-            issues.warning(field, "the image has no digest: what runs may change with a restart");
+            issues.warning(field, "the image has no digest: it may change with a restart");
         }
         Some(Image::Digest) => {}
     }
@@ -107,7 +107,7 @@ fn dependencies(depends_on: &Field<'_>, own: &str, issues: &mut DocumentIssues) 
     for network in depends_on.get("networks").items().filter(|network| !NETWORKS.contains(&network.text())) {
         issues.error(
             &network,
-            format!("{:?} is nothing to wait for: use one of {}", network.text(), NETWORKS.join(", ")),
+            format!("{:?} is not a network condition: use one of {}", network.text(), NETWORKS.join(", ")),
         );
     }
     for container in depends_on.get("containers").items() {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_among_those_there_are() {
+    fn container_security_settings_must_be_known() {
         let of = |rest: &str| format!("name: a\nimage: x/y@sha256:{}\n{rest}", "0".repeat(64));
         check(
             "ContainerConfig",

@@ -4,7 +4,7 @@ use crate::label;
 use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
-/// The name of what `machine.files` sets.
+/// The name of the customisation that `machine.files` sets.
 const RESERVED: &str = "customization";
 
 /// Judges a piece of containerd's settings.
@@ -23,7 +23,7 @@ mod tests {
     use super::super::testing::check;
 
     #[test]
-    fn a_piece_has_a_name_that_is_free() {
+    fn a_cri_customization_has_a_free_name() {
         check(
             "CRICustomizationConfig",
             &[

@@ -10,7 +10,7 @@ pub(crate) fn validate(document: &Field<'_>, issues: &mut DocumentIssues) {
     let raw = document.get("duidRaw");
     let by_duid = document.get("clientIdentifier").text() == "duid";
     match (by_duid, raw.is_empty()) {
-        (true, true) => issues.error(&raw, "clientIdentifier is duid: say which"),
+        (true, true) => issues.error(&raw, "clientIdentifier is duid: set duidRaw"),
         (false, false) => issues.error(&raw, "this counts only with `clientIdentifier: duid`"),
         _ => {}
     }
@@ -21,7 +21,7 @@ mod tests {
     use super::super::testing::check;
 
     #[test]
-    fn a_duid_is_said_when_it_is_used() {
+    fn a_duid_client_id_requires_a_duid() {
         for kind in ["DHCPv4Config", "DHCPv6Config"] {
             check(
                 kind,

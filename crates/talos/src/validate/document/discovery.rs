@@ -1,11 +1,11 @@
-//! How the members of a cluster find each other.
+//! Cluster discovery.
 
 use super::required;
 use crate::go::{base64, url};
 use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
-/// Judges what a cluster is known by.
+/// Validates the identity of a cluster.
 pub fn identity(document: &Field<'_>, issues: &mut DocumentIssues) {
     required(&document.get("clusterID"), issues);
     let secret = document.get("clusterSecret");

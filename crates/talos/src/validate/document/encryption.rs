@@ -6,7 +6,7 @@ use super::required;
 use crate::validate::field::Field;
 use crate::validate::{DocumentIssues, Setting};
 
-/// Whether a volume is encrypted at all: other settings do not count by themselves.
+/// Whether a volume is encrypted: other settings have no effect alone.
 pub fn is_on(encryption: &Field<'_>) -> bool {
     !["", "none"].contains(&encryption.get("provider").text()) || !encryption.get("keys").is_empty()
 }

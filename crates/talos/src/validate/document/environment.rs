@@ -25,7 +25,7 @@ mod tests {
     use super::super::testing::check;
 
     #[test]
-    fn names_are_names() {
+    fn environment_and_parameter_names_are_checked() {
         check(
             "EnvironmentConfig",
             &[

@@ -22,7 +22,7 @@ mod tests {
     use super::super::testing::check;
 
     #[test]
-    fn a_service_is_given_something() {
+    fn an_extension_service_has_files_or_environment() {
         check(
             "ExtensionServiceConfig",
             &[

@@ -9,7 +9,7 @@ use crate::validate::{DocumentIssues, Setting};
 pub(crate) fn validate(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     let (auto, name) = (document.get("auto"), document.get("hostname"));
     let off = ["", "off"].contains(&auto.text());
-    // 1.12 takes `auto: off` without a name for nothing said.
+    // 1.12 takes `auto: off` without a name for an empty document.
     let nothing = if setting.at_least(13) { !auto.is_set() } else { off };
     if nothing && name.is_empty() {
         issues.error(&name, "set either `auto` or `hostname`");
@@ -52,7 +52,7 @@ mod tests {
     use super::super::testing::{check, check_by};
 
     #[test]
-    fn a_name_is_made_or_given() {
+    fn a_hostname_is_generated_or_given() {
         let long = format!("hostname: {}", "a".repeat(64));
         let longer = format!("hostname: a.{}", "a".repeat(253));
         check(
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn another_machine_has_an_address_and_names() {
+    fn a_static_host_has_an_address_and_names() {
         check(
             "StaticHostConfig",
             &[

@@ -14,7 +14,7 @@ pub(crate) fn verification(document: &Field<'_>, issues: &mut DocumentIssues) {
             required(&keyless.get("issuer"), issues);
             let subject = keyless.get("subject");
             if subject.is_empty() && keyless.get("subjectRegex").is_empty() {
-                issues.error(&subject, "say who signs: set subject or subjectRegex");
+                issues.error(&subject, "the signer is missing: set subject or subjectRegex");
             }
         }
         if rule.get("publicKey").is_set() {
@@ -31,13 +31,13 @@ fn pattern(image: &Field<'_>, issues: &mut DocumentIssues) {
     if text.contains('@') {
         issues.warning(
             image,
-            "only registry and repository are compared, never a digest: leave out what begins with '@'",
+            "only registry and repository are compared, never a digest: remove the part from '@' on",
         );
     }
     if text.split_once('/').is_some_and(|(_, repository)| repository.contains(':')) {
         issues.warning(
             image,
-            "only registry and repository are compared, never a tag: leave out what begins with ':'",
+            "only registry and repository are compared, never a tag: remove the part from ':' on",
         );
     }
     if !text.contains('/') && text != "*" {
@@ -59,7 +59,7 @@ fn verdict(rule: &Field<'_>, issues: &mut DocumentIssues) {
         issues.error(rule, "with skip or deny nothing is verified: remove one of the two");
     }
     if !(skip.flag() || deny.flag() || verified) {
-        issues.error(rule, "the rule says nothing: set keyless, publicKey, skip or deny");
+        issues.error(rule, "the rule is empty: set keyless, publicKey, skip or deny");
     }
     if keyless.is_set() && key.is_set() {
         issues.error(&key, "an image is verified in one way: remove keyless or publicKey");
@@ -71,7 +71,7 @@ mod tests {
     use super::super::testing::check;
 
     #[test]
-    fn a_rule_says_one_thing() {
+    fn an_image_rule_has_one_action() {
         check(
             "ImageVerificationConfig",
             &[

@@ -1,4 +1,4 @@
-//! Installation without anybody watching.
+//! Unattended installation.
 
 use super::selector;
 use crate::cel::Environment;
@@ -22,7 +22,7 @@ mod tests {
     use super::super::testing::check;
 
     #[test]
-    fn a_disk_is_chosen() {
+    fn an_unattended_install_selects_a_disk() {
         check(
             "UnattendedInstallConfig",
             &[

@@ -1,4 +1,4 @@
-//! Links, and what every kind of link has: addresses and routes.
+//! Links, and the settings that every kind of link has: addresses and routes.
 
 use std::net::IpAddr;
 
@@ -34,7 +34,7 @@ pub fn vrf(document: &Field<'_>, issues: &mut DocumentIssues) {
     named(document, issues);
 }
 
-/// Judges what every link has.
+/// Validates the common settings of links.
 pub(crate) fn common(link: &Field<'_>, issues: &mut DocumentIssues) {
     for address in link.get("addresses").items().map(|address| address.get("address")) {
         if required(&address, issues) && is_unspecified(address.text()) {
@@ -66,7 +66,7 @@ mod tests {
     use super::super::testing::check;
 
     #[test]
-    fn a_link_has_a_name_and_addresses_that_are_some() {
+    fn a_link_has_a_name_and_usable_addresses() {
         check(
             "LinkConfig",
             &[

@@ -1,4 +1,4 @@
-//! What happens when memory runs out.
+//! The OOM handler.
 
 use super::{expression, not_negative};
 use crate::cel::Environment;

@@ -1,9 +1,9 @@
-//! Documents with a kind, each by itself.
+//! Documents with a kind, each alone.
 //!
-//! One file per area, one function per kind: it says what the kind's own check in Talos says. Types, unknown keys and
-//! words that are not among those allowed have been refused before ([`load`](crate::load)).
+//! One file per area, one function per kind: it applies the kind's own check in Talos. Types, unknown keys and
+//! invalid words have been rejected before ([`load`](crate::load)).
 //!
-//! Not here: what two documents say of each other ([`together`](super::together)).
+//! Not here: conflicts between documents ([`together`](super::together)).
 
 mod alias;
 mod bgp;
@@ -118,7 +118,7 @@ pub(crate) fn validate(kind: DocumentKind, value: &Value, setting: Setting<'_>, 
     }
 }
 
-/// Says so when a field that has to be set is not; whether it is.
+/// Reports a required field that is not set; returns whether it is.
 fn required(field: &Field<'_>, issues: &mut DocumentIssues) -> bool {
     let set = !field.is_empty();
     if !set {

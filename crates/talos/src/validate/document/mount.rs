@@ -1,4 +1,4 @@
-//! What containers see of the machine.
+//! Mounts of the machine's paths in containers.
 
 use std::collections::BTreeSet;
 

@@ -11,7 +11,7 @@ pub(crate) fn tcp(document: &Field<'_>, issues: &mut DocumentIssues) {
     common(document, issues);
 }
 
-/// Judges a probe that asks for a page.
+/// Validates an HTTP probe.
 pub(crate) fn http(document: &Field<'_>, issues: &mut DocumentIssues) {
     let page = document.get("url");
     if required(&page, issues) {

@@ -1,4 +1,4 @@
-//! Where a volume comes to be, and how big.
+//! The provisioning of a volume: disk and size.
 
 use super::{expression, required};
 use crate::cel::Environment;
@@ -6,10 +6,10 @@ use crate::go::humanize;
 use crate::validate::field::Field;
 use crate::validate::{DocumentIssues, Setting};
 
-/// What a volume has to say of its provisioning.
+/// Which provisioning settings a volume requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rules {
-    /// Nothing: Talos has its own idea.
+    /// None: Talos has defaults.
     Optional,
     /// A disk and a size.
     DiskAndSize,
@@ -40,7 +40,7 @@ pub(crate) fn validate(
         return;
     }
     if rules == Rules::DiskAndSize && is_zero(&min) && is_zero(&max) {
-        issues.error(&min, "say how big: set minSize, maxSize or both");
+        issues.error(&min, "the size is missing: set minSize, maxSize or both");
     }
     if is_negative(&min) {
         issues.error(&min, "the smallest size cannot be negative");
@@ -48,25 +48,25 @@ pub(crate) fn validate(
     if let (Some(least), Some(most)) = (bytes(&min), bytes(&max).filter(|_| !is_negative(&max)))
         && least > most
     {
-        issues.error(&min, format!("{} is more than the maxSize {}", written(&min), written(&max)));
+        issues.error(&min, format!("{} is more than the maxSize {}", size_text(&min), size_text(&max)));
     }
 }
 
 fn is_zero(size: &Field<'_>) -> bool {
-    written(size).is_empty()
+    size_text(size).is_empty()
 }
 
 fn is_negative(size: &Field<'_>) -> bool {
-    written(size).starts_with('-')
+    size_text(size).starts_with('-')
 }
 
-/// The bytes of a size; none where it is not set or a share of the disk. The sign does not count.
+/// The bytes of a size; none if it is not set or a share of the disk. The sign is ignored.
 pub fn bytes(size: &Field<'_>) -> Option<u64> {
-    humanize::parse_bytes(written(size).trim_start_matches('-'))
+    humanize::parse_bytes(size_text(size).trim_start_matches('-'))
 }
 
-/// A size as it is written: `10GiB`, or a number.
-pub(crate) fn written(size: &Field<'_>) -> String {
+/// The text of a size: `10GiB`, or a number.
+pub(crate) fn size_text(size: &Field<'_>) -> String {
     match size.value() {
         Some(value) if value.is_number() => value.to_string(),
         _ => size.text().to_owned(),

@@ -25,7 +25,7 @@ pub(crate) fn auth(document: &Field<'_>, issues: &mut DocumentIssues) {
     if ways.iter().filter(|field| !field.is_empty()).count() > 1 {
         issues.error(
             document,
-            "there is more than one way to log in: keep one of username, identityToken and auth",
+            "more than one authentication method: keep one of username, identityToken and auth",
         );
     }
 }
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_one_way_to_log_in() {
+    fn a_registry_has_one_authentication_method() {
         check(
             "RegistryAuthConfig",
             &[

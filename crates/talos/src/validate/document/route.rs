@@ -34,7 +34,7 @@ pub fn rule(document: &Field<'_>, issues: &mut DocumentIssues) {
     if by_table
         && (!table.is_set() || table.text() == "unspec" || table.value().is_some_and(|value| *value == 0))
     {
-        issues.error(&table, "say which table is looked at, or use another action than unicast");
+        issues.error(&table, "set the table to look up, or use an action other than unicast");
     }
     if document.get("fwMask").number() != 0 && document.get("fwMark").number() == 0 {
         issues.error(&document.get("fwMark"), "a mask needs a mark");
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_has_a_free_priority_and_something_to_do() {
+    fn a_routing_rule_has_a_free_priority_and_an_effect() {
         check(
             "RoutingRuleConfig",
             &[

@@ -1,4 +1,4 @@
-//! Where a machine reports to: events, kernel log, SideroLink.
+//! Destinations of a machine's reports: events, kernel log, SideroLink.
 
 use super::required;
 use crate::go::{hostport, url};
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn siderolink_is_asked_at_a_host() {
+    fn siderolink_has_a_host() {
         check(
             "SideroLinkConfig",
             &[

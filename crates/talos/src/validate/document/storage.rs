@@ -32,10 +32,10 @@ pub(crate) fn logical_volume(document: &Field<'_>, issues: &mut DocumentIssues) 
     let provisioning = document.get("provisioning");
     required(&provisioning.get("volumeGroup"), issues);
     let (min, max) = (provisioning.get("minSize"), provisioning.get("maxSize"));
-    if provisioning::written(&max).is_empty() {
+    if provisioning::size_text(&max).is_empty() {
         issues.error(&max, "this has to be set");
     }
-    if provisioning::written(&max).starts_with('-') {
+    if provisioning::size_text(&max).starts_with('-') {
         issues.error(&max, "the size cannot be negative");
     }
     let most =

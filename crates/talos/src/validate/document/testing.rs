@@ -1,11 +1,11 @@
-//! Tables of documents and what is said of them.
+//! Tables of documents and their expected issues.
 
 use crate::load;
 use crate::validate::{DocumentIssue, DocumentIssues, Mode, Setting};
 use ichor_values::{Severity, TalosVersion};
 
-/// What a release says of a document: `!path` for errors, `?path` for warnings, `~path` for advice, in their order.
-fn said_by(talos: &str, text: &str) -> Vec<String> {
+/// The issues of a document: `!path` for errors, `?path` for warnings, `~path` for advice, in their order.
+fn issues_by(talos: &str, text: &str) -> Vec<String> {
     let talos = TalosVersion::parse(talos).unwrap();
     let config = load::load(text, &talos).unwrap_or_else(|error| panic!("{text}{error}"));
     let document = &config.documents[0];
@@ -24,15 +24,15 @@ fn said_by(talos: &str, text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Checks what 1.14 says of documents of a kind, given without their first lines.
+/// Checks the issues of 1.14 with documents of a kind, given without their first lines.
 pub(crate) fn check(kind: &str, cases: &[(&str, &[&str])]) {
     check_by("v1.14.0", kind, cases);
 }
 
-/// Checks what a release says of documents of a kind.
+/// Checks the issues of a release with documents of a kind.
 pub(crate) fn check_by(talos: &str, kind: &str, cases: &[(&str, &[&str])]) {
     for (text, said) in cases {
         let text = format!("apiVersion: v1alpha1\nkind: {kind}\n{text}\n");
-        assert_eq!(said_by(talos, &text), *said, "{text}");
+        assert_eq!(issues_by(talos, &text), *said, "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! Where a machine gets the time.
+//! Time synchronisation.
 
 use super::not_negative;
 use crate::go::netip;
@@ -27,7 +27,7 @@ mod tests {
     use super::super::testing::check;
 
     #[test]
-    fn time_comes_from_one_place() {
+    fn time_has_one_source() {
         check(
             "TimeSyncConfig",
             &[

@@ -6,13 +6,13 @@ use crate::cel::Environment;
 use crate::validate::field::Field;
 use crate::validate::{DocumentIssues, Setting};
 
-/// A partition's label has 36 characters, two of which say what the volume is.
+/// A partition's label has 36 characters, two of which are a prefix.
 const LONGEST_NAME: usize = 34;
 
 /// Volumes of Talos itself.
 const SYSTEM: [&str; 3] = ["STATE", "EPHEMERAL", "IMAGECACHE"];
 
-/// Those that 1.14 can put on partitions of their own.
+/// System volumes that can have partitions of their own since 1.14.
 const SINCE_14: [&str; 4] = ["ETCD", "CRI", "KUBELET", "LOG"];
 
 /// Judges a volume of Talos itself.
@@ -42,7 +42,7 @@ pub(crate) fn system(document: &Field<'_>, setting: Setting<'_>, issues: &mut Do
 fn state(document: &Field<'_>, issues: &mut DocumentIssues) {
     let provisioning = document.get("provisioning");
     if !provisioning.is_empty() {
-        issues.error(&provisioning, "the STATE volume is where it is: leave this out");
+        issues.error(&provisioning, "the STATE volume cannot be moved: remove this");
     }
     for lock in document.at(["encryption", "keys"]).items().map(|key| key.get("lockToState")) {
         if lock.flag() {
@@ -61,11 +61,11 @@ fn mount(document: &Field<'_>, issues: &mut DocumentIssues) {
     if !mount.is_empty() && !allowed {
         issues.error(
             &mount,
-            format!("the {} volume is mounted as Talos sees fit here: leave this out", name.text()),
+            format!("the {} volume has mount options of Talos' own: remove this", name.text()),
         );
     }
     if name.text() == "IMAGECACHE" && !filesystem.is_empty() {
-        issues.error(&filesystem, "the filesystem of the IMAGECACHE volume is Talos' own: leave this out");
+        issues.error(&filesystem, "the filesystem of the IMAGECACHE volume is fixed: remove this");
     }
 }
 
@@ -98,7 +98,7 @@ fn directory(document: &Field<'_>, issues: &mut DocumentIssues) {
     let encryption = Some(document.get("encryption")).filter(encryption::is_on);
     let rest = ["provisioning", "filesystem", "mount"].map(|key| document.get(key));
     for field in encryption.into_iter().chain(rest.into_iter().filter(|field| !field.is_empty())) {
-        issues.error(&field, "a directory has no disk of its own: leave this out");
+        issues.error(&field, "a directory has no disk of its own: remove this");
     }
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn raw(document: &Field<'_>, setting: Setting<'_>, issues: &mut Docum
     encryption::validate(&document.get("encryption"), setting, issues);
 }
 
-/// Judges a volume that is there already.
+/// Validates an existing volume.
 pub(crate) fn existing(document: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     name(document, usize::MAX, "-", issues);
     selector(&document.at(["discovery", "volumeSelector", "match"]), Environment::Volume, setting, issues);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn other_volumes_are_found_or_given() {
+    fn existing_and_external_volumes_are_checked() {
         check(
             "ExistingVolumeConfig",
             &[

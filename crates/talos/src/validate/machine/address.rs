@@ -1,4 +1,4 @@
-//! Addresses that are none, in places where Talos does not look or silently leaves them out.
+//! Invalid addresses where Talos does not check them or silently ignores them.
 
 use crate::go::{endpoint, netip, url};
 use crate::label;
@@ -6,7 +6,7 @@ use crate::validate;
 use crate::validate::field::Field;
 use crate::validate::{DocumentIssues, subnet};
 
-/// Looks at every address of the document that Talos does not judge.
+/// Checks every address of the document that Talos does not check.
 pub(crate) fn advise(document: &Field<'_>, issues: &mut DocumentIssues) {
     let (machine, cluster) = (document.get("machine"), document.get("cluster"));
     let network = machine.get("network");
@@ -79,7 +79,7 @@ fn is_time_server(text: &str) -> bool {
     text.starts_with("/dev/") || is_host(text)
 }
 
-/// An endpoint without a host is told of already.
+/// Whether an endpoint has a host. Endpoints without one are reported elsewhere.
 fn has_host(text: &str) -> bool {
     url::parse(text).is_ok_and(|url| url.hostname().is_empty() || is_host(url.hostname()))
 }

@@ -52,7 +52,7 @@ pub(crate) fn validate(bond: &Field<'_>, issues: &mut DocumentIssues) {
     }
 }
 
-/// The mode of a bond. A word that is not known stands for the first, as Talos takes it.
+/// The mode of a bond. Talos takes an unknown word for the first mode.
 fn mode<'v>(bond: &Field<'v>) -> &'v str {
     let word = bond.get("mode").text();
     if WORDS[0].1.contains(&word) { word } else { WORDS[0].1[0] }
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_takes_the_words_it_knows() {
+    fn an_option_accepts_its_known_words() {
         assert!(
             judge(&json!({"mode": "802.3ad", "lacpRate": "fast", "xmitHashPolicy": "layer3+4"})).is_empty()
         );

@@ -1,10 +1,10 @@
-//! Certificate authorities that are none. Talos takes any bytes; the node then fails to start its services.
+//! Invalid certificate authorities. Talos accepts any bytes; the node then fails to start its services.
 
 use crate::go::{base64, pem};
 use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
-/// Looks at every certificate of the document.
+/// Checks every certificate of the document.
 pub(crate) fn advise(document: &Field<'_>, issues: &mut DocumentIssues) {
     let (machine, cluster) = (document.get("machine"), document.get("cluster"));
     let single =
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn authorities_of_registries_are_looked_at_too() {
+    fn registry_authorities_are_checked() {
         let parts = [("machine.registries.config", json!({"r.example": {"tls": {"ca": "bm90aGluZw=="}}}))];
 
         assert_eq!(control_plane("1.13", &parts), ["advice machine.registries.config.r.example.tls.ca"]);

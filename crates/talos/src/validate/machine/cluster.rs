@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dns_name_is_what_talos_takes_for_one() {
+    fn dns_names_are_checked_as_talos_checks_them() {
         for right in ["cluster.local", "cluster.local.", "_a.b_", "a-", "x"] {
             assert!(is_dns_name(right), "{right}");
         }

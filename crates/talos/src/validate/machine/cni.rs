@@ -1,11 +1,11 @@
-//! What networks the pods, as the old form says it.
+//! The CNI, in the old form.
 
 use super::Role;
 use crate::go::endpoint;
 use crate::validate::field::Field;
 use crate::validate::{DocumentIssues, Setting};
 
-/// Judges `cluster.network.cni`. Workers are not looked at: the control plane brings it to them.
+/// Validates `cluster.network.cni`. It is ignored on workers: control planes install the CNI.
 pub(crate) fn validate(cni: &Field<'_>, role: Role, setting: Setting<'_>, issues: &mut DocumentIssues) {
     if !cni.is_set() || !role.is_control_plane() {
         return;

@@ -4,7 +4,7 @@ use super::Role;
 use crate::validate::field::Field;
 use crate::validate::{DocumentIssues, Setting, image};
 
-/// What authorizes requests to the API server.
+/// The authorizers of the API server.
 const AUTHORIZERS: [&str; 3] = ["Node", "RBAC", "Webhook"];
 
 /// Judges `cluster.apiServer`, `cluster.controllerManager` and `cluster.scheduler`.
@@ -27,7 +27,7 @@ fn authorizers(server: &Field<'_>, issues: &mut DocumentIssues) {
     if authorizers.is_set() {
         for (key, field) in server.get("extraArgs").entries() {
             if key == "authorization-mode" || key.starts_with("authorization-webhook-") {
-                issues.error(&field, "`authorizationConfig` says it already: remove one of the two");
+                issues.error(&field, "`authorizationConfig` sets it already: remove one of the two");
             }
         }
     }
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn authorizers_are_named_and_said_once() {
+    fn authorizers_are_named_once() {
         let server = json!({"authorizationConfig": [{"type": "Node", "name": "node"}, {"type": "Other"}, null],
             "extraArgs": {"authorization-mode": "Node", "authorization-webhook-version": "v1", "v": "2"}});
 

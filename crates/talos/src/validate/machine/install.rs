@@ -1,4 +1,4 @@
-//! What is installed, and where.
+//! The installer image, the disk and their settings.
 
 use std::collections::BTreeSet;
 
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn extensions_are_of_the_past() {
+    fn install_extensions_are_deprecated() {
         let twice = json!([{"image": "a"}, {"image": "b"}, {"image": "a"}]);
 
         let want = ["error machine.install.extensions[2].image", "warning machine.install.extensions"];

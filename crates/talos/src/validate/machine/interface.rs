@@ -22,7 +22,7 @@ pub(crate) fn validate(interfaces: &Field<'_>, role: Role, issues: &mut Document
             no_shared_address(&interface, issues);
         }
         if !interface.get("ignore").flag() {
-            of_one(&interface, &members, issues);
+            validate_interface(&interface, &members, issues);
         }
     }
 }
@@ -61,7 +61,7 @@ fn no_shared_address(interface: &Field<'_>, issues: &mut DocumentIssues) {
     }
 }
 
-fn of_one(interface: &Field<'_>, members: &Members<'_>, issues: &mut DocumentIssues) {
+fn validate_interface(interface: &Field<'_>, members: &Members<'_>, issues: &mut DocumentIssues) {
     identity(interface, issues);
     if interface.get("bond").is_set() {
         bond::validate(&interface.get("bond"), issues);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_addresses() {
+    fn invalid_interface_addresses_are_rejected() {
         let interfaces = json!([
             {"interface": "a", "addresses": ["10.0.0.1/24", "10.0.0.1", "10.0.0.1/33", "x"], "vip": {"ip": "10.0.0.9/32"}},
             {"interface": "b", "cidr": "10.0.0.1/24"},

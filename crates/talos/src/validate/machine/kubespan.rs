@@ -4,7 +4,7 @@ use crate::go::netip;
 use crate::validate::field::Field;
 use crate::validate::{DocumentIssues, Setting};
 
-/// The least MTU: what IPv6 asks of every link.
+/// The least MTU: IPv6 requires it of every link.
 const LEAST_MTU: i64 = 1280;
 
 /// Judges `machine.network.kubespan`.

@@ -1,4 +1,4 @@
-//! Where logs are sent to.
+//! The destinations of logs.
 
 use crate::go::url;
 use crate::validate::DocumentIssues;

@@ -1,9 +1,9 @@
 //! The document with `machine` and `cluster`.
 //!
-//! Each file holds what Talos says of one part of it. Weight and wording aside, the rules are those of the release:
+//! Each file has Talos' rules for one part of it. Apart from severity and wording, the rules are those of the release:
 //! they changed in nearly every one.
 //!
-//! Not here: what other documents say of the same things ([`together`](super::together)).
+//! Not here: conflicts with other documents ([`together`](super::together)).
 
 mod address;
 mod bond;
@@ -79,15 +79,15 @@ fn part(
     registries::validate(&machine.get("registries"), issues);
     runtime_spec::validate(&machine.get("baseRuntimeSpecOverrides"), setting, issues);
     if setting.at_least(14) {
-        deprecated(machine, issues);
+        warn_of_deprecated_keys(machine, issues);
     }
 }
 
-/// Warns of what 1.14 has documents for and still reads.
-fn deprecated(machine: &Field<'_>, issues: &mut DocumentIssues) {
+/// Warns of settings for which 1.14 has documents, and which it still reads.
+fn warn_of_deprecated_keys(machine: &Field<'_>, issues: &mut DocumentIssues) {
     let (files, overrides) = (machine.get("files"), machine.get("baseRuntimeSpecOverrides"));
     if !files.is_empty() {
-        issues.warning(&files, "files are deprecated: say the same in documents of their own");
+        issues.warning(&files, "files are deprecated: use documents of their own");
     }
     if !overrides.is_empty() {
         issues.warning(&overrides, "deprecated: use a CRIBaseRuntimeSpecConfig document");

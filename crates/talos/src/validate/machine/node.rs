@@ -1,4 +1,4 @@
-//! What the machine says of itself in Kubernetes.
+//! The labels, annotations and taints of the Kubernetes node.
 
 use crate::label::{self, LabelError};
 use crate::validate::DocumentIssues;
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn annotations_have_an_end() {
+    fn annotations_have_a_size_limit() {
         let parts = [("machine.nodeAnnotations", json!({"a": "x".repeat(256 << 10)}))];
 
         assert_eq!(control_plane("1.12", &parts), ["error machine.nodeAnnotations"]);

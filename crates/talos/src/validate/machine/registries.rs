@@ -19,7 +19,7 @@ mod tests {
     use crate::validate::trial::control_plane;
 
     #[test]
-    fn an_entry_says_something() {
+    fn empty_registry_entries_are_rejected() {
         let parts =
             [("machine.registries", json!({"mirrors": {"docker.io": null, "a": {}}, "config": {"b": null}}))];
 

@@ -1,4 +1,4 @@
-//! What a machine is in its cluster.
+//! The role of a machine.
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ pub enum Role {
 
 impl Role {
     /// The role of the machine a document is for. A document without the key is a worker's.
-    pub fn of(document: &Value) -> Self {
+    pub fn from_document(document: &Value) -> Self {
         Self::parse(Field::root(document).at(["machine", "type"]).text())
     }
 

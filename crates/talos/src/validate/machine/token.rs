@@ -3,7 +3,7 @@
 use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
-/// Looks at `cluster.token`. It is a secret, and not repeated.
+/// Checks `cluster.token`. It is a secret, and not repeated.
 pub(crate) fn advise(cluster: &Field<'_>, issues: &mut DocumentIssues) {
     let token = cluster.get("token");
     if !token.is_empty() && !is_bootstrap_token(token.text()) {

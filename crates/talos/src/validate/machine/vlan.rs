@@ -22,7 +22,7 @@ mod tests {
     use crate::validate::trial::control_plane;
 
     #[test]
-    fn vlans_have_addresses_too() {
+    fn vlan_addresses_are_checked() {
         let vlans = json!([{"vlanId": 5, "addresses": ["10.0.0.1/24", "x"], "cidr": "10.0.0.2/24"}, null]);
         let parts = [("machine.network.interfaces", json!([{"interface": "eth0", "vlans": vlans}]))];
 

@@ -38,7 +38,7 @@ mod tests {
     use crate::validate::trial::control_plane;
 
     #[test]
-    fn keys_endpoints_and_prefixes_are_looked_at() {
+    fn keys_endpoints_and_prefixes_are_checked() {
         let key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
         let peers = json!([{"publicKey": key, "endpoint": "192.0.2.1:51820", "allowedIPs": ["10.0.0.0/8"]},
             {"publicKey": "AAAA", "endpoint": "192.0.2.1", "allowedIPs": ["10.0.0.0"]}]);

@@ -1,4 +1,4 @@
-//! Old fields that say what a document says too.
+//! Conflicts between old fields and documents.
 
 use super::{machine, of_kind};
 use crate::config::Config;
@@ -9,7 +9,7 @@ use crate::validate::{DocumentIssues, Setting};
 /// When an old field counts.
 #[derive(Clone, Copy)]
 enum When {
-    /// It is there, even if it is empty.
+    /// It exists, even if it is empty.
     Set,
     /// It is not empty.
     Filled,
@@ -65,7 +65,7 @@ const CONFLICTS: [(&str, &[(&str, When)]); 29] = [
     ("KubeAggregatorCAConfig", &[("cluster.aggregatorCA", Set)]),
     ("KubeServiceAccountConfig", &[("cluster.serviceAccount", Set)]),
     ("KubeAdmissionControlConfig", &[("cluster.apiServer.admissionControl", Filled)]),
-    // Not `authorizationConfig`: it is the plugins of admission control that 1.14 looks at here too.
+    // Not `authorizationConfig`: 1.14 checks the admission control plugins here as well.
     ("KubeAuthorizerConfig", &[("cluster.apiServer.admissionControl", Filled)]),
     ("KubeAuditPolicyConfig", &[("cluster.apiServer.auditPolicy", Filled)]),
     (
@@ -105,11 +105,11 @@ fn say(field: &Field<'_>, when: When, kind: &str, issues: &mut DocumentIssues) {
         True => field.flag(),
     };
     if counts {
-        issues.error(field, format!("the document {kind} says it too: remove it here"));
+        issues.error(field, format!("the document {kind} sets it as well: remove it here"));
     }
 }
 
-/// Name servers that are no addresses do not count, and host DNS only where the document speaks of it.
+/// Invalid name servers are ignored, and host DNS counts only if the document sets it.
 fn resolver(config: &Config, old: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
     for (_, document) in of_kind(config, "ResolverConfig") {
         let servers = old.at(["machine", "network", "nameservers"]);
@@ -153,12 +153,12 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_the_table_is_one() {
+    fn every_kind_of_the_table_exists() {
         assert!(CONFLICTS.iter().all(|(name, _)| kind::find(name).is_some()));
     }
 
     #[test]
-    fn a_name_is_said_once() {
+    fn a_hostname_is_set_in_one_place() {
         let document = json!({"kind": "HostnameConfig", "hostname": "a"});
         let parts =
             [("machine.network.hostname", json!("a")), ("machine.features.stableHostname", json!(true))];
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn resolvers_that_are_no_addresses_do_not_count() {
+    fn invalid_resolver_addresses_are_ignored() {
         let document = json!({"kind": "ResolverConfig", "hostDNS": {"enabled": true}});
         let servers = |server: &str| [("machine.network.nameservers", json!([server]))];
 

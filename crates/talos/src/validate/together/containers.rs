@@ -7,10 +7,10 @@ use crate::config::Config;
 use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
-/// Containers by name: the number of the document, and what each waits for.
+/// Containers by name: the number of the document, and its dependencies.
 type Containers<'c> = BTreeMap<&'c str, (usize, Vec<Field<'c>>)>;
 
-/// Judges `dependsOn.containers`: everything waited for is there, and nothing waits for itself in the end.
+/// Validates `dependsOn.containers`: every dependency exists, and there is no cycle.
 pub(crate) fn validate(config: &Config, issues: &mut DocumentIssues) {
     let containers: Containers<'_> = of_kind(config, "ContainerConfig")
         .map(|(nth, document)| {
@@ -27,7 +27,7 @@ pub(crate) fn validate(config: &Config, issues: &mut DocumentIssues) {
     cycles(&containers, issues);
 }
 
-/// Takes away, again and again, the containers that wait for none of the rest: what is left waits in circles.
+/// Removes, repeatedly, the containers that wait for none of the rest: the remaining ones form cycles.
 fn cycles(containers: &Containers<'_>, issues: &mut DocumentIssues) {
     let mut rest = containers.clone();
     loop {

@@ -1,4 +1,4 @@
-//! What only shows when the documents of a configuration stand side by side.
+//! Problems of documents in combination.
 
 mod conflict;
 mod containers;
@@ -19,7 +19,7 @@ const COMPONENTS: [&str; 5] = [
     "KubeProxyConfig",
 ];
 
-/// Judges the whole.
+/// Validates a complete configuration.
 pub(crate) fn validate(config: &Config, setting: Setting<'_>, issues: &mut DocumentIssues) {
     conflict::validate(config, setting, issues);
     if setting.at_least(14) {
@@ -58,7 +58,7 @@ mod tests {
     use crate::validate::trial::judge;
 
     #[test]
-    fn documents_of_components_have_releases_too() {
+    fn component_images_need_a_supported_release() {
         let image = |tag: &str| json!({"kind": "KubeletConfig", "image": format!("ghcr.io/siderolabs/kubelet:{tag}")});
         let advice = |tag: &str| {
             let found = judge("1.14", Mode::Metal, &[image(tag)]);

@@ -1,6 +1,6 @@
-//! Names that lead nowhere. Talos waits for them forever and says nothing.
+//! Dangling references. Talos silently waits forever for their targets.
 //!
-//! A link that no document makes may be a port of the machine. Only names that no port ever has are told of.
+//! A link that no document makes may be a port of the machine. Only names that no port ever has are reported.
 
 use super::of_kind;
 use crate::config::Config;
@@ -8,29 +8,29 @@ use crate::link;
 use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
-/// Looks at every name that another document has to bear.
+/// Checks every reference to the name of another document.
 pub(crate) fn advise(config: &Config, issues: &mut DocumentIssues) {
     for (nth, document) in of_kind(config, "BGPInstanceConfig") {
         issues.document = nth;
-        named(config, &document.get("vrf"), "VRFConfig", issues);
+        check_target(config, &document.get("vrf"), "VRFConfig", issues);
         for route in document.get("importRoutes").items() {
-            named(config, &route.get("bgpInstance"), "BGPInstanceConfig", issues);
+            check_target(config, &route.get("bgpInstance"), "BGPInstanceConfig", issues);
         }
     }
     for (nth, document) in of_kind(config, "ContainerConfig") {
         issues.document = nth;
         for mount in document.get("mounts").items() {
-            named(config, &mount.at(["userVolume", "name"]), "UserVolumeConfig", issues);
+            check_target(config, &mount.at(["userVolume", "name"]), "UserVolumeConfig", issues);
         }
     }
     for (nth, document) in of_kind(config, "LVMLogicalVolumeConfig") {
         issues.document = nth;
-        named(config, &document.get("volumeGroup"), "LVMVolumeGroupConfig", issues);
+        check_target(config, &document.get("volumeGroup"), "LVMVolumeGroupConfig", issues);
     }
     links(config, issues);
 }
 
-fn named(config: &Config, field: &Field<'_>, kind: &str, issues: &mut DocumentIssues) {
+fn check_target(config: &Config, field: &Field<'_>, kind: &str, issues: &mut DocumentIssues) {
     let is_there = || of_kind(config, kind).any(|(_, document)| document.get("name").text() == field.text());
     if !field.is_empty() && !is_there() {
         issues.advice(field, format!("no {kind} document is called {:?}", field.text()));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn volumes_and_groups_are_there() {
+    fn referenced_volumes_and_groups_exist() {
         let container =
             json!({"kind": "ContainerConfig", "name": "a", "mounts": [{"userVolume": {"name": "data"}}]});
         let logical = json!({"kind": "LVMLogicalVolumeConfig", "name": "a", "volumeGroup": "vg"});
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn vlans_of_the_old_form_are_made() {
+    fn vlans_of_the_old_form_count_as_defined() {
         let vip = json!({"kind": "Layer2VIPConfig", "name": "10.0.0.9", "link": "eth0.5"});
         let interfaces = json!([{"interface": "eth0", "vlans": [{"vlanId": 5}]}]);
         let old =

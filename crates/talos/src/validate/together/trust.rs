@@ -1,11 +1,11 @@
-//! Roots of trust that are none. Talos takes any text for them.
+//! Invalid trusted roots. Talos accepts any text for them.
 
 use super::of_kind;
 use crate::config::Config;
 use crate::go::pem;
 use crate::validate::DocumentIssues;
 
-/// Looks into every `TrustedRootsConfig` document.
+/// Checks every `TrustedRootsConfig` document.
 pub(crate) fn advise(config: &Config, issues: &mut DocumentIssues) {
     for (nth, document) in of_kind(config, "TrustedRootsConfig") {
         issues.document = nth;

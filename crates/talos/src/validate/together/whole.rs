@@ -1,4 +1,4 @@
-//! What a whole configuration must have, whichever of its documents says it. Talos asks from 1.14 on.
+//! Requirements on a complete configuration, whichever of its documents meets them. Talos checks them from 1.14 on.
 
 use super::{machine, of_kind};
 use crate::config::Config;
@@ -7,12 +7,12 @@ use crate::validate::field::Field;
 use crate::validate::machine::Role;
 use crate::validate::{DocumentIssues, Mode, Setting};
 
-/// Judges the whole.
+/// Validates a complete configuration.
 pub(crate) fn validate(config: &Config, setting: Setting<'_>, issues: &mut DocumentIssues) {
     issues.document = machine(config).map_or(0, |(nth, _)| nth);
     host_dns(config, setting, issues);
     discovery(config, issues);
-    let role = config.machine().map_or(Role::Unknown, |document| Role::of(&document.value));
+    let role = config.machine().map_or(Role::Unknown, |document| Role::from_document(&document.value));
     if role.is_control_plane() {
         etcd_encryption(config, issues);
     } else {
@@ -40,7 +40,7 @@ fn host_dns(config: &Config, setting: Setting<'_>, issues: &mut DocumentIssues) 
     for protocol in resolver.get("nameservers").items().map(|server| server.get("protocol")) {
         if !["", "Do53"].contains(&protocol.text()) && !is("enabled") {
             let before = std::mem::replace(&mut issues.document, nth);
-            issues.error(&protocol, "only host DNS speaks it: set `hostDNS.enabled` to true");
+            issues.error(&protocol, "only host DNS supports it: set `hostDNS.enabled` to true");
             issues.document = before;
         }
     }
@@ -74,7 +74,7 @@ fn is_discovered(config: &Config) -> bool {
     old || of_kind(config, "DiscoveryServiceConfig").next().is_some()
 }
 
-/// One half of the cluster's identity. The document is not looked at when the old form has either half.
+/// One half of the cluster's identity. The document is ignored if the old form has either half.
 fn identity<'c>(config: &'c Config, key: &str, new: &str) -> Option<&'c str> {
     let cluster = machine(config).map(|(_, old)| old.get("cluster"));
     let cluster =

@@ -1,13 +1,13 @@
-//! YAML the way Talos and the Image Factory write it: go-yaml's, byte for byte.
+//! Emits YAML as Talos and the Image Factory do: byte for byte as go-yaml.
 //!
-//! [`emit`] and [`emit_all`] write configurations. `as_go` writes what is hashed. They differ only where go-yaml cannot
-//! read what it wrote itself: text of several lines whose first filled line starts with a space or tab, under a list, and the
+//! [`emit`] and [`emit_all`] write configurations. `as_go` writes the input of hashes. They differ only where go-yaml cannot
+//! read its own output: text of several lines whose first filled line starts with a space or tab, under a list, and the
 //! line separators of Unicode. There `emit` takes double quotes.
 //!
 //! The rules are those of go-yaml v4 (`Marshal`): four spaces, lists indented under their key, never a folded line, single
-//! quotes around what has another meaning as YAML, double quotes around what has another type.
+//! quotes around text that would have another meaning as YAML, double quotes around text that would have another type.
 //!
-//! Not here: what a scalar without quotes means ([`word`](crate::go_yaml::scalar)).
+//! Not here: how unquoted scalars are resolved ([`scalar`](crate::go_yaml::scalar)).
 
 mod style;
 
@@ -15,23 +15,23 @@ use serde_json::{Number, Value};
 
 use style::{QuoteStyle, ScalarTraits, is_break, is_printable};
 
-/// How many spaces a level is indented by.
+/// The indentation of a level, in spaces.
 const STEP: usize = 4;
 
-/// The longest key, in bytes, that stands in front of its colon.
+/// The longest key, in bytes, that is written on the line of its colon.
 const LONGEST_KEY: usize = 128;
 
-/// One document.
+/// Emits one document.
 pub fn emit(value: &Value) -> String {
     write(value, false)
 }
 
-/// Documents, joined the way Talos joins those of a configuration.
+/// Documents, joined as Talos joins those of a configuration.
 pub fn emit_all(documents: &[Value]) -> String {
     documents.iter().map(emit).collect::<Vec<_>>().join("---\n")
 }
 
-/// One document exactly as go-yaml writes it, even where it could not read it back: for what is hashed.
+/// One document exactly as go-yaml writes it, even where it could not read it back: the input of hashes.
 pub fn as_go(node: &impl Emit) -> String {
     write(node, true)
 }
@@ -43,13 +43,13 @@ fn write(node: &impl Emit, exact: bool) -> String {
     page.out
 }
 
-/// What can be written.
+/// A value that can be written.
 pub trait Emit {
     /// Writes it at the end of the page.
     fn write(&self, page: &mut Emitter, inside: EmitContext);
 }
 
-/// The key of a map that stands for a number in octal, which JSON cannot tell from others.
+/// The key of a map that represents an octal number, which JSON cannot distinguish from others.
 const OCTAL: &str = "\0octal";
 
 /// A number that is written in octal, as Talos writes the modes of files: `0o644`.
@@ -106,10 +106,10 @@ pub fn float(number: f64) -> String {
     format!("{number}")
 }
 
-/// What encloses a value, which decides how far it is indented.
+/// The collection around a value, which determines its indentation.
 #[derive(Clone, Copy, Debug)]
 pub enum EmitContext {
-    /// Nothing: it is the document.
+    /// None: it is the document.
     Document,
     /// A list at this column.
     List(usize),
@@ -135,7 +135,7 @@ impl EmitContext {
         }
     }
 
-    /// Whether a reader finds the lines four columns from what encloses them, which is all that go-yaml ever states.
+    /// Whether a block is indented by four columns from its parent, the only indentation that go-yaml ever declares.
     fn is_one_step(self) -> bool {
         match self {
             EmitContext::Document => true,
@@ -145,7 +145,7 @@ impl EmitContext {
     }
 }
 
-/// The text so far, and what go-yaml's emitter remembers of its end.
+/// The text, and the state that go-yaml's emitter keeps about its end.
 pub struct Emitter {
     out: String,
     line_start: usize,
@@ -166,7 +166,7 @@ impl Emitter {
         self.end_scalar();
     }
 
-    /// A list; its items stand under its key.
+    /// A list; its items are written under its key.
     pub fn list<N: Emit>(&mut self, items: &[N], inside: EmitContext) {
         if items.is_empty() {
             return self.empty("[", "]");
@@ -203,25 +203,25 @@ impl Emitter {
     }
 
     fn key(&mut self, key: &str, column: usize) {
-        let traits = ScalarTraits::of(key);
+        let traits = ScalarTraits::analyze(key);
         if traits.breaks || key.len() > LONGEST_KEY {
             self.sign("?", true, true);
-            self.styled(key, QuoteStyle::of(key, &traits), EmitContext::Map(column));
+            self.write_styled(key, QuoteStyle::choose(key, &traits), EmitContext::Map(column));
             self.indent(column);
             self.sign(":", true, true);
         } else {
-            self.styled(key, QuoteStyle::of(key, &traits), EmitContext::Map(column));
+            self.write_styled(key, QuoteStyle::choose(key, &traits), EmitContext::Map(column));
             self.sign(":", false, false);
         }
     }
 
     /// A text, with the quotes it needs.
     pub fn text(&mut self, text: &str, inside: EmitContext) {
-        let style = QuoteStyle::of(text, &ScalarTraits::of(text));
-        self.styled(text, style, inside);
+        let style = QuoteStyle::choose(text, &ScalarTraits::analyze(text));
+        self.write_styled(text, style, inside);
     }
 
-    fn styled(&mut self, text: &str, style: QuoteStyle, inside: EmitContext) {
+    fn write_styled(&mut self, text: &str, style: QuoteStyle, inside: EmitContext) {
         let separated = text.contains(['\u{2028}', '\u{2029}']);
         match style {
             _ if separated && !self.exact => self.double(text),
@@ -242,7 +242,7 @@ impl Emitter {
 
     fn double(&mut self, text: &str) {
         self.sign("\"", true, false);
-        // go-yaml looks for the byte order mark at the start, whichever character it is at: all of them are escaped.
+        // go-yaml compares every character with the byte order mark at the start of the text: all of them are escaped.
         let marked = text.starts_with('\u{feff}');
         for c in text.chars() {
             if marked || !is_printable(c) || is_break(c) || matches!(c, '"' | '\\') {
@@ -339,7 +339,7 @@ impl Emitter {
         self.only_indent = true;
     }
 
-    /// Starts a line at a column, or goes on to it where the line holds nothing yet.
+    /// Starts a line at a column, or continues the current one if it is still empty.
     fn indent(&mut self, column: usize) {
         if !self.only_indent || self.column() > column || (self.column() == column && !self.whitespace) {
             self.line_break();
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_are_those_of_go() {
+    fn quotes_match_go() {
         for (text, want) in [
             ("", r#""""#),
             ("1", r#""1""#),
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_say_how_they_end_and_where_they_start() {
+    fn block_headers_give_chomping_and_indentation() {
         for (text, want) in [
             ("a\nb", "k: |-\n    a\n    b\n"),
             ("a\nb\n\n", "k: |+\n    a\n    b\n\n"),

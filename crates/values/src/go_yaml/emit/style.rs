@@ -1,11 +1,11 @@
 //! With which quotes go-yaml writes a text, if with any.
 //!
-//! Not here: how quotes and blocks are laid out.
+//! Not here: the layout of quotes and blocks.
 
 use crate::go_yaml::scalar as word;
 use crate::go_yaml::scalar::ScalarValue;
 
-/// How a text is written.
+/// The quoting style of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum QuoteStyle {
     Plain,
@@ -15,13 +15,13 @@ pub(super) enum QuoteStyle {
 }
 
 impl QuoteStyle {
-    pub(super) fn of(text: &str, traits: &ScalarTraits) -> QuoteStyle {
+    pub(super) fn choose(text: &str, traits: &ScalarTraits) -> QuoteStyle {
         if text.contains('\n') {
             let filled = text.chars().any(|c| !c.is_whitespace());
             let block = filled && !traits.ends_in_space && !traits.space_before_break && !traits.special;
             return if block { QuoteStyle::Literal } else { QuoteStyle::Double };
         }
-        // The booleans of YAML 1.1, which are none to go-yaml.
+        // The booleans of YAML 1.1, which go-yaml does not parse as booleans.
         if ScalarValue::Text.flag(text).is_some() || is_base_60(text) || text == "<<" {
             return QuoteStyle::Single;
         }
@@ -63,7 +63,7 @@ fn is_base_60(text: &str) -> bool {
         && parts.iter().all(|part| matches!(part.as_bytes(), [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9']))
 }
 
-/// What a text holds that keeps it from being written without quotes or as a block.
+/// The properties of a text that require quotes or rule out a block scalar.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a reason of its own")]
 pub(super) struct ScalarTraits {
@@ -79,7 +79,7 @@ pub(super) struct ScalarTraits {
 }
 
 impl ScalarTraits {
-    pub(super) fn of(text: &str) -> ScalarTraits {
+    pub(super) fn analyze(text: &str) -> ScalarTraits {
         let mut traits = ScalarTraits {
             indicators: text.starts_with("---") || text.starts_with("..."),
             starts_in_space: text.starts_with(' ') || text.starts_with(is_break),
@@ -121,7 +121,7 @@ pub(super) fn is_break(c: char) -> bool {
     matches!(c, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// What go-yaml writes as it is: nothing beyond the basic plane.
+/// Whether go-yaml writes a character unescaped: only characters of the basic plane.
 pub(super) fn is_printable(c: char) -> bool {
     matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}') && c != '\u{feff}'
 }

@@ -4,18 +4,18 @@ use super::Squashfs;
 use super::inode::{DataLocation, SquashfsNode};
 use crate::media::image::{ImageError, low16, low32};
 
-/// What a listing counts for `.` and `..`, which are not in it.
+/// The length that a listing adds for `.` and `..`, which are not in it.
 const LISTED_ANYWAY: u32 = 3;
 
 /// The longest listing that is read: a quarter of a million names.
 const LONGEST: u32 = 16 << 20;
 
-/// How many entries one run may have, and how long a name may be.
+/// The most entries of a run, and the longest name.
 const LONGEST_RUN: u32 = 256;
 const LONGEST_NAME: usize = 256;
 
 impl Squashfs<'_> {
-    /// The names in a folder, and what each leads to.
+    /// The names in a folder, and their inodes.
     pub(super) fn names(&self, folder: &SquashfsNode) -> Result<Vec<(String, u64)>, ImageError> {
         let DataLocation::Listing { block, offset, length } = folder.place else { return Ok(Vec::new()) };
         let mut left = length.saturating_sub(LISTED_ANYWAY);
@@ -52,7 +52,7 @@ impl Squashfs<'_> {
     }
 }
 
-/// A name that leads nowhere else.
+/// A name that is a single path component.
 fn name(bytes: &[u8]) -> Result<String, ImageError> {
     let name = String::from_utf8_lossy(bytes).into_owned();
     let leads_away = ["", ".", ".."].contains(&name.as_str()) || name.contains(['/', '\0']);

@@ -1,4 +1,4 @@
-//! What files hold.
+//! The contents of files.
 
 use std::io::Write;
 use std::rc::Rc;
@@ -15,14 +15,14 @@ const ENTRY: u64 = 16;
 pub(super) struct FragmentBlock(u32, Rc<Vec<u8>>);
 
 impl Squashfs<'_> {
-    /// What a file holds, if it has at most `longest` bytes.
+    /// The content of a file, if it has at most `longest` bytes.
     pub fn read(&self, file: &SquashfsNode, longest: u64) -> Result<Vec<u8>, ImageError> {
         let mut bytes = Vec::new();
         self.copy(file, longest, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// Writes what a file holds, block by block, if it has at most `longest` bytes.
+    /// Writes the content of a file, block by block, if it has at most `longest` bytes.
     pub(crate) fn copy(
         &self,
         file: &SquashfsNode,
@@ -60,7 +60,7 @@ impl Squashfs<'_> {
         Ok(())
     }
 
-    /// A block of data, whose length says whether it is compressed.
+    /// A block of data, whose length field has a compression flag.
     fn data(&self, start: u64, stored: u32) -> Result<Vec<u8>, ImageError> {
         let length = (stored & !PLAIN_DATA) as usize;
         if length > self.superblock.block_size() {

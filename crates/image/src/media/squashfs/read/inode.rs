@@ -1,31 +1,31 @@
-//! Inodes: what lies at a path.
+//! Inodes: the nodes of a file system.
 
 use super::super::{EXTENDED, FILE, FOLDER, LINK};
 use super::Squashfs;
 use super::metadata::MetadataCursor;
 use crate::media::image::{ImageError, low16, low32, low64};
 
-/// What is common to all of them.
+/// The length of the common header.
 const HEAD: usize = 16;
 
 /// The longest target of a link that is read, as of Linux.
 const LONGEST_LINK: u32 = 4096;
 
-/// Something in a file system.
+/// A node of a file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SquashfsNode {
-    /// What it is.
+    /// Its kind.
     pub kind: NodeKind,
     /// Its permissions.
     pub mode: u32,
-    /// How many bytes a file has; nothing for the others.
+    /// The length of a file; 0 for other nodes.
     pub length: u64,
     /// The number of the inode.
     pub(super) number: u32,
     pub(super) place: DataLocation,
 }
 
-/// What lies at a path.
+/// The kind of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeKind {
     /// A folder.
@@ -38,7 +38,7 @@ pub enum NodeKind {
     Special(&'static str),
 }
 
-/// Where its bytes are.
+/// The location of its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum DataLocation {
     Nowhere,
@@ -48,7 +48,7 @@ pub(super) enum DataLocation {
         offset: u16,
         length: u32,
     },
-    /// Blocks, whose lengths stand at a place of the table of inodes; and the number of a shared block, and where in that.
+    /// Blocks, whose lengths are at an offset of the inode table; and the number of a shared block, and the offset in it.
     Data {
         start: u64,
         lengths: (u64, u16),
@@ -58,7 +58,7 @@ pub(super) enum DataLocation {
 }
 
 impl Squashfs<'_> {
-    /// What a reference leads to.
+    /// The node at a reference.
     pub(super) fn node(&self, reference: u64) -> Result<SquashfsNode, ImageError> {
         let offset = u16::try_from(reference & 0xffff).expect("sixteen bits");
         let table = self.superblock.inode_table;

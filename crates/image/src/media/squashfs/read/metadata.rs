@@ -7,7 +7,7 @@ use super::super::{METADATA, PLAIN_METADATA};
 use super::Squashfs;
 use crate::media::image::{ImageError, low16, piece};
 
-/// How many blocks are remembered.
+/// The number of cached blocks.
 const REMEMBERED: usize = 128;
 
 /// Blocks that were read, by where they are.
@@ -28,7 +28,7 @@ pub(super) struct MetadataCursor<'f, 'i> {
 }
 
 impl<'i> Squashfs<'i> {
-    /// The place of a reference into a table.
+    /// The position of a reference into a table.
     pub(super) fn cursor(
         &self,
         table: u64,
@@ -62,7 +62,7 @@ impl<'i> Squashfs<'i> {
 }
 
 impl MetadataCursor<'_, '_> {
-    /// The next bytes. `length` is little: whoever asks has looked.
+    /// The next bytes. `length` is small: callers check it.
     pub(super) fn read(&mut self, length: usize) -> Result<Vec<u8>, ImageError> {
         let mut bytes = Vec::new();
         while bytes.len() < length {
@@ -83,7 +83,7 @@ impl MetadataCursor<'_, '_> {
 }
 
 impl MetadataCursor<'_, '_> {
-    /// Where it is: a block of the image, and a place in it.
+    /// Its position: a block of the image, and an offset in it.
     pub(super) fn place(&self) -> (u64, u16) {
         (self.block, u16::try_from(self.offset).expect("in a block"))
     }

@@ -1,4 +1,4 @@
-//! A file system that somebody made, read.
+//! Reads an existing squashfs.
 
 mod directory;
 mod file;
@@ -15,7 +15,7 @@ use super::compressor::Compressor;
 use super::superblock::Superblock;
 use crate::media::image::{Image, ImageError};
 
-/// A file system, of which no more is read than is asked for.
+/// A file system, which is read on demand.
 pub struct Squashfs<'i> {
     image: &'i dyn Image,
     superblock: Superblock,
@@ -25,14 +25,14 @@ pub struct Squashfs<'i> {
 }
 
 impl<'i> Squashfs<'i> {
-    /// Reads what a file system is.
+    /// Opens a file system.
     pub fn open(image: &'i dyn Image) -> Result<Self, ImageError> {
         let superblock = Superblock::read(image)?;
-        let compressor = Compressor::of(superblock.compressor)?;
+        let compressor = Compressor::from_number(superblock.compressor)?;
         Ok(Self { image, superblock, compressor, blocks: RefCell::default(), shared: RefCell::default() })
     }
 
-    /// How many bytes it has, without what pads its image.
+    /// Its length in bytes, without padding.
     pub fn size(&self) -> u64 {
         self.superblock.used
     }
@@ -42,7 +42,7 @@ impl<'i> Squashfs<'i> {
         self.node(self.superblock.root)
     }
 
-    /// What lies at a path. Links are not followed: a path that leads through one leads nowhere.
+    /// The node at a path. Links are not followed: a path through a link does not exist.
     pub fn find(&self, path: &str) -> Result<Option<SquashfsNode>, ImageError> {
         let mut node = self.top()?;
         for name in path.split('/').filter(|name| !name.is_empty()) {
@@ -58,7 +58,7 @@ impl<'i> Squashfs<'i> {
         Ok(Some(node))
     }
 
-    /// What is in a folder, by name and in the order it stands there; nothing where it is something else.
+    /// The entries of a folder by name, in their order on disk; empty for other nodes.
     pub fn list(&self, folder: &SquashfsNode) -> Result<Vec<(String, SquashfsNode)>, ImageError> {
         let named = |(name, reference)| Ok((name, self.node(reference)?));
         self.names(folder)?.into_iter().map(named).collect()

@@ -6,20 +6,20 @@ use super::Squashfs;
 use super::inode::{NodeKind, SquashfsNode};
 use crate::media::image::ImageError;
 
-/// How much is looked at. Talos' root file system has some thousand entries.
+/// The most entries that are visited. Talos' root file system has some thousand.
 const MOST: usize = 1 << 18;
 
 /// The longest path of Linux.
 const LONGEST: usize = 4096;
 
-/// A folder, and what is still to be shown of it, the last first.
+/// A folder and its unvisited entries, the last first.
 struct WalkLevel {
     path: String,
     ahead: Vec<(String, u64)>,
 }
 
 impl Squashfs<'_> {
-    /// Shows everything below a folder with its path in there: a folder before what is in it, and names in the order they stand there.
+    /// Visits everything below a folder with its path: a folder before its entries, and names in their order on disk.
     pub fn walk(
         &self,
         folder: &SquashfsNode,
@@ -37,7 +37,7 @@ impl Squashfs<'_> {
             let node = self.node(reference)?;
             show(&path, &node)?;
             if node.kind == NodeKind::Folder {
-                // A folder is in one other, or it goes on for ever.
+                // A folder has one parent only, or the walk would not end.
                 if !seen.insert(reference) || path.len() > LONGEST {
                     return Err(ImageError::Broken("folder tree"));
                 }

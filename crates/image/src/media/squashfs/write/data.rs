@@ -1,4 +1,4 @@
-//! What files hold: whole blocks, and blocks that several short files share.
+//! The contents of files: full blocks, and blocks that several short files share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
@@ -12,32 +12,32 @@ use super::{BLOCK, SquashfsWriteError};
 use crate::media::Content;
 use crate::oci::EntryKind;
 
-/// How many blocks are pressed at once: 16 MiB, and as much again when they are pressed.
+/// How many blocks are compressed at once: 16 MiB, and as much again for the output.
 const BATCH: usize = 128;
 
-/// Where everything that files hold was written.
+/// The locations of all files' contents.
 pub(super) struct DataBlocks {
     places: Vec<FileLocation>,
     /// For each file of the tree the number of its place.
     files: BTreeMap<usize, usize>,
     pub(crate) fragments: Vec<(u64, u32)>,
-    /// Where it ends.
+    /// Its end.
     pub(crate) end: u64,
 }
 
-/// Where a file is. Files that hold the same are in the same place.
+/// The location of a file. Equal files share one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FileLocation {
     /// The first of its blocks.
     pub start: u64,
-    /// How long each block is.
+    /// The length of each block.
     pub(crate) blocks: Vec<u32>,
     /// The number of the shared block, and where in it.
     pub(crate) fragment: Option<(u32, u32)>,
 }
 
 impl DataBlocks {
-    /// Writes what the files of a tree hold from a place on.
+    /// Writes the contents of a tree's files from a position on.
     pub(super) fn write(
         tree: &SquashfsTree<'_>,
         out: &mut impl Write,
@@ -71,12 +71,12 @@ impl DataBlocks {
         writer.finish()
     }
 
-    /// Where the file with this number in the tree is.
+    /// The location of the file with this number in the tree.
     pub(super) fn place(&self, file: usize) -> &FileLocation {
         &self.places[self.files[&file]]
     }
 
-    /// The list of the shared blocks, as it is written.
+    /// The table of shared blocks, as written.
     pub(super) fn fragment_list(&self) -> Vec<u8> {
         let entry = |(start, length): &(u64, u32)| {
             start.to_le_bytes().into_iter().chain(length.to_le_bytes()).chain([0; 4])
@@ -85,7 +85,7 @@ impl DataBlocks {
     }
 }
 
-/// Lengths that more than one file has. What is empty needs no place.
+/// Lengths that more than one file has. Empty files need no block.
 fn lengths_of_several(tree: &SquashfsTree<'_>) -> BTreeSet<u64> {
     let (mut once, mut several) = (BTreeSet::new(), BTreeSet::new());
     for node in &tree.nodes {
@@ -106,7 +106,7 @@ fn sum(node: &TreeNode<'_>, content: &Content) -> Result<[u8; 32], SquashfsWrite
     Ok(sum.finalize().into())
 }
 
-/// Whose a block is.
+/// The owner of a block.
 enum BlockOwner {
     File(usize),
     Shared,
@@ -124,7 +124,7 @@ struct DataWriter<'w, W> {
 }
 
 impl<W: Write> DataWriter<'_, W> {
-    /// Takes the bytes of a file, and says which place it will have.
+    /// Adds the bytes of a file, and returns their future location.
     fn add(&mut self, node: &TreeNode<'_>, content: &Content) -> Result<usize, SquashfsWriteError> {
         let place = self.data.places.len();
         self.data.places.push(FileLocation::default());
@@ -170,7 +170,7 @@ impl<W: Write> DataWriter<'_, W> {
         if self.batch.len() == BATCH { self.flush() } else { Ok(()) }
     }
 
-    /// Presses and writes what has come together.
+    /// Compresses and writes the batch.
     fn flush(&mut self) -> Result<(), SquashfsWriteError> {
         let pressed = (self.press)(&self.batch)?;
         if pressed.len() != self.batch.len() {

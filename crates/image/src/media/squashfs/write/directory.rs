@@ -5,10 +5,10 @@ use super::metadata::MetadataPosition;
 use super::tree::TreeNode;
 use crate::oci::EntryKind;
 
-/// How many entries one run may have.
+/// The most entries of a run.
 const LONGEST_RUN: usize = 256;
 
-/// The listing of what is in a folder; the number of the first inode is `first`, and `positions` say where they are.
+/// The listing of a folder's entries; `first` is the number of the first inode, and `positions` are their locations.
 pub(super) fn listing(nodes: &[TreeNode<'_>], positions: &[MetadataPosition], first: u32) -> Vec<u8> {
     let mut listing = Vec::new();
     let mut nth = 0;

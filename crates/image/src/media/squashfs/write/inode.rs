@@ -1,4 +1,4 @@
-//! Inodes: one for each file, folder and link, numbered as they stand in the tree.
+//! Inodes: one for each file, folder and link, numbered in tree order.
 
 use super::super::{EXTENDED, NONE};
 use super::SquashfsWriteError;
@@ -9,7 +9,7 @@ use super::tree::{SquashfsTree, TreeNode};
 use super::xattr::XattrTable;
 use crate::oci::EntryKind;
 
-/// What a listing counts for `.` and `..`, which are not in it.
+/// The length that a listing adds for `.` and `..`, which are not in it.
 const LISTED_ANYWAY: usize = 3;
 
 /// The tables of inodes and of folders, and where the inode of the top is.
@@ -20,8 +20,8 @@ pub(super) struct InodeTables {
 }
 
 impl InodeTables {
-    /// Describes a tree. What is in a folder comes before the folder, which says where it is.
-    pub(super) fn of(
+    /// Writes the inodes of a tree. The entries of a folder precede the folder, which refers to them.
+    pub(super) fn write(
         tree: &SquashfsTree<'_>,
         data: &DataBlocks,
         attributes: &XattrTable<'_>,
@@ -62,7 +62,7 @@ struct InodeEncoder<'t> {
 }
 
 impl InodeEncoder<'_> {
-    /// What every inode begins with. The owner is the first of the list of owners, and so is the group.
+    /// The common header of inodes. Owner and group are the first of the id table.
     fn head(&self, is_extended: bool) -> Vec<u8> {
         let kind = kind(self.node.kind) + if is_extended { EXTENDED } else { 0 };
         let mode = u16::try_from(self.node.mode & 0o7777).expect("twelve bits");

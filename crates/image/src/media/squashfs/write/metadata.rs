@@ -1,4 +1,4 @@
-//! Metadata: blocks of 8 KiB, each compressed by itself.
+//! Metadata: blocks of 8 KiB, each compressed separately.
 
 use std::io;
 
@@ -12,7 +12,7 @@ pub(super) struct MetadataWriter {
     presser: BlockCompressor,
 }
 
-/// Where something is in such a table: the start of its block, as it is written, and the place in that block, as it was before.
+/// A position in such a table: the start of its block in the image, and the offset in the uncompressed block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MetadataPosition {
     pub(crate) block: u32,
@@ -31,7 +31,7 @@ impl MetadataWriter {
         Ok(Self { written: Vec::new(), block: Vec::new(), presser: BlockCompressor::new()? })
     }
 
-    /// Where the next byte goes.
+    /// The position of the next byte.
     pub(super) fn position(&self) -> io::Result<MetadataPosition> {
         let block = u32::try_from(self.written.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
         Ok(MetadataPosition { block, offset: u16::try_from(self.block.len()).expect("less than a block") })
@@ -61,7 +61,7 @@ impl MetadataWriter {
         Ok(())
     }
 
-    /// Everything, as it is written.
+    /// The complete table.
     pub(super) fn finish(mut self) -> io::Result<Vec<u8>> {
         if !self.block.is_empty() {
             self.close()?;

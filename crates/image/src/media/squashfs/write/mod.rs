@@ -1,6 +1,6 @@
 //! A file system, written.
 //!
-//! In the order it stands in the image: `data` writes what files hold, `inode` and `directory` describe the `tree`, `table` has lists
+//! In their order in the image: `data` writes the contents of files, `inode` and `directory` describe the `tree`, `table` has lists
 //! of numbers and `xattr` the labels.
 
 mod data;
@@ -22,14 +22,14 @@ use super::superblock::{self, Superblock};
 use super::{NOWHERE, PLAIN_METADATA};
 use crate::oci::FileTree;
 
-/// The length of a block, as a power of two: 128 KiB, what mksquashfs takes.
+/// The block size, as a power of two: 128 KiB, mksquashfs' default.
 const BLOCK_LOG: u16 = 17;
 const BLOCK: usize = 1 << BLOCK_LOG;
 
-/// An image ends with a whole page, so that a kernel can mount it from a loop device.
+/// An image is padded to a page, so that a kernel can mount it from a loop device.
 const PAGE: u64 = 4096;
 
-/// Flags: files that are the same are stored once; nothing has attributes; a block says how the compressor was told.
+/// Flags: equal files are stored once; no node has attributes; a block has the compressor's options.
 const DUPLICATES: u16 = 0x40;
 const NO_ATTRIBUTES: u16 = 0x200;
 const OPTIONS: u16 = 0x400;
@@ -37,37 +37,37 @@ const OPTIONS: u16 = 0x400;
 /// Why a file system could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum SquashfsWriteError {
-    /// Something that no file system of an image may have.
+    /// An entry that the file system of an image must not have.
     #[error("`{path}` is a {what}; want files, folders and links")]
     Special {
-        /// Where it is.
+        /// Its path.
         path: String,
-        /// What it is.
+        /// The entry.
         what: &'static str,
     },
     /// A name that the kernel does not take.
     #[error("the file name of `{path}` has {length} bytes; want 1 to 255")]
     Name {
-        /// Where it is.
+        /// Its path.
         path: String,
-        /// How long its name is.
+        /// The length of its name.
         length: usize,
     },
     /// A link that the kernel does not follow.
     #[error("the link target of `{path}` has {length} bytes; want 1 to 4095")]
     Link {
-        /// Where it is.
+        /// Its path.
         path: String,
-        /// How long its target is.
+        /// The length of its target.
         length: usize,
     },
     /// More than the format can count.
     #[error("the tree is too large for a squashfs")]
     Large,
-    /// What a file holds could not be had.
+    /// The content of a file could not be read.
     #[error("cannot read `{path}`")]
     Read {
-        /// Where it is.
+        /// Its path.
         path: String,
         /// Why not.
         source: io::Error,
@@ -77,16 +77,16 @@ pub enum SquashfsWriteError {
     Write(#[from] io::Error),
 }
 
-/// Writes the file system of what is in the folder `top` of a tree; `top` is empty for all of it.
+/// Writes the file system of the folder `top` of a tree; `top` is empty for the complete tree.
 ///
-/// The permissions of that folder are those of the file system's own. `out` is written from where it stands on.
+/// The permissions of that folder become those of the root. `out` is written from its current position on.
 pub fn write(
     root: &FileTree,
     top: &str,
     out: &mut (impl Write + Seek),
     press: CompressBlocks<'_>,
 ) -> Result<(), SquashfsWriteError> {
-    let tree = SquashfsTree::of(root, top)?;
+    let tree = SquashfsTree::new(root, top)?;
     let start = out.stream_position()?;
     let mut head = vec![0; superblock::LENGTH];
     head.extend((PLAIN_METADATA | 4).to_le_bytes());
@@ -94,11 +94,11 @@ pub fn write(
     out.write_all(&head)?;
 
     let data = DataBlocks::write(&tree, out, head.len() as u64, press)?;
-    let attributes = XattrTable::of(&tree);
-    let InodeTables { table, directories, root } = InodeTables::of(&tree, &data, &attributes)?;
+    let attributes = XattrTable::from_tree(&tree);
+    let InodeTables { table, directories, root } = InodeTables::write(&tree, &data, &attributes)?;
     let mut tables = TableWriter { out, at: data.end };
-    let inode_table = tables.put(&table)?;
-    let directory_table = tables.put(&directories)?;
+    let inode_table = tables.append(&table)?;
+    let directory_table = tables.append(&directories)?;
     let fragment_table = tables.list(&data.fragment_list())?;
     let id_table = tables.list(&0_u32.to_le_bytes())?;
     let xattr_table = attributes.write(&mut tables)?;
@@ -135,21 +135,21 @@ struct TableWriter<'o, W> {
 }
 
 impl<W: Write> TableWriter<'_, W> {
-    /// Writes a table and says where it starts.
-    fn put(&mut self, bytes: &[u8]) -> io::Result<u64> {
+    /// Appends a table and returns its start.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<u64> {
         self.out.write_all(bytes)?;
         let start = self.at;
         self.at += bytes.len() as u64;
         Ok(start)
     }
 
-    /// Writes a list that is found by an index, and says where that is; nowhere where there is nothing in it.
+    /// Appends a list with its index, and returns the location of the index; none for an empty list.
     fn list(&mut self, entries: &[u8]) -> io::Result<u64> {
         if entries.is_empty() {
             return Ok(NOWHERE);
         }
         let (blocks, index) = table::list(entries, self.at)?;
-        self.put(&blocks)?;
-        self.put(&index)
+        self.append(&blocks)?;
+        self.append(&index)
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use super::super::METADATA;
 use super::metadata::MetadataWriter;
 
-/// The blocks of a list that starts at a place of the image, and their index.
+/// The blocks of a list that starts at a position of the image, and their index.
 pub(super) fn list(entries: &[u8], start: u64) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let mut metadata = MetadataWriter::new()?;
     let mut index = Vec::new();

@@ -1,4 +1,4 @@
-//! A tree, level by level: what is in one folder stands together, and its number follows from where it stands.
+//! A tree, level by level: the entries of a folder are adjacent, and their numbers follow from their position.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,31 +14,31 @@ pub(super) struct SquashfsTree<'r> {
     pub nodes: Vec<TreeNode<'r>>,
 }
 
-/// Something in it.
+/// A node of the tree.
 pub(super) struct TreeNode<'r> {
     pub path: &'r str,
     pub name: &'r str,
     pub mode: u32,
-    /// What SELinux calls it.
+    /// Its SELinux label.
     pub label: Option<&'r str>,
     pub kind: &'r EntryKind,
     /// The folder it is in; the top is in itself.
     pub(crate) parent: usize,
-    /// What is in it, in the order of the names.
+    /// Its entries, sorted by name.
     pub(crate) children: Range<usize>,
 }
 
 impl<'r> SquashfsTree<'r> {
-    /// What is in a folder of a tree.
-    pub(super) fn of(root: &'r FileTree, top: &'r str) -> Result<Self, SquashfsWriteError> {
+    /// The contents of a folder of a tree.
+    pub(super) fn new(root: &'r FileTree, top: &'r str) -> Result<Self, SquashfsWriteError> {
         let mut folders: BTreeMap<&str, Vec<TreeNode<'r>>> = BTreeMap::new();
         for (path, entry) in root.below(top) {
             let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
             check(path, name, entry)?;
-            folders.entry(folder).or_default().push(TreeNode::of(path, name, entry));
+            folders.entry(folder).or_default().push(TreeNode::new(path, name, entry));
         }
         let mut nodes = vec![match root.get(top) {
-            Some(entry) => TreeNode { kind: &EntryKind::Folder, ..TreeNode::of(top, "", entry) },
+            Some(entry) => TreeNode { kind: &EntryKind::Folder, ..TreeNode::new(top, "", entry) },
             None => {
                 let (kind, children) = (&EntryKind::Folder, 0..0);
                 TreeNode { path: top, name: "", mode: 0o755, label: None, kind, parent: 0, children }
@@ -57,7 +57,7 @@ impl<'r> SquashfsTree<'r> {
 }
 
 impl<'r> TreeNode<'r> {
-    fn of(path: &'r str, name: &'r str, entry: &'r TreeEntry) -> Self {
+    fn new(path: &'r str, name: &'r str, entry: &'r TreeEntry) -> Self {
         let label = entry.label.as_deref();
         Self { path, name, mode: entry.mode, label, kind: &entry.kind, parent: 0, children: 0..0 }
     }

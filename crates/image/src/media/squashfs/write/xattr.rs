@@ -1,4 +1,4 @@
-//! Extended attributes: what SELinux calls files.
+//! Extended attributes: SELinux labels.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -19,7 +19,7 @@ pub(super) struct XattrTable<'r> {
 }
 
 impl<'r> XattrTable<'r> {
-    pub(super) fn of(tree: &SquashfsTree<'r>) -> Self {
+    pub(super) fn from_tree(tree: &SquashfsTree<'r>) -> Self {
         let mut labels: BTreeMap<&str, u32> =
             tree.nodes.iter().filter_map(|node| node.label).map(|label| (label, 0)).collect();
         labels.values_mut().zip(0..).for_each(|(number, nth)| *number = nth);
@@ -31,7 +31,7 @@ impl<'r> XattrTable<'r> {
         self.labels[label]
     }
 
-    /// Writes them, and says where their table is.
+    /// Writes them, and returns the location of their table.
     pub(super) fn write<W: Write>(&self, tables: &mut TableWriter<'_, W>) -> io::Result<u64> {
         let Ok(count) = u32::try_from(self.labels.len()) else {
             return Err(io::ErrorKind::FileTooLarge.into());
@@ -45,17 +45,17 @@ impl<'r> XattrTable<'r> {
             let pair = pair(label)?;
             entries.extend(pairs.position()?.reference().to_le_bytes());
             entries.extend(1_u32.to_le_bytes());
-            // What a program that asks for names and values gets: the whole name, the zero behind it, and the value.
-            let told = FULL_NAME.len() + 1 + label.len();
-            entries.extend(u32::try_from(told).map_err(|_| io::ErrorKind::FileTooLarge)?.to_le_bytes());
+            // The size that listxattr and getxattr report: the full name, the zero after it, and the value.
+            let size = FULL_NAME.len() + 1 + label.len();
+            entries.extend(u32::try_from(size).map_err(|_| io::ErrorKind::FileTooLarge)?.to_le_bytes());
             pairs.push(&pair)?;
         }
-        let start = tables.put(&pairs.finish()?)?;
+        let start = tables.append(&pairs.finish()?)?;
         let (blocks, index) = super::table::list(&entries, tables.at)?;
-        tables.put(&blocks)?;
+        tables.append(&blocks)?;
         let head = [&start.to_le_bytes()[..], &count.to_le_bytes(), &[0; 4]].concat();
-        let table = tables.put(&head)?;
-        tables.put(&index)?;
+        let table = tables.append(&head)?;
+        tables.append(&index)?;
         Ok(table)
     }
 }

@@ -35,7 +35,7 @@ fn uefi_boots_a_disk_with_the_first_of_its_profiles() {
 }
 
 #[test]
-fn uefi_boots_an_image_that_was_made_from_the_stub_of_another() {
+fn uefi_boots_an_image_made_from_the_stub_of_another() {
     let (profile, parts) = (profile(), parts());
     let first = uki(&profile, &parts, "first", ResetProfile::Reset, 0).unwrap();
     let taken = Uki::find_in(&first).unwrap().unwrap();
@@ -49,7 +49,7 @@ fn uefi_boots_an_image_that_was_made_from_the_stub_of_another() {
     let disk = disk(&profile, &again, &image, None).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("disk.raw");
-    // Only what is there is written: the rest is a hole.
+    // Holes are not written.
     write_sparse(&disk, &path);
 
     assert_eq!(boot(Firmware::Uefi, &path, BootDrive::Disk("raw")), profile.line.to_string());

@@ -11,11 +11,11 @@ use ichor_image::media::Content;
 use ichor_image::oci::MemoryStore;
 
 use super::official::release;
-use super::programs::told;
+use super::programs::run_tool;
 use crate::build::samples;
 use ichor_testbed::firmware::{BootDrive, Firmware, boot};
 
-/// One whose kernel speaks on the serial port.
+/// A profile whose kernel logs to the serial port.
 fn profile() -> Profile {
     let mut profile = Profile { meta: Vec::new(), ..samples::profile("nocloud") };
     profile.line.customize(&["quiet".to_owned(), "no_timer_check".to_owned()]);
@@ -41,9 +41,9 @@ fn boots(firmware: Firmware, drive: BootDrive) {
 
     let line = boot(firmware, &path, drive);
 
-    // GRUB says what it booted, and a kernel image does not.
-    let said = if firmware == Firmware::Bios { "BOOT_IMAGE=/boot/vmlinuz " } else { "" };
-    assert_eq!(line, format!("{said}{}", iso::line(&profile)));
+    // GRUB prints the kernel that it boots; a unified kernel image does not.
+    let prefix = if firmware == Firmware::Bios { "BOOT_IMAGE=/boot/vmlinuz " } else { "" };
+    assert_eq!(line, format!("{prefix}{}", iso::line(&profile)));
 }
 
 #[test]
@@ -66,9 +66,9 @@ fn uefi_boots_an_iso_as_a_stick() {
     boots(Firmware::Uefi, BootDrive::Stick);
 }
 
-/// What xorriso says of what boots, without numbers that depend on what else is there.
+/// xorriso's report of the boot entries, without numbers that depend on other files.
 fn report(folder: &Path, name: &str) -> Vec<String> {
-    let said = told(
+    let text = run_tool(
         folder,
         "xorriso",
         &["-indev", name, "-report_el_torito", "plain", "-report_system_area", "plain"],
@@ -83,17 +83,17 @@ fn report(folder: &Path, name: &str) -> Vec<String> {
         "GPT type GUID",
         "GPT partition flags",
     ];
-    let lines = said.lines().filter(|line| boots.iter().any(|word| line.starts_with(word)));
+    let lines = text.lines().filter(|line| boots.iter().any(|word| line.starts_with(word)));
     let start = |line: &str| {
         let end = ["  none", "            1 "].iter().find_map(|end| line.find(end)).unwrap_or(line.len());
         line[..end].to_owned()
     };
-    // xorriso makes a third partition of what is left over at the end.
+    // xorriso makes a third partition of the remaining space.
     lines.map(start).filter(|line| !line.contains(":   3  ")).collect()
 }
 
 #[test]
-fn what_boots_is_what_boots_from_an_official_iso() {
+fn an_iso_boots_the_same_files_as_an_official_iso() {
     let folder = tempfile::tempdir().unwrap();
     let (official, parts) = release(folder.path());
     let profile = profile();
@@ -105,9 +105,9 @@ fn what_boots_is_what_boots_from_an_official_iso() {
     let report = ["ours.iso", "theirs.iso"].map(|name| report(folder.path(), name));
     assert_eq!(report[0], report[1]);
     assert_eq!(report[0].len(), 12, "{:?}", report[0]);
-    let checked = told(folder.path(), "sgdisk", &["-v", "ours.iso"]);
+    let checked = run_tool(folder.path(), "sgdisk", &["-v", "ours.iso"]);
     assert!(checked.contains("No problems found"), "{checked}");
-    let facts = told(folder.path(), "isoinfo", &["-d", "-i", "ours.iso"]);
+    let facts = run_tool(folder.path(), "isoinfo", &["-d", "-i", "ours.iso"]);
     for fact in
         ["Volume id: TALOS_V1_13_9\n", "Volume set id: Talos-v1.13.9\n", "El Torito VD version 1 found"]
     {
@@ -118,18 +118,18 @@ fn what_boots_is_what_boots_from_an_official_iso() {
 }
 
 #[test]
-fn mtools_read_the_partition_of_uefi_of_an_iso() {
+fn mtools_read_the_efi_partition_of_an_iso() {
     let folder = tempfile::tempdir().unwrap();
     let talos = ichor_values::TalosVersion::parse("v1.14.0").unwrap();
     let parts = BootAssets { grub: Some(samples::grub()), ..samples::parts() };
     written(&iso_of(&Profile { talos, ..profile() }, &parts), folder.path(), "ours.iso");
 
-    let info = told(folder.path(), "sgdisk", &["-i", "2", "ours.iso"]);
+    let info = run_tool(folder.path(), "sgdisk", &["-i", "2", "ours.iso"]);
     let start = info.lines().find_map(|line| line.strip_prefix("First sector: ")).unwrap();
     let sector: u64 = start.split(' ').next().unwrap().parse().unwrap();
     let partition = format!("ours.iso@@{}", sector * 512);
-    let listed = told(folder.path(), "mdir", &["-/", "-b", "-i", &partition, "::"]);
-    let attributes = told(folder.path(), "mattrib", &["-i", &partition, "::/loader/random-seed"]);
+    let listed = run_tool(folder.path(), "mdir", &["-/", "-b", "-i", &partition, "::"]);
+    let attributes = run_tool(folder.path(), "mattrib", &["-i", &partition, "::/loader/random-seed"]);
 
     assert!(listed.contains("::/EFI/Linux/Talos-v1.14.0.efi"), "{listed}");
     assert!(attributes.split("::").next().unwrap().contains('R'), "{attributes}");

@@ -1,4 +1,4 @@
-//! What stands for an ISO of Talos: made by grub-mkrescue, called as Talos' imager does, of Debian's kernel.
+//! A substitute of an official ISO of Talos: made by grub-mkrescue, called as Talos' imager does, with Debian's kernel.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ichor_image::build::{BootAssets, GrubCd};
 use ichor_image::media::Content;
 
-use super::programs::told;
+use super::programs::run_tool;
 use ichor_testbed::firmware::{parts, systemd};
 
 const LOADER: &str = "systemd-bootx64.efi";
@@ -31,12 +31,12 @@ fn rescue(folder: &Path, parts: &BootAssets) -> PathBuf {
     fs::write(tree.join("boot/grub/grub.cfg"), "set timeout=0\n").unwrap();
     fs::write(tree.join("loader/loader.conf"), "timeout 10\n").unwrap();
     fs::write(tree.join("EFI/BOOT/BOOTX64.EFI"), systemd(LOADER)).unwrap();
-    told(&tree, "truncate", &["-s", "40M", "efiboot.img"]);
-    told(&tree, "mkfs.vfat", &["-F", "32", "-n", "EFI", "efiboot.img"]);
-    told(&tree, "mcopy", &["-s", "-i", "efiboot.img", "EFI", "loader", "::"]);
+    run_tool(&tree, "truncate", &["-s", "40M", "efiboot.img"]);
+    run_tool(&tree, "mkfs.vfat", &["-F", "32", "-n", "EFI", "efiboot.img"]);
+    run_tool(&tree, "mcopy", &["-s", "-i", "efiboot.img", "EFI", "loader", "::"]);
     let image = folder.join("official.iso");
     let partition = tree.join("efiboot.img");
-    told(
+    run_tool(
         folder,
         "grub-mkrescue",
         &[

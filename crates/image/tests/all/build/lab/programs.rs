@@ -16,13 +16,13 @@ use super::boots::write_sparse;
 use crate::build::samples::{parts, profile};
 use ichor_testbed::firmware::{kernel, systemd};
 
-pub fn told(folder: &Path, program: &str, arguments: &[&str]) -> String {
+pub fn run_tool(folder: &Path, program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).current_dir(folder).env("LC_ALL", "C").output();
     let output = output
         .unwrap_or_else(|error| panic!("{program}: {error}; install it with scripts/tools disk efi iso fat"));
-    let said = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
-    assert!(output.status.success(), "{program} {arguments:?}: {}\n{said}", output.status);
-    said
+    let text = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
+    assert!(output.status.success(), "{program} {arguments:?}: {}\n{text}", output.status);
+    text
 }
 
 fn made(profile: &Profile) -> Content {
@@ -44,11 +44,11 @@ fn laid_out(profile: &Profile) -> (TempDir, Content) {
 fn sgdisk_finds_no_problems() {
     let (folder, _) = laid_out(&profile("metal"));
 
-    let said = told(folder.path(), "sgdisk", &["--verify", "disk.raw"]);
-    let bios = told(folder.path(), "sgdisk", &["--info=2", "disk.raw"]);
-    let list = told(folder.path(), "sgdisk", &["--print", "disk.raw"]);
+    let text = run_tool(folder.path(), "sgdisk", &["--verify", "disk.raw"]);
+    let bios = run_tool(folder.path(), "sgdisk", &["--info=2", "disk.raw"]);
+    let list = run_tool(folder.path(), "sgdisk", &["--print", "disk.raw"]);
 
-    assert!(said.contains("No problems found"), "{said}");
+    assert!(text.contains("No problems found"), "{text}");
     assert!(list.contains("D92D45B3-CDE9-8760-BE9F-A2A71FAC8D11"), "{list}");
     for line in ["(BIOS boot partition)", "Attribute flags: 0000000000000004", "Partition name: 'BIOS'"] {
         assert!(bios.contains(line), "{bios}");
@@ -57,13 +57,13 @@ fn sgdisk_finds_no_problems() {
 }
 
 #[test]
-fn mtools_and_fsck_read_the_partition_of_uefi() {
+fn mtools_and_fsck_read_the_efi_partition() {
     let (folder, _) = laid_out(&profile("metal"));
 
-    let listed = told(folder.path(), "mdir", &["-/", "-b", "-i", "disk.raw@@1M", "::"]);
-    // fsck takes whole files.
-    told(folder.path(), "dd", &["if=disk.raw", "of=efi", "bs=1M", "skip=1", "count=2101", "conv=sparse"]);
-    let checked = told(folder.path(), "fsck.fat", &["-n", "-v", "efi"]);
+    let listed = run_tool(folder.path(), "mdir", &["-/", "-b", "-i", "disk.raw@@1M", "::"]);
+    // fsck needs a file of its own.
+    run_tool(folder.path(), "dd", &["if=disk.raw", "of=efi", "bs=1M", "skip=1", "count=2101", "conv=sparse"]);
+    let checked = run_tool(folder.path(), "fsck.fat", &["-n", "-v", "efi"]);
 
     for file in ["::/EFI/BOOT/BOOTX64.EFI", "::/EFI/Linux/Talos-v1.13.9.efi", "::/loader/loader.conf"] {
         assert!(listed.contains(file), "{listed}");
@@ -76,8 +76,8 @@ fn qemu_finds_the_same_disk_in_both_forms() {
     let (folder, disk) = laid_out(&profile("nocloud"));
     qcow2::write(&disk, &mut File::create(folder.path().join("disk.qcow2")).unwrap()).unwrap();
 
-    let checked = told(folder.path(), "qemu-img", &["check", "disk.qcow2"]);
-    let compared = told(folder.path(), "qemu-img", &["compare", "disk.raw", "disk.qcow2"]);
+    let checked = run_tool(folder.path(), "qemu-img", &["check", "disk.qcow2"]);
+    let compared = run_tool(folder.path(), "qemu-img", &["compare", "disk.raw", "disk.qcow2"]);
 
     assert!(checked.contains("No errors were found"), "{checked}");
     assert!(compared.contains("Images are identical"), "{compared}");
@@ -91,10 +91,13 @@ fn tar_unpacks_the_same_disk() {
     fs::create_dir(folder.path().join("out")).unwrap();
 
     let listed =
-        told(folder.path(), "tar", &["--list", "--verbose", "--numeric-owner", "-zf", "disk.tar.gz"]);
-    told(folder.path(), "tar", &["-xSzf", "disk.tar.gz", "-C", "out"]);
-    let compared =
-        told(folder.path(), "qemu-img", &["compare", "-f", "raw", "-F", "raw", "disk.raw", "out/disk.raw"]);
+        run_tool(folder.path(), "tar", &["--list", "--verbose", "--numeric-owner", "-zf", "disk.tar.gz"]);
+    run_tool(folder.path(), "tar", &["-xSzf", "disk.tar.gz", "-C", "out"]);
+    let compared = run_tool(
+        folder.path(),
+        "qemu-img",
+        &["compare", "-f", "raw", "-F", "raw", "disk.raw", "out/disk.raw"],
+    );
 
     assert!(
         listed.starts_with("-rw-r--r-- 0/0") && listed.contains(&format!(" {} ", disk.len())),
@@ -111,13 +114,13 @@ fn objdump_reads_a_kernel_image_of_systemds_stub() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("image.efi"), image.read().unwrap()).unwrap();
 
-    let said = told(folder.path(), "objdump", &["--section-headers", "image.efi"]);
-    told(folder.path(), "objcopy", &["--dump-section", ".linux=kernel", "image.efi", "copy.efi"]);
+    let text = run_tool(folder.path(), "objdump", &["--section-headers", "image.efi"]);
+    run_tool(folder.path(), "objcopy", &["--dump-section", ".linux=kernel", "image.efi", "copy.efi"]);
 
-    let found: Vec<&str> = said.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
+    let found: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
     let added = [".osrel", ".cmdline", ".uname", ".linux", ".initrd", ".profile", ".profile", ".cmdline"];
     let names: Vec<&str> = found.iter().copied().filter(|name| name.starts_with('.')).collect();
-    assert!(names.ends_with(&added) && names.starts_with(&[".text"]), "{said}");
+    assert!(names.ends_with(&added) && names.starts_with(&[".text"]), "{text}");
     assert!(fs::read(folder.path().join("kernel")).unwrap().starts_with(&kernel()));
     let version = Uki::find_in(&image).unwrap().unwrap().first(".uname").unwrap().read().unwrap();
     assert!(version.ends_with(b"-amd64"), "{version:?}");

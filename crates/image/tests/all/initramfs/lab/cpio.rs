@@ -23,7 +23,7 @@ fn cpio_reads_every_tree() {
 }
 
 #[test]
-fn the_same_tree_is_the_same_bytes_as_talos_has_them_from_cpio() {
+fn a_tree_gives_the_bytes_that_talos_gets_from_cpio() {
     for root in trees::all() {
         let folder = TempDir::new().unwrap();
         lay_out(&root, &folder.path().join("in"));

@@ -51,13 +51,13 @@ fn standard_tools_extract_the_initramfs() {
     let microcode: (&str, &[u8]) = ("usr/lib/firmware/intel-ucode/06-01", b"micro");
     let image = assembled(&published, &[extension("frr", &[("usr/local/bin/x", b"x"), microcode])]);
     let folder = TempDir::new().unwrap();
-    let whole = image.read().unwrap();
-    let head = whole.len() - usize::try_from(published.len()).unwrap();
-    let at = whole.windows(16).position(|bytes| bytes == &published.read().unwrap()[..16]).unwrap();
+    let initramfs = image.read().unwrap();
+    let head = initramfs.len() - usize::try_from(published.len()).unwrap();
+    let at = initramfs.windows(16).position(|bytes| bytes == &published.read().unwrap()[..16]).unwrap();
     let tail = at + usize::try_from(published.len()).unwrap();
     assert!(at > 0 && head > 0);
-    fs::write(folder.path().join("head"), &whole[..at]).unwrap();
-    fs::write(folder.path().join("tail"), &whole[tail..]).unwrap();
+    fs::write(folder.path().join("head"), &initramfs[..at]).unwrap();
+    fs::write(folder.path().join("tail"), &initramfs[tail..]).unwrap();
 
     let first = sh(folder.path(), "cpio --list --quiet <head");
     let list = sh(folder.path(), "zstd --test --quiet tail && zstd -dc tail | cpio --list --quiet");

@@ -18,10 +18,10 @@ fn unsquashfs_reads_every_tree_without_warnings() {
         let folder = TempDir::new().unwrap();
         fs::write(folder.path().join("image"), written(&root)).unwrap();
 
-        let said =
+        let output =
             run(folder.path(), "unsquashfs", &["-no-progress", "-strict-errors", "-d", "out", "image"]);
 
-        assert!(!said.to_lowercase().contains("corrupt"), "{said}");
+        assert!(!output.to_lowercase().contains("corrupt"), "{output}");
         assert!(gather(&folder.path().join("out")) == root, "unsquashfs read another tree");
     }
 }
@@ -47,7 +47,7 @@ fn unsquashfs_finds_the_superblock_as_talos_has_it() {
     assert!(entries.count() > 10, "{list}");
 }
 
-/// What is in a folder with its labels, told by getfattr.
+/// The entries of a folder with their labels, as getfattr prints them.
 fn labels(folder: &Path) -> BTreeMap<String, String> {
     let list = run(folder, "getfattr", &["-R", "-P", "-h", "-d", "-m", "security.selinux", "."]);
     let mut labels = BTreeMap::new();

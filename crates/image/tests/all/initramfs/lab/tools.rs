@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use ichor_image::oci::{EntryKind, FileTree, TreeEntry};
 
-/// Runs a program that must not fail, in a folder; what it said that is text.
+/// Runs a program that must succeed, in a folder, and returns its output.
 pub fn run(folder: &Path, program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program)
         .args(arguments)
@@ -17,10 +17,10 @@ pub fn run(folder: &Path, program: &str, arguments: &[&str]) -> String {
         .output();
     let output =
         output.unwrap_or_else(|error| panic!("{program}: {error}; install it with scripts/tools squashfs"));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{program} {arguments:?}: {}\n{told}\n{said}", output.status);
-    told + &said
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{program} {arguments:?}: {}\n{stdout}\n{stderr}", output.status);
+    stdout + &stderr
 }
 
 /// A tree as a folder on disk.

@@ -1,4 +1,4 @@
-//! Components of Kubernetes. Whether a node takes the release in the tag of an image is asked elsewhere, for all at once.
+//! Components of Kubernetes. Whether a node supports the release in the tag of an image is checked elsewhere, for all at once.
 
 use super::super::required;
 use crate::validate;
@@ -49,8 +49,7 @@ pub fn proxy(document: &Field<'_>, issues: &mut DocumentIssues) {
         other => issues.error(&mode, format!("{other:?} is unknown: use nftables, iptables or ipvs")),
     }
     if !arguments.is_empty() {
-        issues
-            .warning(&arguments, "kube-proxy may not heed arguments beside its configuration: use `config`");
+        issues.warning(&arguments, "kube-proxy may ignore arguments beside its configuration: use `config`");
     }
 }
 

@@ -11,7 +11,7 @@ use crate::validate;
 use crate::validate::DocumentIssues;
 use crate::validate::field::Field;
 
-/// What authorizes requests to the API server.
+/// The authorizers of the API server.
 const AUTHORIZERS: [&str; 3] = ["Node", "RBAC", "Webhook"];
 
 /// Roles that can be granted.
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_let_in_by_name() {
+    fn authorizers_admission_plugins_and_api_roles_are_checked() {
         check(
             "KubeAuthorizerConfig",
             &[

@@ -6,13 +6,13 @@ use super::super::required;
 use crate::validate::field::Field;
 use crate::validate::{DocumentIssues, subnet};
 
-/// How many bits the addresses in a subnet have at least.
+/// The fewest host bits of a subnet.
 const LEAST_BITS: u8 = 4;
 
-/// How many bits the addresses of services have at most.
+/// The most host bits of a service subnet.
 const MOST_SERVICE_BITS: u8 = 20;
 
-/// How many bits the numbers of nodes in the network of pods have at most.
+/// The most bits for node numbers in a pod subnet.
 const MOST_NODE_BITS: i64 = 16;
 
 /// Why Talos does not take a subnet.
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_of_a_node_counts() {
+    fn pod_subnets_must_have_room_for_the_node_mask() {
         let of = |rest: &str| format!("podSubnets: [10.244.0.0/24]\nserviceSubnets: [10.96.0.0/12]\n{rest}");
         check(
             "KubeNetworkConfig",

@@ -38,7 +38,7 @@ mod tests {
     use super::super::super::testing::check;
 
     #[test]
-    fn objects_have_names() {
+    fn kubernetes_objects_have_names() {
         check(
             "KubeInlineManifestConfig",
             &[("name: a.b-c", &[]), ("name: A", &["!name"]), ("manifest: a", &["!name"])],
