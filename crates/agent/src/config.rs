@@ -74,9 +74,9 @@ pub struct ConfigLoader {
 #[derive(Clone, Debug)]
 pub struct LoadedConfig {
     /// The configuration.
-    pub duty: AgentConfig,
+    pub config: AgentConfig,
     /// Warnings for the log.
-    pub remarks: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 impl ConfigLoader {
@@ -91,58 +91,61 @@ impl ConfigLoader {
         if let Some(path) = self.path() {
             let ParsedConfig { config, warnings } =
                 AgentConfig::parse(&read(&path)?).map_err(|source| LoadError::Parse { path, source })?;
-            return Ok(LoadedConfig { duty: config, remarks: warnings });
+            return Ok(LoadedConfig { config, warnings });
         }
-        if let Some((folder, name, backend)) = ready() {
+        if let Some((folder, name, backend)) = find_ready_made() {
             return Ok(LoadedConfig {
-                duty: as_it_is(folder, name, backend, &variables)?,
-                remarks: Vec::new(),
+                config: load_ready_made(folder, name, backend, &variables)?,
+                warnings: Vec::new(),
             });
         }
-        if !environment::is_told(&variables) {
+        if !environment::is_configured(&variables) {
             return Err(LoadError::Nothing);
         }
         let backend = daemon::installed().unwrap_or(Backend::Frr);
-        let duty = environment::read(&variables, &hostname(), backend).map_err(LoadError::Variables)?;
-        let misspelt = environment::misspelt(&variables).into_iter();
-        let remarks = misspelt.map(|(name, meant)| format!("unknown variable {name}; did you mean {meant}?"));
-        Ok(LoadedConfig { duty, remarks: remarks.collect() })
+        let config =
+            environment::read_config(&variables, &hostname(), backend).map_err(LoadError::Variables)?;
+        let misspelled = environment::misspelled_variables(&variables).into_iter();
+        let warnings =
+            misspelled.map(|(name, known)| format!("unknown variable {name}; did you mean {known}?"));
+        Ok(LoadedConfig { config, warnings: warnings.collect() })
     }
 
     /// When the configuration file last changed; none for the environment.
-    pub fn stamp(&self) -> Option<SystemTime> {
-        let path = self.path().or_else(|| ready().map(|(folder, name, _)| Path::new(folder).join(name)));
+    pub fn modified_at(&self) -> Option<SystemTime> {
+        let path =
+            self.path().or_else(|| find_ready_made().map(|(folder, name, _)| Path::new(folder).join(name)));
         fs::metadata(path?).and_then(|file| file.modified()).ok()
     }
 
     /// The path of `agent.json`.
     fn path(&self) -> Option<PathBuf> {
-        let usual =
+        let default_path =
             || FOLDERS.iter().map(|(folder, ..)| Path::new(folder).join(FILE)).find(|path| path.exists());
-        self.file.clone().or_else(usual)
+        self.file.clone().or_else(default_path)
     }
 }
 
 /// The first ready-made daemon file.
-fn ready() -> Option<(&'static str, &'static str, Backend)> {
+fn find_ready_made() -> Option<(&'static str, &'static str, Backend)> {
     FOLDERS.into_iter().find(|(folder, name, _)| Path::new(folder).join(name).exists())
 }
 
-fn as_it_is(
+fn load_ready_made(
     folder: &str,
     name: &str,
     backend: Backend,
     variables: &BTreeMap<String, String>,
 ) -> Result<AgentConfig, LoadError> {
     let daemons = Path::new(folder).join("daemons");
-    let ready = DaemonFiles {
+    let files = DaemonFiles {
         configuration: SecretText(read(&Path::new(folder).join(name))?),
         daemons: if daemons.exists() { Some(read(&daemons)?) } else { None },
-        veth: environment::veth(variables).map_err(LoadError::Variables)?,
+        veth: environment::read_veth_pair(variables).map_err(LoadError::Variables)?,
     };
     Ok(AgentConfig {
         backend,
-        source: ConfigSource::Files(Box::new(ready)),
+        source: ConfigSource::Files(Box::new(files)),
         mtu: variables.get("INTERFACE_MTU").and_then(|mtu| mtu.parse().ok()),
         extra_addresses: Vec::new(),
         health: None,

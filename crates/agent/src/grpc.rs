@@ -1,8 +1,8 @@
 //! gRPC over a Unix socket: HTTP/2 by hyper, messages by prost.
 //!
-//! machined and gobgpd are asked that way. They listen on this node alone, so there is no TLS, no name resolution, no load
-//! balancing and no compression: what is left of a gRPC client are a request with headers, a length before each message, and a
-//! status in the trailers.
+//! machined and gobgpd are called this way. They listen on this node only, so there is no TLS, no name resolution, no
+//! load balancing and no compression: the rest of a gRPC client is a request with headers, a length before each
+//! message, and a status in the trailers.
 
 use std::io;
 use std::marker::PhantomData;
@@ -19,7 +19,7 @@ use tokio::net::UnixStream;
 
 /// The longest message that is accepted.
 const LONGEST: usize = 64 << 20;
-/// What is before each message: whether it is compressed, and its length.
+/// The prefix of each message: whether it is compressed, and its length.
 const PREFIX: usize = 5;
 /// The status of a method that the server does not have.
 pub const UNIMPLEMENTED: u32 = 12;
@@ -41,10 +41,10 @@ pub enum GrpcError {
         /// The server's words.
         message: String,
     },
-    /// The answer is not gRPC.
+    /// The response is not gRPC.
     #[error("the answer is malformed: {0}")]
     Malformed(&'static str),
-    /// The answer did not come in time.
+    /// The response did not arrive in time.
     #[error("no response within {0} s")]
     Late(u64),
 }
@@ -73,20 +73,20 @@ impl GrpcClient {
         self
     }
 
-    /// Calls a method with one answer.
+    /// Calls a method with one response.
     pub async fn call<A: Message + Default>(
         &mut self,
         path: &str,
         request: &impl Message,
     ) -> Result<A, GrpcError> {
-        let mut answers = self.stream(path, request).await?;
-        let answer = answers.next().await?.ok_or(GrpcError::Malformed("it has no message"))?;
+        let mut responses = self.stream(path, request).await?;
+        let response = responses.next().await?.ok_or(GrpcError::Malformed("it has no message"))?;
         // The status comes after the message.
-        while answers.next().await?.is_some() {}
-        Ok(answer)
+        while responses.next().await?.is_some() {}
+        Ok(response)
     }
 
-    /// Calls a method with a stream of answers. Waits until the server begins to answer.
+    /// Calls a method with a stream of responses. Waits until the server starts to respond.
     pub async fn stream<A: Message + Default>(
         &mut self,
         path: &str,
@@ -99,7 +99,7 @@ impl GrpcClient {
         if let Some((name, value)) = self.metadata {
             call = call.header(name, HeaderValue::from_static(value));
         }
-        let call = call.body(Full::from(framed(request))).map_err(|_| GrpcError::Malformed("path"))?;
+        let call = call.body(Full::from(encode_frame(request))).map_err(|_| GrpcError::Malformed("path"))?;
         self.sender.ready().await?;
         let (head, body) = self.sender.send_request(call).await?.into_parts();
         if head.status != StatusCode::OK {
@@ -110,18 +110,18 @@ impl GrpcClient {
     }
 }
 
-/// The answers to one call, as they come. The call is cancelled when they are dropped.
+/// The responses to one call, as they arrive. Dropping them cancels the call.
 #[derive(Debug)]
 pub struct MessageStream<A> {
     body: Incoming,
     buffer: Vec<u8>,
-    /// How much of the buffer was decoded.
+    /// How much of the buffer has been decoded.
     read: usize,
     kind: PhantomData<A>,
 }
 
 impl<A: Message + Default> MessageStream<A> {
-    /// The next answer; none when the server is done. Can be dropped and called again.
+    /// The next response; none at the end of the stream. Cancel safe.
     pub async fn next(&mut self) -> Result<Option<A>, GrpcError> {
         loop {
             if let Some(message) = self.decode()? {
@@ -137,7 +137,7 @@ impl<A: Message + Default> MessageStream<A> {
         }
     }
 
-    /// The next message of the buffer, once it is there as a whole.
+    /// The next message in the buffer, once it is complete.
     fn decode(&mut self) -> Result<Option<A>, GrpcError> {
         let waiting = &self.buffer[self.read..];
         let Some(([compressed, length @ ..], rest)) = waiting.split_first_chunk::<PREFIX>() else {
@@ -154,7 +154,7 @@ impl<A: Message + Default> MessageStream<A> {
     }
 }
 
-fn framed(message: &impl Message) -> Vec<u8> {
+fn encode_frame(message: &impl Message) -> Vec<u8> {
     let length = u32::try_from(message.encoded_len()).expect("a request is short");
     let mut frame = vec![0];
     frame.extend(length.to_be_bytes());
@@ -162,20 +162,20 @@ fn framed(message: &impl Message) -> Vec<u8> {
     frame
 }
 
-/// The status of a call, where the headers or trailers have one.
+/// The status of a call, if the headers or trailers have one.
 fn check_status(headers: &HeaderMap) -> Result<(), GrpcError> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     match text("grpc-status") {
         None | Some("0") => Ok(()),
         Some(code) => Err(GrpcError::Status {
             code: code.parse().unwrap_or_default(),
-            message: percent_decoded(text("grpc-message").unwrap_or_default()),
+            message: percent_decode(text("grpc-message").unwrap_or_default()),
         }),
     }
 }
 
 /// gRPC writes `%` and everything outside ASCII as `%XX`.
-fn percent_decoded(text: &str) -> String {
+fn percent_decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, after @ ..] = rest {

@@ -37,3 +37,19 @@ fn main() -> ExitCode {
         ExitCode::from(2)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+    use ichor_testbed::command_reference::command_reference;
+
+    use super::*;
+
+    #[test]
+    fn the_command_reference_is_current() {
+        let groups = [("Run and inspect the agent", ["run", "status", "check", "render", "down"].as_slice())];
+        let reference = command_reference(Cli::command(), &groups);
+
+        ichor_testbed::assert_section("docs/commands.md", "ichor-agent", &reference);
+    }
+}

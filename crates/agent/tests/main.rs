@@ -1,6 +1,6 @@
-//! The agent beside real kernels, daemons and leafs, in one program, because each that is linked costs seconds.
+//! The agent with real kernels, daemons and leafs. It is one program, because linking each costs seconds.
 //!
-//! A module that needs root, daemons or a virtual machine is called `lab`, and runs in nextest's profile of that name.
+//! A module that needs root, daemons or a virtual machine is named `lab`, and runs in nextest's profile of that name.
 
 mod bird;
 mod fault;

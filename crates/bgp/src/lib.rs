@@ -1,9 +1,10 @@
-//! BGP on a node: what it means, the configuration of each daemon, and what the agent decides.
+//! BGP on a node: the model, the configuration of each daemon, and the decisions of the agent.
 //!
-//! [`model`] is a node's BGP in no daemon's words, [`render`] turns it into the files of FRR, BIRD or GoBGP, [`reload`] compares
-//! what FRR runs with what it should run, and [`agent`] is the agent's configuration and its decisions.
+//! [`model`] is a node's BGP independent of any daemon, [`render`] turns it into the files of FRR, BIRD or GoBGP,
+//! [`reload`] compares FRR's running configuration with the intended one, and [`agent`] is the agent's configuration
+//! and its decisions.
 //!
-//! Not here: how a cluster becomes a model (`ichor_core::routing`), and anything that touches a kernel or a daemon.
+//! Not here: how a cluster becomes a model (`ichor_core::routing`), and any access to a kernel or a daemon.
 
 pub mod agent;
 pub mod model;

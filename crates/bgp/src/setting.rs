@@ -1,9 +1,9 @@
-//! Words of the cluster file that the routing model shares with it.
+//! Settings of the cluster file that the routing model shares with it.
 
 use ichor_values::choice;
 
 choice! {
-    /// What brings the backend onto the node.
+    /// The extension that brings the backend onto the node.
     Carrier "carrier" {
         /// ichor's extension, with the agent.
         Ichor = "ichor",
@@ -25,13 +25,13 @@ choice! {
 }
 
 choice! {
-    /// Who announces service addresses.
+    /// The load balancer that announces service addresses.
     Speaker "speaker" {
         /// MetalLB.
         Metallb = "metallb",
         /// Cilium.
         Cilium = "cilium",
-        /// Nobody.
+        /// No load balancer.
         None = "none",
     }
 }
@@ -39,43 +39,43 @@ choice! {
 choice! {
     /// How MetalLB speaks BGP.
     MetallbMode "MetalLB mode" {
-        /// By FRR-K8s.
+        /// FRR-K8s.
         FrrK8s = "frr-k8s",
-        /// By an FRR of its own.
+        /// An FRR of its own.
         Frr = "frr",
-        /// By itself: IPv4 only.
+        /// MetalLB's own BGP implementation: IPv4 only.
         Native = "native",
     }
 }
 
 choice! {
-    /// What keeps the speaker's routes apart from the node's.
+    /// What isolates the load balancer's routes from the node's.
     Isolation "isolation" {
         /// A VRF.
         Vrf = "vrf",
         /// A network namespace.
         Netns = "netns",
-        /// Nothing.
+        /// No isolation.
         None = "none",
     }
 }
 
 choice! {
-    /// How much the agent says.
+    /// The log level of the agent.
     LogLevel "log level" {
-        /// Only what failed.
+        /// Errors.
         Error = "error",
-        /// And what may fail.
+        /// Errors and warnings.
         Warn = "warn",
-        /// And what changed.
+        /// Changes of state as well.
         Info = "info",
-        /// And why.
+        /// Reasons as well.
         Debug = "debug",
     }
 }
 
 choice! {
-    /// What a router is in the fabric.
+    /// The role of a router in the fabric.
     RouterRole "router role" {
         /// A switch the nodes are connected to.
         Leaf = "leaf",
@@ -87,13 +87,13 @@ choice! {
 }
 
 choice! {
-    /// What a router runs.
+    /// The software of a router.
     Software "router software" {
         /// FRRouting, also in Proxmox SDN and many switches.
         Frr = "frr",
         /// MikroTik RouterOS.
         Routeros = "routeros",
-        /// Something ichor does not write for.
+        /// Other software, for which ichor writes no configuration.
         Other = "other",
     }
 }

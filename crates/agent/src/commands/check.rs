@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use ichor_agent::daemon::Installation;
-use ichor_agent::daemon::place::open_way;
+use ichor_agent::daemon::paths::allow_traversal;
 
-use super::render::{self, draft};
+use super::render::{self, render_config};
 
 /// Validate the configuration with the daemon's own parser, change nothing
 #[derive(Debug, clap::Args)]
@@ -17,12 +17,12 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let draft = draft(&args.render).await?;
+    let rendered = render_config(&args.render).await?;
     let folder = tempfile::tempdir()?;
-    open_way(folder.path())?;
-    let home = Installation::find(draft.duty.backend, folder.path()).await?;
-    draft.waiting.iter().for_each(|waiting| eprintln!("waiting: {waiting}"));
-    if let Err(error) = home.check(&draft.service).await {
+    allow_traversal(folder.path())?;
+    let installation = Installation::find(rendered.config.backend, folder.path()).await?;
+    rendered.waiting.iter().for_each(|waiting| eprintln!("waiting: {waiting}"));
+    if let Err(error) = installation.check(&rendered.service).await {
         eprintln!("error: {:#}", anyhow::Error::from(error));
         return Ok(ExitCode::from(1));
     }

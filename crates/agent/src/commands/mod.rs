@@ -38,7 +38,9 @@ impl Command {
 /// The configuration
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ConfigArgs {
-    /// Configuration file (agent.json) that `ichor build` wrote
+    /// Configuration file that `ichor build` wrote
+    ///
+    /// [default: agent.json in /usr/local/etc/frr, bird or gobgp]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }

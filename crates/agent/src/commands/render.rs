@@ -11,7 +11,7 @@ use ichor_agent::config::ConfigLoader;
 use ichor_agent::daemon::Installation;
 use ichor_agent::kernel::Kernel;
 use ichor_bgp::agent::AgentConfig;
-use ichor_bgp::agent::scene::{Conditions, DesiredState};
+use ichor_bgp::agent::desired_state::{Conditions, DesiredState};
 use ichor_bgp::agent::{Link, link};
 use ichor_bgp::render::Service;
 use ichor_values::SoftwareVersion;
@@ -26,7 +26,7 @@ const VERSION: Version = Version::new(2, 0);
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(super) duty: ConfigArgs,
+    pub(super) config: ConfigArgs,
     /// Read links from FILE (the output of --json) instead of the kernel
     #[arg(long, value_name = "FILE")]
     pub(super) links: Option<PathBuf>,
@@ -40,25 +40,30 @@ pub(crate) struct Args {
 
 /// The configuration, and the files rendered from it.
 pub(super) struct RenderedConfig {
-    pub(super) duty: AgentConfig,
+    pub(super) config: AgentConfig,
     pub(super) links: Vec<Link>,
     pub(super) waiting: Vec<String>,
     pub(super) service: Service,
 }
 
 pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let draft = draft(args).await?;
+    let rendered = render_config(args).await?;
     let mut out = io::stdout().lock();
     if args.json {
-        let files: serde_json::Map<_, _> =
-            draft.service.files.iter().map(|file| (file.name.to_owned(), file.text.clone().into())).collect();
-        let draft = serde_json::json!({"files": files, "links": draft.links, "waiting_for": draft.waiting});
-        writeln!(out, "{:#}", serde_json::json!(Versioned::new(VERSION, draft)))?;
+        let files: serde_json::Map<_, _> = rendered
+            .service
+            .files
+            .iter()
+            .map(|file| (file.name.to_owned(), file.text.clone().into()))
+            .collect();
+        let rendered =
+            serde_json::json!({"files": files, "links": rendered.links, "waiting_for": rendered.waiting});
+        writeln!(out, "{:#}", serde_json::json!(Versioned::new(VERSION, rendered)))?;
         return Ok(ExitCode::SUCCESS);
     }
-    draft.waiting.iter().for_each(|waiting| eprintln!("waiting: {waiting}"));
-    for file in &draft.service.files {
-        if draft.service.files.len() > 1 {
+    rendered.waiting.iter().for_each(|waiting| eprintln!("waiting: {waiting}"));
+    for file in &rendered.service.files {
+        if rendered.service.files.len() > 1 {
             writeln!(out, "# ----- {}", file.name)?;
         }
         write!(out, "{}", file.text)?;
@@ -67,28 +72,28 @@ pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Loads the configuration, lists links, and renders the files.
-pub(super) async fn draft(args: &Args) -> anyhow::Result<RenderedConfig> {
-    let loaded = ConfigLoader::new(args.duty.config.clone()).load()?;
-    loaded.remarks.iter().for_each(|remark| eprintln!("warning: {remark}"));
-    let duty = loaded.duty;
+pub(super) async fn render_config(args: &Args) -> anyhow::Result<RenderedConfig> {
+    let loaded = ConfigLoader::new(args.config.config.clone()).load()?;
+    loaded.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    let config = loaded.config;
     let links = links(args).await?;
     // No router advertisements are received here, so every port counts as one with a router.
     let advertised: BTreeSet<String> = links.iter().map(|link| link.name.clone()).collect();
     let now = Conditions { links: &links, advertised: &advertised, vrf: true, healthy: true, leaving: false };
-    let scene = DesiredState::of(&duty, now).map_err(|ambiguous| anyhow::anyhow!(list(&ambiguous)))?;
+    let desired = DesiredState::new(&config, now).map_err(|ambiguous| anyhow::anyhow!(list(&ambiguous)))?;
     let version = match &args.daemon_version {
         Some(version) => Some(version.clone()),
-        None => installed(&duty).await,
+        None => installed_release(&config).await,
     };
-    let service = match scene.render(&duty, version.as_ref()) {
+    let service = match desired.render(&config, version.as_ref()) {
         Ok(service) => service,
         Err(issues) => {
             let each: Vec<_> = issues.iter().map(ToString::to_string).collect();
             bail!("{}", each.join("; "));
         }
     };
-    let waiting = scene.waiting.iter().map(ToString::to_string).collect();
-    Ok(RenderedConfig { duty, links, waiting, service })
+    let waiting = desired.waiting.iter().map(ToString::to_string).collect();
+    Ok(RenderedConfig { config, links, waiting, service })
 }
 
 fn list(ambiguous: &[link::AmbiguousMac]) -> String {
@@ -108,12 +113,12 @@ async fn links(args: &Args) -> anyhow::Result<Vec<Link>> {
         .with_context(|| format!("cannot read {}; use the ichor-agent that wrote it", path.display()))?;
     let mut value = document.into_content();
     let list = value.get_mut("links").map(serde_json::Value::take).unwrap_or(value);
-    let wrong =
+    let not_links =
         || format!("{} is not a list of links; create it with `ichor-agent render --json`", path.display());
-    serde_json::from_value(list).with_context(wrong)
+    serde_json::from_value(list).with_context(not_links)
 }
 
 /// The installed release of the configured daemon.
-async fn installed(config: &AgentConfig) -> Option<SoftwareVersion> {
+async fn installed_release(config: &AgentConfig) -> Option<SoftwareVersion> {
     Installation::find(config.backend, Path::new(RUN)).await.ok()?.version().await
 }

@@ -18,7 +18,7 @@ use super::{ConfigArgs, RUN};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    duty: ConfigArgs,
+    config: ConfigArgs,
     /// Run directory: sockets and the daemon's configuration files
     #[arg(long, value_name = "DIR", default_value = RUN)]
     run: PathBuf,
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let loader = ConfigLoader::new(args.duty.config);
+    let loader = ConfigLoader::new(args.config.config);
     let port = Some(args.port).filter(|port| *port != 0);
     keep_running(Settings { loader, run: args.run, port, machined: args.machined }).await?;
     Ok(ExitCode::SUCCESS)

@@ -21,7 +21,7 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let status = socket::ask(&args.run.join(socket::NAME)).await?;
+    let status = socket::query_status(&args.run.join(socket::NAME)).await?;
     if args.json {
         println!("{}", status.line());
     } else {

@@ -1,28 +1,28 @@
-//! The routing daemon: its processes, its configuration, and what it tells.
+//! The routing daemon: its processes, its configuration and its reports.
 //!
-//! `process` runs programs and keeps them running, whichever they are; `frr` is FRR's suite of daemons; `bird` and `gobgp` are
-//! the daemons that are one process, and `place` and `solo` are what those two have in common. `silence` is what all keep in a planned
-//! restart. [`RoutingDaemon`] is one of the three.
+//! `process` runs and supervises programs of any kind; `frr` is FRR's suite of daemons; `bird` and `gobgp` are daemons
+//! with a single process, for which `paths` and `single_process` are shared. `bfd_silence` is the pause of all daemons
+//! in a planned restart. [`RoutingDaemon`] is one of the three.
 
 mod account;
+mod bfd_silence;
 pub mod bird;
 pub mod frr;
 pub mod gobgp;
-pub mod place;
+pub mod paths;
 pub mod process;
 pub mod release;
 mod routing_daemon;
-mod silence;
 pub mod single_process;
 
-pub use place::replace;
+pub use paths::replace;
 pub use routing_daemon::{DaemonError, Installation, RoutingDaemon, installed};
 
-/// Why a daemon ends.
+/// Why a daemon is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopReason {
-    /// It comes back: neighbours keep the node's routes meanwhile, and the kernel those of the neighbours.
+    /// It comes back: meanwhile neighbours keep the node's routes, and the kernel keeps theirs.
     Planned,
-    /// The node leaves: neighbours are told, and the kernel forgets.
+    /// The node leaves: sessions are closed, and the kernel's routes are removed.
     Leaving,
 }

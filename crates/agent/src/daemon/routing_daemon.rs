@@ -1,7 +1,6 @@
 //! The node's routing daemon: FRR, BIRD or GoBGP.
 //!
-//! An [`Installation`] is where it is installed: it can check a configuration. [`Installation::start`] makes a running
-//! [`RoutingDaemon`] of it.
+//! An [`Installation`] can validate a configuration; [`Installation::start`] turns it into a running [`RoutingDaemon`].
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,24 +17,24 @@ use super::bird::{self, Bird, BirdError};
 use super::frr::{self, FrrError, Suite};
 use super::gobgp::api::{ApiError, TableChanges};
 use super::gobgp::{self, Gobgp, GobgpError};
-use super::place::{self, DaemonPaths};
+use super::paths::{self, DaemonPaths};
 use super::release;
 
-/// Where the programs of daemons are that are one process.
+/// Directories of daemons with a single process.
 const PROGRAMS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"];
 
-/// Where the daemon of a backend is.
+/// The installed daemon of a backend.
 #[derive(Debug)]
 pub enum Installation {
-    /// FRR's, and a folder for what it is asked about.
+    /// FRR, and the directory for files to check.
     Frr(frr::FrrInstallation, PathBuf),
-    /// BIRD's.
+    /// BIRD.
     Bird(DaemonPaths),
-    /// GoBGP's.
+    /// GoBGP.
     Gobgp(DaemonPaths),
 }
 
-/// A daemon that runs.
+/// A running daemon.
 pub enum RoutingDaemon {
     /// FRR.
     Frr(Box<Suite>),
@@ -45,10 +44,10 @@ pub enum RoutingDaemon {
     Gobgp(Gobgp),
 }
 
-/// The daemon does not do what it should.
+/// An operation on the daemon failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
-    /// It is not there.
+    /// It is not installed.
     #[error("{0} is not installed: it is in none of {folders}", folders = PROGRAMS.join(", "))]
     Missing(&'static str),
     /// Talos itself speaks BGP.
@@ -57,104 +56,104 @@ pub enum DaemonError {
     /// FRR cannot run here.
     #[error(transparent)]
     Place(#[from] frr::FrrInstallError),
-    /// FRR refuses a file.
+    /// FRR rejects a file.
     #[error(transparent)]
     Refused(#[from] frr::FrrCheckError),
-    /// Another daemon refuses a file.
+    /// Another daemon rejects a file.
     #[error(transparent)]
-    RefusedSolo(#[from] place::ConfigCheckError),
-    /// FRR fails.
+    RefusedSingle(#[from] paths::ConfigCheckError),
+    /// An operation on FRR failed.
     #[error(transparent)]
     Frr(#[from] FrrError),
-    /// BIRD fails.
+    /// An operation on BIRD failed.
     #[error(transparent)]
     Bird(#[from] BirdError),
-    /// BIRD does not answer.
+    /// BIRD does not respond.
     #[error(transparent)]
     Control(#[from] ControlError),
-    /// GoBGP fails.
+    /// An operation on GoBGP failed.
     #[error(transparent)]
     Gobgp(#[from] GobgpError),
-    /// GoBGP does not answer.
+    /// GoBGP does not respond.
     #[error(transparent)]
     Api(#[from] ApiError),
 }
 
 impl DaemonError {
-    /// Whether the same may be taken when it is told again: not the configuration was in the way, but something that passes.
-    pub fn passes(&self) -> bool {
-        matches!(self, Self::Frr(error) if error.passes())
+    /// Whether a retry may succeed: the cause is transient and not the configuration.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Frr(error) if error.is_transient())
     }
 }
 
 /// A program in one of these folders.
-fn program(folders: &[&str], name: &str) -> Option<PathBuf> {
+fn find_program(folders: &[&str], name: &str) -> Option<PathBuf> {
     folders.iter().map(|folder| Path::new(folder).join(name)).find(|path| path.exists())
 }
 
 /// The backend whose daemon is installed here.
 pub fn installed() -> Option<Backend> {
-    if program(&frr::PROGRAMS, "bgpd").is_some() {
+    if find_program(&frr::PROGRAMS, "bgpd").is_some() {
         return Some(Backend::Frr);
     }
-    let solo = [("bird", Backend::Bird), ("gobgpd", Backend::Gobgp)];
-    solo.into_iter().find(|(name, _)| program(&PROGRAMS, name).is_some()).map(|(_, backend)| backend)
+    let single = [("bird", Backend::Bird), ("gobgpd", Backend::Gobgp)];
+    single.into_iter().find(|(name, _)| find_program(&PROGRAMS, name).is_some()).map(|(_, backend)| backend)
 }
 
 impl Installation {
-    /// Finds the daemon of a backend, which will keep its own files below `run`. Nothing is touched.
+    /// Finds the daemon of a backend, which will keep its files in `run`. Nothing is changed.
     pub async fn find(backend: Backend, run: &Path) -> Result<Self, DaemonError> {
-        let solo = |name| {
-            let program = program(&PROGRAMS, name).ok_or(DaemonError::Missing(name))?;
+        let single = |name| {
+            let program = find_program(&PROGRAMS, name).ok_or(DaemonError::Missing(name))?;
             Ok(DaemonPaths { program, folder: run.to_owned(), run: run.to_owned() })
         };
         match backend {
             Backend::Frr => Ok(Self::Frr(frr::FrrInstallation::find().await?, run.to_owned())),
-            Backend::Bird => solo("bird").map(Self::Bird),
-            Backend::Gobgp => solo("gobgpd").map(Self::Gobgp),
+            Backend::Bird => single("bird").map(Self::Bird),
+            Backend::Gobgp => single("gobgpd").map(Self::Gobgp),
             Backend::Native => Err(DaemonError::Native),
         }
     }
 
-    /// The daemon's release; none where it does not say.
+    /// The daemon's release; none if it does not report one.
     pub async fn version(&self) -> Option<SoftwareVersion> {
         let (major, minor) = match self {
             Self::Frr(install, _) => install.version(),
-            Self::Bird(place) => release::of("bird", &place.program).await.ok()?,
-            Self::Gobgp(place) => release::of("gobgp", &place.program).await.ok()?,
+            Self::Bird(paths) => release::installed_release("bird", &paths.program).await.ok()?,
+            Self::Gobgp(paths) => release::installed_release("gobgp", &paths.program).await.ok()?,
         };
         SoftwareVersion::parse(&format!("{major}.{minor}")).ok()
     }
 
-    /// Asks the daemon's own parser about a service. Nothing is touched but the folder.
+    /// Validates a service with the daemon's own parser. Nothing but the run directory is changed.
     pub async fn check(&self, service: &Service) -> Result<(), DaemonError> {
         match self {
             Self::Frr(install, folder) => frr::check(install, folder, service).await?,
-            Self::Bird(place) => bird::check(place, service).await?,
-            Self::Gobgp(place) => gobgp::check(place, service).await?,
+            Self::Bird(paths) => bird::check(paths, service).await?,
+            Self::Gobgp(paths) => gobgp::check(paths, service).await?,
         }
         Ok(())
     }
 
-    /// Starts the daemon with a service and the node's own addresses, which all but GoBGP read from their files.
+    /// Starts the daemon with a service and the node's own addresses, which FRR and BIRD read from their files instead.
     pub async fn start(self, service: &Service, own: BTreeSet<IpNet>) -> Result<RoutingDaemon, DaemonError> {
         Ok(match self {
             Self::Frr(install, _) => {
-                let place = frr::FrrRunDir::take(install, None)?;
-                RoutingDaemon::Frr(Box::new(Suite::start(place, service).await?))
+                let run_dir = frr::FrrRunDir::create(install, None)?;
+                RoutingDaemon::Frr(Box::new(Suite::start(run_dir, service).await?))
             }
-            Self::Bird(place) => RoutingDaemon::Bird(Bird::start(place, service).await?),
-            Self::Gobgp(place) => RoutingDaemon::Gobgp(Gobgp::start(place, service, own).await?),
+            Self::Bird(paths) => RoutingDaemon::Bird(Bird::start(paths, service).await?),
+            Self::Gobgp(paths) => RoutingDaemon::Gobgp(Gobgp::start(paths, service, own).await?),
         })
     }
 }
 
 impl RoutingDaemon {
-    /// Changes what runs into what a service says; sessions stay as far as they can.
+    /// Changes to the configuration of a service; sessions stay up as far as possible.
     pub async fn reload(&mut self, service: &Service) -> Result<(), DaemonError> {
         match self {
             Self::Frr(suite) => {
-                frr::check(suite.place().install(), suite.place().run(), service).await?;
+                frr::check(suite.run_dir().install(), suite.run_dir().run(), service).await?;
                 suite.reload(service).await?;
             }
             Self::Bird(bird) => bird.reload(service).await?,
@@ -163,15 +162,15 @@ impl RoutingDaemon {
         Ok(())
     }
 
-    /// What it did not take of its configuration at its start, and whether that is transient; none when it runs all of it. BIRD
-    /// and GoBGP run all of it or do not start.
+    /// The part of its configuration that the daemon rejected at its start, and whether that is transient; none if the
+    /// configuration is complete. BIRD and GoBGP run all of it or do not start.
     pub fn rejected(&self) -> Option<(String, bool)> {
         let Self::Frr(suite) = self else { return None };
-        let refused = suite.refused()?;
-        Some((format!("FRR does not run all that is meant: {refused}"), refused.passes()))
+        let rejected = suite.rejected()?;
+        Some((format!("FRR does not run its complete configuration: {rejected}"), rejected.is_transient()))
     }
 
-    /// Announces exactly these addresses of the node. FRR and BIRD have them from their files.
+    /// Announces exactly these addresses of the node. FRR and BIRD read them from their files.
     pub async fn announce(&mut self, own: BTreeSet<IpNet>) -> Result<(), DaemonError> {
         if let Self::Gobgp(gobgp) = self {
             gobgp.announce(own).await?;
@@ -183,9 +182,11 @@ impl RoutingDaemon {
     pub async fn supervise(&mut self) -> String {
         match self {
             Self::Frr(suite) => {
-                let healed = suite.supervise().await;
-                let each: Vec<_> =
-                    healed.iter().map(|healed| format!("{}: {}", healed.daemon, healed.why)).collect();
+                let recovered = suite.supervise().await;
+                let each: Vec<_> = recovered
+                    .iter()
+                    .map(|recovered| format!("{}: {}", recovered.daemon, recovered.reason))
+                    .collect();
                 each.join("; ")
             }
             Self::Bird(bird) => format!("bird: {}", bird.supervise().await),
@@ -193,7 +194,7 @@ impl RoutingDaemon {
         }
     }
 
-    /// Its sessions.
+    /// The BGP sessions.
     pub async fn sessions(&self) -> Result<Vec<Session>, DaemonError> {
         Ok(match self {
             Self::Frr(suite) => suite.sessions().await?,
@@ -202,7 +203,7 @@ impl RoutingDaemon {
         })
     }
 
-    /// Its programs, each with its process while there is one.
+    /// Its programs, each with its process id while it runs.
     pub fn processes(&self) -> Vec<(&'static str, Option<u32>)> {
         match self {
             Self::Frr(suite) => suite.daemons().collect(),
@@ -211,7 +212,7 @@ impl RoutingDaemon {
         }
     }
 
-    /// The socket by which the program that writes routes is asked, while it runs.
+    /// The control socket of the program that installs routes, while it runs.
     pub fn writer(&self) -> Option<PathBuf> {
         match self {
             Self::Frr(suite) => suite.zebra(),
@@ -220,7 +221,7 @@ impl RoutingDaemon {
         }
     }
 
-    /// Changes of a table whose routes somebody else has to install; none where the daemon does it itself.
+    /// Changes of the table of a daemon that does not install routes itself; none for others.
     pub async fn changes(&self) -> Result<Option<TableChanges>, DaemonError> {
         match self {
             Self::Gobgp(gobgp) => Ok(Some(gobgp.changes().await?)),
@@ -228,7 +229,7 @@ impl RoutingDaemon {
         }
     }
 
-    /// Ends it.
+    /// Stops the daemon.
     pub async fn stop(self, why: StopReason) {
         match self {
             Self::Frr(suite) => suite.stop(why).await,

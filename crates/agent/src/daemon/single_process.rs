@@ -1,4 +1,4 @@
-//! Supervision of a daemon that is one process.
+//! Supervision of a daemon with a single process.
 
 use std::time::Duration;
 
@@ -6,114 +6,114 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::process::{Program, StartError, SupervisedProcess};
 
-/// Between an answer and the next question whether it is there.
-const ASK: Duration = Duration::from_secs(2);
-/// Between an answer of no and the next question.
-const AGAIN: Duration = Duration::from_millis(500);
-/// How long it may leave a question unanswered. With [`ASK`] and the time of a start this is less than the 10 s within which a
-/// daemon that hangs is replaced.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The pause between a successful probe and the next one.
+const PROBE_INTERVAL: Duration = Duration::from_secs(2);
+/// The pause between a failed probe and the next one.
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
+/// How long it may not respond. With [`PROBE_INTERVAL`] and the time of a start, this is less than the 10 s within
+/// which a hung daemon is replaced.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The process of a daemon, and its last failure.
 #[derive(Debug, Default)]
 pub struct SingleProcess {
-    kept: Option<SupervisedProcess>,
-    /// When it is to be asked.
+    process: Option<SupervisedProcess>,
+    /// When the next probe is due.
     due: Option<Instant>,
-    /// When it was asked the question that it has not answered so far.
-    asked: Option<Instant>,
-    /// What was wrong, until it is put right.
-    why: Option<String>,
-    /// Whether it was started, and nobody saw so far that it is as it should be.
-    begun: bool,
+    /// When the unanswered probe was sent.
+    probed_at: Option<Instant>,
+    /// What was wrong, until it has recovered.
+    failure: Option<String>,
+    /// Whether it was started and has not been seen to respond yet.
+    awaits_response: bool,
 }
 
 impl SingleProcess {
-    /// Starts a program. One that is another than before begins anew, also with waiting.
+    /// Starts a program. Another program than before starts with a fresh backoff.
     pub fn start(&mut self, program: Program) -> Result<(), StartError> {
-        (self.due, self.asked) = (None, None);
-        self.begun = true;
-        let kept = match self.kept.take() {
-            Some(kept) if *kept.program() == program => kept,
+        (self.due, self.probed_at) = (None, None);
+        self.awaits_response = true;
+        let process = match self.process.take() {
+            Some(process) if *process.program() == program => process,
             _ => SupervisedProcess::new(program),
         };
-        self.kept.insert(kept).start()
+        self.process.insert(process).start()
     }
 
-    /// The process, while there is one.
+    /// The process id, while it runs.
     pub fn pid(&self) -> Option<u32> {
-        self.kept.as_ref().and_then(SupervisedProcess::pid)
+        self.process.as_ref().and_then(SupervisedProcess::pid)
     }
 
-    /// Waits until the process ends, and for ever while there is none.
+    /// Waits until the process ends; pending without one.
     pub async fn ended(&mut self) -> String {
-        match &mut self.kept {
-            Some(kept) => kept.ended().await,
+        match &mut self.process {
+            Some(process) => process.ended().await,
             None => std::future::pending().await,
         }
     }
 
-    /// Whether a process was started that is not as it should be so far: then it is to be seen to, and not to be started again.
-    pub fn begun(&self) -> bool {
-        self.begun && self.pid().is_some()
+    /// Whether a process was started and does not respond yet: then it must be awaited, and not be started again.
+    pub fn is_starting(&self) -> bool {
+        self.awaits_response && self.pid().is_some()
     }
 
-    /// Waits until the program is to be started again or to be seen to, and says why. It is asked meanwhile, and killed when it
-    /// is silent. Nothing is lost when it is not waited for any longer.
-    pub async fn fails(&mut self, alive: impl AsyncFn() -> bool) -> String {
-        while self.why.is_none() && !self.begun() {
-            let Self { kept, due, asked, why, .. } = self;
-            let Some(kept) = kept else { return std::future::pending().await };
-            if kept.pid().is_none() {
-                *why = Some("it does not run".to_owned());
+    /// Waits until the program has to be started again or awaited, and returns why. The daemon is probed meanwhile, and
+    /// killed when it does not respond. Cancel safe.
+    pub async fn wait_for_failure(&mut self, alive: impl AsyncFn() -> bool) -> String {
+        while self.failure.is_none() && !self.is_starting() {
+            let Self { process, due, probed_at, failure, .. } = self;
+            let Some(process) = process else { return std::future::pending().await };
+            if process.pid().is_none() {
+                *failure = Some("it does not run".to_owned());
                 break;
             }
-            let answered = async {
-                sleep_until(*due.get_or_insert_with(|| Instant::now() + ASK)).await;
-                let patience = *asked.get_or_insert_with(Instant::now) + PATIENCE;
-                let asking = async {
+            let responded = async {
+                sleep_until(*due.get_or_insert_with(|| Instant::now() + PROBE_INTERVAL)).await;
+                let deadline = *probed_at.get_or_insert_with(Instant::now) + RESPONSE_TIMEOUT;
+                let probing = async {
                     while !alive().await {
-                        sleep(AGAIN).await;
+                        sleep(RETRY_INTERVAL).await;
                     }
                 };
-                timeout_at(patience, asking).await.is_ok()
+                timeout_at(deadline, probing).await.is_ok()
             };
-            let (ended, answered) = tokio::select! {
-                how = kept.ended() => (Some(how), true),
-                answered = answered => (None, answered),
+            let (ended, responded) = tokio::select! {
+                status = process.ended() => (Some(status), true),
+                responded = responded => (None, responded),
             };
-            (*due, *asked) = (None, None);
-            if !answered {
-                kept.kill();
+            (*due, *probed_at) = (None, None);
+            if !responded {
+                process.kill();
             }
-            *why = ended.or_else(|| (!answered).then(|| "it did not answer".to_owned()));
+            *failure = ended.or_else(|| (!responded).then(|| "it did not answer".to_owned()));
         }
-        let begun = self.begun();
-        if let Some(kept) = self.kept.as_mut().filter(|_| !begun) {
-            if kept.pid().is_some() {
-                kept.ended().await;
+        let is_starting = self.is_starting();
+        if let Some(process) = self.process.as_mut().filter(|_| !is_starting) {
+            if process.pid().is_some() {
+                process.ended().await;
             }
-            kept.may_start().await;
+            process.may_start().await;
         }
-        self.why.clone().unwrap_or_default()
+        self.failure.clone().unwrap_or_default()
     }
 
-    /// What was wrong is right again.
-    pub fn healed(&mut self) {
-        self.why = None;
-        self.begun = false;
+    /// Records that the daemon has recovered.
+    pub fn record_recovery(&mut self) {
+        self.failure = None;
+        self.awaits_response = false;
     }
 
-    /// The process will not be as it should be: another is to take its place.
+    /// Gives up on the process, so that another one is started.
     pub fn abandon(&mut self) {
-        self.begun = false;
-        if let Some(kept) = &self.kept {
-            kept.kill();
+        self.awaits_response = false;
+        if let Some(process) = &self.process {
+            process.kill();
         }
     }
 
-    /// The process, to end it.
+    /// Takes the process, to stop it.
     pub fn take(&mut self) -> Option<SupervisedProcess> {
-        self.kept.take()
+        self.process.take()
     }
 }

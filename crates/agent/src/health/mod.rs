@@ -1,9 +1,9 @@
-//! The check behind anycast addresses: asks, and moves the gate.
+//! The health check behind anycast addresses.
 //!
-//! [`ask`] puts one question and says in plain words what is wrong; [`watch`] asks for ever and tells where the gate is. One
-//! question is under way at a time, each ends with its time, and no more is read of an answer than is needed.
+//! [`run_probe`] runs one probe and describes its failure; [`watch`] probes regularly and publishes the state of the
+//! gate. One probe runs at a time, each has a timeout, and no more of a response is read than necessary.
 //!
-//! Not here: when the gate moves, which is [`ichor_bgp::agent::gate`].
+//! Not here: when the gate changes, which is [`ichor_bgp::agent::health_gate`].
 
 mod command;
 mod request;
@@ -13,56 +13,56 @@ use std::time::Duration;
 
 use ichor_bgp::agent::HealthGate;
 use ichor_bgp::agent::config::{HealthCheck, HealthProbe};
-use ichor_bgp::agent::gate::GateState;
+use ichor_bgp::agent::health_gate::GateState;
 use ichor_bgp::agent::status::AnycastStatus;
 use tokio::net::TcpStream;
 use tokio::sync::watch::Sender;
 use tokio::time::{self, MissedTickBehavior};
 
-/// A bad answer.
+/// A failed probe.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// It took too long.
+    /// It timed out.
     #[error("no answer from {of} within {} ms", within.as_millis())]
     Late {
-        /// Who was asked.
+        /// The target.
         of: String,
-        /// The time it had.
+        /// The timeout.
         within: Duration,
     },
-    /// Nobody was there.
+    /// The connection failed.
     #[error("cannot connect to {to}: {source}")]
     Connect {
-        /// Who was asked.
+        /// The target.
         to: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The other side speaks no TLS, or none that is good enough.
+    /// The target does not speak TLS, or no supported version.
     #[error("{with} does not speak TLS 1.2 or 1.3: {source}")]
     Tls {
-        /// Who was asked.
+        /// The target.
         with: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The other side speaks no HTTP.
+    /// The target does not speak HTTP.
     #[error("{of} does not answer in HTTP: {source}")]
     Http {
-        /// Who was asked.
+        /// The target.
         of: String,
-        /// Why.
+        /// The cause.
         source: hyper::Error,
     },
-    /// An answer that is not 2xx.
+    /// The response is not 2xx.
     #[error("{of} answers {status}")]
     Status {
-        /// Who was asked.
+        /// The target.
         of: String,
-        /// The answer.
+        /// The HTTP status.
         status: u16,
     },
-    /// A URL that cannot be asked.
+    /// An invalid URL.
     #[error("{0:?} is not a URL such as https://127.0.0.1:6443/readyz")]
     Url(String),
     /// A command that cannot be started.
@@ -70,32 +70,32 @@ pub enum ProbeError {
     Start {
         /// The program.
         program: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// A command without a program.
     #[error("the command of the health check is empty")]
     Empty,
-    /// A command that ended with something else than 0.
-    #[error("{program} ended with {end}{said}")]
+    /// A command that did not exit with 0.
+    #[error("{program} ended with {end}{message}")]
     Ended {
         /// The program.
         program: String,
-        /// How: `exit status: 1`, `signal: 9`.
+        /// Its exit status: `exit status: 1`, `signal: 9`.
         end: String,
-        /// The first line it said on standard error, after a colon.
-        said: String,
+        /// The first line of its error output, after a colon.
+        message: String,
     },
 }
 
-/// Puts one question; the answer takes at most `within`.
-pub async fn ask(probe: &HealthProbe, within: Duration) -> Result<(), ProbeError> {
-    let (of, answer) = match probe {
-        HealthProbe::Url(url) => (url.clone(), time::timeout(within, request::ask(url)).await),
+/// Runs one probe, which takes at most `within`.
+pub async fn run_probe(probe: &HealthProbe, within: Duration) -> Result<(), ProbeError> {
+    let (of, result) = match probe {
+        HealthProbe::Url(url) => (url.clone(), time::timeout(within, request::get_url(url)).await),
         HealthProbe::Tcp(to) => (to.clone(), time::timeout(within, connect(to)).await),
-        HealthProbe::Command(words) => return command::ask(words, within).await,
+        HealthProbe::Command(words) => return command::run_command(words, within).await,
     };
-    answer.unwrap_or(Err(ProbeError::Late { of, within }))
+    result.unwrap_or(Err(ProbeError::Late { of, within }))
 }
 
 async fn connect(to: &str) -> Result<(), ProbeError> {
@@ -105,23 +105,23 @@ async fn connect(to: &str) -> Result<(), ProbeError> {
     }
 }
 
-/// Asks until nobody listens any more, and tells of the gate and the last reason.
+/// Probes until the receiver is dropped, and publishes the state of the gate and the last failure.
 ///
-/// `begin` is where the gate was before the agent restarted; shut on a node that boots.
-pub async fn watch(health: HealthCheck, begin: GateState, told: Sender<AnycastStatus>) {
-    let mut gate = HealthGate::new(&health, begin);
+/// `begin` is the state of the gate before the agent restarted; closed on a node that boots.
+pub async fn watch(health: HealthCheck, initial: GateState, sender: Sender<AnycastStatus>) {
+    let mut gate = HealthGate::new(&health, initial);
     let mut ticks = time::interval(Duration::from_millis(health.interval.max(1).into()));
-    // A late answer is not made up for by many questions at once.
+    // A late probe is not followed by a burst.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let within = Duration::from_millis(health.timeout.max(1).into());
-    while !told.is_closed() {
+    while !sender.is_closed() {
         ticks.tick().await;
-        let answer = ask(&health.probe, within).await;
+        let result = run_probe(&health.probe, within).await;
         let now = AnycastStatus {
-            gate: gate.hear(answer.is_ok()),
-            reason: answer.err().map(|bad| bad.to_string()),
+            gate: gate.record(result.is_ok()),
+            reason: result.err().map(|error| error.to_string()),
         };
-        told.send_if_modified(|was| {
+        sender.send_if_modified(|was| {
             let changed = *was != now;
             *was = now;
             changed

@@ -1,4 +1,4 @@
-//! GET of a URL, with a certificate nobody judges.
+//! GET of a URL, without verification of the certificate.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -19,10 +19,10 @@ use tokio_rustls::TlsConnector;
 
 use super::ProbeError;
 
-/// The longest head of an answer.
+/// The longest response head.
 const HEAD: usize = 16 * 1024;
 
-pub(super) async fn ask(url: &str) -> Result<(), ProbeError> {
+pub(super) async fn get_url(url: &str) -> Result<(), ProbeError> {
     let not_url = || ProbeError::Url(url.to_owned());
     let uri: Uri = url.parse().map_err(|_| not_url())?;
     let authority =
@@ -46,7 +46,7 @@ pub(super) async fn ask(url: &str) -> Result<(), ProbeError> {
     get(&uri, stream).await
 }
 
-/// The head of the answer is all that is read.
+/// Only the head of the response is read.
 async fn get(
     uri: &Uri,
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -63,19 +63,19 @@ async fn get(
         .header(CONNECTION, "close")
         .body(Empty::<Bytes>::new())
         .map_err(|_| ProbeError::Url(uri.to_string()))?;
-    let answer = sender.send_request(request);
-    tokio::pin!(answer);
+    let response = sender.send_request(request);
+    tokio::pin!(response);
     tokio::pin!(connection);
-    // The connection ends with this function: nothing of it goes on in the background.
-    let answer = tokio::select! {
+    // The connection ends with this function: nothing continues in the background.
+    let response = tokio::select! {
         biased;
-        answer = &mut answer => answer,
+        response = &mut response => response,
         ended = &mut connection => match ended {
-            Ok(()) => answer.await,
+            Ok(()) => response.await,
             Err(source) => Err(source),
         },
     };
-    let status = answer.map_err(http)?.status();
+    let status = response.map_err(http)?.status();
     if status.is_success() {
         Ok(())
     } else {
@@ -85,7 +85,7 @@ async fn get(
 
 fn configuration() -> Arc<ClientConfig> {
     static MADE: OnceLock<Arc<ClientConfig>> = OnceLock::new();
-    // The node's own API is asked, and only whether it is well: its certificate does not matter.
+    // The target is the node's own API, and only its health matters: its certificate does not.
     let make = || {
         let verifier = CertificateVerifier::new(CertificateRule::Unproven, None);
         Arc::new(client_config(&verifier, &[&TLS13, &TLS12], &[b"http/1.1"]))

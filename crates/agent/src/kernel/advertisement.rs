@@ -1,4 +1,4 @@
-//! Router solicitations and advertisements on a port, by a raw socket.
+//! Router solicitations and advertisements on a port, over a raw socket.
 
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv6Addr, SocketAddrV6};
@@ -12,16 +12,16 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
-/// A jumbo frame: these messages come in one piece (RFC 6980).
+/// A jumbo frame: these messages are not fragmented (RFC 6980).
 const LONGEST: usize = 9216;
 
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 const ALL_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
 
-/// A port on which routers are looked for, and which says that it is one itself. Needs CAP_NET_RAW.
+/// A port on which routers are discovered, and the node advertises itself. Needs CAP_NET_RAW.
 #[derive(Debug)]
 pub struct RaSocket {
-    /// Not really UDP: it is what tokio has to wait for packets with, of whatever kind.
+    /// Not UDP: tokio's type to wait for packets on any socket.
     socket: UdpSocket,
     index: u32,
     mac: Option<Mac>,
@@ -43,15 +43,15 @@ impl RaSocket {
         Ok(Self { socket, index: link.index, mac: link.mac })
     }
 
-    /// Asks for routers: they answer with an advertisement before their next is due.
+    /// Requests advertisements before the next regular one.
     pub async fn solicit(&self) -> io::Result<()> {
         self.send(&NdpMessage::Solicitation { source: self.mac }, ALL_ROUTERS).await
     }
 
-    /// Says that this node is here, and nobody's default router: a leaf learns its address so.
+    /// Advertises this node, with lifetime 0: it is not a default router, but a leaf learns its address.
     pub async fn advertise(&self) -> io::Result<()> {
-        let said = Advertisement { lifetime: 0, source: self.mac, mtu: None };
-        self.send(&NdpMessage::Advertisement(said), ALL_NODES).await
+        let advertisement = Advertisement { lifetime: 0, source: self.mac, mtu: None };
+        self.send(&NdpMessage::Advertisement(advertisement), ALL_NODES).await
     }
 
     async fn send(&self, message: &NdpMessage, to: Ipv6Addr) -> io::Result<()> {
@@ -59,16 +59,18 @@ impl RaSocket {
         self.socket.send_to(&bytes, SocketAddrV6::new(to, 0, 0, self.index)).await.map(drop)
     }
 
-    /// The next message of somebody on the link, with its address. Anything else is left unheard: what is malformed, and
-    /// what came through a router (RFC 4861, section 6.1).
-    pub async fn hear(&self) -> io::Result<(Ipv6Addr, NdpMessage)> {
+    /// The next message of a node on the link, with its address. Malformed messages, and those that a router forwarded
+    /// (RFC 4861, section 6.1), are ignored.
+    pub async fn receive(&self) -> io::Result<(Ipv6Addr, NdpMessage)> {
         let mut buffer = vec![0; LONGEST];
         loop {
-            let (length, from, hops) =
-                self.socket.async_io(Interest::READABLE, || receive(&self.socket, &mut buffer)).await?;
+            let (length, from, hops) = self
+                .socket
+                .async_io(Interest::READABLE, || receive_packet(&self.socket, &mut buffer))
+                .await?;
             let Some(from) = from.filter(|_| hops == Some(i32::from(HOP_LIMIT))) else { continue };
             match NdpMessage::parse(&buffer[..length]) {
-                // A router has a link-local address; who asks for one may have none so far.
+                // A router has a link-local address; the sender of a solicitation may not have one yet.
                 Ok(message @ NdpMessage::Advertisement(_)) if from.is_unicast_link_local() => {
                     return Ok((from, message));
                 }
@@ -79,8 +81,11 @@ impl RaSocket {
     }
 }
 
-/// One packet: its length, who sent it, and how far it may still go.
-fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<(usize, Option<Ipv6Addr>, Option<i32>)> {
+/// One packet: its length, its sender, and its hop limit.
+fn receive_packet(
+    socket: &UdpSocket,
+    buffer: &mut [u8],
+) -> io::Result<(usize, Option<Ipv6Addr>, Option<i32>)> {
     let mut space = nix::cmsg_space!(i32);
     let mut parts = [IoSliceMut::new(buffer)];
     let packet = recvmsg::<SockaddrIn6>(socket.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::empty())?;

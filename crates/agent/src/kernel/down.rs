@@ -1,4 +1,4 @@
-//! Taking away what the agent made.
+//! Removing everything that the agent created.
 
 use std::{fmt, io};
 
@@ -6,16 +6,16 @@ use ichor_bgp::agent::Wiring;
 use ichor_bgp::agent::wiring::{Removal, Sysctls, removals};
 use nix::errno::Errno;
 
-use super::{HINT, Kernel, ObserveError, apply, namespace, switch, unless};
+use super::{HINT, Kernel, ObserveError, apply, ignore_errors, namespace, sysctl};
 
-/// What is still there, all of it.
+/// Everything that could not be removed.
 #[derive(Debug)]
 pub struct DownError(pub Vec<RemovalError>);
 
-/// One thing that could not be removed.
+/// One object that could not be removed.
 #[derive(Debug)]
 pub struct RemovalError {
-    /// What.
+    /// The object.
     pub removal: Removal,
     /// The kernel's reason.
     pub reason: io::Error,
@@ -37,45 +37,45 @@ impl fmt::Display for DownError {
 impl std::error::Error for DownError {}
 
 impl DownError {
-    /// What may help.
+    /// A hint for the operator.
     pub fn hint(&self) -> Option<&'static str> {
-        let denied = |left: &RemovalError| left.reason.kind() == io::ErrorKind::PermissionDenied;
+        let denied = |failure: &RemovalError| failure.reason.kind() == io::ErrorKind::PermissionDenied;
         self.0.iter().any(denied).then_some(HINT)
     }
 }
 
 impl Kernel {
-    /// Removes what the agent made, and nothing else. Tries everything, then tells everything that is left; what is gone
-    /// already is fine. `before` is what is remembered of switches. The outer error is that the kernel could not even be asked.
+    /// Removes what the agent created. Tries everything, and then reports all failures; missing objects are not
+    /// failures. `before` has the recorded values of sysctls. The outer error: the state of the kernel cannot be read.
     pub async fn down(
         &self,
         wiring: &Wiring,
         before: &Sysctls,
     ) -> Result<Result<(), DownError>, ObserveError> {
-        let mut left = Vec::new();
+        let mut failures = Vec::new();
         for removal in removals(wiring, &self.observe(wiring).await?, before) {
             if let Err(reason) = self.remove(&removal).await {
-                left.push(RemovalError { removal, reason });
+                failures.push(RemovalError { removal, reason });
             }
         }
-        Ok(if left.is_empty() { Ok(()) } else { Err(DownError(left)) })
+        Ok(if failures.is_empty() { Ok(()) } else { Err(DownError(failures)) })
     }
 
     async fn remove(&self, removal: &Removal) -> io::Result<()> {
         match removal {
-            Removal::Address { link, net } => self.withdraw(link, *net).await,
+            Removal::Address { link, net } => self.remove_address(link, *net).await,
             Removal::Link { name } => match self.index(name) {
-                Ok(index) => unless(self.handle.link().del(index).execute().await, &[Errno::ENODEV]),
+                Ok(index) => ignore_errors(self.handle.link().del(index).execute().await, &[Errno::ENODEV]),
                 Err(error) if error.raw_os_error() == Some(Errno::ENODEV as i32) => Ok(()),
                 Err(error) => Err(error),
             },
-            Removal::Fence(fence) => {
-                let route = apply::fence(fence.table, fence.family);
-                unless(self.handle.route().del(route).execute().await, &[Errno::ESRCH])
+            Removal::UnreachableDefault(default) => {
+                let route = apply::unreachable_route(default.table, default.family);
+                ignore_errors(self.handle.route().del(route).execute().await, &[Errno::ESRCH])
             }
             Removal::Namespace { name } => namespace::remove(name),
-            Removal::Switch { path, value } => match switch::write(path, value) {
-                // It went with its link.
+            Removal::Sysctl { path, value } => match sysctl::write(path, value) {
+                // It disappeared with its link.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
                 done => done,
             },

@@ -1,4 +1,4 @@
-//! Links and their addresses, as the kernel tells them.
+//! Links and their addresses, as reported by the kernel.
 
 use std::io;
 use std::net::IpAddr;
@@ -20,15 +20,15 @@ impl Kernel {
     /// Every link of the namespace with its addresses, in the kernel's order.
     pub async fn links(&self) -> io::Result<Vec<Link>> {
         let mut all = LinkMessage::default();
-        // How much went over them is half of what the kernel would tell.
+        // Statistics would be half of the kernel's reply.
         all.attributes.push(LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]));
         let links = self.list(RouteNetlinkMessage::GetLink(all)).await?;
         let addresses = self.list(RouteNetlinkMessage::GetAddress(AddressMessage::default())).await?;
-        let mut links: Vec<Link> = links.into_iter().filter_map(link).collect();
+        let mut links: Vec<Link> = links.into_iter().filter_map(parse_link).collect();
         for message in addresses {
             let RouteNetlinkMessage::NewAddress(message) = message else { continue };
             let owner = links.iter_mut().find(|link| link.index == message.header.index);
-            if let (Some(link), Some((net, given))) = (owner, address(&message)) {
+            if let (Some(link), Some((net, given))) = (owner, parse_address(&message)) {
                 link.addresses.push(net);
                 link.given.extend(given.then_some(net));
             }
@@ -36,13 +36,13 @@ impl Kernel {
         Ok(links)
     }
 
-    /// The number of a link. By netlink the kernel would tell everything about it.
+    /// The index of a link. Netlink would return every detail of it.
     pub(super) fn index(&self, name: &str) -> io::Result<u32> {
         Ok(name_to_index(&self.numbers, name)?)
     }
 }
 
-fn link(message: RouteNetlinkMessage) -> Option<Link> {
+fn parse_link(message: RouteNetlinkMessage) -> Option<Link> {
     let RouteNetlinkMessage::NewLink(message) = message else { return None };
     let flags = message.header.flags;
     let mut link = Link {
@@ -56,20 +56,20 @@ fn link(message: RouteNetlinkMessage) -> Option<Link> {
         match attribute {
             LinkAttribute::IfName(name) => link.name = name,
             LinkAttribute::Mtu(mtu) => link.mtu = mtu,
-            LinkAttribute::Address(bytes) => link.mac = mac(&bytes),
-            LinkAttribute::PermAddress(bytes) => link.permanent = mac(&bytes),
+            LinkAttribute::Address(bytes) => link.mac = parse_mac(&bytes),
+            LinkAttribute::PermAddress(bytes) => link.permanent = parse_mac(&bytes),
             LinkAttribute::Controller(index) => link.master = Some(index),
             LinkAttribute::Link(index) => link.peer = Some(index),
             LinkAttribute::LinkNetNsId(_) => link.far = true,
             LinkAttribute::Group(group) => link.made = group == GROUP,
-            LinkAttribute::LinkInfo(infos) => kind(&mut link, infos),
+            LinkAttribute::LinkInfo(infos) => set_kind(&mut link, infos),
             _ => {}
         }
     }
     Some(link)
 }
 
-fn kind(link: &mut Link, infos: Vec<LinkInfo>) {
+fn set_kind(link: &mut Link, infos: Vec<LinkInfo>) {
     for info in infos {
         match info {
             LinkInfo::Kind(kind) => link.kind = Some(kind.to_string()),
@@ -84,13 +84,13 @@ fn kind(link: &mut Link, infos: Vec<LinkInfo>) {
     }
 }
 
-/// An address of six octets; the loopback has none, though it tells one.
-fn mac(bytes: &[u8]) -> Option<Mac> {
+/// A MAC address of six octets; the kernel reports zeros for the loopback, which has none.
+fn parse_mac(bytes: &[u8]) -> Option<Mac> {
     <[u8; 6]>::try_from(bytes).ok().filter(|octets| *octets != [0; 6]).map(Mac)
 }
 
-/// The address, and whether the agent gave it. Where both ends are told, ours is `Local`.
-fn address(message: &AddressMessage) -> Option<(IpNet, bool)> {
+/// The address, and whether the agent added it. If both ends are reported, ours is `Local`.
+fn parse_address(message: &AddressMessage) -> Option<(IpNet, bool)> {
     let (mut local, mut other, mut given) = (None, None, false);
     for attribute in &message.attributes {
         match attribute {

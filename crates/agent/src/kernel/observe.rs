@@ -1,15 +1,17 @@
-//! Everything a wiring is compared with.
+//! The kernel state that a wiring is compared with.
 
 use std::io;
 
-use ichor_bgp::agent::wiring::{FENCE_METRIC, KernelState, NamespaceState, PROTOCOL, UnreachableDefault};
+use ichor_bgp::agent::wiring::{
+    KernelState, NamespaceState, PROTOCOL, UNREACHABLE_METRIC, UnreachableDefault,
+};
 use ichor_bgp::agent::{Link, Wiring};
 use ichor_bgp::model::Family;
 use netlink_packet_route::route::{RouteMessage, RouteProtocol, RouteType};
 
-use super::{HINT, Kernel, namespace, routes, switch};
+use super::{HINT, Kernel, namespace, routes, sysctl};
 
-/// Something that the kernel does not tell.
+/// A part of the state that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {what}")]
 pub struct ObserveError {
@@ -20,36 +22,36 @@ pub struct ObserveError {
 }
 
 impl ObserveError {
-    /// What may help.
+    /// A hint for the operator.
     pub fn hint(&self) -> Option<&'static str> {
         (self.source.kind() == io::ErrorKind::PermissionDenied).then_some(HINT)
     }
 }
 
 impl Kernel {
-    /// What is there of a wiring, and every fence: one may be of a wiring before.
+    /// The state that concerns a wiring, and every unreachable default route: one may be left of an earlier wiring.
     pub async fn observe(&self, wiring: &Wiring) -> Result<KernelState, ObserveError> {
-        let links = self.links().await.map_err(reading("links"))?;
-        let fences = self.fences(None).await.map_err(reading("routes"))?;
-        seen(links, fences, wiring).await
+        let links = self.links().await.map_err(read_error("links"))?;
+        let unreachable_defaults = self.unreachable_defaults(None).await.map_err(read_error("routes"))?;
+        kernel_state(links, unreachable_defaults, wiring).await
     }
 
-    /// What is there of a wiring alone, beside links that were listed just now.
+    /// The state that concerns a wiring only; `links` were just listed.
     pub async fn observe_beside(
         &self,
         links: Vec<Link>,
         wiring: &Wiring,
     ) -> Result<KernelState, ObserveError> {
-        let fences = match wiring.table() {
-            Some(table) => self.fences(Some(table)).await.map_err(reading("routes"))?,
+        let unreachable_defaults = match wiring.table() {
+            Some(table) => self.unreachable_defaults(Some(table)).await.map_err(read_error("routes"))?,
             None => Vec::new(),
         };
-        seen(links, fences, wiring).await
+        kernel_state(links, unreachable_defaults, wiring).await
     }
 
-    /// The last route of every table that has one, or of one table: for all of them the kernel looks at every route.
-    async fn fences(&self, table: Option<u32>) -> io::Result<Vec<UnreachableDefault>> {
-        let mut fences = Vec::new();
+    /// The unreachable default routes of every table, or of one table: for all of them, the kernel walks every route.
+    async fn unreachable_defaults(&self, table: Option<u32>) -> io::Result<Vec<UnreachableDefault>> {
+        let mut unreachable_defaults = Vec::new();
         for family in Family::ALL {
             let mut request = routes::request(family);
             request.header.kind = RouteType::Unreachable;
@@ -57,34 +59,35 @@ impl Kernel {
                 routes::set_table(&mut request, table);
             }
             let found = self.dump_routes(request).await?;
-            fences.extend(found.iter().filter_map(|message| fence(message, family)));
+            unreachable_defaults
+                .extend(found.iter().filter_map(|message| unreachable_default(message, family)));
         }
-        Ok(fences)
+        Ok(unreachable_defaults)
     }
 }
 
-async fn seen(
+async fn kernel_state(
     links: Vec<Link>,
-    fences: Vec<UnreachableDefault>,
+    unreachable_defaults: Vec<UnreachableDefault>,
     wiring: &Wiring,
 ) -> Result<KernelState, ObserveError> {
     let inside = match wiring.namespace() {
-        Some(name) => namespace::inside(name).await.map_err(reading(&format!("namespace {name}")))?,
+        Some(name) => namespace::state(name).await.map_err(read_error(&format!("namespace {name}")))?,
         None => NamespaceState::Missing,
     };
-    let switches = switch::read(wiring.switches()).map_err(reading("switches below /proc/sys"))?;
-    Ok(KernelState { links, inside, fences, switches })
+    let sysctls = sysctl::read(wiring.sysctl_paths()).map_err(read_error("sysctls below /proc/sys"))?;
+    Ok(KernelState { links, inside, unreachable_defaults, sysctls })
 }
 
-fn reading(what: &str) -> impl FnOnce(io::Error) -> ObserveError {
+fn read_error(what: &str) -> impl FnOnce(io::Error) -> ObserveError {
     let what = what.to_owned();
     |source| ObserveError { what, source }
 }
 
-fn fence(message: &RouteMessage, family: Family) -> Option<UnreachableDefault> {
+fn unreachable_default(message: &RouteMessage, family: Family) -> Option<UnreachableDefault> {
     let header = &message.header;
-    let last = header.destination_prefix_length == 0 && routes::metric(message) == FENCE_METRIC;
+    let last = header.destination_prefix_length == 0 && routes::metric(message) == UNREACHABLE_METRIC;
     let made = header.protocol == RouteProtocol::Other(PROTOCOL);
-    let fence = UnreachableDefault { table: routes::table(message), family, made };
-    (last && header.kind == RouteType::Unreachable).then_some(fence)
+    let unreachable_default = UnreachableDefault { table: routes::table(message), family, made };
+    (last && header.kind == RouteType::Unreachable).then_some(unreachable_default)
 }

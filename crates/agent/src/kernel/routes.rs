@@ -1,4 +1,4 @@
-//! Routes that came by BGP, in the kernel.
+//! BGP routes in the kernel.
 
 use std::io;
 use std::net::IpAddr;
@@ -15,9 +15,9 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::errno::Errno;
 use rtnetlink::RouteNextHopBuilder;
 
-use super::{HINT, Kernel, error, unless};
+use super::{HINT, Kernel, error, ignore_errors};
 
-/// A route that the kernel refused.
+/// A route that the kernel rejected.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {verb} route {} in table {}", route.prefix, route.table)]
 pub struct RouteError {
@@ -29,46 +29,49 @@ pub struct RouteError {
     pub source: io::Error,
 }
 
-/// Kinds of routes that lead nowhere.
-const NOWHERE: [RouteType; 4] =
+/// Types of routes without a destination.
+const UNUSABLE: [RouteType; 4] =
     [RouteType::Unreachable, RouteType::BlackHole, RouteType::Prohibit, RouteType::Throw];
 
 impl RouteError {
-    /// What may help.
+    /// A hint for the operator.
     pub fn hint(&self) -> Option<&'static str> {
         (self.source.kind() == io::ErrorKind::PermissionDenied).then_some(HINT)
     }
 }
 
 impl Kernel {
-    /// The routes of tables that a routing daemon, or the agent for it, installed.
+    /// The routes in these tables that a routing daemon, or the agent on its behalf, installed.
     pub async fn routes(&self, tables: &[u32]) -> io::Result<Vec<Route>> {
         let mut routes = Vec::new();
         for &table in tables {
             for family in Family::ALL {
                 let mut request = request(family);
                 set_table(&mut request, table);
-                let found = self.dump_routes(request).await?;
-                routes.extend(found.iter().filter(|message| self::table(message) == table).filter_map(route));
+                let listed = self.dump_routes(request).await?;
+                routes.extend(
+                    listed.iter().filter(|message| self::table(message) == table).filter_map(parse_route),
+                );
             }
         }
         Ok(routes)
     }
 
-    /// Whether the kernel knows a way to an address: none of those that lead nowhere.
-    pub async fn leads_to(&self, address: IpAddr) -> io::Result<bool> {
+    /// Whether the kernel has a usable route to an address.
+    pub async fn has_route_to(&self, address: IpAddr) -> io::Result<bool> {
         let mut request = request(Family::of(address.into()));
         request.header.destination_prefix_length = IpNet::from(address).prefix_len();
         request.attributes.push(RouteAttribute::Destination(address.into()));
-        match self.handle.route().get(request).execute().next().await.map(|answer| answer.map_err(error)) {
-            Some(Ok(route)) => Ok(!NOWHERE.contains(&route.header.kind)),
-            Some(Err(refused)) if means_nowhere(&refused) => Ok(false),
-            Some(Err(refused)) => Err(refused),
-            None => Err(io::Error::other("the kernel's answer did not come")),
+        match self.handle.route().get(request).execute().next().await.map(|response| response.map_err(error))
+        {
+            Some(Ok(route)) => Ok(!UNUSABLE.contains(&route.header.kind)),
+            Some(Err(error)) if is_no_route(&error) => Ok(false),
+            Some(Err(error)) => Err(error),
+            None => Err(io::Error::other("no response from the kernel")),
         }
     }
 
-    /// Does what makes the agent's routes those that are wanted. Tries everything, then tells everything that failed.
+    /// Installs and removes routes. Tries everything, and returns all failures.
     pub async fn reconcile(&self, difference: &RouteChanges) -> Vec<RouteError> {
         let mut errors = Vec::new();
         for route in &difference.install {
@@ -84,15 +87,15 @@ impl Kernel {
         errors
     }
 
-    /// Installs a route in the place of one with the same prefix.
+    /// Installs a route, replacing one with the same prefix.
     async fn install(&self, route: &Route) -> io::Result<()> {
         let mut message = message(route.table, route.prefix, route.metric);
-        message.header.protocol = protocol_of(route.protocol);
+        message.header.protocol = route_protocol(route.protocol);
         message.attributes.extend(route.source.map(|source| RouteAttribute::PrefSource(source.into())));
         let family = message.header.address_family;
         let mut hops = Vec::new();
         for hop in &route.hops {
-            hops.push(next_hop(family, hop)?);
+            hops.push(next_hop_message(family, hop)?);
         }
         match &hops[..] {
             [] => return Err(io::Error::from(Errno::EINVAL)),
@@ -105,20 +108,20 @@ impl Kernel {
         self.handle.route().add(message).replace().execute().await.map_err(error)
     }
 
-    /// Removes a route; it may be gone.
+    /// Removes a route, which may be missing.
     async fn uninstall(&self, route: &Route) -> io::Result<()> {
         let mut message = message(route.table, route.prefix, route.metric);
-        message.header.protocol = protocol_of(route.protocol);
-        unless(self.handle.route().del(message).execute().await, &[Errno::ESRCH])
+        message.header.protocol = route_protocol(route.protocol);
+        ignore_errors(self.handle.route().del(message).execute().await, &[Errno::ESRCH])
     }
 
-    /// Routes as the kernel tells them; none when there is no such table.
+    /// Routes as reported by the kernel; none if the table does not exist.
     pub(super) async fn dump_routes(&self, request: RouteMessage) -> io::Result<Vec<RouteMessage>> {
-        let answers = match self.list(RouteNetlinkMessage::GetRoute(request)).await {
+        let responses = match self.list(RouteNetlinkMessage::GetRoute(request)).await {
             Err(error) if error.raw_os_error() == Some(Errno::ENOENT as i32) => Vec::new(),
-            answers => answers?,
+            responses => responses?,
         };
-        let routes = answers.into_iter().filter_map(|answer| match answer {
+        let routes = responses.into_iter().filter_map(|response| match response {
             RouteNetlinkMessage::NewRoute(route) => Some(route),
             _ => None,
         });
@@ -126,10 +129,10 @@ impl Kernel {
     }
 }
 
-/// What the kernel answers for an address to which it has no route, or one that leads nowhere. IPv4 says `EINVAL` for a black hole.
-fn means_nowhere(refusal: &io::Error) -> bool {
+/// The kernel's errors for an address without a route, or with an unusable one. IPv4 returns `EINVAL` for a blackhole.
+fn is_no_route(error: &io::Error) -> bool {
     let known = [Errno::ENETUNREACH, Errno::EHOSTUNREACH, Errno::EACCES, Errno::EINVAL];
-    known.iter().any(|errno| refusal.raw_os_error() == Some(*errno as i32))
+    known.iter().any(|errno| error.raw_os_error() == Some(*errno as i32))
 }
 
 /// A request for all routes of a family.
@@ -142,7 +145,7 @@ pub(super) fn request(family: Family) -> RouteMessage {
     request
 }
 
-/// A route that leads nowhere so far.
+/// A route without next hops.
 pub(super) fn message(table: u32, prefix: IpNet, metric: u32) -> RouteMessage {
     let mut message = request(Family::of(prefix));
     message.header.kind = RouteType::Unicast;
@@ -156,13 +159,13 @@ pub(super) fn message(table: u32, prefix: IpNet, metric: u32) -> RouteMessage {
     message
 }
 
-/// Puts a route into a table, or asks for those of one.
+/// Sets the table of a route, or of a request.
 pub(super) fn set_table(message: &mut RouteMessage, table: u32) {
     message.header.table = u8::try_from(table).unwrap_or(RouteHeader::RT_TABLE_UNSPEC);
     message.attributes.push(RouteAttribute::Table(table));
 }
 
-fn next_hop(family: AddressFamily, hop: &NextHop) -> io::Result<RouteNextHop> {
+fn next_hop_message(family: AddressFamily, hop: &NextHop) -> io::Result<RouteNextHop> {
     let builder = RouteNextHopBuilder::new(family).interface(hop.link);
     let builder = match hop.via {
         Some(via) => builder.via(via).map_err(io::Error::other)?,
@@ -171,25 +174,25 @@ fn next_hop(family: AddressFamily, hop: &NextHop) -> io::Result<RouteNextHop> {
     Ok(builder.build())
 }
 
-/// The table of a route: its number may be too large for the header.
+/// The table of a route: its number may not fit into the header.
 pub(super) fn table(message: &RouteMessage) -> u32 {
-    let told = message.attributes.iter().find_map(|attribute| match attribute {
+    let found = message.attributes.iter().find_map(|attribute| match attribute {
         RouteAttribute::Table(table) => Some(*table),
         _ => None,
     });
-    told.unwrap_or(u32::from(message.header.table))
+    found.unwrap_or(u32::from(message.header.table))
 }
 
 /// The metric of a route.
 pub(super) fn metric(message: &RouteMessage) -> u32 {
-    let told = message.attributes.iter().find_map(|attribute| match attribute {
+    let found = message.attributes.iter().find_map(|attribute| match attribute {
         RouteAttribute::Priority(metric) => Some(*metric),
         _ => None,
     });
-    told.unwrap_or(0)
+    found.unwrap_or(0)
 }
 
-fn protocol_of(protocol: RouteOrigin) -> RouteProtocol {
+fn route_protocol(protocol: RouteOrigin) -> RouteProtocol {
     match protocol {
         RouteOrigin::Bgp => RouteProtocol::Bgp,
         RouteOrigin::Bird => RouteProtocol::Bird,
@@ -197,11 +200,11 @@ fn protocol_of(protocol: RouteOrigin) -> RouteProtocol {
     }
 }
 
-/// The route, if it is one of a routing daemon.
-fn route(message: &RouteMessage) -> Option<Route> {
+/// The route, if a routing daemon installed it.
+fn parse_route(message: &RouteMessage) -> Option<Route> {
     let protocol = [RouteOrigin::Bgp, RouteOrigin::Bird, RouteOrigin::Zebra]
         .into_iter()
-        .find(|protocol| protocol_of(*protocol) == message.header.protocol)?;
+        .find(|protocol| route_protocol(*protocol) == message.header.protocol)?;
     let family = match message.header.address_family {
         AddressFamily::Inet => Family::V4,
         AddressFamily::Inet6 => Family::V6,
@@ -223,20 +226,22 @@ fn route(message: &RouteMessage) -> Option<Route> {
             }
             RouteAttribute::PrefSource(source) => route.source = address(source),
             RouteAttribute::MultiPath(hops) => {
-                route.hops =
-                    hops.iter().filter_map(|hop| way(Some(hop.interface_index), &hop.attributes)).collect();
+                route.hops = hops
+                    .iter()
+                    .filter_map(|hop| parse_next_hop(Some(hop.interface_index), &hop.attributes))
+                    .collect();
             }
             _ => {}
         }
     }
     if route.hops.is_empty() {
-        route.hops.extend(way(None, &message.attributes));
+        route.hops.extend(parse_next_hop(None, &message.attributes));
     }
     Some(route)
 }
 
-/// A way; none without a link, such as into nothing.
-fn way(link: Option<u32>, attributes: &[RouteAttribute]) -> Option<NextHop> {
+/// A next hop; none without a link, such as of an unusable route.
+fn parse_next_hop(link: Option<u32>, attributes: &[RouteAttribute]) -> Option<NextHop> {
     let (mut link, mut via) = (link, None);
     for attribute in attributes {
         match attribute {

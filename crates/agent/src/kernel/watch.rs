@@ -1,4 +1,4 @@
-//! Being told that something changed.
+//! Notifications of changes.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -12,7 +12,7 @@ use rtnetlink::sys::{AsyncSocket, AsyncSocketExt, SocketAddr, TokioSocket};
 
 use super::namespace;
 
-/// What changed. Only that: what it is like now has to be asked.
+/// The kind of a change. The new state has to be queried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KernelChange {
     /// A link or an address.
@@ -36,52 +36,53 @@ const LINKS: [MulticastGroup; 3] =
 const OTHERS: [MulticastGroup; 3] =
     [MulticastGroup::Ipv4Route, MulticastGroup::Ipv6Route, MulticastGroup::Neigh];
 
-/// The octets of a message that are read: it tells its kind after its length.
+/// The bytes of a message that are read: its type follows its length.
 const HEADER: usize = 16;
 
 impl NetlinkWatch {
-    /// Begins to listen; needs a tokio runtime. Whoever asks the kernel after that misses nothing.
+    /// Starts to listen; needs a tokio runtime. No change is missed from then on.
     pub fn open() -> io::Result<Self> {
-        Self::of(LINKS.into_iter().chain(OTHERS))
+        Self::subscribe(LINKS.into_iter().chain(OTHERS))
     }
 
-    /// The same for the links of a named namespace. Whoever listens there keeps it alive: see [`number`](super::number).
+    /// The same for the links of a named namespace. The socket keeps the namespace alive: see
+    /// [`namespace_inode`](super::namespace_inode).
     pub fn links_in(namespace: &str) -> io::Result<Self> {
-        namespace::visit(namespace, || Self::of(LINKS))
+        namespace::open_in(namespace, || Self::subscribe(LINKS))
     }
 
-    fn of(groups: impl IntoIterator<Item = MulticastGroup>) -> io::Result<Self> {
+    fn subscribe(groups: impl IntoIterator<Item = MulticastGroup>) -> io::Result<Self> {
         let mut socket = TokioSocket::new(NETLINK_ROUTE)?;
         let bits = groups.into_iter().fold(0, |bits, group| bits | 1 << (group as u32 - 1));
         socket.socket_mut().bind(&SocketAddr::new(0, bits))?;
         Ok(Self(socket))
     }
 
-    /// Waits for the next change, and takes all that came meanwhile: a thousand routes are a few changes. Everything when more
-    /// happened at once than the kernel could tell. An error when nothing will be told any more.
+    /// Waits for the next change, and takes all that arrived meanwhile: a thousand routes are a few changes. Returns
+    /// every kind after a buffer overrun. An error ends the notifications.
     pub async fn next(&mut self) -> io::Result<BTreeSet<KernelChange>> {
         let mut changed = BTreeSet::new();
         while changed.is_empty() {
-            changed.extend(self.one().await?);
+            changed.extend(self.receive().await?);
         }
-        while let Some(more) = self.one().now_or_never() {
+        while let Some(more) = self.receive().now_or_never() {
             changed.extend(more?);
         }
         Ok(changed)
     }
 
-    /// What one message says. The rest of it is never copied.
-    async fn one(&self) -> io::Result<&'static [KernelChange]> {
+    /// The change of one message. The rest of the message is never copied.
+    async fn receive(&self) -> io::Result<&'static [KernelChange]> {
         let mut header = [0; HEADER];
         match self.0.recv(&mut header.as_mut_slice()).await {
-            Ok(()) => Ok(change(u16::from_ne_bytes([header[4], header[5]]))),
+            Ok(()) => Ok(changes_of(u16::from_ne_bytes([header[4], header[5]]))),
             Err(error) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => Ok(&KernelChange::ALL),
             Err(error) => Err(error),
         }
     }
 }
 
-fn change(kind: u16) -> &'static [KernelChange] {
+fn changes_of(kind: u16) -> &'static [KernelChange] {
     match kind {
         libc::RTM_NEWLINK | libc::RTM_DELLINK | libc::RTM_NEWADDR | libc::RTM_DELADDR => {
             &[KernelChange::Links]

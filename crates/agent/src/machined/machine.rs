@@ -1,4 +1,4 @@
-//! What a machine is about, from its events.
+//! The state of a machine, from its events.
 
 use std::fmt;
 
@@ -9,19 +9,19 @@ use super::message::{EventData, MachineStatusEvent, SequenceAction, SequenceEven
 /// Why a node leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaveReason {
-    /// It comes back.
+    /// It reboots.
     Reboots,
-    /// It does not.
+    /// It shuts down.
     ShutsDown,
-    /// It forgets everything.
+    /// It is reset.
     Reset,
-    /// It comes back as another release.
+    /// It reboots into another release.
     Upgraded,
 }
 
 impl LeaveReason {
-    /// The stages that are the end of one.
-    fn of_stage(stage: Stage) -> Option<Self> {
+    /// The reason of a stage, if the node leaves.
+    fn from_stage(stage: Stage) -> Option<Self> {
         match stage {
             Stage::Rebooting => Some(Self::Reboots),
             Stage::ShuttingDown => Some(Self::ShutsDown),
@@ -31,7 +31,7 @@ impl LeaveReason {
         }
     }
 
-    fn of_sequence(sequence: &str) -> Option<Self> {
+    fn from_sequence(sequence: &str) -> Option<Self> {
         match sequence {
             "reboot" => Some(Self::Reboots),
             "shutdown" => Some(Self::ShutsDown),
@@ -55,8 +55,8 @@ impl fmt::Display for LeaveReason {
 
 /// What is known of a machine.
 ///
-/// Its stage says it all. The sequence behind it is heard a moment earlier, and is over when it ends: one that fails
-/// leaves the machine running.
+/// Its stage is decisive. The sequence behind it is reported a moment earlier, and its end clears it: after a failed
+/// one, the machine keeps running.
 #[derive(Debug, Default)]
 pub(super) struct MachineState {
     stage: Option<LeaveReason>,
@@ -64,18 +64,18 @@ pub(super) struct MachineState {
 }
 
 impl MachineState {
-    /// Takes an event in; what cannot be read, or is about something else, changes nothing.
-    pub(super) fn hear(&mut self, event: &EventData) {
+    /// Handles an event; malformed and other events change nothing.
+    pub(super) fn handle(&mut self, event: &EventData) {
         match event.type_url.rsplit('/').next() {
             Some("machine.MachineStatusEvent") => {
                 if let Ok(event) = MachineStatusEvent::decode(&event.value[..]) {
-                    self.stage = LeaveReason::of_stage(event.stage());
+                    self.stage = LeaveReason::from_stage(event.stage());
                 }
             }
             Some("machine.SequenceEvent") => {
                 if let Ok(event) = SequenceEvent::decode(&event.value[..]) {
                     self.sequence = match event.action() {
-                        SequenceAction::Start => LeaveReason::of_sequence(&event.sequence),
+                        SequenceAction::Start => LeaveReason::from_sequence(&event.sequence),
                         SequenceAction::Stop => None,
                         SequenceAction::Noop => self.sequence,
                     };
@@ -108,13 +108,13 @@ mod tests {
     fn after(events: &[EventData]) -> Option<LeaveReason> {
         let mut machine = MachineState::default();
         for event in events {
-            machine.hear(event);
+            machine.handle(event);
         }
         machine.leaving()
     }
 
     #[test]
-    fn four_stages_mean_leaving() {
+    fn four_stages_are_those_of_a_leaving_node() {
         let found: Vec<_> = (0..10).map(|number| after(&[stage(number)])).collect();
 
         let four = [LeaveReason::Reboots, LeaveReason::ShutsDown, LeaveReason::Reset, LeaveReason::Upgraded]
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_is_heard_before_the_stage_and_a_late_word_about_the_old_stage_changes_nothing() {
+    fn a_sequence_is_reported_before_the_stage_and_a_late_event_of_the_old_stage_changes_nothing() {
         assert_eq!(after(&[sequence("reboot", Start)]), Some(LeaveReason::Reboots));
         assert_eq!(after(&[sequence("reboot", Start), stage(4)]), Some(LeaveReason::Reboots));
         for upgrade in ["upgrade", "stageUpgrade", "maintenanceUpgrade"] {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_that_failed_is_over() {
+    fn a_failed_sequence_is_over() {
         let failed = [sequence("upgrade", Start), stage(8), sequence("upgrade", Stop), stage(4)];
 
         assert_eq!(after(&failed[..3]), Some(LeaveReason::Upgraded), "the stage has the last word");
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_changes_nothing() {
+    fn malformed_events_change_nothing() {
         let broken = EventData { value: vec![0xff], ..stage(5) };
         let foreign = EventData { type_url: "talos/runtime/machine.TaskEvent".into(), ..stage(4) };
 

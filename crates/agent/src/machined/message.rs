@@ -1,9 +1,9 @@
-//! Those of machined's messages that say whether a node leaves, with the fields that are read.
+//! machined's messages about a leaving node, with the fields that are read.
 
-/// Asks for events.
+/// Requests events.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub(super) struct EventsRequest {
-    /// How many past events come first; all there are below zero.
+    /// How many past events come first; all of them if negative.
     #[prost(int32, tag = "1")]
     pub tail_events: i32,
 }
@@ -41,14 +41,14 @@ pub(super) enum SequenceAction {
     Stop = 2,
 }
 
-/// The machine is in another stage.
+/// The stage of the machine changed.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub(super) struct MachineStatusEvent {
     #[prost(enumeration = "Stage", tag = "1")]
     pub stage: i32,
 }
 
-/// What a machine is doing.
+/// The stage of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 pub(super) enum Stage {
     Unknown = 0,

@@ -1,7 +1,7 @@
-//! What Talos tells: whether the node is leaving.
+//! Talos' events: whether the node is leaving.
 //!
-//! A service is stopped in the same way whether its document was edited or the machine reboots. Only machined knows which,
-//! and says so in its events before it stops anything. [`follow`] listens to them over machined's socket.
+//! A service is stopped in the same way after an edit of its document and before a reboot. Only machined knows the
+//! difference, and reports it in its events before it stops anything. [`follow`] receives them over machined's socket.
 
 mod machine;
 mod message;
@@ -19,82 +19,82 @@ pub use machine::LeaveReason;
 use machine::MachineState;
 use message::{EventsRequest, MachineEvent};
 
-/// Where machined listens, on the node and in an extension that mounts it.
+/// machined's socket, on the node and in an extension that mounts it.
 pub const SOCKET: &str = "/system/run/machined/machine.sock";
 
-/// The method that tells events.
+/// The method that streams events.
 const EVENTS: &str = "/machine.MachineService/Events";
 
-/// The pause before machined is asked again, and the longest it grows to.
+/// The first and the longest pause before machined is called again.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
-/// Past events come without a pause: after so long a silence, or so long a stream, what comes is new.
-const SILENCE: Duration = Duration::from_millis(50);
+/// Past events arrive without a pause: after this silence, or this long a stream, events are new.
+const QUIET: Duration = Duration::from_millis(50);
 const PAST: Duration = Duration::from_secs(1);
 
-/// Why machined is not heard.
+/// Why no events are received.
 #[derive(Debug, thiserror::Error)]
 enum EventsError {
     #[error(
-        "{0} is not there: a node that leaves cannot be told from a restart; \
-         mount it into the service and let the service depend on it"
+        "{0} is missing, so a leaving node cannot be distinguished from a restart; \
+         mount it into the service and make the service depend on it"
     )]
     Missing(String),
     #[error("cannot connect to machined")]
     Connect(#[source] GrpcError),
-    #[error("machined refuses to tell its events: {0}")]
+    #[error("cannot read machined's events: {0}")]
     Refused(String),
     #[error("machined ended the stream of its events")]
     Ended,
 }
 
-/// Tells for ever whether the node is leaving, and why; ends when nobody listens any more.
+/// Publishes whether the node is leaving, and why, until the receiver is dropped.
 ///
-/// What was told stays when machined is gone: it ends before the node does.
-pub async fn follow(socket: &Path, told: &Sender<Option<LeaveReason>>) {
+/// The last value is kept when machined is gone: it ends before the node does.
+pub async fn follow(socket: &Path, sender: &Sender<Option<LeaveReason>>) {
     let mut pause = PAUSES.0;
-    let mut said = None;
+    let mut last_warning = None;
     loop {
-        let deaf = tokio::select! {
-            deaf = listen(socket, told, &mut said, &mut pause) => deaf,
-            () = told.closed() => return,
+        let error = tokio::select! {
+            error = listen(socket, sender, &mut last_warning, &mut pause) => error,
+            () = sender.closed() => return,
         };
-        // Once for each reason: it may be so for hours.
-        let words = chain(&deaf);
-        if said.as_ref() != Some(&words) {
-            log::warn(&words);
-            said = Some(words);
+        // Once for each reason, which may persist for hours.
+        let warning = chain(&error);
+        if last_warning.as_ref() != Some(&warning) {
+            log::warn(&warning);
+            last_warning = Some(warning);
         }
         tokio::select! {
             () = time::sleep(pause) => {}
-            () = told.closed() => return,
+            () = sender.closed() => return,
         }
         pause = (pause * 2).min(PAUSES.1);
     }
 }
 
-/// Listens until there is nothing to be heard any more.
+/// Receives events until the stream ends.
 async fn listen(
     socket: &Path,
-    told: &Sender<Option<LeaveReason>>,
-    said: &mut Option<String>,
+    sender: &Sender<Option<LeaveReason>>,
+    last_warning: &mut Option<String>,
     pause: &mut Duration,
 ) -> EventsError {
     let mut events = match open(socket).await {
         Ok(events) => events,
-        Err(deaf) => return deaf,
+        Err(error) => return error,
     };
     let (mut machine, mut past, start) = (MachineState::default(), true, Instant::now());
     loop {
-        let next = if past { time::timeout(SILENCE, events.next()).await } else { Ok(events.next().await) };
+        let next = if past { time::timeout(QUIET, events.next()).await } else { Ok(events.next().await) };
         match next {
             Ok(Ok(Some(event))) => {
-                if said.take().is_some() {
-                    log::info("machined tells its events again");
+                if last_warning.take().is_some() {
+                    log::info("receiving machined's events again");
                 }
                 *pause = PAUSES.0;
                 if let Some(data) = event.data {
-                    machine.hear(&data);
+                    machine.handle(&data);
                 }
                 past &= start.elapsed() < PAST;
             }
@@ -102,10 +102,10 @@ async fn listen(
             Ok(Err(error)) => return EventsError::Refused(chain(&error)),
             Err(_) => past = false,
         }
-        // Of what is past only the end counts: a reboot that failed this morning is not one that begins now.
+        // Of past events, only the final state counts: a reboot that failed this morning is not one that starts now.
         if !past {
             let now = machine.leaving();
-            told.send_if_modified(|was| std::mem::replace(was, now) != now);
+            sender.send_if_modified(|was| std::mem::replace(was, now) != now);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use ichor_bgp::agent::Link;
 use ichor_bgp::agent::config::AgentConfig;
-use ichor_bgp::agent::gate::GateState;
+use ichor_bgp::agent::health_gate::GateState;
 use ichor_bgp::agent::wiring::Sysctls;
 use ichor_values::Backend;
 use tokio::sync::{mpsc, watch};
@@ -18,7 +18,7 @@ use super::host::{Host, HostEvent};
 use super::known_routers::KnownRouters;
 use super::ra::RouterAdvertisement;
 use super::reporting::Reporting;
-use super::state_dir::{OPEN, ROUTERS, SWITCHES, StateDir};
+use super::state_dir::{ANYCAST_OPEN, ROUTERS, SYSCTLS, StateDir};
 use super::{RunError, Settings, chain};
 use crate::daemon::StopReason;
 use crate::kernel::KernelChange;
@@ -49,13 +49,13 @@ pub(super) struct Agent<H> {
     ticks: u64,
     pub(super) state_dir: StateDir,
     /// The values of sysctls before the agent changed them.
-    pub(super) switches_before: Sysctls,
+    pub(super) sysctls_before: Sysctls,
 }
 
 /// The routers on the ports.
 pub(super) struct PortRouters {
     /// The last advertisement on each port, and when it was received.
-    pub heard: BTreeMap<String, (RouterAdvertisement, Instant)>,
+    pub advertisements: BTreeMap<String, (RouterAdvertisement, Instant)>,
     /// The routers that the daemon's configuration names by address.
     pub known: KnownRouters,
 }
@@ -63,20 +63,20 @@ pub(super) struct PortRouters {
 impl<H: Host> Agent<H> {
     /// A new agent. It has not changed anything yet.
     pub(super) fn new(settings: Settings, config: AgentConfig, state_dir: StateDir, host: H) -> Self {
-        let gate = if settings.run.join(OPEN).exists() { GateState::Open } else { GateState::Shut };
+        let gate = if settings.run.join(ANYCAST_OPEN).exists() { GateState::Open } else { GateState::Closed };
         let known = KnownRouters::new(config.backend, state_dir.load(ROUTERS));
         Self {
-            config_changed: settings.loader.stamp(),
+            config_changed: settings.loader.modified_at(),
             host,
             daemon: DaemonState::default(),
-            routers: PortRouters { heard: BTreeMap::new(), known },
+            routers: PortRouters { advertisements: BTreeMap::new(), known },
             reporting: Reporting::new(&config, gate),
             links: Vec::new(),
             failures: Vec::new(),
             has_vrfs: true,
             leaving: watch::Sender::new(None),
             ticks: 0,
-            switches_before: state_dir.load(SWITCHES),
+            sysctls_before: state_dir.load(SYSCTLS),
             state_dir,
             settings,
             config,
@@ -146,8 +146,9 @@ impl<H: Host> Agent<H> {
     }
 
     async fn handle_router(&mut self, router: RouterAdvertisement) {
-        let is_renamed = self.routers.known.hear(&router, &self.reporting.status.borrow().sessions);
-        let before = self.routers.heard.insert(router.port.clone(), (router.clone(), Instant::now()));
+        let is_renamed = self.routers.known.update_named(&router, &self.reporting.status.borrow().sessions);
+        let before =
+            self.routers.advertisements.insert(router.port.clone(), (router.clone(), Instant::now()));
         let is_new = before.is_none_or(|(before, _)| before.router != router.router);
         if is_new {
             log::debug(format_args!("discovered router {} on port {}", router.router, router.port));
@@ -173,10 +174,10 @@ impl<H: Host> Agent<H> {
 
     /// Stores the state of the health gate, so that a restarted agent continues to announce anycast addresses.
     fn store_gate(&self, gate: GateState) {
-        let path = self.settings.run.join(OPEN);
+        let path = self.settings.run.join(ANYCAST_OPEN);
         let stored = match gate {
             GateState::Open => fs::write(&path, ""),
-            GateState::Shut => fs::remove_file(&path),
+            GateState::Closed => fs::remove_file(&path),
         };
         if let Err(error) = stored
             && error.kind() != std::io::ErrorKind::NotFound
@@ -187,7 +188,7 @@ impl<H: Host> Agent<H> {
 
     async fn tick(&mut self) {
         self.ticks += 1;
-        if self.settings.loader.stamp() != self.config_changed {
+        if self.settings.loader.modified_at() != self.config_changed {
             self.reload_config().await;
         }
         let is_incomplete = !self.daemon.is_started || !self.failures.is_empty() || !self.has_vrfs;
@@ -205,15 +206,15 @@ impl<H: Host> Agent<H> {
 
     /// Reloads the configuration. An invalid one is reported, and the previous one stays in use.
     async fn reload_config(&mut self) {
-        self.config_changed = self.settings.loader.stamp();
+        self.config_changed = self.settings.loader.modified_at();
         match self.settings.loader.load() {
-            Ok(loaded) if loaded.duty.backend != self.config.backend => {
+            Ok(loaded) if loaded.config.backend != self.config.backend => {
                 self.daemon.keep_old("cannot change the backend of a running agent; restart the service");
             }
             Ok(loaded) => {
-                log::set_level(loaded.duty.log);
-                loaded.remarks.iter().for_each(log::warn);
-                self.config = loaded.duty;
+                log::set_level(loaded.config.log);
+                loaded.warnings.iter().for_each(log::warn);
+                self.config = loaded.config;
                 self.daemon.forget_rejection();
                 self.reporting.set_health_check(self.config.health.as_ref());
                 return self.reconcile().await;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use ichor_bgp::agent::Link;
 use ichor_bgp::agent::config::ConfigSource;
-use ichor_bgp::agent::gate::GateState;
-use ichor_bgp::agent::scene::{Conditions, DesiredState, Prerequisite};
-use ichor_bgp::agent::wiring::{KernelState, Step, Wiring, note, steps};
+use ichor_bgp::agent::desired_state::{Conditions, DesiredState, Prerequisite};
+use ichor_bgp::agent::health_gate::GateState;
+use ichor_bgp::agent::wiring::{KernelState, Step, Wiring, record_sysctls, steps};
 use ichor_bgp::render::Service;
 use ichor_values::Issue;
 use ipnet::IpNet;
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::agent::Agent;
 use super::chain;
 use super::host::Host;
-use super::state_dir::SWITCHES;
+use super::state_dir::SYSCTLS;
 use crate::daemon::{DaemonError, replace};
 use crate::kernel::ApplyOutcome;
 use crate::log;
@@ -42,7 +42,7 @@ fn list(issues: &[Issue]) -> String {
 impl<H: Host> Agent<H> {
     /// The desired state under present conditions; none while several ports have the same MAC address.
     pub(super) fn desired_state(&mut self) -> Option<DesiredState> {
-        let advertised: BTreeSet<String> = self.routers.heard.keys().cloned().collect();
+        let advertised: BTreeSet<String> = self.routers.advertisements.keys().cloned().collect();
         let now = Conditions {
             links: &self.links,
             advertised: &advertised,
@@ -50,8 +50,8 @@ impl<H: Host> Agent<H> {
             healthy: self.config.health.is_none() || self.reporting.anycast.borrow().gate == GateState::Open,
             leaving: self.leaving.borrow().is_some(),
         };
-        match DesiredState::of(&self.config, now) {
-            Ok(desired) => Some(desired.knowing(&self.routers.known.routers)),
+        match DesiredState::new(&self.config, now) {
+            Ok(desired) => Some(desired.with_routers(&self.routers.known.routers)),
             Err(ambiguous) => {
                 for error in ambiguous {
                     self.report_failure(error.to_string());
@@ -63,11 +63,11 @@ impl<H: Host> Agent<H> {
 
     /// Listens for routers on the fabric ports, and on all physical links if neighbours are discovered.
     pub(super) fn listen_for_routers(&mut self, desired: &DesiredState) {
-        let discovers = matches!(&self.config.source, ConfigSource::Model(meant) if meant.discover.is_some());
+        let discovers = matches!(&self.config.source, ConfigSource::Model(bgp) if bgp.discover.is_some());
         let ports = &desired.wiring.ports;
         let is_port = |link: &&Link| ports.contains(&link.name) || (discovers && link.is_physical());
         let ports: Vec<&Link> = self.links.iter().filter(is_port).collect();
-        self.routers.heard.retain(|port, _| self.links.iter().any(|link| link.name == *port));
+        self.routers.advertisements.retain(|port, _| self.links.iter().any(|link| link.name == *port));
         self.host.listen_for_routers(&ports);
     }
 
@@ -77,7 +77,7 @@ impl<H: Host> Agent<H> {
         let is_complete = self.apply_wiring(self.links.clone(), &desired.wiring).await;
         let Some(pair) = desired.wiring.pair.as_ref().filter(|_| !is_complete) else { return desired };
         let domain = pair.domain.name().unwrap_or_default().to_owned();
-        let mut desired = desired.without_speaker();
+        let mut desired = desired.without_load_balancer();
         if !self.has_vrfs {
             desired.waiting.push(Prerequisite::Vrf(domain));
         }
@@ -109,7 +109,7 @@ impl<H: Host> Agent<H> {
     }
 
     async fn apply_steps(&mut self, steps: &[Step], observed: &KernelState) -> bool {
-        self.remember_switches(steps, observed);
+        self.store_sysctls(steps, observed);
         for step in steps {
             log::debug(step);
         }
@@ -128,11 +128,11 @@ impl<H: Host> Agent<H> {
     }
 
     /// Stores the values of sysctls before they are changed, for `down`.
-    fn remember_switches(&mut self, steps: &[Step], observed: &KernelState) {
-        let known = self.switches_before.len();
-        note(steps, observed, &mut self.switches_before);
-        if self.switches_before.len() > known {
-            self.state_dir.store(SWITCHES, &self.switches_before);
+    fn store_sysctls(&mut self, steps: &[Step], observed: &KernelState) {
+        let known = self.sysctls_before.len();
+        record_sysctls(steps, observed, &mut self.sysctls_before);
+        if self.sysctls_before.len() > known {
+            self.state_dir.store(SYSCTLS, &self.sysctls_before);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ichor_bgp::agent::scene::DesiredState;
+use ichor_bgp::agent::desired_state::DesiredState;
 use ichor_bgp::agent::status::ReloadStatus;
 use ichor_bgp::render::Service;
 use ichor_values::SoftwareVersion;
@@ -39,7 +39,7 @@ pub(super) struct DaemonState {
 impl DaemonState {
     /// Whether the daemon must load `service`: it does not run it and has not rejected it recently.
     pub(super) fn needs(&self, service: &Service, now: Instant) -> bool {
-        let rejected = self.rejected.as_ref().is_some_and(|it| it.is(service) && !it.is_due(now));
+        let rejected = self.rejected.as_ref().is_some_and(|it| it.matches(service) && !it.is_due(now));
         self.service.as_ref() != Some(service) && !rejected
     }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use ichor_bgp::agent::scene::DesiredState;
+use ichor_bgp::agent::desired_state::DesiredState;
+use ichor_bgp::agent::diagnosis::{SessionContext, diagnose};
+use ichor_bgp::agent::last_mac::LastMacs;
 use ichor_bgp::agent::status::{AgentStatus, DaemonStatus, PeerRole, SessionStatus};
-use ichor_bgp::agent::stood::LastMacs;
-use ichor_bgp::agent::trouble::{SessionContext, judge};
 use ichor_bgp::agent::{Link, Session};
 use ichor_bgp::model::fabric::{Neighbor, PeerAddress};
 use ichor_bgp::model::{BgpModel, Workload};
@@ -46,7 +46,7 @@ pub(super) struct DiagnosisContext<'a> {
     /// The kernel's links.
     pub links: &'a [Link],
     /// When the last router advertisement was received on each port.
-    pub heard: BTreeMap<String, Instant>,
+    pub last_advertisements: BTreeMap<String, Instant>,
     /// A conflicting routing daemon.
     pub conflicting: Option<String>,
     /// Addresses, and whether the kernel has a route to them.
@@ -61,69 +61,71 @@ impl DiagnosisContext<'_> {
         before: &AgentStatus,
         last_macs: &mut LastMacs,
     ) -> Vec<SessionStatus> {
-        let told = |mut session: Session| {
+        let status_of = |mut session: Session| {
             let same = |was: &&SessionStatus| {
                 (&was.session.peer, &was.session.domain) == (&session.peer, &session.domain)
             };
             if let Some(was) = before.sessions.iter().find(same) {
-                session.remember(&was.session);
+                session.keep_notification(&was.session);
             }
-            self.told(session, last_macs)
+            self.diagnose_session(session, last_macs)
         };
-        sessions.into_iter().map(told).collect()
+        sessions.into_iter().map(status_of).collect()
     }
 
-    fn told(&self, session: Session, last_macs: &mut LastMacs) -> SessionStatus {
+    fn diagnose_session(&self, session: Session, last_macs: &mut LastMacs) -> SessionStatus {
         let Some(model) = self.desired.and_then(|desired| desired.model.as_ref()) else {
             return SessionStatus { session, with: PeerRole::Fabric, trouble: None };
         };
-        let speaker = model.workload.as_ref().filter(|workload| is_speaker(workload, &session));
-        if let Some(workload) = speaker {
-            let trouble = judge(&session, &of_speaker(workload));
+        let load_balancer = model.workload.as_ref().filter(|workload| is_load_balancer(workload, &session));
+        if let Some(workload) = load_balancer {
+            let trouble = diagnose(&session, &load_balancer_context(workload));
             return SessionStatus { session, with: PeerRole::Speaker, trouble };
         }
-        let neighbor = model.fabric.neighbors.iter().find(|neighbor| is(neighbor, &session));
-        let trouble =
-            neighbor.and_then(|neighbor| judge(&session, &self.of(model, neighbor, &session, last_macs)));
+        let neighbor = model.fabric.neighbors.iter().find(|neighbor| is_session_of(neighbor, &session));
+        let trouble = neighbor.and_then(|neighbor| {
+            diagnose(&session, &self.session_context(model, neighbor, &session, last_macs))
+        });
         SessionStatus { session, with: PeerRole::Fabric, trouble }
     }
 
     /// The context of a fabric session.
-    fn of(
+    fn session_context(
         &self,
         model: &BgpModel,
         neighbor: &Neighbor,
         session: &Session,
         last_macs: &mut LastMacs,
     ) -> SessionContext {
-        let mut known = SessionContext::of(model, neighbor);
-        known.rival.clone_from(&self.conflicting);
+        let mut known = SessionContext::new(model, neighbor);
+        known.conflicting_daemon.clone_from(&self.conflicting);
         if let PeerAddress::Address { address, .. } = &neighbor.found {
             known.route = self.reachable.get(address).copied();
         }
         if let Some(port) = &mut known.port {
             port.link = self.links.iter().find(|link| link.name == port.name).cloned();
-            port.heard = self.heard.get(&port.name).map(|at| at.elapsed().as_secs());
-            port.link.iter().for_each(|link| last_macs.see(&neighbor.found, link, session));
-            port.was = last_macs.mac(&neighbor.found);
+            port.last_advertisement =
+                self.last_advertisements.get(&port.name).map(|at| at.elapsed().as_secs());
+            port.link.iter().for_each(|link| last_macs.update(&neighbor.found, link, session));
+            port.last_mac = last_macs.mac(&neighbor.found);
         }
         known
     }
 }
 
-fn is_speaker(workload: &Workload, session: &Session) -> bool {
+fn is_load_balancer(workload: &Workload, session: &Session) -> bool {
     let address = workload.theirs.address.to_string();
     session.peer == address || session.address.as_ref() == Some(&address)
 }
 
-fn is(neighbor: &Neighbor, session: &Session) -> bool {
+fn is_session_of(neighbor: &Neighbor, session: &Session) -> bool {
     match &neighbor.found {
         PeerAddress::Port { name, .. } => session.peer == name.as_str(),
         PeerAddress::Address { address, .. } => session.peer == address.to_string(),
     }
 }
 
-fn of_speaker(workload: &Workload) -> SessionContext {
+fn load_balancer_context(workload: &Workload) -> SessionContext {
     SessionContext {
         own: workload.ours.asn.0,
         asn: Some(workload.theirs.asn.0),

@@ -75,7 +75,7 @@ pub(super) enum DaemonRoutes {
 /// An implementation decides nothing. It returns every failure, and the loop reports it and retries.
 pub(super) trait Host {
     /// An installed daemon that is not running yet.
-    type Installation;
+    type InstalledDaemon;
 
     /// Waits for the next event and supervises the daemon meanwhile. Cancel safe.
     async fn next_event(&mut self) -> HostEvent;
@@ -108,12 +108,12 @@ pub(super) trait Host {
     async fn find_daemon(
         &mut self,
         backend: Backend,
-    ) -> Result<(Self::Installation, Option<SoftwareVersion>), DaemonError>;
+    ) -> Result<(Self::InstalledDaemon, Option<SoftwareVersion>), DaemonError>;
 
     /// Validates a configuration with the daemon's own parser. Changes nothing.
     async fn check_config(
         &mut self,
-        installation: &Self::Installation,
+        installation: &Self::InstalledDaemon,
         service: &Service,
     ) -> Result<(), DaemonError>;
 
@@ -121,7 +121,7 @@ pub(super) trait Host {
     /// an unreachable one.
     async fn start_daemon(
         &mut self,
-        installation: Self::Installation,
+        installation: Self::InstalledDaemon,
         service: &Service,
         own: BTreeSet<IpNet>,
     ) -> Result<Option<Rejection>, DaemonError>;

@@ -30,9 +30,9 @@ impl KnownRouters {
     }
 
     /// Records the routers of established sessions. Returns whether one is new.
-    pub(super) fn update(&mut self, told: &[SessionStatus]) -> bool {
+    pub(super) fn update(&mut self, sessions: &[SessionStatus]) -> bool {
         let before = self.established.clone();
-        for session in told.iter().map(|told| &told.session).filter(|_| self.wanted) {
+        for session in sessions.iter().map(|status| &status.session).filter(|_| self.wanted) {
             if session.is_established()
                 && let Some(Ok(address)) = session.address.as_deref().map(str::parse)
             {
@@ -43,11 +43,17 @@ impl KnownRouters {
     }
 
     /// Replaces the named router of a port by the advertised one, unless the session is established. Returns whether it did.
-    pub(super) fn hear(&mut self, heard: &RouterAdvertisement, told: &[SessionStatus]) -> bool {
-        let stands = |told: &SessionStatus| told.session.peer == heard.port && told.session.is_established();
-        match self.routers.get_mut(&heard.port) {
-            Some(named) if *named != heard.router && !told.iter().any(stands) => {
-                *named = heard.router;
+    pub(super) fn update_named(
+        &mut self,
+        advertisement: &RouterAdvertisement,
+        sessions: &[SessionStatus],
+    ) -> bool {
+        let is_established = |status: &SessionStatus| {
+            status.session.peer == advertisement.port && status.session.is_established()
+        };
+        match self.routers.get_mut(&advertisement.port) {
+            Some(named) if *named != advertisement.router && !sessions.iter().any(is_established) => {
+                *named = advertisement.router;
                 true
             }
             _ => false,
@@ -63,44 +69,46 @@ mod tests {
 
     use super::*;
 
-    fn told(address: &str, state: SessionState) -> Vec<SessionStatus> {
+    fn sessions(address: &str, state: SessionState) -> Vec<SessionStatus> {
         let (peer, address) = ("eth0".to_owned(), Some(address.to_owned()));
         let session = Session { peer, address, state, ..Session::default() };
         vec![SessionStatus { session, with: PeerRole::Fabric, trouble: None }]
     }
 
-    fn heard(router: &str) -> RouterAdvertisement {
+    fn advertisement(router: &str) -> RouterAdvertisement {
         RouterAdvertisement { port: "eth0".to_owned(), router: router.parse().unwrap(), mac: None }
     }
 
     #[test]
     fn a_router_is_named_from_the_next_start_on() {
-        let mut named = KnownRouters::new(Backend::Bird, RouterAddresses::new());
+        let mut routers = KnownRouters::new(Backend::Bird, RouterAddresses::new());
 
-        assert!(named.update(&told("fe80::1", SessionState::Established)));
-        assert!(!named.update(&told("fe80::2", SessionState::Active)));
-        assert!(!named.hear(&heard("fe80::1"), &[]));
+        assert!(routers.update(&sessions("fe80::1", SessionState::Established)));
+        assert!(!routers.update(&sessions("fe80::2", SessionState::Active)));
+        assert!(!routers.update_named(&advertisement("fe80::1"), &[]));
 
-        assert!(named.routers.is_empty());
-        let next = KnownRouters::new(Backend::Bird, named.established);
+        assert!(routers.routers.is_empty());
+        let next = KnownRouters::new(Backend::Bird, routers.established);
         assert_eq!(next.routers["eth0"], "fe80::1".parse::<std::net::Ipv6Addr>().unwrap());
     }
 
     #[test]
     fn a_named_router_is_replaced_only_while_its_session_is_down() {
-        let stood = RouterAddresses::from([("eth0".to_owned(), "fe80::1".parse().unwrap())]);
-        let mut named = KnownRouters::new(Backend::Bird, stood);
+        let established = RouterAddresses::from([("eth0".to_owned(), "fe80::1".parse().unwrap())]);
+        let mut routers = KnownRouters::new(Backend::Bird, established);
 
-        assert!(!named.hear(&heard("fe80::2"), &told("fe80::1", SessionState::Established)));
-        assert!(named.hear(&heard("fe80::2"), &told("fe80::1", SessionState::Active)));
+        assert!(
+            !routers.update_named(&advertisement("fe80::2"), &sessions("fe80::1", SessionState::Established))
+        );
+        assert!(routers.update_named(&advertisement("fe80::2"), &sessions("fe80::1", SessionState::Active)));
 
-        assert_eq!(named.routers["eth0"], heard("fe80::2").router);
+        assert_eq!(routers.routers["eth0"], advertisement("fe80::2").router);
     }
 
     #[test]
     fn routers_are_recorded_for_bird_only() {
-        let mut named = KnownRouters::new(Backend::Frr, RouterAddresses::new());
+        let mut routers = KnownRouters::new(Backend::Frr, RouterAddresses::new());
 
-        assert!(!named.update(&told("fe80::1", SessionState::Established)));
+        assert!(!routers.update(&sessions("fe80::1", SessionState::Established)));
     }
 }

@@ -24,7 +24,8 @@ use crate::daemon::process::orphan::Reaper;
 use crate::daemon::{DaemonError, Installation, RoutingDaemon, StopReason};
 use crate::kernel::routes::RouteError;
 use crate::kernel::{
-    ApplyError, ApplyOutcome, Kernel, KernelChange, NetlinkWatch, ObserveError, number, rival,
+    ApplyError, ApplyOutcome, Kernel, KernelChange, NetlinkWatch, ObserveError, find_conflicting_daemon,
+    namespace_inode,
 };
 use crate::log;
 
@@ -49,7 +50,7 @@ pub(super) struct LinuxHost {
 /// A watch of the links in the namespace of the veth pair. Its routes and neighbours belong to the daemon.
 struct NamespaceWatch {
     /// The inode of the namespace: a new namespace of the same name has another.
-    number: u64,
+    inode: u64,
     watch: NetlinkWatch,
 }
 
@@ -86,14 +87,14 @@ impl LinuxHost {
 
     /// Watches the namespace of the wiring. A removed namespace is released, because a listening socket keeps it alive.
     fn watch_namespace(&mut self) {
-        let number = self.namespace.as_deref().and_then(number);
-        if self.inside.as_ref().map(|inside| inside.number) == number {
+        let inode = self.namespace.as_deref().and_then(namespace_inode);
+        if self.inside.as_ref().map(|inside| inside.inode) == inode {
             return;
         }
         self.inside = None;
-        if let (Some(name), Some(number)) = (&self.namespace, number) {
+        if let (Some(name), Some(inode)) = (&self.namespace, inode) {
             match NetlinkWatch::links_in(name) {
-                Ok(watch) => self.inside = Some(NamespaceWatch { number, watch }),
+                Ok(watch) => self.inside = Some(NamespaceWatch { inode, watch }),
                 Err(error) => log::debug(format_args!("cannot watch links in namespace {name}: {error}")),
             }
         }
@@ -167,7 +168,7 @@ impl LinuxHost {
 }
 
 impl Host for LinuxHost {
-    type Installation = Installation;
+    type InstalledDaemon = Installation;
 
     async fn next_event(&mut self) -> HostEvent {
         self.open_watches().await;
@@ -196,7 +197,7 @@ impl Host for LinuxHost {
     }
 
     async fn set_only_neighbour(&mut self, port: u32, router: Ipv6Addr, mac: Mac) -> io::Result<()> {
-        self.kernel.only_neighbour(port, router, mac).await.map(drop)
+        self.kernel.set_only_neighbour(port, router, mac).await.map(drop)
     }
 
     async fn routes(&mut self, tables: &[u32]) -> io::Result<Vec<Route>> {
@@ -208,7 +209,7 @@ impl Host for LinuxHost {
     }
 
     async fn has_route_to(&mut self, address: IpAddr) -> io::Result<bool> {
-        self.kernel.leads_to(address).await
+        self.kernel.has_route_to(address).await
     }
 
     async fn find_daemon(
@@ -258,7 +259,7 @@ impl Host for LinuxHost {
         DaemonReport {
             sessions: self.sessions().await,
             processes: self.daemon.as_ref().map(RoutingDaemon::processes).unwrap_or_default(),
-            conflicting: rival(backend, writer.as_deref()),
+            conflicting: find_conflicting_daemon(backend, writer.as_deref()),
         }
     }
 
@@ -277,7 +278,7 @@ impl Host for LinuxHost {
 
     async fn readvertise(&mut self) -> Result<(), DaemonError> {
         match &self.daemon {
-            Some(RoutingDaemon::Gobgp(gobgp)) => Ok(gobgp.repeat().await?),
+            Some(RoutingDaemon::Gobgp(gobgp)) => Ok(gobgp.readvertise().await?),
             Some(RoutingDaemon::Frr(_) | RoutingDaemon::Bird(_)) | None => Ok(()),
         }
     }
@@ -296,6 +297,6 @@ fn rejection(daemon: &RoutingDaemon) -> Option<Rejection> {
 
 impl From<DaemonError> for Rejection {
     fn from(error: DaemonError) -> Self {
-        Self { reason: chain(&error), is_transient: error.passes() }
+        Self { reason: chain(&error), is_transient: error.is_transient() }
     }
 }

@@ -81,12 +81,12 @@ pub enum RunError {
 /// Keeps the node's routing in the desired state until a signal stops it.
 pub async fn run(settings: Settings) -> Result<(), RunError> {
     let loaded = settings.loader.load()?;
-    log::set_level(loaded.duty.log);
-    loaded.remarks.iter().for_each(log::warn);
+    log::set_level(loaded.config.log);
+    loaded.warnings.iter().for_each(log::warn);
     let state_dir = StateDir::open(&settings.run)?;
-    let host = LinuxHost::open(settings.run.clone(), loaded.duty.backend).map_err(RunError::Kernel)?;
+    let host = LinuxHost::open(settings.run.clone(), loaded.config.backend).map_err(RunError::Kernel)?;
     let requests = event::signals()?;
-    let mut agent = Agent::new(settings, loaded.duty, state_dir, host);
+    let mut agent = Agent::new(settings, loaded.config, state_dir, host);
     agent.serve()?;
     // The loop's state is large.
     Box::pin(agent.run(requests)).await;

@@ -38,7 +38,7 @@ pub(super) struct RaListeners {
     listening: BTreeMap<(String, u32), JoinHandle<()>>,
     received: mpsc::Sender<RouterAdvertisement>,
     /// Counts the requests to solicit again.
-    asked: watch::Sender<u64>,
+    solicit_requests: watch::Sender<u64>,
     /// Whether the agent sends advertisements, because the daemon does not.
     advertises: bool,
 }
@@ -47,7 +47,12 @@ impl RaListeners {
     pub(super) fn new(advertises: bool) -> (Self, mpsc::Receiver<RouterAdvertisement>) {
         let (received, advertisements) = mpsc::channel(64);
         (
-            Self { listening: BTreeMap::new(), received, asked: watch::Sender::new(0), advertises },
+            Self {
+                listening: BTreeMap::new(),
+                received,
+                solicit_requests: watch::Sender::new(0),
+                advertises,
+            },
             advertisements,
         )
     }
@@ -64,7 +69,7 @@ impl RaListeners {
                     received: self.received.clone(),
                     advertises: self.advertises,
                 };
-                tokio::spawn(listener.listen(self.asked.subscribe()))
+                tokio::spawn(listener.listen(self.solicit_requests.subscribe()))
             });
             self.listening.insert(key, listener);
         }
@@ -75,7 +80,7 @@ impl RaListeners {
 
     /// Solicits advertisements on every port until a router answers.
     pub(super) fn solicit(&self) {
-        self.asked.send_modify(|count| *count += 1);
+        self.solicit_requests.send_modify(|count| *count += 1);
     }
 }
 
@@ -86,11 +91,11 @@ struct RaListener {
 }
 
 impl RaListener {
-    async fn listen(self, mut asked: watch::Receiver<u64>) {
+    async fn listen(self, mut solicit_requests: watch::Receiver<u64>) {
         loop {
             let failed = match RaSocket::open(&self.link) {
                 Ok(port) => {
-                    let Err(error) = self.serve(&port, &mut asked).await;
+                    let Err(error) = self.serve(&port, &mut solicit_requests).await;
                     error
                 }
                 Err(error) => error,
@@ -104,35 +109,35 @@ impl RaListener {
     async fn serve(
         &self,
         port: &RaSocket,
-        asked: &mut watch::Receiver<u64>,
+        solicit_requests: &mut watch::Receiver<u64>,
     ) -> Result<std::convert::Infallible, std::io::Error> {
-        let (mut tries, mut ask, mut advertise) = (0, Instant::now(), Instant::now());
+        let (mut tries, mut solicit_at, mut advertise_at) = (0, Instant::now(), Instant::now());
         loop {
             tokio::select! {
-                () = tokio::time::sleep_until(ask) => {
+                () = tokio::time::sleep_until(solicit_at) => {
                     // Sending fails until the port has an address. The next attempt follows.
                     let _ = port.solicit().await;
                     tries += 1;
-                    ask = Instant::now() + if tries < TRIES { SOON } else { LATER };
+                    solicit_at = Instant::now() + if tries < TRIES { SOON } else { LATER };
                 }
-                () = tokio::time::sleep_until(advertise), if self.advertises => {
+                () = tokio::time::sleep_until(advertise_at), if self.advertises => {
                     let sent = port.advertise().await.is_ok();
-                    advertise = Instant::now() + if sent { LATER } else { SOON };
+                    advertise_at = Instant::now() + if sent { LATER } else { SOON };
                 }
-                changed = asked.changed() => {
+                changed = solicit_requests.changed() => {
                     if changed.is_err() {
                         std::future::pending::<()>().await;
                     }
-                    (tries, ask) = (0, Instant::now());
+                    (tries, solicit_at) = (0, Instant::now());
                 }
-                heard = port.hear() => match heard? {
-                    (router, NdpMessage::Advertisement(said)) => {
-                        ask = Instant::now() + LATER;
-                        let heard = RouterAdvertisement { port: self.link.name.clone(), router, mac: said.source };
+                received = port.receive() => match received? {
+                    (router, NdpMessage::Advertisement(advertisement)) => {
+                        solicit_at = Instant::now() + LATER;
+                        let router = RouterAdvertisement { port: self.link.name.clone(), router, mac: advertisement.source };
                         // An agent that does not keep up receives the next one.
-                        let _ = self.received.try_send(heard);
+                        let _ = self.received.try_send(router);
                     }
-                    (_, NdpMessage::Solicitation { .. }) => advertise = Instant::now(),
+                    (_, NdpMessage::Solicitation { .. }) => advertise_at = Instant::now(),
                 },
             }
         }

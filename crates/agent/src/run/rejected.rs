@@ -22,14 +22,14 @@ pub(super) struct RejectedConfig {
 impl RejectedConfig {
     /// Records a rejection. A transient one is retried with backoff, a limited number of times.
     pub(super) fn new(service: Service, is_transient: bool, before: Option<Self>, now: Instant) -> Self {
-        let before = before.filter(|before| before.is(&service) && before.again.is_some());
+        let before = before.filter(|before| before.matches(&service) && before.again.is_some());
         let tries = before.map_or(0, |before| before.tries + 1);
         let wait = FIRST.saturating_mul(1 << tries.min(16)).min(LONGEST);
         Self { service, tries, again: (is_transient && tries < TRIES).then(|| now + wait) }
     }
 
     /// Whether `service` is the rejected one.
-    pub(super) fn is(&self, service: &Service) -> bool {
+    pub(super) fn matches(&self, service: &Service) -> bool {
         self.service == *service
     }
 
@@ -75,7 +75,7 @@ mod tests {
         let refused = RejectedConfig::new(service("frr"), false, None, now);
 
         assert_eq!(refused.wait(now), None);
-        assert!(refused.is(&service("frr")) && !refused.is(&service("bird")));
+        assert!(refused.matches(&service("frr")) && !refused.matches(&service("bird")));
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use ichor_bgp::agent::config;
 use ichor_bgp::agent::config::{AgentConfig, ConfigSource, HealthCheck};
-use ichor_bgp::agent::gate::GateState;
+use ichor_bgp::agent::health_gate::GateState;
+use ichor_bgp::agent::last_mac::LastMacs;
 use ichor_bgp::agent::status::{AgentStage, AgentStatus, AnycastStatus};
-use ichor_bgp::agent::stood::LastMacs;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -80,7 +80,7 @@ impl Reporting {
 /// The status of an agent that has just started.
 pub(super) fn initial_status(config: &AgentConfig) -> AgentStatus {
     let node = match &config.source {
-        ConfigSource::Model(meant) => meant.model.name.to_string(),
+        ConfigSource::Model(bgp) => bgp.model.name.to_string(),
         ConfigSource::Files(_) => String::new(),
     };
     AgentStatus {

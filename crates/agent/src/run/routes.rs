@@ -45,19 +45,19 @@ impl<H: Host> Agent<H> {
 
     /// The routes that FRR has installed and that are missing in the kernel.
     async fn missing_routes(&mut self, routes: Vec<frr::InstalledRoute>) -> Vec<Route> {
-        let table = self.speaker_table();
+        let table = self.load_balancer_table();
         let tables: Vec<u32> = std::iter::once(MAIN).chain(table.as_ref().map(|(_, table)| *table)).collect();
         let Ok(kernel) = self.host.routes(&tables).await else { return Vec::new() };
         let routes = routes.into_iter().filter_map(|route| route.in_kernel(table.as_ref()));
         let mut routes: Vec<Route> = routes.collect();
         let names: Vec<(u32, IpNet)> = routes.iter().map(|route| (route.table, route.prefix)).collect();
-        let missing = route::swept(&names, &kernel);
+        let missing = route::removed_prefixes(&names, &kernel);
         routes.retain(|route| missing.contains(&(route.table, route.prefix)));
         routes
     }
 
     /// The VRF of the load balancer, and its table.
-    fn speaker_table(&self) -> Option<(String, u32)> {
+    fn load_balancer_table(&self) -> Option<(String, u32)> {
         match &self.daemon.desired.as_ref()?.wiring.pair.as_ref()?.domain {
             RoutingDomain::Vrf { name, table } => Some((name.clone(), *table)),
             RoutingDomain::Namespace { .. } | RoutingDomain::Shared => None,
@@ -77,9 +77,9 @@ impl<H: Host> Agent<H> {
         let Some(model) = self.daemon.desired.as_ref().and_then(|desired| desired.model.as_ref()) else {
             return;
         };
-        let exported = gobgp::given(model, paths);
+        let exported = gobgp::exported_prefixes(model, paths);
         let wanted = gobgp::routes(model, paths, &self.links);
-        if gobgp::owes(&self.daemon.exported, &exported, paths)
+        if gobgp::owes_withdrawal(&self.daemon.exported, &exported, paths)
             && let Err(error) = self.host.readvertise().await
         {
             log::warn(format_args!("neighbours may keep withdrawn routes: {}", chain(&error)));
@@ -97,9 +97,9 @@ impl<H: Host> Agent<H> {
     /// graceful restart.
     fn is_recovering(&self) -> bool {
         let status = self.reporting.status.borrow();
-        let fabric = || status.sessions.iter().filter(|told| told.with == PeerRole::Fabric);
+        let fabric = || status.sessions.iter().filter(|status| status.with == PeerRole::Fabric);
         let is_complete = fabric().count() > 0
-            && fabric().all(|told| told.session.received > 0)
+            && fabric().all(|status| status.session.received > 0)
             && status.waiting.is_empty();
         self.daemon.recovery.is_some_and(|end| Instant::now() < end) && !is_complete
     }

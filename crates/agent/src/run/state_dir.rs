@@ -9,23 +9,23 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::RunError;
-use crate::daemon::place::{open_way, replace};
+use crate::daemon::paths::{allow_traversal, replace};
 use crate::{log, serve};
 
 /// Locked by the running agent: a second one would treat the links and daemons of the first as leftovers.
 const LOCK: &str = "agent.lock";
 /// Exists while anycast addresses are announced.
-pub(super) const OPEN: &str = "anycast-open";
+pub(super) const ANYCAST_OPEN: &str = "anycast-open";
 /// The values of sysctls from before the agent.
-pub const SWITCHES: &str = "switches.json";
+pub const SYSCTLS: &str = "switches.json";
 /// The routers of established sessions.
 pub(super) const ROUTERS: &str = "routers.json";
 
 /// Every file of the directory: those of the agent and of the daemons that it runs.
 const FILES: [&str; 16] = [
     LOCK,
-    OPEN,
-    SWITCHES,
+    ANYCAST_OPEN,
+    SYSCTLS,
     ROUTERS,
     serve::socket::NAME,
     "running",
@@ -55,7 +55,7 @@ impl StateDir {
         fs::create_dir_all(path).map_err(folder)?;
         // FRR's own user reads the files to check there.
         for way in [path.parent(), Some(path)].into_iter().flatten() {
-            open_way(way).map_err(folder)?;
+            allow_traversal(way).map_err(folder)?;
         }
         let lock = LockFile::try_take(&path.join(LOCK)).map_err(|error| folder(error.source))?;
         let lock = lock.ok_or_else(|| RunError::Taken { path: path.to_owned() })?;

@@ -69,15 +69,20 @@ impl<H: Host> Agent<H> {
         let context = DiagnosisContext {
             desired: self.daemon.desired.as_ref(),
             links: &self.links,
-            heard: self.routers.heard.iter().map(|(port, (_, at))| (port.clone(), *at)).collect(),
+            last_advertisements: self
+                .routers
+                .advertisements
+                .iter()
+                .map(|(port, (_, at))| (port.clone(), *at))
+                .collect(),
             conflicting,
             reachable,
         };
-        let told = context.diagnose(sessions, before, &mut self.reporting.last_macs);
-        if self.routers.known.update(&told) {
+        let statuses = context.diagnose(sessions, before, &mut self.reporting.last_macs);
+        if self.routers.known.update(&statuses) {
             self.state_dir.store(ROUTERS, &self.routers.known.established);
         }
-        told
+        statuses
     }
 
     /// Whether the kernel has a route to each neighbour whose session is not established.

@@ -1,4 +1,4 @@
-//! A limit on the connections that are served at once.
+//! A limit on concurrent connections.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -8,10 +8,10 @@ use tokio::time;
 
 use super::REQUEST_TIMEOUT;
 
-/// The most connections at once.
-const MOST: usize = 32;
+/// The maximum number of concurrent connections.
+const MAX_CONNECTIONS: usize = 32;
 
-/// The connections that are being served. They end when it is dropped.
+/// The connections being served. They are closed when this is dropped.
 #[derive(Default)]
 pub(super) struct ConnectionLimit {
     tasks: JoinSet<()>,
@@ -19,17 +19,17 @@ pub(super) struct ConnectionLimit {
 }
 
 impl ConnectionLimit {
-    /// Serves one more. Where there are too many, the oldest goes: it had the most time.
-    pub(super) fn admit(&mut self, serving: impl Future<Output = ()> + Send + 'static) {
+    /// Serves another connection. Above the limit, the oldest is closed: it had the most time.
+    pub(super) fn serve(&mut self, serving: impl Future<Output = ()> + Send + 'static) {
         while self.tasks.try_join_next().is_some() {}
         self.oldest_first.retain(|connection| !connection.is_finished());
-        if self.oldest_first.len() >= MOST
+        if self.oldest_first.len() >= MAX_CONNECTIONS
             && let Some(oldest) = self.oldest_first.pop_front()
         {
             oldest.abort();
         }
         let within = async {
-            // Who is not done by then is told nothing more.
+            // A connection that takes longer is closed.
             let _ = time::timeout(REQUEST_TIMEOUT, serving).await;
         };
         self.oldest_first.push_back(self.tasks.spawn(within));

@@ -1,10 +1,10 @@
-//! The state for others: on a socket for `ichor-agent status`, over HTTP on this node alone, and over mutual TLS.
+//! The status endpoints: a socket for `ichor-agent status`, HTTP on this node only, and mutual TLS.
 //!
-//! All tell the same [`AgentStatus`], which the run loop puts into a channel. [`socket`] gives its line;
-//! [`local`] and [`tls`] give pages. Each lasts until it is dropped, and its connections with it.
+//! All serve the same [`AgentStatus`], which the run loop publishes in a channel. [`socket`] sends its line; [`local`]
+//! and [`tls`] serve pages. Each runs until it is dropped, and closes its connections then.
 //!
-//! Whoever connects cannot hold the agent up: a connection has its time, there are only so many at once, the oldest goes
-//! first, and little is read from any.
+//! A client cannot delay the agent: a connection has a time limit, their number is limited, the oldest is closed first,
+//! and little is read from any.
 
 mod connection_limit;
 pub mod local;
@@ -17,11 +17,11 @@ use std::time::Duration;
 use ichor_bgp::agent::AgentStatus;
 use tokio::sync::watch::Receiver;
 
-/// Where the state comes from.
+/// The source of the status.
 pub type StatusSource = Receiver<AgentStatus>;
 
-/// How long a connection may last, from the first byte to the last.
+/// How long a connection may last.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The pause after a connection could not be taken: for want of file numbers, for instance.
+/// The pause after a connection could not be accepted, for example for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -1,6 +1,6 @@
-//! The socket on which `ichor-agent status` asks the agent that runs.
+//! The socket on which `ichor-agent status` queries the running agent.
 //!
-//! Who connects is given the status line, and that is all.
+//! A client receives the status line, and nothing is read from it.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -19,82 +19,83 @@ use super::connection_limit::ConnectionLimit;
 use super::{PAUSE, StatusSource};
 use crate::log;
 
-/// The name of the socket in the agent's run folder.
+/// The name of the socket in the run directory.
 pub const NAME: &str = "status.sock";
 
-/// The longest line an agent is believed, and how long it may take.
+/// The longest status line that is read, and how long it may take.
 const LONGEST: u64 = 16 * 1024 * 1024;
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The socket cannot be made.
+/// The socket cannot be created.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot make the socket {}", path.display())]
+#[error("cannot create socket {}", path.display())]
 pub struct SocketBindError {
     path: PathBuf,
     source: io::Error,
 }
 
-/// Listens on `path`, for root alone, in the place of what an earlier agent left there.
+/// Listens on `path`, accessible to root only, replacing the socket of an earlier agent.
 pub fn bind(path: &Path) -> Result<UnixListener, SocketBindError> {
-    // Nobody can connect before the mode is right: the name comes last.
-    replace_with(path, ".new", |made| {
-        let listener = UnixListener::bind(made)?;
-        fs::set_permissions(made, Permissions::from_mode(0o600))?;
+    // No client can connect before the mode is set: the name comes last.
+    replace_with(path, ".new", |new| {
+        let listener = UnixListener::bind(new)?;
+        fs::set_permissions(new, Permissions::from_mode(0o600))?;
         Ok(listener)
     })
     .map_err(|error| SocketBindError { path: error.path, source: error.source })
 }
 
-/// Gives the status line for ever.
+/// Sends the status line to every client, until it is dropped.
 pub async fn serve(listener: UnixListener, source: StatusSource) {
     let mut connections = ConnectionLimit::default();
     loop {
         match listener.accept().await {
             Ok((mut stream, _)) => {
                 let line = source.borrow().line();
-                connections.admit(async move {
-                    // Who does not listen any more does not want it.
+                connections.serve(async move {
+                    // The client may be gone.
                     let _ = stream.write_all(format!("{line}\n").as_bytes()).await;
                     let _ = stream.shutdown().await;
                 });
             }
             Err(error) => {
-                log::warn(format_args!("cannot take a connection for the state: {error}"));
+                log::warn(format_args!("cannot accept a connection to the status: {error}"));
                 time::sleep(PAUSE).await;
             }
         }
     }
 }
 
-/// Why there is no answer.
+/// Why the status is unavailable.
 #[derive(Debug, thiserror::Error)]
 pub enum StatusQueryError {
-    /// No agent is there.
+    /// No agent responds.
     #[error("no agent answers on {}; is `ichor-agent run` running?", path.display())]
-    Nobody {
+    Unreachable {
         /// The socket.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The agent says nothing.
-    #[error("the agent did not answer within {} seconds", PATIENCE.as_secs())]
+    /// The agent does not respond in time.
+    #[error("the agent did not answer within {} seconds", TIMEOUT.as_secs())]
     Late,
-    /// What answers is no agent.
-    #[error("what answers is not an agent of this release")]
+    /// The response is not from an agent.
+    #[error("the response is not from an agent of this release")]
     Foreign(#[source] Option<StatusError>),
 }
 
-/// Asks the agent that listens on `path`.
-pub async fn ask(path: &Path) -> Result<AgentStatus, StatusQueryError> {
+/// Queries the agent that listens on `path`.
+pub async fn query_status(path: &Path) -> Result<AgentStatus, StatusQueryError> {
     let read = async {
         let stream = UnixStream::connect(path).await?;
         let mut text = Vec::new();
         stream.take(LONGEST).read_to_end(&mut text).await?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     };
-    let nobody = |source| StatusQueryError::Nobody { path: path.to_owned(), source };
-    let text = time::timeout(PATIENCE, read).await.map_err(|_| StatusQueryError::Late)?.map_err(nobody)?;
+    let unreachable = |source| StatusQueryError::Unreachable { path: path.to_owned(), source };
+    let text =
+        time::timeout(TIMEOUT, read).await.map_err(|_| StatusQueryError::Late)?.map_err(unreachable)?;
     AgentStatus::find(&text)
         .ok_or(StatusQueryError::Foreign(None))?
         .map_err(|error| StatusQueryError::Foreign(Some(error)))

@@ -1,4 +1,4 @@
-//! Pages over mutual TLS, for whoever has a certificate of the right authority.
+//! Pages over mutual TLS, for clients with a certificate of the right authority.
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,29 +19,27 @@ use super::connection_limit::ConnectionLimit;
 use super::{PAUSE, StatusSource, page};
 use crate::log;
 
-/// Why the state cannot be served over mutual TLS.
+/// Why the status cannot be served over mutual TLS.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// Not a certificate, or none at all.
-    #[error("`status_listener.{0}` has no certificate that can be read; want PEM")]
+    /// A certificate is missing or invalid.
+    #[error("`status_listener.{0}` has no valid certificate; want PEM")]
     Certificate(&'static str),
-    /// Not a key.
-    #[error(
-        "`status_listener.private_key` has no key that can be read; want PEM of PKCS #8, SEC 1 or PKCS #1"
-    )]
+    /// The key is invalid.
+    #[error("`status_listener.private_key` has no valid key; want PEM of PKCS #8, SEC 1 or PKCS #1")]
     Key,
-    /// The authority cannot judge.
-    #[error("`status_listener.client_ca` cannot judge certificates")]
+    /// The authority cannot verify certificates.
+    #[error("`status_listener.client_ca` cannot verify certificates")]
     Authority(#[source] VerifierBuilderError),
-    /// The key is not the certificate's.
+    /// The key does not match the certificate.
     #[error("`status_listener.certificate` and `status_listener.private_key` do not belong together")]
     Pair(#[source] rustls::Error),
-    /// The address cannot be listened on.
-    #[error("cannot serve the state on {address}")]
+    /// The address cannot be bound.
+    #[error("cannot serve the status on {address}")]
     Bind {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
@@ -59,7 +57,7 @@ pub struct TlsConfig {
 }
 
 impl TlsConfig {
-    /// Reads certificates, and touches nothing.
+    /// Reads certificates, and changes nothing.
     pub fn read(status: &config::StatusListener) -> Result<Self, TlsError> {
         let address = SocketAddr::new(status.listen, status.port);
         Ok(Self { address, configuration: configuration(status)? })
@@ -67,26 +65,26 @@ impl TlsConfig {
 }
 
 impl TlsListener {
-    /// Listens. The address need not be there yet: it may come with the routing.
-    pub fn open(invitation: TlsConfig) -> Result<Self, TlsError> {
-        let TlsConfig { address, configuration } = invitation;
+    /// Listens. The address may be assigned later, by the routing.
+    pub fn open(config: TlsConfig) -> Result<Self, TlsError> {
+        let TlsConfig { address, configuration } = config;
         let listener = listen(address).map_err(|source| TlsError::Bind { address, source })?;
         Ok(Self { listener, acceptor: TlsAcceptor::from(Arc::new(configuration)) })
     }
 
-    /// Where it listens.
+    /// The bound address.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves pages for ever.
+    /// Serves pages until it is dropped.
     pub async fn serve(self, source: StatusSource) {
         let mut connections = ConnectionLimit::default();
         loop {
             match self.listener.accept().await {
                 Ok((stream, from)) => {
                     let (acceptor, source) = (self.acceptor.clone(), source.clone());
-                    connections.admit(async move {
+                    connections.serve(async move {
                         match acceptor.accept(stream).await {
                             Ok(stream) => page::serve(stream, source).await,
                             Err(error) => log::debug(format_args!("rejected {from}: {error}")),
@@ -94,7 +92,7 @@ impl TlsListener {
                     });
                 }
                 Err(error) => {
-                    log::warn(format_args!("cannot take a connection for the state: {error}"));
+                    log::warn(format_args!("cannot accept a connection to the status: {error}"));
                     time::sleep(PAUSE).await;
                 }
             }
@@ -124,11 +122,11 @@ fn configuration(status: &config::StatusListener) -> Result<ServerConfig, TlsErr
     for root in certificates("client_ca", &status.ca)? {
         roots.add(root).map_err(|_| TlsError::Certificate("client_ca"))?;
     }
-    let judge = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
     let mut configuration = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
         .expect("ring has suites for both")
-        .with_client_cert_verifier(judge.build().map_err(TlsError::Authority)?)
+        .with_client_cert_verifier(verifier.build().map_err(TlsError::Authority)?)
         .with_single_cert(certificates("certificate", &status.certificate)?, key(&status.key)?)
         .map_err(TlsError::Pair)?;
     configuration.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -140,7 +138,7 @@ fn certificates(name: &'static str, text: &str) -> Result<Vec<CertificateDer<'st
     found.ok().filter(|found| !found.is_empty()).ok_or(TlsError::Certificate(name))
 }
 
-/// Talos writes `ED25519 PRIVATE KEY` over what is PKCS #8 like any other.
+/// Talos writes `ED25519 PRIVATE KEY` for ordinary PKCS #8.
 fn key(key: &config::SecretText) -> Result<PrivateKeyDer<'static>, TlsError> {
     let text = key.0.replace("ED25519 PRIVATE KEY", "PRIVATE KEY");
     PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| TlsError::Key)

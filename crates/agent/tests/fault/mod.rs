@@ -1,4 +1,4 @@
-//! Faults: the agent as it is installed, killed wherever it may be, and the machine around it looked at.
+//! Faults: the installed agent is killed at any time, and the state of its machine is compared.
 
 mod lab;
 mod node;

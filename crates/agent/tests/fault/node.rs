@@ -1,4 +1,4 @@
-//! A node that the agent runs on, its leaf, and everything that can be seen of it.
+//! A node that runs the agent, its leaf, and its complete visible state.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -16,10 +16,10 @@ use ichor_testbed::lab::{LabMachine, wait_for};
 /// The node's address.
 const ADDRESS: &str = "10.0.0.1";
 
-/// All that an agent could leave behind, one line each. What is another with every link or process is left out: numbers, MAC
-/// addresses of made links, and link-local addresses that follow from them. So is what comes and goes by itself: a default route
-/// that the kernel has from an advertisement of the leaf, where it does not forward.
-const LOOK: &str = r#"
+/// All that an agent could leave behind, one object per line. Values that change with every link or process are
+/// omitted: numbers, MAC addresses of created links, and the link-local addresses derived from them. So is the kernel's
+/// own default route from a leaf's advertisement, which comes and goes where the kernel does not forward.
+const SNAPSHOT: &str = r#"
 links() {
     ip -o -d link | sed -E 's/^[0-9]+: //; s/@[^:]*:/:/; s/link\/ether [0-9a-f:]+//; s/link-netns(id)? [^ ]+//' |
         sed "s/^/$1 link /"
@@ -51,23 +51,23 @@ find /run /tmp /var/tmp /etc/frr /var/lib/frr -printf 'file %y %m %u %p\n' 2>/de
 true
 "#;
 
-/// A node and a leaf on one cable.
+/// A node and a leaf, connected by a cable.
 pub struct Node {
     pub machine: LabMachine,
     pub leaf: LabMachine,
     variables: Vec<String>,
 }
 
-/// An agent that runs on a node.
+/// A running agent.
 pub struct Agent {
     child: Child,
     pid: Pid,
 }
 
 impl Node {
-    /// A node that nothing is wrong with.
+    /// A node without faults.
     pub fn new() -> Self {
-        let Self { machine, leaf, mut variables } = Self::alone();
+        let Self { machine, leaf, mut variables } = Self::without_leaf();
         leaf.cable("eth0", &machine, "eth0");
         Frr::V8.start(&leaf, None);
         let loaded = Frr::load(
@@ -86,22 +86,22 @@ impl Node {
     }
 
     /// A node without a cable.
-    pub fn alone() -> Self {
+    pub fn without_leaf() -> Self {
         let (leaf, machine) = (Frr::V8.machine(), Frr::V8.machine());
         machine.ask(&format!("ip address add {ADDRESS}/32 dev lo"));
-        machine.write("/tmp/look", LOOK);
+        machine.write("/tmp/look", SNAPSHOT);
         fs::copy(env!("CARGO_BIN_EXE_ichor-agent"), machine.path("/tmp/ichor-agent")).unwrap();
         let variables = ["ICHOR_VARIANT=namespace", "ICHOR_LOG=debug", "ASN_LOCAL=65001"].map(str::to_owned);
-        let told = format!("NODE_IP={ADDRESS}");
-        Self { machine, leaf, variables: variables.into_iter().chain([told]).collect() }
+        let address = format!("NODE_IP={ADDRESS}");
+        Self { machine, leaf, variables: variables.into_iter().chain([address]).collect() }
     }
 
-    /// The agent with these words behind its name.
+    /// The agent with these arguments.
     pub fn command(&self, words: &str) -> Command {
         self.command_by("", words)
     }
 
-    /// The same, by a program that has less rights.
+    /// The same, with a wrapper that drops privileges.
     fn command_by(&self, by: &str, words: &str) -> Command {
         let mut enter = self.machine.enter();
         enter.arg("env").args(&self.variables).args(by.split_whitespace());
@@ -109,20 +109,20 @@ impl Node {
         enter
     }
 
-    /// Starts the agent, and gives its log line by line.
+    /// Starts the agent, and returns its log line by line.
     pub fn start(&self) -> (Agent, Receiver<String>) {
         self.start_by("", "run")
     }
 
-    /// The same with other words, by another program.
+    /// The same with other arguments and a wrapper.
     pub fn start_by(&self, by: &str, words: &str) -> (Agent, Receiver<String>) {
         let mut child =
             self.command_by(by, words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let (log, lines) = mpsc::channel();
-        let said = BufReader::new(child.stderr.take().unwrap()).lines();
-        // Whoever does not listen any more lets it speak.
-        thread::spawn(move || said.map_while(Result::ok).for_each(|line| drop(log.send(line))));
-        // Whoever enters a machine has the program as its child.
+        let log_lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        // The agent may log on after the receiver is dropped.
+        thread::spawn(move || log_lines.map_while(Result::ok).for_each(|line| drop(log.send(line))));
+        // The process that enters a machine has the program as its child.
         let children = format!("/proc/{0}/task/{0}/children", child.id());
         let start = Instant::now();
         let pid = loop {
@@ -136,34 +136,34 @@ impl Node {
         (Agent { child, pid }, lines)
     }
 
-    /// Starts the agent and waits until all that it does is done; its log goes on to the test's.
-    pub fn settle(&self) -> Agent {
+    /// Starts the agent and waits until it is idle; its log goes to the test's.
+    pub fn start_and_wait(&self) -> Agent {
         let (agent, log) = self.start();
         thread::spawn(move || log.into_iter().for_each(|line| eprintln!("  {line}")));
         let has_routes = || {
             self.machine.ask("ip route show 198.51.100.0/24").contains("via")
                 && self.leaf.ask(&format!("ip route show {ADDRESS}")).contains("via")
         };
-        wait_for("routes at both ends", has_routes, || self.look().join("\n"));
-        // What comes after the routes: the last files, and what a daemon takes back after a restart.
+        wait_for("routes at both ends", has_routes, || self.snapshot().join("\n"));
+        // After the routes come the last files, and routes that a daemon withdraws after a restart.
         thread::sleep(Duration::from_secs(2));
         agent
     }
 
-    /// Removes what the agent made.
+    /// Removes everything that the agent created.
     pub fn down(&self) {
         let output = self.command("down").output().unwrap();
         assert!(output.status.success(), "{output:?}");
     }
 
-    /// Ends every process of the machine at once.
-    pub fn fell(&self) {
-        // The shell that does it is spared, what started it is not.
+    /// Kills every process of the machine at once.
+    pub fn kill_all(&self) {
+        // The shell that does it is spared, its parent is not.
         self.machine.run("kill -KILL -1");
     }
 
-    /// What is there.
-    pub fn look(&self) -> Vec<String> {
+    /// A snapshot of the machine's state.
+    pub fn snapshot(&self) -> Vec<String> {
         let mut lines: Vec<String> =
             self.machine.ask("bash /tmp/look").lines().map(|line| line.trim_end().to_owned()).collect();
         lines.sort();
@@ -172,7 +172,7 @@ impl Node {
 }
 
 impl Agent {
-    /// The time that it has used so far.
+    /// The CPU time used.
     pub fn used(&self) -> Duration {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).expect("it runs");
         let (_, fields) = stat.rsplit_once(") ").unwrap();
@@ -181,12 +181,12 @@ impl Agent {
         Duration::from_millis(ticks * 10)
     }
 
-    /// Kills it, and nothing else.
+    /// Kills only the agent.
     pub fn kill(self) {
         self.end(Signal::SIGKILL);
     }
 
-    /// Ends it as Talos does.
+    /// Stops it as Talos does.
     pub fn stop(self) {
         self.end(Signal::SIGTERM);
     }

@@ -1,4 +1,4 @@
-//! An agent that only runs FRR: this very program, started a second time in a machine, told what to do line by line.
+//! An agent that only runs FRR: this test program, started again in a machine, and controlled line by line.
 
 use std::env;
 use std::fs;
@@ -17,10 +17,10 @@ use tokio::io::AsyncBufReadExt as _;
 use ichor_testbed::lab::LabMachine;
 
 /// Set where this program is the agent.
-const HERE: &str = "ICHOR_FRR_DRIVER";
+const DRIVER: &str = "ICHOR_FRR_DRIVER";
 
-/// What stands before an answer, among all else that a test program says.
-const SIGN: &str = "@ ";
+/// The prefix of a reply, among the other output of a test program.
+const PREFIX: &str = "@ ";
 
 /// An agent in a machine.
 pub struct Agent {
@@ -30,7 +30,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Starts FRR in a machine with a configuration; what it said when that ran.
+    /// Starts FRR in a machine with a configuration; returns the agent's report.
     pub fn start(machine: &LabMachine, conf: &str, daemons: &str) -> (Self, String) {
         let program = machine.path("/tmp/agent");
         if !program.exists() {
@@ -40,7 +40,7 @@ impl Agent {
         let mut command = machine.enter();
         command.args([
             "env",
-            &format!("{HERE}=1"),
+            &format!("{DRIVER}=1"),
             "/tmp/agent",
             "--exact",
             "frr::driver::agent",
@@ -52,51 +52,51 @@ impl Agent {
         let from = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut agent = Self { child, to, from };
         write(machine, conf, daemons);
-        let said = agent.tell("start");
-        (agent, said)
+        let report_text = agent.send("start");
+        (agent, report_text)
     }
 
-    /// Tells the agent something, and waits for its answer.
-    pub fn tell(&mut self, command: &str) -> String {
+    /// Sends a command to the agent, and returns its reply.
+    pub fn send(&mut self, command: &str) -> String {
         writeln!(self.to, "{command}").unwrap();
         loop {
-            let said = self.next();
-            if !said.starts_with("healed") {
-                return said;
+            let reply = self.next();
+            if !reply.starts_with("healed") {
+                return reply;
             }
         }
     }
 
-    /// The next thing the agent says.
+    /// The next report of the agent.
     pub fn next(&mut self) -> String {
         loop {
             let line = self.from.next().expect("the agent has ended").unwrap();
-            if let Some((_, said)) = line.split_once(SIGN) {
-                return said.to_owned();
+            if let Some((_, report_text)) = line.split_once(PREFIX) {
+                return report_text.to_owned();
             }
         }
     }
 
-    /// Waits until the agent has put something right that starts so; how long that took.
-    pub fn healed(&mut self, what: &str) -> Duration {
+    /// Waits until the agent has recovered something that starts with `what`; returns how long that took.
+    pub fn wait_for_recovery(&mut self, what: &str) -> Duration {
         let start = Instant::now();
         while !self.next().starts_with(&format!("healed {what}")) {}
         start.elapsed()
     }
 
-    /// Gives FRR another configuration.
+    /// Reloads FRR with another configuration.
     pub fn reload(&mut self, machine: &LabMachine, conf: &str, daemons: &str) -> String {
         write(machine, conf, daemons);
-        self.tell("reload")
+        self.send("reload")
     }
 
-    /// Ends FRR and the agent.
+    /// Stops FRR and the agent.
     pub fn stop(mut self, how: &str) {
-        assert_eq!(self.tell(how), "stopped");
+        assert_eq!(self.send(how), "stopped");
         self.child.wait().unwrap();
     }
 
-    /// Ends the agent as the kernel would; its daemons go on.
+    /// Kills the agent; its daemons keep running.
     pub fn kill(mut self, machine: &LabMachine) {
         machine.ask("pkill -KILL -x agent");
         self.child.wait().unwrap();
@@ -114,11 +114,11 @@ fn service() -> Service {
     Service { name: "frr", version: (10, 3), folder: "/usr/local/etc/frr", files }
 }
 
-fn say(line: impl std::fmt::Display) {
-    println!("\n{SIGN}{line}");
+fn report(line: impl std::fmt::Display) {
+    println!("\n{PREFIX}{line}");
 }
 
-/// An error with what caused it.
+/// An error with its causes.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -131,28 +131,28 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 #[tokio::test]
 async fn agent() {
-    if env::var_os(HERE).is_none() {
+    if env::var_os(DRIVER).is_none() {
         return;
     }
     let mut lines = tokio::io::BufReader::new(tokio::io::stdin()).lines();
     assert_eq!(lines.next_line().await.unwrap().as_deref(), Some("start"));
-    let place = FrrRunDir::take(FrrInstallation::find().await.unwrap(), Some("node")).unwrap();
-    if let Err(error) = check(place.install(), place.run(), &service()).await {
-        return say(format_args!("error {}", chain(&error)));
+    let run_dir = FrrRunDir::create(FrrInstallation::find().await.unwrap(), Some("node")).unwrap();
+    if let Err(error) = check(run_dir.install(), run_dir.run(), &service()).await {
+        return report(format_args!("error {}", chain(&error)));
     }
-    let mut suite = match Suite::start(place, &service()).await {
+    let mut suite = match Suite::start(run_dir, &service()).await {
         Ok(suite) => suite,
-        Err(error) => return say(format_args!("error {}", chain(&error))),
+        Err(error) => return report(format_args!("error {}", chain(&error))),
     };
-    match suite.refused() {
-        None => say("started"),
-        Some(refused) => say(format_args!("partly {refused}")),
+    match suite.rejected() {
+        None => report("started"),
+        Some(rejected) => report(format_args!("partly {rejected}")),
     }
     loop {
         let line = tokio::select! {
-            healed = suite.supervise() => {
-                for it in healed {
-                    say(format_args!("healed {}: {}", it.daemon, it.why));
+            recovered = suite.supervise() => {
+                for it in recovered {
+                    report(format_args!("healed {}: {}", it.daemon, it.reason));
                 }
                 continue;
             }
@@ -160,26 +160,26 @@ async fn agent() {
         };
         match line.as_str() {
             "reload" => match suite.reload(&service()).await {
-                Ok(()) => say("reloaded"),
-                Err(error) => say(format_args!("error {}", chain(&error))),
+                Ok(()) => report("reloaded"),
+                Err(error) => report(format_args!("error {}", chain(&error))),
             },
             "sessions" => match suite.sessions().await {
-                Ok(sessions) => say(status(sessions).line()),
-                Err(error) => say(format_args!("error {}", chain(&error))),
+                Ok(sessions) => report(status(sessions).line()),
+                Err(error) => report(format_args!("error {}", chain(&error))),
             },
             "routes" => match suite.routes().await {
-                Ok(routes) => say(format_args!("{routes:?}")),
-                Err(error) => say(format_args!("error {}", chain(&error))),
+                Ok(routes) => report(format_args!("{routes:?}")),
+                Err(error) => report(format_args!("error {}", chain(&error))),
             },
             "planned" => break suite.stop(StopReason::Planned).await,
             "leaving" => break suite.stop(StopReason::Leaving).await,
             other => panic!("{other}?"),
         }
     }
-    say("stopped");
+    report("stopped");
 }
 
-/// Sessions in the format that crosses from one process to the other.
+/// Sessions in a format for the other process.
 fn status(sessions: Vec<Session>) -> AgentStatus {
     let sessions =
         sessions.into_iter().map(|session| SessionStatus { session, with: PeerRole::Fabric, trouble: None });

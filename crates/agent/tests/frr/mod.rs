@@ -1,4 +1,4 @@
-//! FRR's daemons as the agent runs them, 8.4 and 10.3, with a real leaf at the other end of a cable.
+//! FRR's daemons under the agent, 8.4 and 10.3, with a real leaf.
 
 mod driver;
 mod lab;

@@ -1,3 +1,3 @@
-//! GoBGP as the agent runs it, 3 and 4, between real leafs.
+//! GoBGP under the agent, 3 and 4, between real leafs.
 
 mod lab;

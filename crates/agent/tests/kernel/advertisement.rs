@@ -10,10 +10,10 @@ use ichor_bgp::agent::advertisement::{Advertisement, NdpMessage};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::time::timeout;
 
-use super::alone::alone;
 use super::host::*;
+use super::isolation::isolated;
 
-/// Both ends of a cable, with link-local addresses that can be used.
+/// Both ends of a cable, with usable link-local addresses.
 async fn ends() -> (Link, Link) {
     for link in ["all", "default"] {
         std::fs::write(format!("/proc/sys/net/ipv6/conf/{link}/accept_dad"), "0").unwrap();
@@ -43,29 +43,29 @@ fn link_local(link: &Link) -> Ipv6Addr {
         .unwrap()
 }
 
-async fn heard(port: &RaSocket) -> (Ipv6Addr, NdpMessage) {
-    timeout(Duration::from_secs(5), port.hear()).await.expect("nothing was heard").unwrap()
+async fn received(port: &RaSocket) -> (Ipv6Addr, NdpMessage) {
+    timeout(Duration::from_secs(5), port.receive()).await.expect("no message was received").unwrap()
 }
 
 #[test]
-fn both_ends_hear_each_other() {
-    alone(|| async {
+fn both_ends_receive_each_others_messages() {
+    isolated(|| async {
         let (node, leaf) = ends().await;
         let (ours, theirs) = (RaSocket::open(&node).unwrap(), RaSocket::open(&leaf).unwrap());
 
         ours.solicit().await.unwrap();
         let solicitation = NdpMessage::Solicitation { source: node.mac };
-        assert_eq!(heard(&theirs).await, (link_local(&node), solicitation));
+        assert_eq!(received(&theirs).await, (link_local(&node), solicitation));
 
         theirs.advertise().await.unwrap();
-        let said = Advertisement { lifetime: 0, source: leaf.mac, mtu: None };
-        assert_eq!(heard(&ours).await, (link_local(&leaf), NdpMessage::Advertisement(said)));
+        let advertisement = Advertisement { lifetime: 0, source: leaf.mac, mtu: None };
+        assert_eq!(received(&ours).await, (link_local(&leaf), NdpMessage::Advertisement(advertisement)));
     });
 }
 
 #[test]
-fn what_came_through_a_router_is_not_heard() {
-    alone(|| async {
+fn forwarded_advertisements_are_ignored() {
+    isolated(|| async {
         let (node, leaf) = ends().await;
         let (ours, theirs) = (RaSocket::open(&node).unwrap(), RaSocket::open(&leaf).unwrap());
         let far = Socket::new(Domain::IPV6, Type::RAW, Some(Protocol::ICMPV6)).unwrap();
@@ -77,7 +77,7 @@ fn what_came_through_a_router_is_not_heard() {
         far.send_to(&forged.bytes(), &to.into()).unwrap();
         theirs.advertise().await.unwrap();
 
-        let (_, message) = heard(&ours).await;
+        let (_, message) = received(&ours).await;
         assert_ne!(message, forged);
     });
 }

@@ -1,14 +1,14 @@
-//! Taking away.
+//! Removal.
 
 use ichor_agent::kernel::Kernel;
 use ichor_bgp::model::RoutingDomain;
 
-use super::alone::alone;
 use super::host::*;
+use super::isolation::isolated;
 
 #[test]
-fn what_others_made_stays() {
-    alone(|| async {
+fn objects_of_other_programs_stay() {
+    isolated(|| async {
         cable("eth0", "leaf");
         cable("ours", "theirs");
         ip("addr add fd00::1/128 dev lo");
@@ -28,8 +28,8 @@ fn what_others_made_stays() {
 }
 
 #[test]
-fn nothing_made_is_nothing_to_remove() {
-    alone(|| async {
+fn a_node_without_objects_of_the_agent_is_left_alone() {
+    isolated(|| async {
         let kernel = Kernel::open().unwrap();
 
         down(&kernel, &wiring(RoutingDomain::Namespace { name: "metallb".to_owned() })).await;

@@ -1,15 +1,15 @@
-//! Links as the kernel tells them.
+//! Links as reported by the kernel.
 
 use ichor_agent::kernel::Kernel;
 use ichor_bgp::agent::{Link, link};
 use ichor_values::Mac;
 
-use super::alone::alone;
 use super::host::*;
+use super::isolation::isolated;
 
 #[test]
-fn a_link_is_told_as_it_is() {
-    alone(|| async {
+fn a_link_has_the_attributes_of_the_kernel() {
+    isolated(|| async {
         cable("eth0", "leaf");
         ip("link set eth0 address 02:00:00:00:00:01 mtu 2000");
         ip("addr add 10.1.0.1/24 dev eth0");
@@ -34,6 +34,6 @@ fn a_link_is_told_as_it_is() {
         assert!(leaf.up && !leaf.carrier, "switched on, and nothing at its other end: {leaf:?}");
         assert!(find("near").far && !eth0.far);
         assert!(find("lo").loopback && find("lo").mac.is_none());
-        assert_eq!(link::port(&links, eth0.mac.unwrap()).unwrap(), Some(eth0));
+        assert_eq!(link::find_port(&links, eth0.mac.unwrap()).unwrap(), Some(eth0));
     });
 }

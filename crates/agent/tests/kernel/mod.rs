@@ -1,19 +1,20 @@
-//! The agent and a real kernel. Each test has network and mounts of its own, and leaves nothing.
+//! The agent and a real kernel. Each test has its own network and mounts, and leaves nothing behind.
 
-mod alone;
 mod host;
+mod isolation;
 
 mod advertisement;
+mod conflict;
 mod down;
 mod links;
 mod namespace;
 mod neighbour;
-mod refused;
 mod routes;
 mod shared;
 mod watch;
 
-/// What needs VRFs, dummy links and real leafs. Needs root, `scripts/tools frr`, `scripts/lab-root` and `scripts/lab-vm`.
+/// Tests that need VRFs, dummy links and real leafs. They need root, `scripts/tools frr`, `scripts/lab-root` and
+/// `scripts/lab-vm`.
 mod lab {
     mod leaf;
     mod vrf;

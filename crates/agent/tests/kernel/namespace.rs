@@ -1,4 +1,4 @@
-//! The speaker's link with our end in a namespace.
+//! The veth pair to the load balancer with our end in a namespace.
 
 use std::fs;
 
@@ -6,16 +6,16 @@ use ichor_agent::kernel::{FOLDER, Kernel};
 use ichor_bgp::agent::wiring::{GROUP, Sysctls};
 use ichor_bgp::model::RoutingDomain;
 
-use super::alone::alone;
 use super::host::*;
+use super::isolation::isolated;
 
 fn domain() -> RoutingDomain {
     RoutingDomain::Namespace { name: "metallb".to_owned() }
 }
 
 #[test]
-fn a_namespace_is_made_and_all_that_belongs_to_it() {
-    alone(|| async {
+fn a_namespace_is_created_with_its_links_and_addresses() {
+    isolated(|| async {
         cable("eth0", "leaf");
         let kernel = Kernel::open().unwrap();
 
@@ -31,24 +31,24 @@ fn a_namespace_is_made_and_all_that_belongs_to_it() {
         assert!(theirs.contains("inet6 fd00:1::1/127 scope global nodad"), "{theirs}");
         assert!(ip("-o addr show dev lo").contains("inet 10.0.0.1/32"));
         assert!(ip("-n metallb -o link show dev lo").contains("UP"));
-        let switch =
+        let sysctl =
             |path: &str| fs::read_to_string(format!("/proc/sys/net/{path}")).unwrap().trim().to_owned();
-        assert_eq!(switch("ipv4/ip_forward"), "1");
-        assert_eq!(switch("ipv6/conf/all/forwarding"), "1");
-        assert_eq!(switch("ipv6/conf/eth0/accept_ra"), "2");
-        assert_eq!(switch("ipv6/conf/eth0/addr_gen_mode"), "0");
-        assert_eq!(switch("ipv4/conf/theirs/rp_filter"), "0");
-        assert!(answers("fd00:1::"));
+        assert_eq!(sysctl("ipv4/ip_forward"), "1");
+        assert_eq!(sysctl("ipv6/conf/all/forwarding"), "1");
+        assert_eq!(sysctl("ipv6/conf/eth0/accept_ra"), "2");
+        assert_eq!(sysctl("ipv6/conf/eth0/addr_gen_mode"), "0");
+        assert_eq!(sysctl("ipv4/conf/theirs/rp_filter"), "0");
+        assert!(responds("fd00:1::"));
     });
 }
 
 #[test]
-fn killed_after_any_step_the_end_is_the_same() {
-    alone(|| async {
+fn an_interruption_after_any_step_leads_to_the_same_state() {
+    isolated(|| async {
         cable("eth0", "leaf");
         let kernel = Kernel::open().unwrap();
 
-        survives_being_killed_anywhere(&kernel, &wiring(domain())).await;
+        assert_recovers_from_every_step(&kernel, &wiring(domain())).await;
 
         assert_eq!(fs::read_dir(FOLDER).unwrap().count(), 0);
     });
@@ -56,7 +56,7 @@ fn killed_after_any_step_the_end_is_the_same() {
 
 #[test]
 fn a_file_where_the_namespace_should_be_is_completed_or_removed() {
-    alone(|| async {
+    isolated(|| async {
         let (kernel, wiring) = (Kernel::open().unwrap(), wiring(domain()));
         let path = format!("{FOLDER}/metallb");
         fs::create_dir(FOLDER).unwrap();
@@ -73,13 +73,13 @@ fn a_file_where_the_namespace_should_be_is_completed_or_removed() {
 
         fs::write(&path, "something else").unwrap();
         let error = kernel.down(&wiring, &Sysctls::new()).await.unwrap().unwrap_err().to_string();
-        assert_eq!(error, "cannot remove namespace metallb: it is no namespace and no empty file");
+        assert_eq!(error, "cannot remove namespace metallb: it is neither a namespace nor an empty file");
     });
 }
 
 #[test]
-fn an_end_that_waits_outside_is_moved_in() {
-    alone(|| async {
+fn a_veth_end_outside_the_namespace_is_moved_into_it() {
+    isolated(|| async {
         let (kernel, wiring) = (Kernel::open().unwrap(), wiring(domain()));
         cable("ours", "theirs");
         ip("addr add fd00:1::/127 dev ours nodad");
@@ -92,8 +92,8 @@ fn an_end_that_waits_outside_is_moved_in() {
 }
 
 #[test]
-fn a_namespace_of_somebody_else_is_used_and_stays() {
-    alone(|| async {
+fn an_existing_namespace_is_used_and_stays() {
+    isolated(|| async {
         let (kernel, wiring) = (Kernel::open().unwrap(), wiring(domain()));
         ip("netns add metallb");
 

@@ -1,30 +1,30 @@
-//! The speaker's link with both ends in the node's own table; putting right what is different; kernels without VRFs.
+//! The veth pair to the load balancer with both ends in the main table; repairs; kernels without VRFs.
 
 use std::process::Command;
 
 use ichor_agent::kernel::{ApplyOutcome, Kernel};
 use ichor_bgp::model::RoutingDomain;
 
-use super::alone::{alone, powerless};
 use super::host::*;
+use super::isolation::{isolated, unprivileged};
 
 #[test]
-fn killed_after_any_step_the_end_is_the_same() {
-    alone(|| async {
+fn an_interruption_after_any_step_leads_to_the_same_state() {
+    isolated(|| async {
         cable("eth0", "leaf");
 
-        survives_being_killed_anywhere(&Kernel::open().unwrap(), &wiring(RoutingDomain::Shared)).await;
+        assert_recovers_from_every_step(&Kernel::open().unwrap(), &wiring(RoutingDomain::Shared)).await;
     });
 }
 
 #[test]
-fn what_somebody_changed_is_put_right() {
-    alone(|| async {
+fn changes_by_other_programs_are_repaired() {
+    isolated(|| async {
         cable("eth0", "leaf");
         let (kernel, mut wiring) = (Kernel::open().unwrap(), wiring(RoutingDomain::Shared));
         complete(&kernel, &wiring).await;
         let before = state(&kernel, &wiring).await;
-        let made: Vec<u32> = kernel.links().await.unwrap().iter().map(|link| link.index).collect();
+        let created: Vec<u32> = kernel.links().await.unwrap().iter().map(|link| link.index).collect();
 
         for change in [
             "link set ours mtu 1500",
@@ -40,13 +40,13 @@ fn what_somebody_changed_is_put_right() {
             assert_eq!(state(&kernel, &wiring).await, before, "{change}");
         }
 
-        // No link was made again.
+        // No link was recreated.
         let now: Vec<u32> = kernel.links().await.unwrap().iter().map(|link| link.index).collect();
-        assert_eq!(now, made);
+        assert_eq!(now, created);
 
-        // Other addresses are meant: those given before go.
+        // Other addresses are configured: the previous ones are removed.
         wiring.pair.as_mut().unwrap().theirs.1 = net("fd00:2::1/127");
-        wiring.carried[0].addresses = vec![net("10.0.0.2/32")];
+        wiring.extra_addresses[0].addresses = vec![net("10.0.0.2/32")];
         complete(&kernel, &wiring).await;
         let lo = ip("-o addr show dev lo");
         assert!(
@@ -59,8 +59,8 @@ fn what_somebody_changed_is_put_right() {
 }
 
 #[test]
-fn without_vrfs_everything_else_is_done() {
-    alone(|| async {
+fn missing_vrf_support_leaves_everything_else_configured() {
+    isolated(|| async {
         cable("eth0", "leaf");
         let kernel = Kernel::open().unwrap();
         let wiring = wiring(RoutingDomain::Vrf { name: "metallb".to_owned(), table: 88 });
@@ -77,14 +77,14 @@ fn without_vrfs_everything_else_is_done() {
 }
 
 #[test]
-fn without_the_right_to_it_the_step_and_the_way_out_are_named() {
-    powerless(|| async {
+fn a_step_without_privileges_is_reported_with_a_hint() {
+    unprivileged(|| async {
         let kernel = Kernel::open().unwrap();
         let step = ichor_bgp::agent::wiring::Step::Dummy { name: "dummy7".to_owned() };
 
         let error = kernel.apply(&[step]).await.unwrap_err();
 
-        assert_eq!(error.to_string(), "cannot make dummy link dummy7");
+        assert_eq!(error.to_string(), "cannot create dummy link dummy7");
         assert_eq!(error.source.raw_os_error(), Some(nix::errno::Errno::EPERM as i32));
         assert!(error.hint().unwrap().contains("CAP_NET_ADMIN"));
     });

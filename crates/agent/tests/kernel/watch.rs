@@ -1,4 +1,4 @@
-//! Being told of changes.
+//! Notifications of changes.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -6,11 +6,11 @@ use std::time::Duration;
 use ichor_agent::kernel::{KernelChange, NetlinkWatch};
 use tokio::time::timeout;
 
-use super::alone::alone;
 use super::host::*;
+use super::isolation::isolated;
 
-/// Waits until a change is told; how often something was told until then.
-async fn told(watch: &mut NetlinkWatch, wanted: KernelChange) -> usize {
+/// Waits for a change; returns the number of notifications until then.
+async fn wait_for(watch: &mut NetlinkWatch, wanted: KernelChange) -> usize {
     let wait = async {
         let mut times = 1;
         while !watch.next().await.unwrap().contains(&wanted) {
@@ -18,28 +18,28 @@ async fn told(watch: &mut NetlinkWatch, wanted: KernelChange) -> usize {
         }
         times
     };
-    timeout(Duration::from_secs(10), wait).await.unwrap_or_else(|_| panic!("{wanted:?} was not told"))
+    timeout(Duration::from_secs(10), wait).await.unwrap_or_else(|_| panic!("{wanted:?} was not reported"))
 }
 
 #[test]
-fn every_kind_of_change_is_told() {
-    alone(|| async {
+fn every_kind_of_change_is_reported() {
+    isolated(|| async {
         let mut watch = NetlinkWatch::open().unwrap();
 
         cable("eth0", "leaf");
-        told(&mut watch, KernelChange::Links).await;
+        wait_for(&mut watch, KernelChange::Links).await;
         ip("link set eth0 up");
         ip("addr add 10.1.0.1/24 dev eth0");
         ip("route add 192.0.2.0/24 via 10.1.0.2");
-        told(&mut watch, KernelChange::Routes).await;
+        wait_for(&mut watch, KernelChange::Routes).await;
         ip("neigh add 10.1.0.2 lladdr 02:00:00:00:00:09 dev eth0");
-        told(&mut watch, KernelChange::Neighbours).await;
+        wait_for(&mut watch, KernelChange::Neighbours).await;
     });
 }
 
 #[test]
-fn what_was_too_much_at_once_is_everything() {
-    alone(|| async {
+fn a_buffer_overrun_reports_every_kind_of_change() {
+    isolated(|| async {
         ip("link set lo up");
         let mut watch = NetlinkWatch::open().unwrap();
         let mut commands = String::new();
@@ -47,12 +47,12 @@ fn what_was_too_much_at_once_is_everything() {
             writeln!(commands, "route add 10.{}.{}.0/24 dev lo", nth / 250, nth % 250).unwrap();
         }
 
-        // Nobody listens in the meantime.
+        // The socket is not read meanwhile.
         ip_batch(&commands);
 
-        // Of neighbours nothing was ever told; and thousands of routes are told as a few changes.
-        assert!(told(&mut watch, KernelChange::Neighbours).await < 100);
+        // No neighbour has changed, and thousands of routes are reported as a few changes.
+        assert!(wait_for(&mut watch, KernelChange::Neighbours).await < 100);
         ip("route add 192.0.2.0/24 dev lo");
-        told(&mut watch, KernelChange::Routes).await;
+        wait_for(&mut watch, KernelChange::Routes).await;
     });
 }

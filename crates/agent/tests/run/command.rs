@@ -1,4 +1,4 @@
-//! The commands as a user sees them, as far as they need no daemon.
+//! The commands from a user's view, as far as they need no daemon.
 
 use std::fs;
 use std::path::Path;
@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 
 use crate::run::AGENT;
 use ichor_testbed::lab::output_text;
+use ichor_testbed::schema::assert_valid;
 
 /// Runs the agent with these variables and arguments and no other configuration.
 fn agent(variables: &[(&str, &str)], arguments: &[&str]) -> Output {
@@ -19,13 +20,13 @@ fn example() -> (String, String) {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/agent.md");
     let docs = fs::read_to_string(docs).unwrap();
     let block = docs.split("```console\n$ ").nth(1).unwrap().split("```").next().unwrap();
-    let (typed, said) = block.split_once('\n').unwrap();
-    (typed.to_owned(), said.to_owned())
+    let (command, output) = block.split_once('\n').unwrap();
+    (command.to_owned(), output.to_owned())
 }
 
 #[test]
 fn all_invalid_variables_are_reported_at_once_as_documented() {
-    let (typed, meant) = example();
+    let (typed, expected) = example();
     let words: Vec<&str> = typed.split(' ').collect();
     let variables: Vec<_> = words.iter().filter_map(|word| word.split_once('=')).collect();
     assert_eq!(words[variables.len()..], ["ichor-agent", "check"], "{typed}");
@@ -33,7 +34,7 @@ fn all_invalid_variables_are_reported_at_once_as_documented() {
     for command in [&["check"][..], &["render"], &["run", "--run", "/nowhere/ichor"], &["down"]] {
         let output = agent(&variables, command);
 
-        assert_eq!((output.status.code(), output_text(&output)), (Some(2), meant.clone()), "{command:?}");
+        assert_eq!((output.status.code(), output_text(&output)), (Some(2), expected.clone()), "{command:?}");
     }
     assert!(!Path::new("/nowhere").exists());
 }
@@ -79,6 +80,7 @@ fn files_are_rendered_offline_from_saved_links() {
     assert!(err.contains("unknown variable FE_MAC; did you mean FE_MACS?"), "{err}");
     assert!(err.contains("waiting: no port has the MAC address 02:00:00:00:00:02 (fe1)"), "{err}");
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_valid("agent-render", &json);
     assert!(out.contains(json["files"]["frr.conf"].as_str().unwrap()), "{json}");
     fs::write(&links, json.to_string()).unwrap();
     assert_eq!(String::from_utf8(of(&[]).stdout).unwrap(), out, "the output of --json can be read back");

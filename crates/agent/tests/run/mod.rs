@@ -1,4 +1,4 @@
-//! `ichor-agent` as a user and as Talos see it: the program itself, with real daemons on the node and around it.
+//! `ichor-agent` from the view of a user and of Talos: the program itself, with real daemons on the node and around it.
 
 mod command;
 mod lab;

@@ -1,11 +1,11 @@
-//! What the tests of daemons that are one process have in common: machines, leafs, and a node that this very process is on.
+//! Shared parts of the tests of single-process daemons: machines, leafs, and a node on which this test process runs.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use ichor_agent::daemon::place::DaemonPaths;
+use ichor_agent::daemon::paths::DaemonPaths;
 use ichor_bgp::agent::session::{Session, SessionState};
 use ichor_testbed::frr::Frr;
 use ichor_testbed::lab::{LabMachine, RootFileSystem, lab_path, output_text};
@@ -13,17 +13,17 @@ use nix::sched::{CloneFlags, setns};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How long what should come may take.
+/// The longest wait for an expected state.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A node between two leafs that run FRR 8.4, with the folders of a daemon.
-pub struct Scene {
+/// A node between two leafs that run FRR 8.4, with the directories of a daemon.
+pub struct Topology {
     pub node: LabMachine,
     pub leafs: [LabMachine; 2],
     folder: TempDir,
 }
 
-/// What a leaf has besides its port: lines about neighbours.
+/// The configuration of a leaf besides its port: lines about neighbours.
 pub struct Leaf {
     pub asn: u32,
     /// Lines that put the node into the group NODES.
@@ -34,7 +34,7 @@ pub struct Leaf {
     pub address: Option<&'static str>,
 }
 
-impl Scene {
+impl Topology {
     /// Cables, addresses and leafs. `addresses` are on the node's loopback.
     pub fn new(leafs: [Leaf; 2], addresses: &[&str]) -> Self {
         let node = LabMachine::new(RootFileSystem::Own);
@@ -59,14 +59,14 @@ impl Scene {
             if let Some(address) = leaf.address {
                 machine.ask(&format!("ip address add {address} dev to-node"));
             }
-            leaf.tell(&machine, nth);
+            leaf.load_config(&machine, nth);
             machine
         });
         Self { node, leafs, folder: tempfile::tempdir().unwrap() }
     }
 
-    /// Where a daemon is, of a command that starts it. It ends with the thread that started it.
-    fn place(&self, command: &str) -> DaemonPaths {
+    /// The paths of a daemon with a start command. It ends with the thread that started it.
+    fn paths(&self, command: &str) -> DaemonPaths {
         let program = self.folder.path().join("daemon");
         fs::write(&program, format!("#!/bin/sh\nexec setpriv --pdeathsig KILL -- {command} \"$@\"\n"))
             .unwrap();
@@ -74,52 +74,52 @@ impl Scene {
         DaemonPaths { program, folder: self.folder.path().join("etc"), run: self.folder.path().join("run") }
     }
 
-    /// Where a daemon of this machine is.
-    pub fn of_machine(&self, program: &str) -> DaemonPaths {
-        self.place(program)
+    /// The paths of a daemon of this machine.
+    pub fn machine_paths(&self, program: &str) -> DaemonPaths {
+        self.paths(program)
     }
 
-    /// Where a daemon of Debian 13 is, which brings its own libraries.
-    pub fn of_trixie(&self, program: &str) -> DaemonPaths {
+    /// The paths of a daemon of Debian 13, which has its own libraries.
+    pub fn trixie_paths(&self, program: &str) -> DaemonPaths {
         let root = lab_path("trixie");
         let root = root.display();
         let libraries = format!("{root}/usr/lib/x86_64-linux-gnu");
-        self.place(&format!("{root}/lib64/ld-linux-x86-64.so.2 --library-path {libraries} {root}{program}"))
+        self.paths(&format!("{root}/lib64/ld-linux-x86-64.so.2 --library-path {libraries} {root}{program}"))
     }
 
-    /// Does something on the node: what is connected to and what is started is in its network.
+    /// Runs work on the node: its connections and child processes are in the node's network.
     pub fn on_node<T: Send>(&self, work: impl AsyncFnOnce() -> T + Send) -> T {
-        let here = || {
+        let work_on_node = || {
             let space = File::open(format!("/proc/{}/ns/net", self.node.pid())).unwrap();
             setns(space, CloneFlags::CLONE_NEWNET).unwrap();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(work())
         };
-        std::thread::scope(|scope| scope.spawn(here).join())
+        std::thread::scope(|scope| scope.spawn(work_on_node).join())
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// What a leaf has of a family from others: prefixes and paths.
+    /// The routes of a family that a leaf received: prefixes and paths.
     pub fn rib(&self, leaf: usize, family: &str) -> BTreeMap<String, String> {
-        let said = self.leafs[leaf].ask(&format!("vtysh -c 'show bgp {family} unicast json'"));
-        let json: Value = serde_json::from_str(&said).unwrap();
+        let output = self.leafs[leaf].ask(&format!("vtysh -c 'show bgp {family} unicast json'"));
+        let json: Value = serde_json::from_str(&output).unwrap();
         let path = |routes: &Value| routes[0]["path"].as_str().unwrap_or_default().to_owned();
         let routes = json["routes"].as_object().into_iter().flatten();
         let all = routes.map(|(net, routes)| (net.clone(), path(routes)));
         all.filter(|(_, path)| !path.is_empty()).collect()
     }
 
-    /// How often a leaf's sessions came up.
+    /// How often a leaf's sessions were established.
     pub fn established(&self, leaf: usize) -> u64 {
-        let said = self.leafs[leaf].ask("vtysh -c 'show bgp neighbors json'");
-        let json: Value = serde_json::from_str(&said).unwrap();
+        let output = self.leafs[leaf].ask("vtysh -c 'show bgp neighbors json'");
+        let json: Value = serde_json::from_str(&output).unwrap();
         let neighbors = json.as_object().unwrap().values();
         neighbors.filter_map(|neighbor| neighbor["connectionsEstablished"].as_u64()).sum()
     }
 }
 
 impl Leaf {
-    fn tell(&self, machine: &LabMachine, nth: u8) {
+    fn load_config(&self, machine: &LabMachine, nth: u8) {
         let Self { asn, neighbor, group, .. } = self;
         let port = if neighbor.contains(" interface ") {
             "interface to-node\n no ipv6 nd suppress-ra\n ipv6 nd ra-interval 1\nexit\n"
@@ -145,16 +145,16 @@ impl Leaf {
     }
 }
 
-/// Asks until the answer is yes; what was asked last is told when it never is.
-pub async fn until<T: std::fmt::Debug>(
+/// Polls until a condition is fulfilled; after a timeout, panics with the last value.
+pub async fn poll_until<T: std::fmt::Debug>(
     what: &str,
-    mut ask: impl AsyncFnMut() -> T,
-    yes: impl Fn(&T) -> bool,
+    mut poll: impl AsyncFnMut() -> T,
+    condition: impl Fn(&T) -> bool,
 ) -> T {
     let start = Instant::now();
     loop {
-        let answer = ask().await;
-        if yes(&answer) {
+        let answer = poll().await;
+        if condition(&answer) {
             return answer;
         }
         assert!(start.elapsed() < PATIENCE, "{what}: never seen\n{answer:#?}");
@@ -162,15 +162,15 @@ pub async fn until<T: std::fmt::Debug>(
     }
 }
 
-/// Whether that many sessions are up.
-pub fn up(sessions: &[Session], number: usize) -> bool {
+/// Whether that many sessions are established.
+pub fn are_established(sessions: &[Session], number: usize) -> bool {
     sessions.iter().filter(|session| session.state == SessionState::Established).count() == number
 }
 
-/// What care of a daemon comes to that is let go of again and again, as the agent does whenever something else happens.
-pub async fn tended(mut tend: impl AsyncFnMut() -> String) -> String {
+/// The result of supervision that is cancelled repeatedly, as the agent does whenever another event occurs.
+pub async fn supervised(mut supervise: impl AsyncFnMut() -> String) -> String {
     loop {
-        if let Ok(why) = tokio::time::timeout(Duration::from_millis(100), tend()).await {
+        if let Ok(why) = tokio::time::timeout(Duration::from_millis(100), supervise()).await {
             return why;
         }
     }

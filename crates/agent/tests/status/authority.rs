@@ -1,4 +1,4 @@
-//! Authorities with certificates, made as for a cluster.
+//! Authorities with certificates, generated as for a cluster.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 
-/// The OS authority of a cluster, and certificates it signed: of somebody who may ask, and of an agent on this machine.
+/// The OS authority of a cluster, and certificates that it signed: of a client, and of an agent on this machine.
 pub struct Authority {
     pub os: Pair,
     pub signed: Pair,
@@ -32,7 +32,7 @@ impl Authority {
         Self { os, signed, agent }
     }
 
-    /// Who believes this authority alone.
+    /// The roots of a peer that trusts only this authority.
     pub fn roots(&self) -> RootCertStore {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(self.os.crt.text().as_bytes()).unwrap()).unwrap();
@@ -47,7 +47,7 @@ impl Authority {
         PrivateKeyDer::Pkcs8(self.signed.key.block().unwrap().1.into())
     }
 
-    /// A server that anyone may ask.
+    /// A server without client authentication.
     pub fn server(&self, versions: &[&'static SupportedProtocolVersion]) -> Arc<ServerConfig> {
         let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let builder = builder.with_protocol_versions(versions).unwrap().with_no_client_auth();

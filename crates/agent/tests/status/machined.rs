@@ -1,4 +1,4 @@
-//! Leaving, as machined's simulator tells it.
+//! Leaving nodes, as reported by a simulator of machined.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,19 +13,19 @@ use crate::status::simulator::{REBOOTING, RUNNING, SHUTTING_DOWN, START, STOP, S
 
 const LONG: Duration = Duration::from_secs(10);
 
-struct Scene {
+struct Following {
     folder: TempDir,
-    told: Receiver<Option<LeaveReason>>,
-    following: JoinHandle<()>,
+    received: Receiver<Option<LeaveReason>>,
+    task: JoinHandle<()>,
 }
 
-impl Scene {
+impl Following {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
         let socket = folder.path().join("machine.sock");
-        let (sender, told) = watch::channel(None);
-        let following = tokio::spawn(async move { follow(&socket, &sender).await });
-        Self { folder, told, following }
+        let (sender, received) = watch::channel(None);
+        let task = tokio::spawn(async move { follow(&socket, &sender).await });
+        Self { folder, received, task }
     }
 
     fn simulator(&self) -> Simulator {
@@ -36,65 +36,68 @@ impl Scene {
         folder.join("machine.sock")
     }
 
-    async fn followed(&self, simulator: &Simulator) {
+    async fn wait_until_followed(&self, simulator: &Simulator) {
         let wait = async {
             while !simulator.is_followed() {
                 sleep(Duration::from_millis(5)).await;
             }
         };
         timeout(LONG, wait).await.expect("the agent follows");
-        // What is past is past.
+        // Past events end with a pause.
         sleep(Duration::from_millis(200)).await;
     }
 
-    async fn hear(&mut self, want: Option<LeaveReason>) {
-        timeout(LONG, self.told.wait_for(|told| *told == want)).await.expect("told in time").unwrap();
+    async fn expect(&mut self, want: Option<LeaveReason>) {
+        timeout(LONG, self.received.wait_for(|received| *received == want))
+            .await
+            .expect("reported in time")
+            .unwrap();
     }
 
-    /// Whether nothing is told for a while.
+    /// Whether nothing is reported for a while.
     async fn is_quiet(&mut self) -> bool {
-        timeout(Duration::from_millis(300), self.told.changed()).await.is_err()
+        timeout(Duration::from_millis(300), self.received.changed()).await.is_err()
     }
 }
 
 #[tokio::test]
-async fn a_reboot_is_heard_in_milliseconds() {
-    let mut scene = Scene::new();
-    let simulator = scene.simulator();
+async fn a_reboot_is_reported_within_milliseconds() {
+    let mut following = Following::new();
+    let simulator = following.simulator();
     simulator.sequence("boot", START);
     simulator.stage(RUNNING);
-    scene.followed(&simulator).await;
+    following.wait_until_followed(&simulator).await;
 
     let start = Instant::now();
     simulator.stage(REBOOTING);
-    scene.hear(Some(LeaveReason::Reboots)).await;
+    following.expect(Some(LeaveReason::Reboots)).await;
 
     assert!(start.elapsed() < Duration::from_millis(250), "{:?}", start.elapsed());
     assert_eq!(simulator.refused(), 0);
 }
 
 #[tokio::test]
-async fn the_start_of_a_sequence_is_enough_and_one_that_fails_is_taken_back() {
-    let mut scene = Scene::new();
-    let simulator = scene.simulator();
+async fn the_start_of_a_sequence_is_reported_and_its_failure_clears_it() {
+    let mut following = Following::new();
+    let simulator = following.simulator();
     simulator.stage(RUNNING);
-    scene.followed(&simulator).await;
+    following.wait_until_followed(&simulator).await;
 
     simulator.sequence("upgrade", START);
-    scene.hear(Some(LeaveReason::Upgraded)).await;
+    following.expect(Some(LeaveReason::Upgraded)).await;
 
     simulator.stage(UPGRADING);
     simulator.sequence("upgrade", STOP);
-    assert!(scene.is_quiet().await, "the stage has the last word");
+    assert!(following.is_quiet().await, "the stage has the last word");
 
     simulator.stage(RUNNING);
-    scene.hear(None).await;
+    following.expect(None).await;
 }
 
 #[tokio::test]
-async fn what_is_past_is_not_taken_for_new() {
-    let mut scene = Scene::new();
-    let simulator = scene.simulator();
+async fn past_events_are_not_reported() {
+    let mut following = Following::new();
+    let simulator = following.simulator();
     for _ in 0..200 {
         simulator.sequence("shutdown", START);
         simulator.stage(SHUTTING_DOWN);
@@ -103,53 +106,53 @@ async fn what_is_past_is_not_taken_for_new() {
         simulator.stage(RUNNING);
     }
 
-    scene.followed(&simulator).await;
+    following.wait_until_followed(&simulator).await;
 
-    assert!(scene.is_quiet().await);
+    assert!(following.is_quiet().await);
 }
 
 #[tokio::test]
-async fn an_agent_that_starts_while_the_node_leaves_knows() {
+async fn an_agent_that_starts_on_a_leaving_node_reports_it() {
     let folder = TempDir::new().unwrap();
-    let socket = Scene::socket(folder.path());
+    let socket = Following::socket(folder.path());
     let simulator = Simulator::start(&socket);
     simulator.stage(RUNNING);
     simulator.stage(UPGRADING);
 
-    let (sender, told) = watch::channel(None);
-    let following = tokio::spawn(async move { follow(&socket, &sender).await });
-    let mut scene = Scene { folder, told, following };
+    let (sender, received) = watch::channel(None);
+    let task = tokio::spawn(async move { follow(&socket, &sender).await });
+    let mut following = Following { folder, received, task };
 
-    scene.hear(Some(LeaveReason::Upgraded)).await;
+    following.expect(Some(LeaveReason::Upgraded)).await;
 }
 
 #[tokio::test]
-async fn machined_is_found_when_it_comes_late_and_again_after_it_was_gone() {
-    let mut scene = Scene::new();
-    assert!(scene.is_quiet().await);
+async fn machined_is_followed_when_it_starts_late_and_after_its_restart() {
+    let mut following = Following::new();
+    assert!(following.is_quiet().await);
 
-    let first = scene.simulator();
+    let first = following.simulator();
     first.stage(RUNNING);
-    scene.followed(&first).await;
+    following.wait_until_followed(&first).await;
     first.stage(SHUTTING_DOWN);
-    scene.hear(Some(LeaveReason::ShutsDown)).await;
+    following.expect(Some(LeaveReason::ShutsDown)).await;
     drop(first);
-    assert!(scene.is_quiet().await, "machined ends before the node does");
+    assert!(following.is_quiet().await, "machined ends before the node does");
 
-    let second = scene.simulator();
+    let second = following.simulator();
     second.stage(RUNNING);
-    scene.hear(None).await;
+    following.expect(None).await;
     second.stage(REBOOTING);
-    scene.hear(Some(LeaveReason::Reboots)).await;
+    following.expect(Some(LeaveReason::Reboots)).await;
 }
 
 #[tokio::test]
-async fn it_ends_when_nobody_listens() {
-    let scene = Scene::new();
-    let simulator = scene.simulator();
-    scene.followed(&simulator).await;
+async fn following_ends_when_the_receiver_is_dropped() {
+    let following = Following::new();
+    let simulator = following.simulator();
+    following.wait_until_followed(&simulator).await;
 
-    drop(scene.told);
+    drop(following.received);
 
-    timeout(LONG, scene.following).await.expect("it ends").unwrap();
+    timeout(LONG, following.task).await.expect("it ends").unwrap();
 }

@@ -1,4 +1,5 @@
-//! What the agent tells and hears, with real sockets: probes, machined's events, the socket, pages and mutual TLS.
+//! The agent's inputs and outputs with real sockets: probes, machined's events, the status socket, pages and mutual
+//! TLS.
 
 pub mod authority;
 mod machined;

@@ -1,6 +1,6 @@
-//! A state to tell.
+//! A sample status.
 
-use ichor_bgp::agent::gate::GateState;
+use ichor_bgp::agent::health_gate::GateState;
 use ichor_bgp::agent::session::{Session, SessionState};
 use ichor_bgp::agent::status::{
     AgentStage, AgentStatus, AnycastStatus, DaemonStatus, PeerRole, SessionStatus,

@@ -1,4 +1,4 @@
-//! The state, as others get it.
+//! The status, as clients receive it.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -34,12 +34,12 @@ async fn pages() -> (SocketAddr, Sender<AgentStatus>) {
     (address, sender)
 }
 
-/// The whole answer to one request.
+/// The complete response to one request.
 async fn get(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str) -> io::Result<String> {
     stream.write_all(format!("{request} HTTP/1.1\r\nHost: here\r\n\r\n").as_bytes()).await?;
     let mut text = String::new();
     match stream.read_to_string(&mut text).await {
-        // Some close without saying so; what came is what counts.
+        // Some peers close without notice; the received text counts.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && !text.is_empty() => {}
         other => drop(other?),
     }
@@ -48,13 +48,13 @@ async fn get(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str) -> 
 
 async fn page(address: SocketAddr, request: &str) -> (u16, String) {
     let stream = TcpStream::connect(address).await.unwrap();
-    let text = timeout(LONG, get(stream, request)).await.expect("an answer in time").unwrap();
-    let (head, body) = text.split_once("\r\n\r\n").expect("a whole answer");
+    let text = timeout(LONG, get(stream, request)).await.expect("a response in time").unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").expect("a complete response");
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }
 
 #[tokio::test]
-async fn pages_tell_the_state_as_it_is_now() {
+async fn pages_have_the_current_status() {
     let (address, state) = pages().await;
 
     assert!(address.ip().is_loopback());
@@ -64,12 +64,12 @@ async fn pages_tell_the_state_as_it_is_now() {
     assert_eq!((code, AgentStatus::find(&line).unwrap().unwrap()), (200, sample::status()));
 
     state.send_modify(|status| status.sessions[0].session.state = SessionState::Active);
-    let reason = "no session with the fabric stands: eth0: Active\n";
+    let reason = "no fabric session is established: eth0: Active\n";
     assert_eq!(page(address, "GET /healthz").await, (503, reason.into()));
 }
 
 #[tokio::test]
-async fn what_is_not_a_page_is_refused() {
+async fn other_requests_are_rejected() {
     let (address, _state) = pages().await;
 
     assert_eq!(page(address, "GET /").await.0, 404);
@@ -84,7 +84,7 @@ async fn what_is_not_a_page_is_refused() {
 }
 
 #[tokio::test]
-async fn slow_guests_hold_nobody_up_and_are_sent_away() {
+async fn slow_clients_delay_no_other_and_are_disconnected() {
     let (address, _state) = pages().await;
     let mut slow = Vec::new();
     for _ in 0..100 {
@@ -98,7 +98,7 @@ async fn slow_guests_hold_nobody_up_and_are_sent_away() {
     assert_eq!(page(address, "GET /healthz").await.0, 200);
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
 
-    // The first had to go for others, the last when its time was up.
+    // The first was closed in favour of others, the last after its timeout.
     let (mut first, mut last) = (slow.remove(0), slow.pop().unwrap());
     let mut rest = Vec::new();
     let _ = timeout(LONG, first.read_to_end(&mut rest)).await.expect("the first connection ends");
@@ -108,30 +108,30 @@ async fn slow_guests_hold_nobody_up_and_are_sent_away() {
 }
 
 #[tokio::test]
-async fn the_socket_is_for_root_alone_and_takes_the_place_of_an_old_one() {
+async fn the_socket_is_accessible_to_root_only_and_replaces_an_old_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(socket::NAME);
     drop(UnixListener::bind(&path).unwrap());
-    let nobody = socket::ask(&path).await.unwrap_err().to_string();
-    assert!(nobody.starts_with("no agent answers on "), "{nobody}");
+    let unreachable = socket::query_status(&path).await.unwrap_err().to_string();
+    assert!(unreachable.starts_with("no agent answers on "), "{unreachable}");
 
     let listener = socket::bind(&path).unwrap();
     let (_sender, source) = watch::channel(sample::status());
     tokio::spawn(socket::serve(listener, source));
 
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!(socket::ask(&path).await.unwrap(), sample::status());
+    assert_eq!(socket::query_status(&path).await.unwrap(), sample::status());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 
     let mut silent = Vec::new();
     for _ in 0..100 {
         silent.push(UnixStream::connect(&path).await.unwrap());
     }
-    assert_eq!(socket::ask(&path).await.unwrap(), sample::status());
+    assert_eq!(socket::query_status(&path).await.unwrap(), sample::status());
 }
 
 #[tokio::test]
-async fn an_answer_of_something_else_is_not_taken_for_a_state() {
+async fn a_response_of_another_program_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(socket::NAME);
     let listener = UnixListener::bind(&path).unwrap();
@@ -141,12 +141,12 @@ async fn an_answer_of_something_else_is_not_taken_for_a_state() {
         }
     });
 
-    let foreign = socket::ask(&path).await.unwrap_err().to_string();
+    let foreign = socket::query_status(&path).await.unwrap_err().to_string();
 
-    assert_eq!(foreign, "what answers is not an agent of this release");
+    assert_eq!(foreign, "the response is not from an agent of this release");
 }
 
-fn door(authority: &Authority, listen: IpAddr) -> config::StatusListener {
+fn listener_config(authority: &Authority, listen: IpAddr) -> config::StatusListener {
     config::StatusListener {
         listen,
         port: 0,
@@ -160,7 +160,7 @@ fn open(status: &config::StatusListener) -> Result<TlsListener, TlsError> {
     TlsConfig::read(status).and_then(TlsListener::open)
 }
 
-/// Asks over TLS with the certificate of an authority, or with none. Who answers must have one of `believed`.
+/// Queries over TLS with the certificate of an authority, or with none. The server needs a certificate of `believed`.
 async fn over_tls(
     address: SocketAddr,
     believed: &Authority,
@@ -178,16 +178,16 @@ async fn over_tls(
     let stream = TcpStream::connect(address).await?;
     let name = ServerName::from(address.ip());
     let stream = connector.connect(name, stream).await?;
-    timeout(LONG, get(stream, "GET /status")).await.expect("an answer in time")
+    timeout(LONG, get(stream, "GET /status")).await.expect("a response in time")
 }
 
 #[tokio::test]
-async fn only_who_has_a_certificate_of_the_authority_is_let_in() {
+async fn only_clients_with_a_certificate_of_the_authority_are_accepted() {
     let (ours, theirs) = (Authority::new(1), Authority::new(2));
-    let door = open(&door(&ours, Ipv4Addr::LOCALHOST.into())).unwrap();
-    let address = door.address().unwrap();
+    let listener = open(&listener_config(&ours, Ipv4Addr::LOCALHOST.into())).unwrap();
+    let address = listener.address().unwrap();
     let (_sender, source) = watch::channel(sample::status());
-    tokio::spawn(door.serve(source));
+    tokio::spawn(listener.serve(source));
 
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
         let answer = over_tls(address, &ours, Some(&ours), version).await.unwrap();
@@ -202,7 +202,7 @@ async fn only_who_has_a_certificate_of_the_authority_is_let_in() {
         }
     }
 
-    // Who speaks no TLS gets nothing, and holds nobody up.
+    // A client without TLS gets no response, and delays no other.
     let mut plain = TcpStream::connect(address).await.unwrap();
     plain.write_all(b"GET /status HTTP/1.1\r\n\r\n").await.unwrap();
     let mut answer = Vec::new();
@@ -214,31 +214,31 @@ async fn only_who_has_a_certificate_of_the_authority_is_let_in() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_not_there_yet_can_be_listened_on() {
+async fn an_unassigned_address_can_be_bound() {
     let authority = Authority::new(1);
 
     for address in ["192.0.2.7", "2001:db8::7"] {
-        open(&door(&authority, address.parse().unwrap())).map(drop).unwrap();
+        open(&listener_config(&authority, address.parse().unwrap())).map(drop).unwrap();
     }
 }
 
 #[tokio::test]
-async fn what_cannot_be_a_certificate_or_a_key_is_named_and_no_secret_is_told() {
+async fn an_invalid_certificate_or_key_is_reported_without_secrets() {
     let (authority, other) = (Authority::new(1), Authority::new(2));
-    let good = door(&authority, Ipv4Addr::LOCALHOST.into());
+    let good = listener_config(&authority, Ipv4Addr::LOCALHOST.into());
     let key = SecretText(other.signed.key.text().into_owned());
     for (wrong, part) in [
         (
             config::StatusListener { ca: "hello".into(), ..good.clone() },
-            "`status_listener.client_ca` has no certificate",
+            "`status_listener.client_ca` has no valid certificate",
         ),
         (
             config::StatusListener { certificate: String::new(), ..good.clone() },
-            "`status_listener.certificate` has no certificate",
+            "`status_listener.certificate` has no valid certificate",
         ),
         (
             config::StatusListener { key: SecretText("hunter2".into()), ..good.clone() },
-            "`status_listener.private_key` has no key",
+            "`status_listener.private_key` has no valid key",
         ),
         (config::StatusListener { key, ..good.clone() }, "do not belong together"),
     ] {

@@ -1,7 +1,7 @@
-//! A simulator of machined's socket: `/machine.MachineService/Events` as Talos 1.11 to 1.14 answer it.
+//! A simulator of machined's socket: `/machine.MachineService/Events` as in Talos 1.11 to 1.14.
 //!
-//! It stands for nothing else of machined. The messages are written down here once more, so that a wrong field number in
-//! the agent does not go unseen.
+//! It simulates nothing else of machined. The messages are defined a second time, so that a wrong field number in the
+//! agent is detected.
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -84,7 +84,7 @@ struct Stream {
     refused: usize,
 }
 
-/// The socket, which goes with it.
+/// The simulated socket, which is removed on drop.
 pub struct Simulator {
     path: PathBuf,
     stream: Arc<Mutex<Stream>>,
@@ -120,7 +120,7 @@ impl Simulator {
         self.publish("SequenceEvent", event.encode_to_vec());
     }
 
-    /// An event that means nothing to an agent.
+    /// An event without meaning for an agent.
     pub fn other(&self) {
         self.publish("TaskEvent", vec![0x0a, 1, b'x']);
     }
@@ -144,7 +144,7 @@ impl Simulator {
 
 impl Drop for Simulator {
     fn drop(&mut self) {
-        // machined makes its socket anew when it starts.
+        // machined recreates its socket when it starts.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -156,7 +156,7 @@ async fn events(
     shared: Arc<Mutex<Stream>>,
 ) -> Result<Response<Body>, Infallible> {
     let known = request.uri().path() == "/machine.MachineService/Events";
-    // Roles come from metadata alone: without any, everything is denied.
+    // Roles come from metadata only: without any, every call is denied.
     let roles: Vec<_> = request.headers().get_all("talos-role").iter().collect();
     if !known
         || !roles.iter().any(|role| ["os:reader", "os:operator", "os:admin"].iter().any(|it| role == it))
@@ -173,7 +173,7 @@ async fn events(
     let body = request.into_body().collect().await.unwrap().to_bytes();
     let request = EventsRequest::decode(&body[5..]).unwrap();
     let (sender, receiver) = unbounded_channel();
-    // The stream begins with an empty event.
+    // The stream starts with an empty event.
     sender.send(Event::default()).unwrap();
     let mut stream = shared.lock().unwrap();
     let skipped = match request.tail_events {

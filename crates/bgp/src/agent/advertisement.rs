@@ -1,7 +1,7 @@
-//! Router solicitations and advertisements (RFC 4861, sections 4.1 and 4.2), and the routers that were heard.
+//! Router solicitations and advertisements (RFC 4861, sections 4.1 and 4.2), and the table of discovered routers.
 //!
-//! A leaf is found by what it advertises, and finds the node in the same way. The node's own advertisements say that it is
-//! nobody's default router: lifetime 0.
+//! The node discovers a leaf by its advertisements, and advertises itself to the leaf. Its own advertisements have
+//! lifetime 0: the node is never a default router.
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
@@ -14,48 +14,48 @@ const ADVERTISEMENT: u8 = 134;
 const SOURCE: u8 = 1;
 const MTU: u8 = 5;
 
-/// The hop limit of a packet that no router forwarded: any other is from somebody who is not on the link.
+/// The hop limit of a packet that no router forwarded; with any other, the sender is not on the link.
 pub const HOP_LIMIT: u8 = 255;
 
-/// A message on a link with routers.
+/// A router solicitation or advertisement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NdpMessage {
-    /// Somebody asks for routers.
+    /// A node requests advertisements.
     Solicitation {
-        /// Its MAC address.
+        /// The sender's MAC address.
         source: Option<Mac>,
     },
-    /// A router says that it is there.
+    /// A router advertises itself.
     Advertisement(Advertisement),
 }
 
-/// What a router says of itself, as far as it matters here.
+/// The fields of a router advertisement that matter here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Advertisement {
-    /// Seconds for which it is a default router; 0 when it is none.
+    /// Router lifetime in seconds; 0 if it is not a default router.
     pub lifetime: u16,
-    /// Its MAC address.
+    /// The router's MAC address.
     pub source: Option<Mac>,
-    /// The longest packet of the link.
+    /// The MTU of the link.
     pub mtu: Option<u32>,
 }
 
-/// Why bytes are no such message.
+/// Why an ICMPv6 message cannot be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
-    /// The header is not whole.
+    /// The message is truncated.
     #[error("{0} bytes are too short")]
     Short(usize),
-    /// Something else.
+    /// The message has another type.
     #[error("ICMPv6 type {0} with code {1} is neither a router solicitation nor an advertisement")]
     Type(u8, u8),
-    /// An option says that it has no length, or more than there is.
+    /// The length of an option is zero, or exceeds the message.
     #[error("the option at byte {0} has a wrong length")]
     Option(usize),
 }
 
 impl NdpMessage {
-    /// Reads an ICMPv6 message. The kernel has looked at its checksum.
+    /// Parses an ICMPv6 message, whose checksum the kernel has verified.
     pub fn parse(bytes: &[u8]) -> Result<Self, MessageError> {
         let [kind, code, ..] = *bytes else { return Err(MessageError::Short(bytes.len())) };
         let header = match (kind, code) {
@@ -66,7 +66,7 @@ impl NdpMessage {
         if bytes.len() < header {
             return Err(MessageError::Short(bytes.len()));
         }
-        let (source, mtu) = options(bytes, header)?;
+        let (source, mtu) = parse_options(bytes, header)?;
         Ok(match kind {
             SOLICITATION => Self::Solicitation { source },
             _ => {
@@ -76,7 +76,7 @@ impl NdpMessage {
         })
     }
 
-    /// The bytes; the kernel puts in the checksum.
+    /// The encoded message; the kernel fills in the checksum.
     pub fn bytes(&self) -> Vec<u8> {
         let (mut bytes, source, mtu) = match self {
             Self::Solicitation { source } => (vec![SOLICITATION, 0, 0, 0, 0, 0, 0, 0], *source, None),
@@ -99,8 +99,8 @@ impl NdpMessage {
     }
 }
 
-/// The options that matter; of several the first.
-fn options(bytes: &[u8], start: usize) -> Result<(Option<Mac>, Option<u32>), MessageError> {
+/// The source MAC address and the MTU; of repeated options, the first counts.
+fn parse_options(bytes: &[u8], start: usize) -> Result<(Option<Mac>, Option<u32>), MessageError> {
     let (mut source, mut mtu, mut at) = (None, None, start);
     while at < bytes.len() {
         let length = bytes.get(at + 1).map_or(0, |&words| usize::from(words) * 8);
@@ -115,28 +115,39 @@ fn options(bytes: &[u8], start: usize) -> Result<(Option<Mac>, Option<u32>), Mes
     Ok((source, mtu))
 }
 
-/// A router that was heard on a port.
+/// A router that was discovered on a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdvertisingRouter {
     /// Its link-local address.
     pub address: Ipv6Addr,
-    /// Its MAC address, where it told it.
+    /// Its MAC address, if it was advertised.
     pub mac: Option<Mac>,
-    /// Seconds for which it is a default router.
+    /// Its router lifetime in seconds.
     pub lifetime: u16,
-    /// When it was last heard, on the caller's clock.
+    /// When its last advertisement arrived, on the caller's clock.
     pub when: Duration,
 }
 
-/// The routers on each port.
+/// The routers discovered on each port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouterTable(BTreeMap<String, Vec<AdvertisingRouter>>);
 
 impl RouterTable {
-    /// Keeps what was heard on a port; whether that router is new there, or has another MAC address than before.
-    pub fn hear(&mut self, port: &str, address: Ipv6Addr, said: &Advertisement, now: Duration) -> bool {
+    /// Records an advertisement; returns whether the router is new on the port or has a new MAC address.
+    pub fn record(
+        &mut self,
+        port: &str,
+        address: Ipv6Addr,
+        advertisement: &Advertisement,
+        now: Duration,
+    ) -> bool {
         let routers = self.0.entry(port.to_owned()).or_default();
-        let router = AdvertisingRouter { address, mac: said.source, lifetime: said.lifetime, when: now };
+        let router = AdvertisingRouter {
+            address,
+            mac: advertisement.source,
+            lifetime: advertisement.lifetime,
+            when: now,
+        };
         match routers.iter_mut().find(|known| known.address == address) {
             Some(known) => {
                 let same = known.mac == router.mac;
@@ -150,14 +161,14 @@ impl RouterTable {
         }
     }
 
-    /// The routers of a port, the one heard last first: after a change of its MAC address, a leaf is there under two.
-    pub fn on(&self, port: &str) -> Vec<&AdvertisingRouter> {
+    /// The routers of a port, the latest first: a leaf whose MAC address changed is listed with both addresses.
+    pub fn routers_on(&self, port: &str) -> Vec<&AdvertisingRouter> {
         let mut routers: Vec<&AdvertisingRouter> = self.0.get(port).into_iter().flatten().collect();
         routers.sort_by_key(|router| std::cmp::Reverse(router.when));
         routers
     }
 
-    /// The ports on which a router was heard.
+    /// The ports with at least one router.
     pub fn ports(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter(|(_, routers)| !routers.is_empty()).map(|(port, _)| port.as_str())
     }
@@ -182,12 +193,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(message in message()) {
+        fn messages_round_trip(message in message()) {
             prop_assert_eq!(NdpMessage::parse(&message.bytes()), Ok(message));
         }
 
         #[test]
-        fn any_bytes_are_a_message_or_malformed(bytes in prop::collection::vec(any::<u8>(), 0..64), kind in 130u8..137) {
+        fn parsed_bytes_round_trip(bytes in prop::collection::vec(any::<u8>(), 0..64), kind in 130u8..137) {
             let mut bytes = bytes;
             if let [first, second, ..] = &mut bytes[..] {
                 (*first, *second) = (kind, 0);
@@ -199,19 +210,19 @@ mod tests {
     }
 
     #[test]
-    fn an_advertisement_with_other_options_is_read() {
+    fn unknown_options_of_an_advertisement_are_ignored() {
         // Hop limit 64, lifetime 1800; the interval of RFC 6275, section 7.3, then the source.
         let bytes = [
             134, 0, 0x12, 0x34, 64, 0, 7, 8, 0, 0, 0, 0, 0, 0, 0, 0, 7, 1, 0, 0, 0, 0, 0x27, 0x10, 1, 1, 2,
             0, 0, 0, 0, 1,
         ];
 
-        let said = Advertisement { lifetime: 1800, source: Some(MAC), mtu: None };
-        assert_eq!(NdpMessage::parse(&bytes), Ok(NdpMessage::Advertisement(said)));
+        let advertisement = Advertisement { lifetime: 1800, source: Some(MAC), mtu: None };
+        assert_eq!(NdpMessage::parse(&bytes), Ok(NdpMessage::Advertisement(advertisement)));
     }
 
     #[test]
-    fn an_option_without_a_length_does_not_go_on_for_ever() {
+    fn an_option_of_length_zero_is_rejected() {
         let bytes = [133, 0, 0, 0, 0, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0, 1];
 
         assert_eq!(NdpMessage::parse(&bytes), Err(MessageError::Option(8)));
@@ -221,20 +232,20 @@ mod tests {
     }
 
     #[test]
-    fn a_router_is_new_once_and_with_each_mac_address() {
+    fn a_router_is_new_once_and_after_each_change_of_its_mac_address() {
         let mut routers = RouterTable::default();
         let (first, second) =
             (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 2));
-        let said = Advertisement { lifetime: 0, source: Some(MAC), mtu: None };
+        let advertisement = Advertisement { lifetime: 0, source: Some(MAC), mtu: None };
         let at = Duration::from_secs;
 
-        assert!(routers.hear("eth0", first, &said, at(1)));
-        assert!(!routers.hear("eth0", first, &said, at(2)));
-        assert!(routers.hear("eth0", second, &said, at(3)));
-        assert!(routers.hear("eth0", first, &Advertisement { source: None, ..said }, at(4)));
+        assert!(routers.record("eth0", first, &advertisement, at(1)));
+        assert!(!routers.record("eth0", first, &advertisement, at(2)));
+        assert!(routers.record("eth0", second, &advertisement, at(3)));
+        assert!(routers.record("eth0", first, &Advertisement { source: None, ..advertisement }, at(4)));
 
         let addresses = |routers: &RouterTable| {
-            routers.on("eth0").iter().map(|router| router.address).collect::<Vec<_>>()
+            routers.routers_on("eth0").iter().map(|router| router.address).collect::<Vec<_>>()
         };
         assert_eq!(addresses(&routers), [first, second]);
     }

@@ -47,7 +47,7 @@ const BOTH: &[&str] = &[
 ];
 
 /// The variables of the VRF variant only.
-const OF_VRF: &[&str] = &[
+const VRF_ONLY: &[&str] = &[
     "FE_MACS",
     "ASN_VRF_METALLB",
     "ASN_METALLB_SPEAKER",
@@ -58,7 +58,7 @@ const OF_VRF: &[&str] = &[
 ];
 
 /// The variables of the namespace variant only.
-const OF_NAMESPACE: &[&str] = &[
+const NAMESPACE_ONLY: &[&str] = &[
     "ASN_METALLB_LOCAL",
     "ASN_METALLB_REMOTE",
     "NAMESPACE_METALLB",
@@ -72,35 +72,35 @@ const ANNOUNCED: [(&str, Advertise); 3] =
     [("lo", Advertise::Loopback), ("dummy0", Advertise::Dummy), ("dummy1", Advertise::Anycast)];
 
 /// Whether any variable of the agent is set.
-pub fn is_told(variables: &BTreeMap<String, String>) -> bool {
-    let known = || BOTH.iter().chain(OF_VRF).chain(OF_NAMESPACE);
+pub fn is_configured(variables: &BTreeMap<String, String>) -> bool {
+    let known = || BOTH.iter().chain(VRF_ONLY).chain(NAMESPACE_ONLY);
     known().any(|name| variables.contains_key(*name))
 }
 
 /// Unknown variables with a similar name, each with the known one.
-pub fn misspelt(variables: &BTreeMap<String, String>) -> Vec<(String, &'static str)> {
-    let known = || BOTH.iter().chain(OF_VRF).chain(OF_NAMESPACE).copied();
-    let strange = variables.keys().filter(|name| !known().any(|known| known == **name));
-    strange.filter_map(|name| Some((name.clone(), nearest(name, known())?))).collect()
+pub fn misspelled_variables(variables: &BTreeMap<String, String>) -> Vec<(String, &'static str)> {
+    let known = || BOTH.iter().chain(VRF_ONLY).chain(NAMESPACE_ONLY).copied();
+    let unknown = variables.keys().filter(|name| !known().any(|known| known == **name));
+    unknown.filter_map(|name| Some((name.clone(), nearest(name, known())?))).collect()
 }
 
 /// The configuration that the variables describe, or every problem with them. `backend` is the installed daemon.
-pub fn read(
+pub fn read_config(
     variables: &BTreeMap<String, String>,
     node: &NodeName,
     backend: Backend,
 ) -> Result<AgentConfig, Vec<Issue>> {
     let mut reader = VariableReader { variables, problems: Vec::new() };
-    let duty = reader.duty(node, backend);
-    match duty {
-        Some(duty) if reader.problems.is_empty() => Ok(duty),
+    let config = reader.config(node, backend);
+    match config {
+        Some(config) if reader.problems.is_empty() => Ok(config),
         _ => Err(reader.problems),
     }
 }
 
 /// The veth pair to the load balancer if variables describe one; for ready-made configuration files.
-pub fn veth(variables: &BTreeMap<String, String>) -> Result<Option<VethPair>, Vec<Issue>> {
-    let of_link = [
+pub fn read_veth_pair(variables: &BTreeMap<String, String>) -> Result<Option<VethPair>, Vec<Issue>> {
+    let veth_names = [
         "PEER_IP_FRR",
         "PEER_IP_METALLB",
         "PEER_IP_LOCAL",
@@ -108,12 +108,12 @@ pub fn veth(variables: &BTreeMap<String, String>) -> Result<Option<VethPair>, Ve
         "VRF_METALLB",
         "NAMESPACE_METALLB",
     ];
-    if !of_link.iter().any(|name| variables.contains_key(*name)) {
+    if !veth_names.iter().any(|name| variables.contains_key(*name)) {
         return Ok(None);
     }
     let mut reader = VariableReader { variables, problems: Vec::new() };
     let variant = reader.variant();
-    let link = variant.and_then(|variant| reader.link(variant));
+    let link = variant.and_then(|variant| reader.veth_variables(variant));
     if reader.problems.is_empty() {
         return Ok(link.map(|link| VethPair {
             domain: link.domain,
@@ -136,15 +136,15 @@ struct VethVariables {
 }
 
 impl<'v> VariableReader<'v> {
-    fn problem(&mut self, variable: &str, reason: impl Into<String>) {
+    fn report(&mut self, variable: &str, reason: impl Into<String>) {
         self.problems.push(Issue::error(variable, reason));
     }
 
     /// Reports a missing variable, and a misspelt one that is set instead.
-    fn missing(&mut self, name: &str, what: &str) {
-        let written = misspelt(self.variables).into_iter().find(|(_, meant)| *meant == name);
+    fn report_missing(&mut self, name: &str, what: &str) {
+        let written = misspelled_variables(self.variables).into_iter().find(|(_, known)| *known == name);
         let hint = written.map(|(written, _)| format!("; did you mean {name} by {written}?"));
-        self.problem(name, format!("not set; want {what}{}", hint.unwrap_or_default()));
+        self.report(name, format!("not set; want {what}{}", hint.unwrap_or_default()));
     }
 
     /// The text of a variable; none if it is unset or empty.
@@ -158,7 +158,7 @@ impl<'v> VariableReader<'v> {
         match T::parse(text) {
             Ok(value) => Some(value),
             Err(error) => {
-                self.problem(name, format!("`{text}` is {error}; want {}", T::form().want));
+                self.report(name, format!("`{text}` is {error}; want {}", T::form().want));
                 None
             }
         }
@@ -166,7 +166,7 @@ impl<'v> VariableReader<'v> {
 
     fn required<T: Scalar>(&mut self, name: &str, what: &str) -> Option<T> {
         if self.text(name).is_none() {
-            self.missing(name, what);
+            self.report_missing(name, what);
         }
         self.value(name)
     }
@@ -178,20 +178,20 @@ impl<'v> VariableReader<'v> {
         for item in items {
             match one(item) {
                 Ok(value) => values.push(value),
-                Err(error) => self.problem(name, format!("`{item}` is {error}")),
+                Err(error) => self.report(name, format!("`{item}` is {error}")),
             }
         }
         values
     }
 
-    fn flag(&mut self, name: &str, usual: bool) -> bool {
+    fn flag(&mut self, name: &str, default: bool) -> bool {
         match self.text(name).map(str::to_ascii_lowercase).as_deref() {
-            None => usual,
+            None => default,
             Some("true" | "yes" | "on" | "1") => true,
             Some("false" | "no" | "off" | "0") => false,
             Some(other) => {
-                self.problem(name, format!("`{other}` is not a boolean; want true or false"));
-                usual
+                self.report(name, format!("`{other}` is not a boolean; want true or false"));
+                default
             }
         }
     }
@@ -199,47 +199,47 @@ impl<'v> VariableReader<'v> {
     /// The variant: explicit, or implied by the variables that are set.
     fn variant(&mut self) -> Option<ExtensionVariant> {
         let used = |names: &[&'static str]| names.iter().copied().find(|name| self.text(name).is_some());
-        let (vrf, namespace) = (used(OF_VRF), used(OF_NAMESPACE));
-        let told = match self.text("ICHOR_VARIANT") {
+        let (vrf, namespace) = (used(VRF_ONLY), used(NAMESPACE_ONLY));
+        let explicit = match self.text("ICHOR_VARIANT") {
             Some("vrf") => Some(ExtensionVariant::Vrf),
             Some("namespace") => Some(ExtensionVariant::Namespace),
             Some(other) => {
                 let reason = format!("`{other}` is not a variant; want vrf or namespace");
-                self.problem("ICHOR_VARIANT", reason);
+                self.report("ICHOR_VARIANT", reason);
                 return None;
             }
             None => None,
         };
-        match (told, vrf, namespace) {
+        match (explicit, vrf, namespace) {
             (None, Some(vrf), Some(namespace)) => {
                 let reason = format!(
                     "belongs to the vrf variant, but {namespace} belongs to the namespace variant; set the variables of one variant only"
                 );
-                self.problem(vrf, reason);
+                self.report(vrf, reason);
                 None
             }
             (Some(ExtensionVariant::Vrf), _, Some(other)) => {
-                self.problem(other, "belongs to the namespace variant, but ICHOR_VARIANT is vrf");
+                self.report(other, "belongs to the namespace variant, but ICHOR_VARIANT is vrf");
                 None
             }
             // Both variants accept MAC addresses of ports.
             (Some(ExtensionVariant::Namespace), Some(other), _) if other != "FE_MACS" => {
-                self.problem(other, "belongs to the vrf variant, but ICHOR_VARIANT is namespace");
+                self.report(other, "belongs to the vrf variant, but ICHOR_VARIANT is namespace");
                 None
             }
-            (Some(told), ..) => Some(told),
+            (Some(explicit), ..) => Some(explicit),
             (None, Some(_), None) => Some(ExtensionVariant::Vrf),
             (None, None, _) => Some(ExtensionVariant::Namespace),
         }
     }
 
-    fn duty(&mut self, node: &NodeName, backend: Backend) -> Option<AgentConfig> {
+    fn config(&mut self, node: &NodeName, backend: Backend) -> Option<AgentConfig> {
         let variant = self.variant();
         let backend = self.value("ICHOR_BACKEND").unwrap_or(backend);
         let router_id =
             self.required::<Ipv4Addr>("NODE_IP", "the node's IPv4 address, which becomes the router id");
         let asn = self.required::<Asn>("ASN_LOCAL", "the node's AS number toward the fabric");
-        let allowed = self.allowed();
+        let allowed = self.allowed_prefixes();
         let health = self.health();
         let drain = self.flag("ICHOR_DRAIN", false);
         let log = self.value("ICHOR_LOG").unwrap_or(LogLevel::Info);
@@ -273,7 +273,7 @@ impl<'v> VariableReader<'v> {
         let announce = ANNOUNCED.iter().filter_map(|(link, kind)| {
             Some(AnnouncedInterface { link: LinkName::parse(link).ok()?, kind: *kind })
         });
-        let meant = BgpConfig {
+        let bgp = BgpConfig {
             model,
             passwords: Vec::new(),
             discover,
@@ -284,7 +284,7 @@ impl<'v> VariableReader<'v> {
         };
         Some(AgentConfig {
             backend,
-            source: ConfigSource::Model(Box::new(meant)),
+            source: ConfigSource::Model(Box::new(bgp)),
             mtu: mtu.or((variant == ExtensionVariant::Namespace).then_some(1500)),
             extra_addresses: Vec::new(),
             health,
@@ -318,7 +318,7 @@ impl<'v> VariableReader<'v> {
         }
         if variant == ExtensionVariant::Vrf {
             if self.text("FE_MACS").is_none() {
-                self.missing("FE_MACS", "the MAC addresses of the fabric ports, separated by commas");
+                self.report_missing("FE_MACS", "the MAC addresses of the fabric ports, separated by commas");
             }
             return (Vec::new(), None);
         }
@@ -340,7 +340,7 @@ impl<'v> VariableReader<'v> {
         let mut seen = Vec::new();
         for mac in macs {
             if seen.contains(&mac) {
-                self.problem("FE_MACS", format!("duplicate MAC address {mac}"));
+                self.report("FE_MACS", format!("duplicate MAC address {mac}"));
             } else {
                 seen.push(mac);
             }
@@ -348,7 +348,7 @@ impl<'v> VariableReader<'v> {
         seen
     }
 
-    fn allowed(&mut self) -> Vec<IpNet> {
+    fn allowed_prefixes(&mut self) -> Vec<IpNet> {
         let net = |item: &str| {
             IpNet::from_str(item).map_err(|_| ValueError::new("not a prefix, such as 10.0.0.0/24"))
         };
@@ -357,7 +357,7 @@ impl<'v> VariableReader<'v> {
         allowed
     }
 
-    fn link(&mut self, variant: ExtensionVariant) -> Option<VethVariables> {
+    fn veth_variables(&mut self, variant: ExtensionVariant) -> Option<VethVariables> {
         let (domain, names, ours, theirs, prefix) = match variant {
             ExtensionVariant::Vrf => {
                 let name = self
@@ -384,27 +384,27 @@ impl<'v> VariableReader<'v> {
             ExtensionVariant::Vrf => ["PEER_IP_FRR", "PEER_IP_METALLB"],
             ExtensionVariant::Namespace => ["PEER_IP_LOCAL", "PEER_IP_REMOTE"],
         };
-        let usual = |text: &str| text.parse::<IpAddr>().expect("an address");
-        let ours = self.value(our_name).unwrap_or_else(|| usual(ours));
-        let theirs = self.value(their_name).unwrap_or_else(|| usual(theirs));
+        let default = |text: &str| text.parse::<IpAddr>().expect("an address");
+        let ours = self.value(our_name).unwrap_or_else(|| default(ours));
+        let theirs = self.value(their_name).unwrap_or_else(|| default(theirs));
         let prefix = self.value("PEER_IP_PREFIX").unwrap_or(prefix);
         let net = |address| IpNet::new(address, prefix);
         let (Ok(our_net), Ok(their_net)) = (net(ours), net(theirs)) else {
-            self.problem("PEER_IP_PREFIX", format!("prefix length {prefix} is too long for address {ours}"));
+            self.report("PEER_IP_PREFIX", format!("prefix length {prefix} is too long for address {ours}"));
             return None;
         };
         if ours.is_ipv4() != theirs.is_ipv4() {
-            self.problem(
+            self.report(
                 their_name,
                 format!("{theirs} and {ours} ({our_name}) have different address families"),
             );
         } else if ours == theirs {
-            self.problem(
+            self.report(
                 their_name,
                 format!("{theirs} is also {our_name}; each end needs a different address"),
             );
         } else if our_net.trunc() != their_net.trunc() {
-            self.problem(
+            self.report(
                 their_name,
                 format!("{theirs} is not in {}, the subnet of {our_name}", our_net.trunc()),
             );
@@ -428,7 +428,7 @@ impl<'v> VariableReader<'v> {
         };
         let ours = self.value(our_asn).unwrap_or(Asn(asns.0));
         let theirs = self.value(their_asn).unwrap_or(Asn(asns.1));
-        let mut link = self.link(variant)?;
+        let mut link = self.veth_variables(variant)?;
         if backend == Backend::Gobgp {
             // gobgpd is a single process that listens in the node's own network namespace.
             link.domain = RoutingDomain::Shared;
@@ -464,10 +464,10 @@ impl<'v> VariableReader<'v> {
                 HealthProbe::Command(rest.split_whitespace().map(str::to_owned).collect())
             }
             _ => {
-                self.problem("ICHOR_HEALTH", format!("`{text}` is not a health check; want https://…, http://…, tcp://HOST:PORT or command://PROGRAM ARGUMENTS"));
+                self.report("ICHOR_HEALTH", format!("`{text}` is not a health check; want https://…, http://…, tcp://HOST:PORT or command://PROGRAM ARGUMENTS"));
                 return None;
             }
         };
-        Some(HealthCheck::of(probe))
+        Some(HealthCheck::new(probe))
     }
 }

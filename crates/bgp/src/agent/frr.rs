@@ -36,31 +36,31 @@ const OTHERS: [&str; 17] = [
 /// The daemons of a release that a `daemons` file enables, in the order of their start. Daemons that FRR needs are enabled by
 /// default.
 pub fn daemons(text: &str, version: (u16, u16)) -> Result<Vec<DaemonRun>, DaemonsFileError> {
-    let settings: Vec<(&str, &str)> = text.lines().filter_map(setting).collect();
-    let of = |name: &str| settings.iter().rev().find(|(key, _)| *key == name).map(|(_, value)| *value);
-    let yes = |name: &str| of(name).map(|value| value.eq_ignore_ascii_case("yes"));
-    let mut wrong = Vec::new();
-    for other in OTHERS.into_iter().filter(|other| yes(other) == Some(true)) {
-        wrong.push(format!("the agent does not support {other}; set `{other}=no`"));
+    let settings: Vec<(&str, &str)> = text.lines().filter_map(parse_setting).collect();
+    let value_of = |name: &str| settings.iter().rev().find(|(key, _)| *key == name).map(|(_, value)| *value);
+    let is_enabled = |name: &str| value_of(name).map(|value| value.eq_ignore_ascii_case("yes"));
+    let mut problems = Vec::new();
+    for other in OTHERS.into_iter().filter(|other| is_enabled(other) == Some(true)) {
+        problems.push(format!("the agent does not support {other}; set `{other}=no`"));
     }
     let mut run = Vec::new();
-    for &daemon in FrrDaemon::of(version) {
+    for &daemon in FrrDaemon::in_release(version) {
         let needed = matches!(daemon, FrrDaemon::Mgmtd | FrrDaemon::Zebra);
-        let usual = needed || daemon == FrrDaemon::Staticd;
-        if !yes(daemon.name()).unwrap_or(usual) {
+        let enabled_by_default = needed || daemon == FrrDaemon::Staticd;
+        if !is_enabled(daemon.name()).unwrap_or(enabled_by_default) {
             if needed {
-                wrong.push(format!("FRR needs {daemon}; set `{daemon}=yes`"));
+                problems.push(format!("FRR needs {daemon}; set `{daemon}=yes`"));
             }
             continue;
         }
-        let written = of(&format!("{daemon}_options")).unwrap_or_default();
-        let profile = of("frr_profile").filter(|profile| !profile.is_empty());
-        run.push(DaemonRun { daemon, options: options(written, profile) });
+        let written = value_of(&format!("{daemon}_options")).unwrap_or_default();
+        let profile = value_of("frr_profile").filter(|profile| !profile.is_empty());
+        run.push(DaemonRun { daemon, options: daemon_options(written, profile) });
     }
-    if wrong.is_empty() { Ok(run) } else { Err(DaemonsFileError(wrong)) }
+    if problems.is_empty() { Ok(run) } else { Err(DaemonsFileError(problems)) }
 }
 
-fn setting(line: &str) -> Option<(&str, &str)> {
+fn parse_setting(line: &str) -> Option<(&str, &str)> {
     let line = line.trim();
     let (key, value) = line.split_once('=').filter(|_| !line.starts_with('#'))?;
     let value = value.trim();
@@ -69,7 +69,7 @@ fn setting(line: &str) -> Option<(&str, &str)> {
 }
 
 /// The options of a daemon in the foreground. Its VTY listens on a TCP port only if the options name one.
-fn options(written: &str, profile: Option<&str>) -> Vec<String> {
+fn daemon_options(written: &str, profile: Option<&str>) -> Vec<String> {
     let words = written.split_whitespace().filter(|word| !matches!(*word, "-d" | "--daemon"));
     let mut words: Vec<String> = words.map(str::to_owned).collect();
     if !words.iter().any(|word| word.starts_with("-P") || word.starts_with("--vty_port")) {
@@ -80,17 +80,17 @@ fn options(written: &str, profile: Option<&str>) -> Vec<String> {
 }
 
 /// The release in the version output of an FRR program.
-pub fn version(said: &str) -> Option<(u16, u16)> {
-    let number = said.split_whitespace().skip_while(|word| *word != "version").nth(1)?;
+pub fn parse_version(output: &str) -> Option<(u16, u16)> {
+    let number = output.split_whitespace().skip_while(|word| *word != "version").nth(1)?;
     let mut parts = number.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     Some((parts.next()?.ok()?, parts.next()?.ok()?))
 }
 
-/// A reply has another form than that of FRR 8.4 to 10.
+/// A reply has another format than that of FRR 8.4 to 10.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cannot parse FRR's reply to `{question}`: {reason}")]
+#[error("cannot parse FRR's reply to `{command}`: {reason}")]
 pub struct ReplyError {
-    question: &'static str,
+    command: &'static str,
     reason: String,
 }
 
@@ -103,22 +103,22 @@ pub const ROUTES: [&str; 2] = ["show ip route vrf all bgp json", "show ipv6 rout
 
 /// The sessions in the replies to [`NEIGHBORS`] and, where BFD runs, [`PEERS`].
 pub fn sessions(neighbors: &str, peers: Option<&str>) -> Result<Vec<Session>, ReplyError> {
-    let neighbors = objects(NEIGHBORS, neighbors)?;
+    let neighbors = parse_objects(NEIGHBORS, neighbors)?;
     let peers = peers.map(bfd_peers).transpose()?.unwrap_or_default();
     let mut found = Vec::new();
     for (vrf, of_vrf) in neighbors.iter().flatten() {
-        // An instance also has its own name and number here.
-        for (name, told) in of_vrf.as_object().into_iter().flatten().filter(|(_, told)| told.is_object()) {
-            found.push(session(vrf, name, told, &peers));
+        // The object of an instance also contains its own name and number.
+        for (name, json) in of_vrf.as_object().into_iter().flatten().filter(|(_, json)| json.is_object()) {
+            found.push(session(vrf, name, json, &peers));
         }
     }
     Ok(found)
 }
 
 /// FRR 8 replies with a sequence of objects, one for each VRF.
-fn objects(question: &'static str, text: &str) -> Result<Vec<Map<String, Value>>, ReplyError> {
+fn parse_objects(command: &'static str, text: &str) -> Result<Vec<Map<String, Value>>, ReplyError> {
     let all = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
-    all.collect::<Result<_, _>>().map_err(|error| ReplyError { question, reason: error.to_string() })
+    all.collect::<Result<_, _>>().map_err(|error| ReplyError { command, reason: error.to_string() })
 }
 
 /// One end of a BFD session, and whether it is up.
@@ -131,39 +131,39 @@ struct BfdPeer {
 
 impl BfdPeer {
     /// Whether it monitors the neighbour of a session. The neighbour of a port may have had another address before.
-    fn is_of(&self, name: &str, address: Option<&str>) -> bool {
+    fn monitors(&self, name: &str, address: Option<&str>) -> bool {
         self.port.as_deref() == Some(name) || (address.is_none() && self.peer == name)
     }
 }
 
 fn bfd_peers(text: &str) -> Result<Vec<BfdPeer>, ReplyError> {
-    let strange = |reason: String| ReplyError { question: PEERS, reason };
-    let all: Vec<Value> = serde_json::from_str(text).map_err(|error| strange(error.to_string()))?;
-    let word = |told: &Value, key: &str| told[key].as_str().map(str::to_owned);
-    let peer = |told: &Value| {
-        let vrf = word(told, "vrf").unwrap_or_else(|| "default".to_owned());
-        let peer = word(told, "peer")?;
-        Some(BfdPeer { vrf, peer, port: word(told, "interface"), up: told["status"] == "up" })
+    let reply_error = |reason: String| ReplyError { command: PEERS, reason };
+    let all: Vec<Value> = serde_json::from_str(text).map_err(|error| reply_error(error.to_string()))?;
+    let word = |json: &Value, key: &str| json[key].as_str().map(str::to_owned);
+    let peer = |json: &Value| {
+        let vrf = word(json, "vrf").unwrap_or_else(|| "default".to_owned());
+        let peer = word(json, "peer")?;
+        Some(BfdPeer { vrf, peer, port: word(json, "interface"), up: json["status"] == "up" })
     };
     Ok(all.iter().filter_map(peer).collect())
 }
 
-fn session(vrf: &str, name: &str, told: &Value, peers: &[BfdPeer]) -> Session {
-    let state = told["bgpState"].as_str().and_then(SessionState::parse).unwrap_or(SessionState::Idle);
-    let address = told["bgpNeighborAddr"].as_str().filter(|address| *address != "none" && *address != name);
-    let number = |key: &str| told[key].as_u64().and_then(|number| u32::try_from(number).ok());
-    let families = told["addressFamilyInfo"].as_object();
+fn session(vrf: &str, name: &str, json: &Value, peers: &[BfdPeer]) -> Session {
+    let state = json["bgpState"].as_str().and_then(SessionState::parse).unwrap_or(SessionState::Idle);
+    let address = json["bgpNeighborAddr"].as_str().filter(|address| *address != "none" && *address != name);
+    let number = |key: &str| json[key].as_u64().and_then(|number| u32::try_from(number).ok());
+    let families = json["addressFamilyInfo"].as_object();
     let sum = |key: &str| {
-        let of = |family: &Value| family[key].as_u64().and_then(|count| u32::try_from(count).ok());
-        families.into_iter().flat_map(Map::values).filter_map(of).sum()
+        let count_of = |family: &Value| family[key].as_u64().and_then(|count| u32::try_from(count).ok());
+        families.into_iter().flat_map(Map::values).filter_map(count_of).sum()
     };
     let established = state == SessionState::Established;
     let uptime =
-        told["bgpTimerUpMsec"].as_u64().filter(|_| established).map(|milliseconds| milliseconds / 1000);
-    let asked = told["peerBfdInfo"].is_object();
+        json["bgpTimerUpMsec"].as_u64().filter(|_| established).map(|milliseconds| milliseconds / 1000);
+    let has_bfd = json["peerBfdInfo"].is_object();
     let current = address.unwrap_or(name);
-    let of_it = peers.iter().filter(|it| asked && it.vrf == vrf && it.is_of(name, address));
-    let watching = of_it.max_by_key(|it| it.peer == current);
+    let candidates = peers.iter().filter(|it| has_bfd && it.vrf == vrf && it.monitors(name, address));
+    let monitor = candidates.max_by_key(|it| it.peer == current);
     Session {
         peer: name.to_owned(),
         domain: Some(vrf.to_owned()).filter(|vrf| vrf != "default"),
@@ -174,39 +174,40 @@ fn session(vrf: &str, name: &str, told: &Value, peers: &[BfdPeer]) -> Session {
         established: number("connectionsEstablished").unwrap_or(0),
         received: if established { sum("acceptedPrefixCounter") } else { 0 },
         sent: if established { sum("sentPrefixCounter") } else { 0 },
-        bfd: asked.then(|| watching.is_some_and(|it| it.up && it.peer == current)),
-        watched: watching.map(|it| it.peer.clone()),
-        families: agreed(told),
-        extended: extended(told),
-        notification: notification(told),
-        said: said(told),
+        bfd: has_bfd.then(|| monitor.is_some_and(|it| it.up && it.peer == current)),
+        watched: monitor.map(|it| it.peer.clone()),
+        families: negotiated_families(json),
+        extended: extended_next_hop(json),
+        notification: notification(json),
+        said: last_error(json),
     }
 }
 
 /// Which ends advertise the extended next hop capability; known only while the session is established.
-fn extended(told: &Value) -> Option<ExtendedNextHop> {
-    let offers = told["neighborCapabilities"]["extendedNexthop"].as_str()?;
+fn extended_next_hop(json: &Value) -> Option<ExtendedNextHop> {
+    let offers = json["neighborCapabilities"]["extendedNexthop"].as_str()?;
     let [ours, theirs] = ["dvertised", "eceived"].map(|word| offers.contains(word));
     Some(ExtendedNextHop { ours, theirs })
 }
 
 /// The address families of both ends; known only while the session is established.
-fn agreed(told: &Value) -> Option<Vec<Family>> {
-    let told = told["neighborCapabilities"]["multiprotocolExtensions"].as_object()?;
-    let has = |name: &str| told.get(name).is_some_and(|who| who["advertisedAndReceived"] == true);
+fn negotiated_families(json: &Value) -> Option<Vec<Family>> {
+    let json = json["neighborCapabilities"]["multiprotocolExtensions"].as_object()?;
+    let has =
+        |name: &str| json.get(name).is_some_and(|capability| capability["advertisedAndReceived"] == true);
     let both = [(Family::V4, "ipv4Unicast"), (Family::V6, "ipv6Unicast")];
     Some(both.into_iter().filter(|(_, name)| has(name)).map(|(family, _)| family).collect())
 }
 
 /// The notification that last closed the session.
-fn notification(told: &Value) -> Option<Notification> {
-    let sent = told["lastResetDueTo"].as_str().is_some_and(|why| why.contains("send"));
-    Notification::parse(told["lastErrorCodeSubcode"].as_str()?, sent)
+fn notification(json: &Value) -> Option<Notification> {
+    let sent = json["lastResetDueTo"].as_str().is_some_and(|why| why.contains("send"));
+    Notification::parse(json["lastErrorCodeSubcode"].as_str()?, sent)
 }
 
 /// The daemon's last error message.
-fn said(told: &Value) -> Option<String> {
-    let word = |key: &str| told[key].as_str().map(str::trim).filter(|text| !text.is_empty());
+fn last_error(json: &Value) -> Option<String> {
+    let word = |key: &str| json[key].as_str().map(str::trim).filter(|text| !text.is_empty());
     let reset = word("lastResetDueTo").filter(|text| !text.eq_ignore_ascii_case("never"))?;
     let notified = word("lastNotificationReason").filter(|notified| !reset.contains(notified));
     Some(notified.map_or_else(|| reset.to_owned(), |notified| format!("{reset}: {notified}")))
@@ -249,16 +250,16 @@ impl fmt::Display for InstalledRoute {
 }
 
 /// The routes that zebra has installed, from the replies to [`ROUTES`].
-pub fn routes(answers: [&str; 2]) -> Result<Vec<InstalledRoute>, ReplyError> {
+pub fn routes(replies: [&str; 2]) -> Result<Vec<InstalledRoute>, ReplyError> {
     let mut found = Vec::new();
-    for (question, answer) in ROUTES.into_iter().zip(answers) {
-        for (key, told) in objects(question, answer)?.into_iter().flatten() {
+    for (command, reply) in ROUTES.into_iter().zip(replies) {
+        for (key, json) in parse_objects(command, reply)?.into_iter().flatten() {
             // With several VRFs there is another level: their names.
-            match told {
+            match json {
                 Value::Object(of_vrf) => {
-                    of_vrf.iter().for_each(|(prefix, told)| installed(prefix, told, &mut found));
+                    of_vrf.iter().for_each(|(prefix, json)| collect_installed(prefix, json, &mut found));
                 }
-                told => installed(&key, &told, &mut found),
+                json => collect_installed(&key, &json, &mut found),
             }
         }
     }
@@ -266,19 +267,19 @@ pub fn routes(answers: [&str; 2]) -> Result<Vec<InstalledRoute>, ReplyError> {
     Ok(found)
 }
 
-fn installed(prefix: &str, told: &Value, found: &mut Vec<InstalledRoute>) {
+fn collect_installed(prefix: &str, json: &Value, found: &mut Vec<InstalledRoute>) {
     let Ok(prefix) = prefix.parse() else { return };
-    for route in told.as_array().into_iter().flatten() {
-        let here = route["installed"] == true && route["selected"] == true;
-        let ways = route["nexthops"].as_array().into_iter().flatten().filter(|hop| hop["fib"] == true);
-        let source = ways.clone().find_map(|hop| hop["rmapSource"].as_str()?.parse().ok());
-        let hops = ways.filter_map(|hop| {
+    for route in json.as_array().into_iter().flatten() {
+        let is_installed = route["installed"] == true && route["selected"] == true;
+        let next_hops = route["nexthops"].as_array().into_iter().flatten().filter(|hop| hop["fib"] == true);
+        let source = next_hops.clone().find_map(|hop| hop["rmapSource"].as_str()?.parse().ok());
+        let hops = next_hops.filter_map(|hop| {
             let link = u32::try_from(hop["interfaceIndex"].as_u64()?).ok()?;
             Some(NextHop { via: hop["ip"].as_str().and_then(|via| via.parse().ok()), link })
         });
         let hops = hops.collect();
         let domain = route["vrfName"].as_str().filter(|vrf| *vrf != "default").map(str::to_owned);
-        if here {
+        if is_installed {
             found.push(InstalledRoute { domain, prefix, hops, source });
         }
     }
@@ -288,39 +289,39 @@ fn installed(prefix: &str, told: &Value, found: &mut Vec<InstalledRoute>) {
 mod tests {
     use super::*;
 
-    macro_rules! told {
+    macro_rules! reply {
         ($release:literal, $file:literal) => {
             include_str!(concat!("../../tests/data/frr/", $release, "/", $file))
         };
     }
 
     /// Replies of FRR 8.4 and 10.3 about a session with a leaf: while it was up, and after the leaf shut it down.
-    const TOLD: [[&str; 5]; 2] = [
+    const REPLIES: [[&str; 5]; 2] = [
         [
-            told!("8.4", "up/neighbors.json"),
-            told!("8.4", "up/peers.json"),
-            told!("8.4", "down/neighbors.json"),
-            told!("8.4", "down/peers.json"),
-            told!("8.4", "up/routes.json"),
+            reply!("8.4", "up/neighbors.json"),
+            reply!("8.4", "up/peers.json"),
+            reply!("8.4", "down/neighbors.json"),
+            reply!("8.4", "down/peers.json"),
+            reply!("8.4", "up/routes.json"),
         ],
         [
-            told!("10.3", "up/neighbors.json"),
-            told!("10.3", "up/peers.json"),
-            told!("10.3", "down/neighbors.json"),
-            told!("10.3", "down/peers.json"),
-            told!("10.3", "up/routes.json"),
+            reply!("10.3", "up/neighbors.json"),
+            reply!("10.3", "up/peers.json"),
+            reply!("10.3", "down/neighbors.json"),
+            reply!("10.3", "down/peers.json"),
+            reply!("10.3", "up/routes.json"),
         ],
     ];
 
-    fn one(neighbors: &str, peers: &str) -> Session {
+    fn parse_one(neighbors: &str, peers: &str) -> Session {
         let [session] = sessions(neighbors, Some(peers)).unwrap().try_into().unwrap();
         session
     }
 
     #[test]
     fn a_session_that_is_up_has_an_uptime_and_prefixes() {
-        for [neighbors, peers, ..] in TOLD {
-            let session = one(neighbors, peers);
+        for [neighbors, peers, ..] in REPLIES {
+            let session = parse_one(neighbors, peers);
 
             assert_eq!((session.peer.as_str(), session.domain.as_deref()), ("eth0", None));
             assert_eq!(session.watched, session.address);
@@ -337,8 +338,8 @@ mod tests {
 
     #[test]
     fn a_session_that_is_down_has_the_last_error() {
-        for [_, _, neighbors, peers, _] in TOLD {
-            let session = one(neighbors, peers);
+        for [_, _, neighbors, peers, _] in REPLIES {
+            let session = parse_one(neighbors, peers);
 
             assert_eq!((session.state, session.uptime, session.received), (SessionState::Idle, None, 0));
             assert_eq!(
@@ -350,31 +351,31 @@ mod tests {
 
     #[test]
     fn the_bfd_state_is_that_of_the_current_address_of_a_port() {
-        for [neighbors, peers, ..] in TOLD {
-            let moved = one(neighbors, &peers.replace("\"peer\":\"fe80::", "\"peer\":\"fe80::bad:"));
+        for [neighbors, peers, ..] in REPLIES {
+            let moved = parse_one(neighbors, &peers.replace("\"peer\":\"fe80::", "\"peer\":\"fe80::bad:"));
 
             assert_eq!(moved.bfd, Some(false));
             assert!(moved.watched.unwrap().starts_with("fe80::bad:"));
-            assert_eq!(one(neighbors, &peers.replace("\"up\"", "\"down\"")).bfd, Some(false));
+            assert_eq!(parse_one(neighbors, &peers.replace("\"up\"", "\"down\"")).bfd, Some(false));
         }
     }
 
     #[test]
     fn a_family_is_negotiated_if_both_ends_advertise_it() {
-        for [neighbors, peers, ..] in TOLD {
+        for [neighbors, peers, ..] in REPLIES {
             let offered = neighbors.replace(
                 "\"multiprotocolExtensions\":{",
                 "\"multiprotocolExtensions\":{\"ipv6Unicast\":{\"advertised\":true},",
             );
 
             assert_ne!(offered, neighbors);
-            assert_eq!(one(&offered, peers).families, Some(vec![Family::V4]));
+            assert_eq!(parse_one(&offered, peers).families, Some(vec![Family::V4]));
         }
     }
 
     #[test]
     fn sessions_in_a_vrf_have_its_name() {
-        let neighbors = TOLD[0][0].replace("\"default\":{", "\"metallb\":{");
+        let neighbors = REPLIES[0][0].replace("\"default\":{", "\"metallb\":{");
 
         let [session] = sessions(&neighbors, None).unwrap().try_into().unwrap();
 
@@ -383,15 +384,15 @@ mod tests {
 
     #[test]
     fn only_installed_routes_are_returned() {
-        for [.., told] in TOLD {
-            let here = routes([told, "{}"]).unwrap();
-            let twice = routes([&format!("{told}{}", told.replace("default", "red")), "{}"]).unwrap();
-            let gone = routes([&told.replace("\"installed\":true,", ""), "{}"]).unwrap();
+        for [.., json] in REPLIES {
+            let listed = routes([json, "{}"]).unwrap();
+            let twice = routes([&format!("{json}{}", json.replace("default", "red")), "{}"]).unwrap();
+            let gone = routes([&json.replace("\"installed\":true,", ""), "{}"]).unwrap();
 
             let shown =
                 |routes: Vec<InstalledRoute>| routes.iter().map(ToString::to_string).collect::<Vec<_>>();
-            assert_eq!(here[0].hops.len(), 1);
-            assert_eq!(shown(here), ["198.51.100.0/24"]);
+            assert_eq!(listed[0].hops.len(), 1);
+            assert_eq!(shown(listed), ["198.51.100.0/24"]);
             assert_eq!(shown(twice), ["198.51.100.0/24", "198.51.100.0/24 in red"]);
             assert_eq!(gone, []);
         }
@@ -437,9 +438,12 @@ mod tests {
 
     #[test]
     fn a_release_has_the_first_two_numbers_of_a_version() {
-        assert_eq!(version("zebra version 8.4.4\nCopyright 1996-2005 Kunihiro Ishiguro\n"), Some((8, 4)));
-        assert_eq!(version("zebra version 10.3\n"), Some((10, 3)));
-        assert_eq!(version("zebra version 10.5.1_git\n"), Some((10, 5)));
-        assert_eq!(version("zebra\n"), None);
+        assert_eq!(
+            parse_version("zebra version 8.4.4\nCopyright 1996-2005 Kunihiro Ishiguro\n"),
+            Some((8, 4))
+        );
+        assert_eq!(parse_version("zebra version 10.3\n"), Some((10, 3)));
+        assert_eq!(parse_version("zebra version 10.5.1_git\n"), Some((10, 5)));
+        assert_eq!(parse_version("zebra\n"), None);
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use ichor_values::Mac;
 
 /// Link types that use the MAC address of the port below them.
-const BORROWERS: &[&str] =
+const BORROWING_KINDS: &[&str] =
     &["bond", "bridge", "vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "macsec", "team", "vrf", "vxlan"];
 
 /// A link of the node's own network namespace.
@@ -76,7 +76,7 @@ pub struct Link {
 impl Link {
     /// The MAC address that identifies the port; none for links that use that of another.
     pub(crate) fn port_mac(&self) -> Option<Mac> {
-        let borrows = self.kind.as_deref().is_some_and(|kind| BORROWERS.contains(&kind));
+        let borrows = self.kind.as_deref().is_some_and(|kind| BORROWING_KINDS.contains(&kind));
         if borrows || self.loopback { None } else { self.permanent.or(self.mac) }
     }
 
@@ -97,7 +97,7 @@ pub struct AmbiguousMac {
 }
 
 /// The port with a MAC address; none while it is missing.
-pub fn port(links: &[Link], mac: Mac) -> Result<Option<&Link>, AmbiguousMac> {
+pub fn find_port(links: &[Link], mac: Mac) -> Result<Option<&Link>, AmbiguousMac> {
     let found: Vec<&Link> = links.iter().filter(|link| link.port_mac() == Some(mac)).collect();
     match found[..] {
         [] => Ok(None),
@@ -120,10 +120,13 @@ mod tests {
 
     #[test]
     fn a_link_with_the_address_of_its_port_is_not_the_port() {
-        for kind in BORROWERS {
+        for kind in BORROWING_KINDS {
             let links = [link("over", Some(kind), MAC, None), link("eth0", None, MAC, Some(MAC))];
 
-            assert_eq!(port(&links, MAC).map(|link| link.map(|link| link.name.as_str())), Ok(Some("eth0")));
+            assert_eq!(
+                find_port(&links, MAC).map(|link| link.map(|link| link.name.as_str())),
+                Ok(Some("eth0"))
+            );
         }
     }
 
@@ -131,23 +134,23 @@ mod tests {
     fn a_port_in_a_bond_is_found_by_its_permanent_address() {
         let links = [link("eth0", None, OTHER, Some(MAC)), link("eth1", None, OTHER, Some(OTHER))];
 
-        assert_eq!(port(&links, MAC).unwrap().unwrap().name, "eth0");
-        assert_eq!(port(&links, OTHER).unwrap().unwrap().name, "eth1");
+        assert_eq!(find_port(&links, MAC).unwrap().unwrap().name, "eth0");
+        assert_eq!(find_port(&links, OTHER).unwrap().unwrap().name, "eth1");
     }
 
     #[test]
     fn a_veth_is_found_by_its_current_address() {
         let links = [link("eth0", Some("veth"), MAC, None)];
 
-        assert_eq!(port(&links, MAC).unwrap().unwrap().name, "eth0");
-        assert_eq!(port(&links, OTHER), Ok(None));
+        assert_eq!(find_port(&links, MAC).unwrap().unwrap().name, "eth0");
+        assert_eq!(find_port(&links, OTHER), Ok(None));
     }
 
     #[test]
     fn two_ports_with_the_same_address_are_both_reported() {
         let links = [link("eth0", None, MAC, None), link("eth1", None, MAC, None)];
 
-        let error = port(&links, MAC).unwrap_err().to_string();
+        let error = find_port(&links, MAC).unwrap_err().to_string();
 
         assert_eq!(
             error,

@@ -1,33 +1,33 @@
-//! What the agent on a node decides: the same code at the desk and on the node.
+//! The decisions of the agent: the same code in a build and on the node.
 //!
-//! A [`AgentConfig`] is what the agent is told, by the file of a build or by environment variables. Together with the kernel's
-//! [`Link`]s it becomes a [`DesiredState`]: what can be done now. From that follow the [`Wiring`] of the node, the
-//! daemon's files ([`DesiredState::render`]), and in the end the [`Session`]s that are told.
+//! An [`AgentConfig`] comes from the file of a build or from environment variables. Together with the kernel's
+//! [`Link`]s it gives the [`DesiredState`] under current conditions. From that follow the [`Wiring`] of the node, the
+//! daemon's files ([`DesiredState::render`]) and the [`Session`]s to report.
 //!
-//! Not here: doing any of it, which is `crates/agent`.
+//! Not here: applying any of it, which `crates/agent` does.
 
 pub mod advertisement;
 pub mod bird;
 pub mod config;
+pub mod conflicting_daemon;
+pub mod desired_state;
 pub mod detection;
+pub mod diagnosis;
 pub mod environment;
 pub mod frr;
-pub mod gate;
 pub mod gobgp;
+pub mod health_gate;
+pub mod last_mac;
 pub mod link;
-pub mod rival;
 pub mod route;
-pub mod scene;
 pub mod session;
 pub mod status;
-pub mod stood;
-pub mod trouble;
 pub mod wiring;
 
 pub use config::AgentConfig;
-pub use gate::HealthGate;
+pub use desired_state::DesiredState;
+pub use health_gate::HealthGate;
 pub use link::Link;
-pub use scene::DesiredState;
 pub use session::Session;
 pub use status::AgentStatus;
 pub use wiring::Wiring;

@@ -1,4 +1,4 @@
-//! Routes that came by BGP: what the kernel has, what it should have, and what somebody swept.
+//! BGP routes: those in the kernel, those that should be there, and those that another program removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -7,50 +7,51 @@ use ipnet::IpNet;
 
 use ichor_values::Backend;
 
-/// The node's own table.
+/// The kernel's main table.
 pub const MAIN: u32 = 254;
 
-/// The metric of routes that the agent installs. FRR's is 20: those of a second daemon are told apart, and ours win.
+/// The metric of routes that the agent installs. FRR's is 20: routes of a second daemon can be distinguished, and the
+/// agent's take precedence.
 pub(crate) const METRIC: u32 = 17;
 
-/// Who installed a route.
+/// The program that installed a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RouteOrigin {
     /// BGP: FRR's bgpd through zebra, or the agent for GoBGP.
     Bgp,
-    /// BIRD, which calls all of its own so.
+    /// BIRD, which uses one protocol for all of its routes.
     Bird,
     /// zebra itself.
     Zebra,
 }
 
-/// A route of the kernel.
+/// A kernel route.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Route {
-    /// Where it leads.
+    /// The destination.
     pub prefix: IpNet,
     /// Its table.
     pub table: u32,
-    /// Who installed it.
+    /// The program that installed it.
     pub protocol: RouteOrigin,
-    /// Which of several is taken: the lowest.
+    /// The metric: of several routes, the lowest is used.
     pub metric: u32,
-    /// The address the node itself sends from.
+    /// The preferred source address of the node's own packets.
     pub source: Option<IpAddr>,
-    /// The ways: packets are spread over all of them.
+    /// The next hops: packets are balanced over all of them.
     pub hops: BTreeSet<NextHop>,
 }
 
-/// One way.
+/// One next hop.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NextHop {
-    /// The next router: for IPv4 it may be an IPv6 one.
+    /// The next router; for an IPv4 route it may have an IPv6 address.
     pub via: Option<IpAddr>,
-    /// The kernel's number of the link.
+    /// The interface index of the link.
     pub link: u32,
 }
 
-/// What names a route: the kernel has one of each.
+/// The key of a route: its table and destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct RouteKey {
     table: u32,
@@ -59,7 +60,7 @@ struct RouteKey {
 
 impl Route {
     /// A route as the agent installs it.
-    pub fn ours(
+    pub fn from_agent(
         table: u32,
         prefix: IpNet,
         source: Option<IpAddr>,
@@ -70,54 +71,56 @@ impl Route {
     }
 
     /// Whether the agent installed it.
-    pub(crate) fn is_ours(&self) -> bool {
+    pub(crate) fn is_from_agent(&self) -> bool {
         self.protocol == RouteOrigin::Bgp && self.metric == METRIC
     }
 
-    fn name(&self) -> RouteKey {
+    fn key(&self) -> RouteKey {
         RouteKey { table: self.table, prefix: self.prefix }
     }
 }
 
-/// What is to be done to the kernel's routes.
+/// Changes of the kernel's routes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteChanges {
-    /// Routes to install; one of the same prefix is replaced.
+    /// Routes to install; each replaces a route of the same prefix.
     pub install: Vec<Route>,
     /// Routes to remove.
     pub remove: Vec<Route>,
 }
 
-/// What makes the agent's routes those that are wanted. Routes of others are not looked at.
+/// The changes that turn the agent's routes in the kernel into `wanted`. Routes of other programs are ignored.
 pub fn difference(wanted: &[Route], kernel: &[Route]) -> RouteChanges {
-    let wanted: BTreeMap<RouteKey, &Route> = wanted.iter().map(|route| (route.name(), route)).collect();
+    let wanted: BTreeMap<RouteKey, &Route> = wanted.iter().map(|route| (route.key(), route)).collect();
     let ours: BTreeMap<RouteKey, &Route> =
-        kernel.iter().filter(|route| route.is_ours()).map(|route| (route.name(), route)).collect();
-    let missing = wanted.iter().filter(|(name, route)| ours.get(name) != Some(route));
-    let stale = ours.iter().filter(|(name, _)| !wanted.contains_key(name));
+        kernel.iter().filter(|route| route.is_from_agent()).map(|route| (route.key(), route)).collect();
+    let missing = wanted.iter().filter(|(key, route)| ours.get(key) != Some(route));
+    let stale = ours.iter().filter(|(key, _)| !wanted.contains_key(key));
     RouteChanges {
         install: missing.map(|(_, route)| (*route).clone()).collect(),
         remove: stale.map(|(_, route)| (*route).clone()).collect(),
     }
 }
 
-/// The routes that a backend leaves in the kernel when it ends as for a restart. Another daemon of the same kind would have the same.
-pub fn left(backend: Backend, kernel: Vec<Route>) -> Vec<Route> {
-    let is_left = |route: &Route| match backend {
+/// The routes that a backend's daemon leaves in the kernel on a graceful restart. Another daemon of the same kind would
+/// leave the same.
+pub fn remaining_routes(backend: Backend, kernel: Vec<Route>) -> Vec<Route> {
+    let remains = |route: &Route| match backend {
         Backend::Frr => route.protocol != RouteOrigin::Bird,
         Backend::Bird => route.protocol == RouteOrigin::Bird,
-        Backend::Gobgp => route.is_ours(),
+        Backend::Gobgp => route.is_from_agent(),
         Backend::Native => false,
     };
-    kernel.into_iter().filter(is_left).collect()
+    kernel.into_iter().filter(remains).collect()
 }
 
-/// Which of the prefixes that a daemon says it installed, each with its table, the kernel does not have: somebody swept them.
-pub fn swept(told: &[(u32, IpNet)], kernel: &[Route]) -> Vec<(u32, IpNet)> {
-    let names: BTreeSet<RouteKey> = kernel.iter().map(Route::name).collect();
+/// The prefixes, each with its table, that a daemon reports as installed but that the kernel lacks: another program
+/// removed them.
+pub fn removed_prefixes(reported: &[(u32, IpNet)], kernel: &[Route]) -> Vec<(u32, IpNet)> {
+    let names: BTreeSet<RouteKey> = kernel.iter().map(Route::key).collect();
     let is_gone =
         |&&(table, prefix): &&(u32, IpNet)| !names.contains(&RouteKey { table, prefix: prefix.trunc() });
-    told.iter().filter(is_gone).copied().collect()
+    reported.iter().filter(is_gone).copied().collect()
 }
 
 #[cfg(test)]
@@ -126,7 +129,7 @@ mod tests {
 
     use super::*;
 
-    /// Few prefixes and ways, so that they meet.
+    /// Few prefixes and next hops, so that routes collide.
     fn route() -> impl Strategy<Value = Route> {
         let hop = (0u8..3, 1u32..3).prop_map(|(last, link)| NextHop {
             via: Some(IpAddr::from([0xfe80, 0, 0, 0, 0, 0, 0, u16::from(last)])),
@@ -137,51 +140,51 @@ mod tests {
         (0u8..4, table, any::<bool>(), hops).prop_map(|(nth, table, foreign, hops)| {
             let prefix = format!("10.0.{nth}.0/24").parse().unwrap();
             let metric = if foreign { 20 } else { METRIC };
-            Route { metric, ..Route::ours(table, prefix, None, hops) }
+            Route { metric, ..Route::from_agent(table, prefix, None, hops) }
         })
     }
 
-    /// The kernel's table: one route for each name and metric.
+    /// A kernel table: one route for each key and metric.
     fn kernel() -> impl Strategy<Value = Vec<Route>> {
         prop::collection::vec(route(), 0..12).prop_map(|routes| {
             let table: BTreeMap<_, _> =
-                routes.into_iter().map(|route| ((route.name(), route.metric), route)).collect();
+                routes.into_iter().map(|route| ((route.key(), route.metric), route)).collect();
             table.into_values().collect()
         })
     }
 
     proptest! {
         #[test]
-        fn the_difference_leads_to_what_is_wanted_and_touches_nothing_else(
+        fn the_difference_establishes_the_wanted_routes_and_leaves_others_alone(
             wanted in kernel(),
             kernel in kernel(),
         ) {
-            let wanted: Vec<Route> = wanted.into_iter().filter(Route::is_ours).collect();
+            let wanted: Vec<Route> = wanted.into_iter().filter(Route::is_from_agent).collect();
             let RouteChanges { install, remove } = difference(&wanted, &kernel);
 
             let mut after: BTreeMap<_, _> =
-                kernel.iter().map(|route| ((route.name(), route.metric), route.clone())).collect();
+                kernel.iter().map(|route| ((route.key(), route.metric), route.clone())).collect();
             for route in &remove {
-                prop_assert!(route.is_ours());
-                after.remove(&(route.name(), route.metric));
+                prop_assert!(route.is_from_agent());
+                after.remove(&(route.key(), route.metric));
             }
-            after.extend(install.iter().map(|route| ((route.name(), route.metric), route.clone())));
+            after.extend(install.iter().map(|route| ((route.key(), route.metric), route.clone())));
             let after: Vec<Route> = after.into_values().collect();
-            let (ours, others): (Vec<_>, Vec<_>) = after.iter().cloned().partition(Route::is_ours);
+            let (ours, others): (Vec<_>, Vec<_>) = after.iter().cloned().partition(Route::is_from_agent);
 
             prop_assert_eq!(ours, wanted.clone());
-            let foreign: Vec<Route> = kernel.into_iter().filter(|route| !route.is_ours()).collect();
+            let foreign: Vec<Route> = kernel.into_iter().filter(|route| !route.is_from_agent()).collect();
             prop_assert_eq!(others, foreign);
             prop_assert_eq!(difference(&wanted, &after), RouteChanges::default());
         }
 
         #[test]
-        fn a_route_is_swept_when_its_table_has_it_no_more(told in kernel(), kernel in kernel()) {
-            let told: Vec<_> = told.iter().map(|route| (route.table, route.prefix)).collect();
+        fn a_reported_route_is_removed_if_its_table_lacks_it(reported in kernel(), kernel in kernel()) {
+            let reported: Vec<_> = reported.iter().map(|route| (route.table, route.prefix)).collect();
 
-            let gone = swept(&told, &kernel);
+            let gone = removed_prefixes(&reported, &kernel);
 
-            for (table, prefix) in told {
+            for (table, prefix) in reported {
                 let has = kernel.iter().any(|route| route.table == table && route.prefix == prefix);
                 prop_assert_eq!(gone.contains(&(table, prefix)), !has);
             }

@@ -1,4 +1,4 @@
-//! A BGP session as a daemon tells it, whichever daemon that is.
+//! A BGP session, as reported by any of the daemons.
 
 use std::fmt;
 
@@ -7,60 +7,65 @@ use crate::model::Family;
 /// One session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Session {
-    /// The neighbour: a port for one that is found by its advertisements, else an address.
+    /// The neighbour: its port if it is discovered by router advertisements, else its address.
     pub peer: String,
     /// The VRF or namespace; none for the node's own.
     pub domain: Option<String>,
-    /// The address it was found at, where that is not `peer`.
+    /// The neighbour's address, if `peer` is a port.
     pub address: Option<String>,
-    /// The neighbour's AS number, as far as it is known.
+    /// The neighbour's AS number, if it is known.
     pub asn: Option<u32>,
-    /// How far it is.
+    /// Its state.
     pub state: SessionState,
     /// Seconds since it was established.
     pub uptime: Option<u64>,
     /// How often it was established.
     pub established: u32,
-    /// Prefixes that came in, of both families.
+    /// Prefixes received, of both families.
     pub received: u32,
-    /// Prefixes that went out, of both families.
+    /// Prefixes sent, of both families.
     pub sent: u32,
-    /// Whether BFD says the path works; none without BFD.
+    /// Whether BFD reports the path as up; none without BFD.
     pub bfd: Option<bool>,
-    /// The neighbour's address that BFD watches, where the daemon tells it.
+    /// The address that BFD monitors, if the daemon reports it.
     pub watched: Option<String>,
-    /// The families both ends agreed on; none while that is not known.
+    /// The address families of both ends; none while they are unknown.
     pub families: Option<Vec<Family>>,
-    /// Who can take IPv4 over IPv6; none while that is not known.
+    /// The ends that support IPv4 over IPv6; none while they are unknown.
     pub extended: Option<ExtendedNextHop>,
-    /// The message that last closed it.
+    /// The notification that last closed it.
     pub notification: Option<Notification>,
-    /// What the daemon last said was wrong, in its own words.
+    /// The daemon's last error message, in its own words.
     pub said: Option<String>,
 }
 
 impl Session {
-    /// Whether routes are told.
+    /// Whether the session is established.
     pub fn is_established(&self) -> bool {
         self.state == SessionState::Established
     }
 
-    /// Keeps the message that tells most, where this session is `before` a moment later.
+    /// Keeps the more informative notification of `before`, an earlier state of this session.
     ///
-    /// When both ends connect at once, the reason why one closes is soon followed by complaints about the other
+    /// When both ends connect at once, the notification with the reason is soon followed by others about the second
     /// connection: seen on FRR 8.4 and 10.3, whose leaf expected another AS.
-    pub fn remember(&mut self, before: &Self) {
+    pub fn keep_notification(&mut self, before: &Self) {
         let same = self.peer == before.peer && self.domain == before.domain;
-        let never_stood =
+        let stayed_down =
             !self.is_established() && self.established == before.established && !before.is_established();
-        let says_little = |it: Option<Notification>| it.is_none_or(|it| it.code == Notification::CONFUSED);
-        if same && never_stood && says_little(self.notification) && !says_little(before.notification) {
+        let is_uninformative =
+            |it: Option<Notification>| it.is_none_or(|it| it.code == Notification::FSM_ERROR);
+        if same
+            && stayed_down
+            && is_uninformative(self.notification)
+            && !is_uninformative(before.notification)
+        {
             self.notification = before.notification;
         }
     }
 }
 
-/// Who offers the extended next hop capability (RFC 8950) for IPv4.
+/// The ends that advertise the extended next hop capability (RFC 8950) for IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExtendedNextHop {
     /// The node.
@@ -69,22 +74,22 @@ pub struct ExtendedNextHop {
     pub theirs: bool,
 }
 
-/// The message that closes a session (RFC 4271, section 4.5).
+/// The notification that closes a session (RFC 4271, section 4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notification {
-    /// The kind of error.
-    pub(crate) code: u8,
-    /// Which of that kind.
-    pub(crate) subcode: u8,
-    /// Whether the node sent it, and the neighbour got it.
+    /// The error code.
+    pub code: u8,
+    /// The error subcode.
+    pub subcode: u8,
+    /// Whether the node sent it; else the neighbour did.
     pub sent: bool,
 }
 
 impl Notification {
-    /// The code of messages that come at a time when they cannot be meant.
-    const CONFUSED: u8 = 5;
+    /// Finite State Machine Error: a message that is unexpected in the current state.
+    const FSM_ERROR: u8 = 5;
 
-    /// Reads FRR's `lastErrorCodeSubcode`: four hex digits such as `0202`.
+    /// Parses FRR's `lastErrorCodeSubcode`: four hex digits such as `0202`.
     pub(crate) fn parse(digits: &str, sent: bool) -> Option<Self> {
         let all_hex = digits.len() == 4 && digits.bytes().all(|it| it.is_ascii_hexdigit());
         let number = u16::from_str_radix(digits, 16).ok().filter(|_| all_hex)?;
@@ -93,21 +98,21 @@ impl Notification {
     }
 }
 
-/// How far a session is (RFC 4271, section 8.2.2).
+/// The state of a session (RFC 4271, section 8.2.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SessionState {
-    /// Nothing is tried.
+    /// No connection is attempted.
     #[default]
     Idle,
     /// Waiting for a connection.
     Connect,
-    /// Waiting to try again, or for the other side to connect.
+    /// Waiting to retry, or for the neighbour to connect.
     Active,
-    /// Connected, and the other side has not answered.
+    /// Connected, waiting for the neighbour's OPEN message.
     OpenSent,
-    /// Both sides said who they are.
+    /// Both ends have sent their OPEN messages.
     OpenConfirm,
-    /// Routes are told.
+    /// Routes are exchanged.
     Established,
 }
 
@@ -140,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_is_read_in_any_case() {
+    fn state_names_are_case_insensitive() {
         assert_eq!(SessionState::parse("OPENSENT"), Some(SessionState::OpenSent));
         assert_eq!(SessionState::parse("established"), Some(SessionState::Established));
         assert_eq!(SessionState::parse("Clearing"), None);
@@ -152,35 +157,35 @@ mod tests {
 
         assert_eq!(read("0202"), Some((2, 2)));
         assert_eq!(read("060a"), Some((6, 10)));
-        for nothing in ["0000", "", "2", "00202", "+202", "zz"] {
-            assert_eq!(read(nothing), None, "{nothing}");
+        for invalid in ["0000", "", "2", "00202", "+202", "zz"] {
+            assert_eq!(read(invalid), None, "{invalid}");
         }
     }
 
     #[test]
-    fn the_reason_is_remembered_through_complaints_about_the_other_connection() {
-        let with = |digits: &str, state, established| Session {
+    fn the_first_notification_is_kept_over_those_about_a_second_connection() {
+        let session = |digits: &str, state, established| Session {
             state,
             established,
             notification: Notification::parse(digits, false),
             ..Session::default()
         };
-        let remembered = |before: &Session, mut now: Session| {
-            now.remember(before);
+        let kept = |before: &Session, mut now: Session| {
+            now.keep_notification(before);
             now.notification.map(|it| (it.code, it.subcode))
         };
-        let wrong_as = with("0202", SessionState::Idle, 1);
+        let wrong_as = session("0202", SessionState::Idle, 1);
 
-        assert_eq!(remembered(&wrong_as, with("0501", SessionState::Active, 1)), Some((2, 2)));
-        assert_eq!(remembered(&wrong_as, with("0602", SessionState::Active, 1)), Some((6, 2)));
+        assert_eq!(kept(&wrong_as, session("0501", SessionState::Active, 1)), Some((2, 2)));
+        assert_eq!(kept(&wrong_as, session("0602", SessionState::Active, 1)), Some((6, 2)));
         assert_eq!(
-            remembered(&wrong_as, with("0501", SessionState::Active, 2)),
+            kept(&wrong_as, session("0501", SessionState::Active, 2)),
             Some((5, 1)),
-            "it stood in between"
+            "it was established in between"
         );
-        assert_eq!(remembered(&wrong_as, with("0000", SessionState::Established, 2)), None);
+        assert_eq!(kept(&wrong_as, session("0000", SessionState::Established, 2)), None);
         assert_eq!(
-            remembered(&with("0501", SessionState::Idle, 1), with("0000", SessionState::Idle, 1)),
+            kept(&session("0501", SessionState::Idle, 1), session("0000", SessionState::Idle, 1)),
             None
         );
     }

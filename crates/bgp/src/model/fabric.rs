@@ -1,4 +1,4 @@
-//! Toward the fabric: sessions, what is announced there, and what is let in and out.
+//! BGP with the fabric: sessions, announcements, import and export policy.
 
 use std::net::IpAddr;
 
@@ -8,63 +8,64 @@ use super::{Bfd, Family, PrefixFilter};
 use crate::setting::Advertise;
 use ichor_values::{Asn, Community, LinkName, Mac, Secret};
 
-/// The instance in the node's own table.
+/// The BGP instance in the node's main table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fabric {
-    /// Whom it peers with.
+    /// Its neighbours.
     pub neighbors: Vec<Neighbor>,
     /// The node's own addresses that are announced.
     pub announced: Vec<AnnouncedAddress>,
-    /// Prefixes that are announced in place of their parts.
+    /// Prefixes that are announced instead of the prefixes within them.
     pub aggregates: Vec<IpNet>,
-    /// What is let in.
+    /// The import policy.
     pub inward: ImportPolicy,
-    /// What is added on the way out. Only what the node or its speaker originated goes out: a node is never transit.
+    /// The export policy. Only routes that the node or its load balancer originates are exported: a node never provides
+    /// transit.
     pub outward: ExportPolicy,
-    /// Seconds that neighbours keep routes through a planned restart; none when they shall not.
+    /// Seconds that neighbours keep routes through a planned restart; none without graceful restart.
     pub graceful_restart: Option<u16>,
 }
 
 /// One session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbor {
-    /// How the neighbour is found.
+    /// How the neighbour is addressed.
     pub found: PeerAddress,
-    /// Its AS number; none when any external one will do.
+    /// Its AS number; none if any external one is accepted.
     pub asn: Option<Asn>,
-    /// The families it carries.
+    /// The address families of the session.
     pub families: Vec<Family>,
-    /// Fast detection of a dead path.
+    /// Fast detection of a failed path.
     pub bfd: Option<Bfd>,
     /// Keepalive and hold time in seconds.
     pub timers: (u16, u16),
-    /// Whether the neighbour connects.
+    /// Whether the neighbour opens the connection.
     pub passive: bool,
-    /// Where the password can be had.
+    /// Where the password is stored.
     pub password: Option<Secret>,
 }
 
-/// How a neighbour is found.
+/// How a neighbour is addressed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PeerAddress {
-    /// By its router advertisements on a port.
+    /// The router that advertises itself on a port.
     Port {
         /// The port.
         name: LinkName,
-        /// Its MAC address, by which the port itself is found.
+        /// Its MAC address, which identifies the port.
         mac: Option<Mac>,
     },
-    /// By its address.
+    /// The router at an address.
     Address {
         /// The address.
         address: IpAddr,
-        /// The node's own address toward it, where it surely has that one.
+        /// The node's source address for the session, if the node certainly has it.
         source: Option<IpAddr>,
     },
 }
 
 impl Neighbor {
-    /// Whether IPv4 goes over an IPv6 session, which both ends must be told.
+    /// Whether IPv4 prefixes go over an IPv6 session, which both ends must enable.
     pub fn extends_next_hops(&self) -> bool {
         let v6 = match &self.found {
             PeerAddress::Port { .. } => true,
@@ -77,7 +78,7 @@ impl Neighbor {
 /// An address that is announced while its link has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnnouncedAddress {
-    /// What kind of address it is.
+    /// The kind of address.
     pub kind: Advertise,
     /// The link that has it.
     pub link: LinkName,
@@ -85,22 +86,22 @@ pub struct AnnouncedAddress {
     pub net: IpNet,
 }
 
-/// What is let in from the fabric.
+/// Which routes are accepted from the fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportPolicy {
-    /// Prefixes.
+    /// The accepted prefixes.
     pub filter: PrefixFilter,
-    /// More routes of one family than this close the session.
+    /// The session is closed above this number of routes of one family.
     pub max_prefixes: Option<u32>,
     /// Local preference.
     pub local_preference: Option<u32>,
 }
 
-/// What is added to routes on the way to the fabric.
+/// Attributes that are added to routes on export to the fabric.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExportPolicy {
     /// Communities.
     pub communities: Vec<Community>,
-    /// How often the own AS number is put in front once more.
+    /// How often the node's AS number is prepended.
     pub prepend: u8,
 }

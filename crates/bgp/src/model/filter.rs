@@ -1,4 +1,4 @@
-//! A list of prefixes: what is let through and what is not.
+//! Prefix filters: which prefixes are permitted.
 
 use ipnet::IpNet;
 
@@ -12,7 +12,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// Both.
+    /// Both families.
     pub const ALL: [Self; 2] = [Self::V4, Self::V6];
 
     /// The family of a prefix.
@@ -23,7 +23,7 @@ impl Family {
         }
     }
 
-    /// The prefix of everything.
+    /// The prefix of all addresses.
     pub fn everything(self) -> IpNet {
         let text = match self {
             Self::V4 => "0.0.0.0/0",
@@ -33,31 +33,31 @@ impl Family {
     }
 }
 
-/// One line: prefixes within `net` whose length is in a range.
+/// One rule: the prefixes within `net` whose length is in a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrefixRule {
-    /// Whether they are let through.
+    /// Whether they are permitted.
     pub permit: bool,
-    /// What they are within.
+    /// The prefix that contains them.
     pub net: IpNet,
-    /// The least length.
+    /// The minimum length.
     pub least: u8,
-    /// The greatest length.
+    /// The maximum length.
     pub most: u8,
 }
 
 impl PrefixRule {
-    /// The prefix itself and all within it.
+    /// A rule for the prefix and all prefixes within it.
     pub fn within(permit: bool, net: IpNet) -> Self {
         Self { permit, net, least: net.prefix_len(), most: net.max_prefix_len() }
     }
 
-    /// The prefix itself.
+    /// A rule for exactly the prefix.
     pub fn exactly(permit: bool, net: IpNet) -> Self {
         Self { permit, net, least: net.prefix_len(), most: net.prefix_len() }
     }
 
-    /// The single addresses within the prefix.
+    /// A rule for the single addresses within the prefix.
     pub fn hosts(permit: bool, net: IpNet) -> Self {
         Self { permit, net, least: net.max_prefix_len(), most: net.max_prefix_len() }
     }
@@ -67,12 +67,12 @@ impl PrefixRule {
     }
 }
 
-/// Terms, of which the first that matches decides. What none matches is refused.
+/// Rules, of which the first that matches decides. A prefix that matches no rule is denied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrefixFilter(pub Vec<PrefixRule>);
 
 impl PrefixFilter {
-    /// Everything within these prefixes; everything at all when there are none.
+    /// Permits everything within these prefixes; without prefixes, everything.
     pub fn allowing(nets: &[IpNet]) -> Self {
         if nets.is_empty() {
             return Self(Family::ALL.map(|family| PrefixRule::within(true, family.everything())).to_vec());
@@ -80,14 +80,14 @@ impl PrefixFilter {
         Self(nets.iter().map(|net| PrefixRule::within(true, *net)).collect())
     }
 
-    /// Whether a prefix is let through.
+    /// Whether a prefix is permitted.
     pub fn admits(&self, net: IpNet) -> bool {
-        self.0.iter().find(|term| term.matches(net)).is_some_and(|term| term.permit)
+        self.0.iter().find(|rule| rule.matches(net)).is_some_and(|rule| rule.permit)
     }
 
-    /// The terms of one family.
-    pub fn of(&self, family: Family) -> impl Iterator<Item = &PrefixRule> {
-        self.0.iter().filter(move |term| Family::of(term.net) == family)
+    /// The rules of one family.
+    pub fn rules_for(&self, family: Family) -> impl Iterator<Item = &PrefixRule> {
+        self.0.iter().filter(move |rule| Family::of(rule.net) == family)
     }
 }
 
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_term_that_matches_decides() {
+    fn the_first_rule_that_matches_decides() {
         let filter = PrefixFilter(vec![
             PrefixRule::exactly(false, net("0.0.0.0/0")),
             PrefixRule::within(true, net("0.0.0.0/0")),
@@ -108,7 +108,7 @@ mod tests {
 
         assert!(!filter.admits(net("0.0.0.0/0")));
         assert!(filter.admits(net("10.0.0.0/8")));
-        assert!(!filter.admits(net("::/0")), "what no term matches is refused");
+        assert!(!filter.admits(net("::/0")), "a prefix that matches no rule is denied");
     }
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn no_prefixes_allow_everything() {
+    fn an_empty_list_of_prefixes_allows_everything() {
         let all = PrefixFilter::allowing(&[]);
         let some = PrefixFilter::allowing(&[net("10.0.0.0/8")]);
 

@@ -1,9 +1,9 @@
-//! What a node's BGP means, in no daemon's words.
+//! A node's BGP, independent of the daemon.
 //!
-//! A [`BgpModel`] says everything once: the instance toward the [`fabric`], the one toward the load balancer's speaker
-//! ([`workload`]), and what passes between them ([`filter`]). Every backend renders the same meaning.
+//! A [`BgpModel`] has the instance toward the [`fabric`], the one toward the load balancer ([`workload`]), and the
+//! filters between them ([`filter`]). Every backend renders the same model.
 //!
-//! Not here: deciding it from a plan (`ichor_core::routing`) and configuration text ([`render`](crate::render)).
+//! Not here: deriving it from a plan (`ichor_core::routing`) and configuration text ([`render`](crate::render)).
 
 pub mod fabric;
 pub mod filter;
@@ -30,28 +30,28 @@ pub struct BgpModel {
     pub asn: Asn,
     /// Its router id.
     pub router_id: Ipv4Addr,
-    /// Source addresses of what the node itself sends over learnt routes, at most one of each family. Never an anycast
-    /// address: answers to it would go to another node.
+    /// Source addresses of the node's own packets over learnt routes, at most one of each family. Never an anycast
+    /// address: replies to it would reach another node.
     pub sources: Vec<IpAddr>,
-    /// Whether it passes on what others tell it: Talos itself cannot be told not to.
+    /// Whether it passes routes between neighbours, which Talos' own BGP cannot disable.
     pub transit: bool,
     /// The instance toward the fabric.
     pub fabric: Fabric,
-    /// The instance toward the speaker.
+    /// The instance toward the load balancer.
     pub workload: Option<Workload>,
 }
 
-/// Fast detection of a dead path.
+/// Fast detection of a failed path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bfd {
     /// Milliseconds between two packets.
     pub interval: u32,
-    /// How many may be lost.
+    /// How many of them may be lost.
     pub multiplier: u8,
 }
 
 impl BgpModel {
-    /// Announces nothing any more, neither the node's own nor the speaker's. Sessions stay: the node still finds its way.
+    /// Withdraws the announcements of the node and of the load balancer. Sessions stay up: the node keeps its routes.
     pub fn drain(&mut self) {
         self.fabric.announced.clear();
         self.fabric.aggregates.clear();
@@ -60,13 +60,13 @@ impl BgpModel {
         }
     }
 
-    /// Every way BFD is wanted, each once.
+    /// Every BFD setting in use, each once.
     pub fn bfd(&self) -> Vec<Bfd> {
         let fabric = self.fabric.neighbors.iter().filter_map(|neighbor| neighbor.bfd);
-        let mut ways: Vec<_> =
+        let mut settings: Vec<_> =
             fabric.chain(self.workload.as_ref().and_then(|workload| workload.bfd)).collect();
-        ways.sort();
-        ways.dedup();
-        ways
+        settings.sort();
+        settings.dedup();
+        settings
     }
 }

@@ -1,4 +1,4 @@
-//! Prefixes of the cluster itself, which no speaker may announce.
+//! Prefixes of the cluster itself, which the load balancer must not announce.
 
 use ipnet::IpNet;
 
@@ -15,12 +15,12 @@ impl ProtectedPrefixes {
         Self(outermost(nets.iter().map(IpNet::trunc).collect()))
     }
 
-    /// What is taken from a speaker: `allowed`, but never a default route nor a prefix of the cluster.
+    /// The filter for the load balancer's routes: `allowed`, but never a default route nor a prefix of the cluster.
     ///
-    /// A pool may lie inside a node prefix, where the rest of the prefix stays protected.
+    /// A pool may lie inside a node prefix, of which the rest stays protected.
     pub fn filter(&self, allowed: &[PrefixRule]) -> PrefixFilter {
-        let inside = |term: &&PrefixRule| {
-            self.0.iter().any(|net| net.contains(&term.net) && net.prefix_len() < term.net.prefix_len())
+        let inside = |rule: &&PrefixRule| {
+            self.0.iter().any(|net| net.contains(&rule.net) && net.prefix_len() < rule.net.prefix_len())
         };
         let (inner, outer): (Vec<&PrefixRule>, Vec<&PrefixRule>) = allowed.iter().partition(inside);
         let defaults = Family::ALL.map(|family| PrefixRule::exactly(false, family.everything()));
@@ -32,12 +32,12 @@ impl ProtectedPrefixes {
     }
 }
 
-/// Those that lie in no other.
+/// The prefixes that no other one contains.
 fn outermost(mut nets: Vec<IpNet>) -> Vec<IpNet> {
     nets.sort();
     let mut kept: Vec<IpNet> = Vec::new();
     for net in nets {
-        // Sorted, a prefix stands right before all that lies in it.
+        // In sorted order, a prefix comes directly before those that it contains.
         if !kept.last().is_some_and(|last| last.contains(&net)) {
             kept.push(net);
         }
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_a_default_route_nor_a_prefix_of_the_cluster_passes() {
+    fn default_routes_and_prefixes_of_the_cluster_are_denied() {
         let protected = ProtectedPrefixes(vec![net("10.0.0.0/24"), net("fd00::/64")]);
 
         let filter = protected
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_inside_the_node_prefix_passes_and_the_rest_of_it_does_not() {
+    fn a_pool_inside_a_node_prefix_is_permitted_and_the_rest_is_denied() {
         let protected = ProtectedPrefixes(vec![net("10.0.0.0/24")]);
 
         let filter = protected.filter(&[PrefixRule::hosts(true, net("10.0.0.192/26"))]);

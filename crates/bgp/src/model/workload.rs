@@ -1,4 +1,4 @@
-//! Toward the speaker of service addresses: the link, the session, and what is taken from it.
+//! BGP with the load balancer: the link, the session and the import filter.
 
 use std::net::IpAddr;
 
@@ -7,31 +7,31 @@ use super::{Bfd, Family};
 use crate::setting::Speaker;
 use ichor_values::Asn;
 
-/// The instance that a speaker peers with. What it is given crosses to the fabric; nothing crosses back, and nothing is
-/// announced to the speaker. The speaker connects.
+/// The BGP instance that the load balancer peers with. Routes accepted from it are announced to the fabric; nothing is
+/// announced in the other direction. The load balancer opens the connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// Who announces service addresses.
+    /// The load balancer.
     pub speaker: Speaker,
-    /// Where our end of the link is.
+    /// The routing domain of our end of the link.
     pub domain: RoutingDomain,
     /// Our end of the link.
     pub ours: SessionEndpoint,
-    /// The speaker's.
+    /// The load balancer's end.
     pub theirs: SessionEndpoint,
     /// Prefix length of the link.
     pub prefix: u8,
-    /// The families that are taken and cross.
+    /// The address families that are accepted and announced to the fabric.
     pub families: Vec<Family>,
-    /// Fast detection of a dead path.
+    /// Fast detection of a failed path.
     pub bfd: Option<Bfd>,
     /// Keepalive and hold time in seconds.
     pub timers: (u16, u16),
-    /// What is taken.
+    /// The import filter.
     pub filter: PrefixFilter,
 }
 
-/// One end of the link to the speaker.
+/// One end of the link to the load balancer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionEndpoint {
     /// Name of the link.
@@ -42,7 +42,7 @@ pub struct SessionEndpoint {
     pub asn: Asn,
 }
 
-/// What keeps the speaker's routes apart from the node's.
+/// How the load balancer's routes are isolated from the node's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RoutingDomain {
     /// A VRF.
@@ -57,7 +57,7 @@ pub enum RoutingDomain {
         /// Its name.
         name: String,
     },
-    /// Nothing: both ends are in the node's own table.
+    /// Not at all: both ends are in the main table.
     Shared,
 }
 
@@ -72,7 +72,7 @@ impl RoutingDomain {
 }
 
 impl Workload {
-    /// Whether IPv4 goes over an IPv6 session, which both ends must be told.
+    /// Whether IPv4 prefixes go over an IPv6 session, which both ends must enable.
     pub fn extends_next_hops(&self) -> bool {
         self.theirs.address.is_ipv6() && self.families.contains(&Family::V4)
     }

@@ -1,41 +1,44 @@
-//! One change: what a daemon is told.
+//! One change of a daemon's configuration.
 
 use super::daemon::FrrDaemon;
 use super::line::Line;
 
-/// When a change is made. The order keeps what is used in place and lets nothing through in between.
+/// The phase of a change. The order keeps every object until it is unused, and permits nothing extra in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// Instances go that have to come back with another AS number.
+    /// Removal of instances that must be recreated with another AS number.
     Clear,
-    /// Ports, BFD profiles, lists. A list that is used is never empty, and what it refuses comes before what it permits.
+    /// Ports, BFD profiles, lists. A list in use is never empty, and its denials come before its permits.
     Define,
-    /// Route maps, entry by entry. A new one that permits refuses until it knows what it matches.
+    /// Route maps, entry by entry. A new entry that permits denies until its matches are set.
     Policy,
-    /// Instances of BGP: what is told to neighbours first, those that go last. A family is activated after its filters are there.
+    /// BGP instances: settings of neighbours first, removal of neighbours last. A family is activated after its filters
+    /// exist.
     Instance,
-    /// What needs all of these: imports between instances, the maps between protocols and the kernel, static routes.
+    /// What depends on all of these: imports between instances, route maps between protocols and the kernel, static
+    /// routes.
     Use,
-    /// What used others and is not meant any more: instances, maps between protocols and the kernel, static routes.
+    /// Removal of what used others and is no longer intended: instances, route maps between protocols and the kernel,
+    /// static routes.
     Release,
-    /// Route maps that nothing uses now.
+    /// Removal of route maps that are no longer used.
     Retire,
-    /// Lists that nothing matches now, BFD profiles, and the rest.
+    /// Removal of lists that nothing matches any more, BFD profiles, and the rest.
     Forget,
 }
 
-/// A line to tell a daemon.
+/// A configuration line to send to a daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigChange {
-    /// When.
+    /// Its phase.
     pub phase: Phase,
-    /// The line, with the lines that open the contexts it is told in.
+    /// The line, with the lines that open its contexts.
     pub line: Line,
 }
 
 impl ConfigChange {
-    /// What is sent, one after the other; `enable` was sent before. After one that is refused, only [`ConfigChange::END`] may follow:
-    /// FRR would look for the rest in whatever context it is in.
+    /// The commands to send in sequence, after `enable`. After a rejected one, only [`ConfigChange::END`] may follow:
+    /// FRR would look up the rest in whatever context it is in.
     pub fn commands(&self) -> Vec<String> {
         let mut commands = vec!["configure terminal".to_owned()];
         commands.extend(self.line.path());
@@ -43,18 +46,18 @@ impl ConfigChange {
         commands
     }
 
-    /// The command that leads out of every context.
+    /// The command that leaves every context.
     pub const END: &str = "end";
 }
 
-/// The changes of several daemons in one order: nothing is used before every daemon knows it.
-pub fn in_order(
+/// Merges the changes of several daemons by phase: nothing is used before every daemon has it.
+pub fn order_changes(
     changes: impl IntoIterator<Item = (FrrDaemon, Vec<ConfigChange>)>,
 ) -> Vec<(FrrDaemon, ConfigChange)> {
-    let of = |(daemon, changes): (FrrDaemon, Vec<ConfigChange>)| {
+    let with_daemon = |(daemon, changes): (FrrDaemon, Vec<ConfigChange>)| {
         changes.into_iter().map(move |change| (daemon, change))
     };
-    let mut all: Vec<_> = changes.into_iter().flat_map(of).collect();
+    let mut all: Vec<_> = changes.into_iter().flat_map(with_daemon).collect();
     all.sort_by_key(|(_, change)| change.phase);
     all
 }

@@ -1,9 +1,9 @@
-//! Contexts: the lines that open one, and where a line stands that follows them.
+//! Contexts: the lines that open one, and the context of the lines that follow.
 //!
-//! FRR looks for a command in the context it is in, and then in those above it. A file therefore may leave `exit` out, and
-//! may say in `router bgp` itself what belongs to its IPv4 family.
+//! FRR looks up a command in its current context, and then in the enclosing ones. A file may therefore omit `exit`, and
+//! may put settings of the IPv4 family directly into `router bgp`.
 
-/// What a context is of.
+/// The type of a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Context {
     /// `interface NAME`.
@@ -26,7 +26,7 @@ pub enum Context {
     Other,
 }
 
-/// First words of lines that are in no context, wherever they are met.
+/// First words of lines that are always at the top level.
 const TOP: [&str; 28] = [
     "access-list",
     "bfd",
@@ -58,11 +58,12 @@ const TOP: [&str; 28] = [
     "vrf",
 ];
 
-/// Of these, what a VRF may have for itself.
-const OF_VRF: [&str; 6] = ["ip nht", "ip protocol", "ip route", "ipv6 nht", "ipv6 protocol", "ipv6 route"];
+/// Those of them that a VRF may also have.
+const VRF_STATEMENTS: [&str; 6] =
+    ["ip nht", "ip protocol", "ip route", "ipv6 nht", "ipv6 protocol", "ipv6 route"];
 
-/// What a neighbour is told in a family; all else it is told in the instance.
-pub(crate) const OF_FAMILY: [&str; 22] = [
+/// Settings of a neighbour in an address family; all others belong to the instance.
+pub(crate) const FAMILY_SETTINGS: [&str; 22] = [
     "activate",
     "addpath-tx-all-paths",
     "addpath-tx-bestpath-per-AS",
@@ -87,15 +88,15 @@ pub(crate) const OF_FAMILY: [&str; 22] = [
     "weight",
 ];
 
-/// What an instance is told in a family, besides its neighbours.
-const INSTANCE_OF_FAMILY: [&str; 6] =
+/// Settings of an instance in an address family, besides those of its neighbours.
+const INSTANCE_FAMILY_SETTINGS: [&str; 6] =
     ["aggregate-address", "distance", "maximum-paths", "network", "redistribute", "table-map"];
 
-/// What belongs to an instance although it starts as a line of a family would.
-const OF_INSTANCE: [&str; 4] = ["address-family", "bgp", "coalesce-time", "timers"];
+/// Settings of an instance that start like those of an address family.
+const INSTANCE_SETTINGS: [&str; 4] = ["address-family", "bgp", "coalesce-time", "timers"];
 
 /// The context that a line opens below others.
-pub(crate) fn opened(above: &[String], line: &str) -> Option<Context> {
+pub(crate) fn opened_context(above: &[String], line: &str) -> Option<Context> {
     let words: Vec<_> = line.split(' ').collect();
     match (above.last().map(|last| context(&above[..above.len() - 1], last)), words.as_slice()) {
         (None, ["interface", _, ..]) => Some(Context::Interface),
@@ -113,52 +114,54 @@ pub(crate) fn opened(above: &[String], line: &str) -> Option<Context> {
     }
 }
 
-/// The same of a line that is known to open one.
+/// The context of a line that is known to open one.
 pub(crate) fn context(above: &[String], line: &str) -> Context {
-    opened(above, line).unwrap_or(Context::Other)
+    opened_context(above, line).unwrap_or(Context::Other)
 }
 
-/// The context that a line is in, given those that are open when it is met: how many of them remain.
+/// How many of the open contexts remain open for a line.
 pub(crate) fn remaining(open: &[String], line: &str) -> usize {
-    let said = line.strip_prefix("no ").unwrap_or(line);
+    let statement = line.strip_prefix("no ").unwrap_or(line);
     let Some((last, above)) = open.split_last() else { return 0 };
     let inner = context(above, last);
-    if stays(inner, said) { open.len() } else { remaining(above, line) }
+    if stays_open(inner, statement) { open.len() } else { remaining(above, line) }
 }
 
-fn stays(inner: Context, said: &str) -> bool {
-    let top = TOP.iter().any(|start| starts(said, start));
+fn stays_open(inner: Context, statement: &str) -> bool {
+    let top = TOP.iter().any(|start| starts_with_words(statement, start));
     match inner {
-        Context::Vrf => !top || OF_VRF.iter().any(|start| starts(said, start)),
-        Context::Family => !top && !of_instance(said),
-        Context::Bgp => !top && !starts(said, "ip") && !starts(said, "ipv6"),
-        Context::Profile => !top && !starts(said, "peer") && !starts(said, "profile"),
-        Context::Peer => !top && !starts(said, "peer"),
+        Context::Vrf => !top || VRF_STATEMENTS.iter().any(|start| starts_with_words(statement, start)),
+        Context::Family => !top && !is_instance_line(statement),
+        Context::Bgp => !top && !starts_with_words(statement, "ip") && !starts_with_words(statement, "ipv6"),
+        Context::Profile => {
+            !top && !starts_with_words(statement, "peer") && !starts_with_words(statement, "profile")
+        }
+        Context::Peer => !top && !starts_with_words(statement, "peer"),
         Context::Interface | Context::RouteMap | Context::Bfd | Context::Other => !top,
     }
 }
 
 /// Whether a line belongs to the instance, not to one of its families.
-fn of_instance(said: &str) -> bool {
-    match said.split(' ').collect::<Vec<_>>().as_slice() {
+fn is_instance_line(statement: &str) -> bool {
+    match statement.split(' ').collect::<Vec<_>>().as_slice() {
         ["neighbor", _, "capability", "orf", ..] | ["bgp", "dampening", ..] => false,
-        ["neighbor", _, word, ..] => !OF_FAMILY.contains(word),
-        [word, ..] => OF_INSTANCE.contains(word),
+        ["neighbor", _, word, ..] => !FAMILY_SETTINGS.contains(word),
+        [word, ..] => INSTANCE_SETTINGS.contains(word),
         [] => false,
     }
 }
 
-/// Whether an instance is told this for its IPv4 family.
-pub(crate) fn of_first_family(line: &str) -> bool {
-    let said = line.strip_prefix("no ").unwrap_or(line);
-    match said.split(' ').collect::<Vec<_>>().as_slice() {
-        ["neighbor", _, word, ..] => OF_FAMILY.contains(word),
-        [word, ..] => INSTANCE_OF_FAMILY.contains(word),
+/// Whether a line in an instance belongs to its IPv4 family.
+pub(crate) fn is_ipv4_family_line(line: &str) -> bool {
+    let statement = line.strip_prefix("no ").unwrap_or(line);
+    match statement.split(' ').collect::<Vec<_>>().as_slice() {
+        ["neighbor", _, word, ..] => FAMILY_SETTINGS.contains(word),
+        [word, ..] => INSTANCE_FAMILY_SETTINGS.contains(word),
         [] => false,
     }
 }
 
 /// Whether a line starts with these words.
-pub(crate) fn starts(line: &str, words: &str) -> bool {
+pub(crate) fn starts_with_words(line: &str, words: &str) -> bool {
     line.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }

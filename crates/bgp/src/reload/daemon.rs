@@ -1,16 +1,16 @@
-//! FRR's daemons, and what each is told.
+//! FRR's daemons, and the lines that each accepts.
 
 use std::fmt;
 
-use super::context::{Context, starts};
+use super::context::{Context, starts_with_words};
 use super::line::Line;
 
 /// A daemon of FRR that a node runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FrrDaemon {
-    /// Keeps the configuration of those that have none of their own, from FRR 9 on.
+    /// Holds the configuration of daemons without their own, from FRR 9 on.
     Mgmtd,
-    /// Ports and the kernel's routes.
+    /// Interfaces and kernel routes.
     Zebra,
     /// BFD.
     Bfdd,
@@ -20,7 +20,7 @@ pub enum FrrDaemon {
     Bgpd,
 }
 
-/// What the entries of route maps can say in zebra or mgmtd.
+/// Statements in route map entries that zebra or mgmtd accepts.
 const SHARED: [&str; 20] = [
     "call",
     "description",
@@ -44,7 +44,7 @@ const SHARED: [&str; 20] = [
     "set tag",
 ];
 
-/// Of these, what bgpd does not know.
+/// Those of them that bgpd does not know.
 const NOT_BGPD: [&str; 5] = [
     "match ip address prefix-len",
     "match ipv6 address prefix-len",
@@ -53,21 +53,21 @@ const NOT_BGPD: [&str; 5] = [
     "set src",
 ];
 
-/// What starts like a shared line and is bgpd's alone.
-const BGPD_ALONE: [&str; 3] =
+/// Statements that start like a shared one but belong to bgpd only.
+const BGPD_ONLY: [&str; 3] =
     ["match ip next-hop address", "set ip next-hop peer-address", "set ip next-hop unchanged"];
 
-/// Lines at the top that bgpd is told, and nobody else.
+/// Top-level lines for bgpd only.
 const BGPD: [&str; 3] = ["bgp", "router bgp", "debug bgp"];
 
 const LISTS: [&str; 4] = ["access-list", "ip prefix-list", "ipv6 access-list", "ipv6 prefix-list"];
 
-/// The line that every daemon is told.
+/// The line for every daemon.
 const ALL: &str = "frr defaults";
 
 const ROUTES: [&str; 2] = ["ip route", "ipv6 route"];
 
-/// Lines at the top about ports and the kernel.
+/// Top-level lines about interfaces and the kernel.
 const KERNEL: [&str; 9] = [
     "interface",
     "ip nht",
@@ -81,8 +81,8 @@ const KERNEL: [&str; 9] = [
 ];
 
 impl FrrDaemon {
-    /// The daemons of a release, in the order in which they are told.
-    pub fn of(version: (u16, u16)) -> &'static [Self] {
+    /// The daemons of a release, in the order in which they are configured.
+    pub fn in_release(version: (u16, u16)) -> &'static [Self] {
         const DAEMONS: [FrrDaemon; 5] =
             [FrrDaemon::Mgmtd, FrrDaemon::Zebra, FrrDaemon::Bfdd, FrrDaemon::Staticd, FrrDaemon::Bgpd];
         if version.0 >= 9 { &DAEMONS } else { &DAEMONS[1..] }
@@ -99,59 +99,64 @@ impl FrrDaemon {
         }
     }
 
-    /// Whether this daemon of a release is told a line. What all of them take, such as `frr defaults`, all are told.
-    pub fn takes(self, version: (u16, u16), line: &Line) -> bool {
+    /// Whether this daemon of a release accepts a line. A line that all of them accept, such as `frr defaults`, is sent
+    /// to all.
+    pub fn accepts(self, version: (u16, u16), line: &Line) -> bool {
         let keeper = if version.0 >= 10 { Self::Mgmtd } else { Self::Zebra };
         let router = if version.0 >= 9 { Self::Mgmtd } else { Self::Staticd };
         let first = line.above.first().unwrap_or(&line.text);
         let first = first.strip_prefix("no ").unwrap_or(first);
-        let any = |starting: &[&str]| starting.iter().any(|start| starts(first, start));
-        if any(&LISTS) {
+        let starts_with_any =
+            |starting: &[&str]| starting.iter().any(|start| starts_with_words(first, start));
+        if starts_with_any(&LISTS) {
             return self == keeper || self == Self::Bgpd || (self == Self::Bfdd && version < (10, 7));
         }
-        if any(&ROUTES) {
+        if starts_with_any(&ROUTES) {
             return self == router;
         }
-        if starts(first, "route-map") {
-            return (self == keeper && of_keeper(line)) || (self == Self::Bgpd && of_bgpd(line, version));
+        if starts_with_words(first, "route-map") {
+            return (self == keeper && keeper_accepts(line))
+                || (self == Self::Bgpd && bgpd_accepts(line, version));
         }
-        if starts(first, "vrf") {
-            let route = ROUTES.iter().any(|start| starts(&line.text, start));
+        if starts_with_words(first, "vrf") {
+            let route = ROUTES.iter().any(|start| starts_with_words(&line.text, start));
             return match line.within() {
                 None => self == keeper || self == router,
                 Some(_) => self == if route { router } else { keeper },
             };
         }
-        if any(&KERNEL) {
+        if starts_with_any(&KERNEL) {
             return self == keeper;
         }
-        if starts(first, "bfd") {
+        if starts_with_words(first, "bfd") {
             return self == Self::Bfdd;
         }
-        if starts(first, "key") {
+        if starts_with_words(first, "key") {
             return self == Self::Mgmtd;
         }
-        if any(&BGPD) {
+        if starts_with_any(&BGPD) {
             return self == Self::Bgpd;
         }
-        if starts(first, "log") {
-            // From FRR 10.5 on mgmtd keeps them for zebra and staticd, which refuse them. bgpd and bfdd take them, but do not show them
-            // among what runs (seen on 10.7), so nobody could say whether they have them, nor take them back.
+        if starts_with_words(first, "log") {
+            // From FRR 10.5 on mgmtd keeps them for zebra and staticd, which reject them. bgpd and bfdd accept them,
+            // but do not show them in the running configuration (seen on 10.7), so they could be neither verified nor
+            // removed.
             return version < (10, 5) || self == Self::Mgmtd;
         }
-        starts(first, ALL)
+        starts_with_words(first, ALL)
     }
 }
 
-fn of_keeper(line: &Line) -> bool {
-    let any = |starting: &[&str]| starting.iter().any(|start| starts(&line.text, start));
-    line.within() != Some(Context::RouteMap) || (any(&SHARED) && !any(&BGPD_ALONE))
+fn keeper_accepts(line: &Line) -> bool {
+    let starts_with_any =
+        |starting: &[&str]| starting.iter().any(|start| starts_with_words(&line.text, start));
+    line.within() != Some(Context::RouteMap) || (starts_with_any(&SHARED) && !starts_with_any(&BGPD_ONLY))
 }
 
-fn of_bgpd(line: &Line, version: (u16, u16)) -> bool {
-    let newer = version.0 < 10 && starts(&line.text, "match source-protocol");
+fn bgpd_accepts(line: &Line, version: (u16, u16)) -> bool {
+    let newer = version.0 < 10 && starts_with_words(&line.text, "match source-protocol");
     line.within() != Some(Context::RouteMap)
-        || !(newer || NOT_BGPD.iter().any(|start| starts(&line.text, start)))
+        || !(newer || NOT_BGPD.iter().any(|start| starts_with_words(&line.text, start)))
 }
 
 impl fmt::Display for FrrDaemon {
@@ -165,13 +170,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_logs_mgmtd_alone_is_told_from_frr_10_5_on() {
+    fn log_settings_go_to_mgmtd_only_from_frr_10_5_on() {
         let line = Line::top("log syslog informational");
-        let told =
-            |version| FrrDaemon::of(version).iter().filter(|daemon| daemon.takes(version, &line)).count();
+        let accepting = |version| {
+            FrrDaemon::in_release(version).iter().filter(|daemon| daemon.accepts(version, &line)).count()
+        };
 
-        assert_eq!([(8, 4), (10, 3), (10, 4)].map(told), [4, 5, 5]);
-        assert_eq!([(10, 5), (10, 7)].map(told), [1, 1]);
-        assert!(FrrDaemon::Mgmtd.takes((10, 5), &line));
+        assert_eq!([(8, 4), (10, 3), (10, 4)].map(accepting), [4, 5, 5]);
+        assert_eq!([(10, 5), (10, 7)].map(accepting), [1, 1]);
+        assert!(FrrDaemon::Mgmtd.accepts((10, 5), &line));
     }
 }

@@ -1,8 +1,8 @@
-//! The lines of a configuration, each with the contexts it is in.
+//! Lines of a configuration, each with its contexts.
 
 use std::fmt;
 
-use super::context::{Context, context, opened, remaining};
+use super::context::{Context, context, opened_context, remaining};
 use ichor_values::nearest;
 
 /// A line below the lines that open its contexts.
@@ -10,7 +10,7 @@ use ichor_values::nearest;
 pub struct Line {
     /// The lines that open the contexts it is in, outermost first.
     pub above: Vec<String>,
-    /// The line itself, its words parted by single spaces.
+    /// The line itself, with single spaces between its words.
     pub text: String,
 }
 
@@ -32,7 +32,7 @@ impl Line {
 
     /// The context that the line opens.
     pub fn opens(&self) -> Option<Context> {
-        opened(&self.above, &self.text)
+        opened_context(&self.above, &self.text)
     }
 
     /// The innermost context that the line is in.
@@ -40,7 +40,7 @@ impl Line {
         self.above.split_last().map(|(last, above)| context(above, last))
     }
 
-    /// The lines above and the line itself: what is open after it, when it opens a context.
+    /// The enclosing lines and the line itself: the open contexts after a line that opens one.
     pub fn path(&self) -> Vec<String> {
         let mut path = self.above.clone();
         path.push(self.text.clone());
@@ -48,28 +48,28 @@ impl Line {
     }
 }
 
-/// The path, from the outside in. A password is not shown.
+/// The path, outermost first. Passwords are redacted.
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for above in &self.above {
             write!(f, "{above} / ")?;
         }
-        f.write_str(&without_secret(&self.text))
+        f.write_str(&redact_secrets(&self.text))
     }
 }
 
-/// The same: what is shown while looking for a mistake must not show a password either.
+/// The same: debug output must not contain a password either.
 impl fmt::Debug for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
     }
 }
 
-/// Words before what nobody else may read.
+/// Keywords before a secret.
 const SECRETS: [&str; 2] = ["password", "key-string"];
 
-/// The line with `***` in the place of what nobody else may read. A word that FRR refuses because it is misspelt counts as well.
-pub fn without_secret(line: &str) -> String {
+/// The line with `***` instead of a secret. A keyword that FRR rejects because it is misspelled counts as well.
+pub fn redact_secrets(line: &str) -> String {
     let mut end = 0;
     for word in line.split_inclusive(char::is_whitespace) {
         end += word.len();
@@ -80,8 +80,8 @@ pub fn without_secret(line: &str) -> String {
     line.to_owned()
 }
 
-/// Reads a text as FRR would: by its words, with `exit` or without, however far lines are indented. Comments and what ends a
-/// context are no lines.
+/// Parses a text as FRR would: by its words, with or without `exit`, at any indentation. Comments and lines that end a
+/// context are dropped.
 pub(crate) fn parse(text: &str) -> Vec<Line> {
     let mut open: Vec<String> = Vec::new();
     let mut lines = Vec::new();
@@ -115,22 +115,22 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_a_misspelt_password_is_not_shown_either() {
+    fn secrets_after_misspelled_keywords_are_redacted() {
         for word in ["password", "passwort", "pasword", "key-string", "keystring"] {
             let line = format!("line 3: % Unknown command[25]:  neighbor eth0 {word} one two");
 
             assert_eq!(
-                without_secret(&line),
+                redact_secrets(&line),
                 format!("line 3: % Unknown command[25]:  neighbor eth0 {word} ***")
             );
         }
         for line in ["neighbor eth0 passive", "neighbor eth0 password", "service password-encryption"] {
-            assert_eq!(without_secret(line), line);
+            assert_eq!(redact_secrets(line), line);
         }
     }
 
     #[test]
-    fn a_line_is_read_by_its_words_and_not_by_its_indentation() {
+    fn lines_are_parsed_by_their_words_and_not_by_indentation() {
         let tidy = "router bgp 65001\n neighbor eth0 interface\n !\n address-family ipv4 unicast\n  neighbor eth0 activate\n \
                     exit-address-family\nexit\n!\nroute-map A permit 10\nexit\nip prefix-list P seq 5 permit any\nend\n";
         let untidy = "router bgp   65001\nneighbor eth0 interface\naddress-family ipv4 unicast\n\tneighbor eth0 activate\n\
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_family_does_not_know_belongs_to_the_instance() {
+    fn statements_unknown_to_a_family_belong_to_the_instance() {
         let text =
             "router bgp 1\n address-family ipv4 unicast\n  neighbor a activate\n neighbor b remote-as 2\n";
 
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_not_shown() {
+    fn a_password_is_redacted() {
         let text = "router bgp 1\n neighbor a password b!\"c\n";
 
         assert_eq!(shown(text)[1], "router bgp 1 / neighbor a password ***");

@@ -1,20 +1,21 @@
-//! Reloading FRR without losing a session: what of a running configuration has to change, and whether it did.
+//! Reloading FRR without losing a session: which lines of a running configuration have to change, and whether they did.
 //!
-//! Each daemon is asked for what it runs (`show running-config`). [`FrrConfig::parse`] reads that, and the file that is
-//! meant, into the same normal form; [`FrrConfig::of`] takes out of it what a [`FrrDaemon`] is told; [`difference`] is what
-//! turns the one into the other, and [`in_order`] puts what several daemons are told into one order. Each [`ConfigChange`] is sent as
-//! its [commands](Change::commands). Afterwards [`compare`] says which lines did not take, and which are left over.
+//! [`FrrConfig::parse`] brings the running configuration of each daemon (`show running-config`) and the intended file
+//! into the same normal form; [`FrrConfig::for_daemon`] selects the lines of a [`FrrDaemon`]; [`difference`] computes
+//! the changes between the two, and [`order_changes`] merges those of several daemons. Each [`ConfigChange`] is sent as
+//! its [commands](ConfigChange::commands). Afterwards [`compare`] lists the lines that are missing, and those that are
+//! left over.
 //!
-//! What holds on the way:
+//! Guarantees during the changes:
 //!
-//! * No neighbour is removed and made again to change something about it, unless FRR knows no other way: its group or its kind
-//!   is another. What FRR itself resets a session for, such as a password, it still does.
-//! * What is used exists: lists before the maps that match them, maps before the neighbours that use them, instances before the
-//!   ones that import them. What is not used any more goes last.
-//! * Nothing passes in between that neither configuration lets through: see [`Phase`].
+//! * No neighbour is removed and recreated to change a setting, unless FRR offers no other way: another group or
+//!   another kind of neighbour. Changes for which FRR itself resets a session, such as a password, still reset it.
+//! * Used objects exist: lists before the route maps that match them, route maps before the neighbours that use them,
+//!   instances before those that import them. Unused objects are removed last.
+//! * Nothing is permitted in between that neither configuration permits: see [`Phase`].
 //!
-//! Which daemon is told what depends on the release, and was found by asking them. A daemon answers with status 2 to what it
-//! does not know:
+//! Which daemon accepts a statement depends on the release, and was determined by testing. A daemon returns status 2
+//! for a statement that it does not know:
 //!
 //! | statement | 8.x | 9.x | from 10.0 on |
 //! |---|---|---|---|
@@ -28,10 +29,10 @@
 //! | `router bgp`, `bgp …` | bgpd | bgpd | bgpd |
 //! | `bfd` | bfdd | bfdd | bfdd |
 //!
-//! 9.x, 10.0 to 10.2 and what follows 10.3 are from vtysh's own table (`vtysh/vtysh.h`), the rest was seen. zebra of FRR 10 prints the
-//! prefix lists that mgmtd gave it, and takes none.
+//! 9.x, 10.0 to 10.2 and releases after 10.3 are from vtysh's own table (`vtysh/vtysh.h`), the rest was observed. zebra
+//! of FRR 10 prints the prefix lists that mgmtd gave it, and accepts none.
 //!
-//! Not here: sockets, waiting, and what to do about a line that a daemon refuses.
+//! Not here: sockets, timeouts, and what to do about a line that a daemon rejects.
 
 mod change;
 mod context;
@@ -40,30 +41,30 @@ mod difference;
 mod instance;
 mod line;
 mod list;
-mod map;
-mod normal;
+mod normalize;
+mod route_map;
 mod statement;
 
-pub use change::{ConfigChange, Phase, in_order};
+pub use change::{ConfigChange, Phase, order_changes};
 pub use daemon::FrrDaemon;
-pub use line::{Line, without_secret};
+pub use line::{Line, redact_secrets};
 
 use statement::{StatementKind, heading, statement};
 
-/// What FRR runs, or shall run, in the form in which it prints it.
+/// The running or the intended configuration of FRR, in the form in which FRR prints it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FrrConfig(Vec<Line>);
 
 impl FrrConfig {
-    /// Reads a file, or what a daemon or vtysh prints. Every text is one: what is not understood is kept as it is.
+    /// Parses a file, or the output of a daemon or vtysh. Every text is valid: unknown statements are kept as they are.
     pub fn parse(text: &str) -> Self {
-        Self(normal::normal(line::parse(text)))
+        Self(normalize::normalize(line::parse(text)))
     }
 
-    /// The part that a daemon of a release is told.
+    /// The lines for one daemon of a release.
     #[must_use]
-    pub fn of(&self, daemon: FrrDaemon, version: (u16, u16)) -> Self {
-        Self(self.0.iter().filter(|line| daemon.takes(version, line)).cloned().collect())
+    pub fn for_daemon(&self, daemon: FrrDaemon, version: (u16, u16)) -> Self {
+        Self(self.0.iter().filter(|line| daemon.accepts(version, line)).cloned().collect())
     }
 
     /// The lines, each after those it is below.
@@ -71,50 +72,51 @@ impl FrrConfig {
         &self.0
     }
 
-    /// The lines that no daemon of a release is told. They are meant for another program, or a mistake.
-    pub fn of_nobody(&self, version: (u16, u16)) -> Vec<&Line> {
-        let taken = |line: &&Line| FrrDaemon::of(version).iter().any(|daemon| daemon.takes(version, line));
-        self.0.iter().filter(|line| !taken(line)).collect()
+    /// The lines that no daemon of a release accepts: they are for another program, or a mistake.
+    pub fn unaccepted_lines(&self, version: (u16, u16)) -> Vec<&Line> {
+        let accepted =
+            |line: &&Line| FrrDaemon::in_release(version).iter().any(|daemon| daemon.accepts(version, line));
+        self.0.iter().filter(|line| !accepted(line)).collect()
     }
 }
 
-/// What tells two configurations apart.
+/// The differences between two configurations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
-    /// Lines that are meant and do not run.
+    /// Intended lines that do not run.
     pub missing: Vec<Line>,
-    /// Lines that run and are not meant.
+    /// Running lines that are not intended.
     pub extra: Vec<Line>,
 }
 
 impl Comparison {
-    /// Whether what runs is what is meant.
+    /// Whether the two are the same.
     pub fn is_same(&self) -> bool {
         self.missing.is_empty() && self.extra.is_empty()
     }
 }
 
-/// Compares what runs with what is meant, line by line. The order does not matter: FRR prints its own.
+/// Compares two configurations line by line. The order does not matter: FRR prints its own.
 pub fn compare(running: &FrrConfig, intended: &FrrConfig) -> Comparison {
-    let without = |one: &FrrConfig, other: &FrrConfig| {
+    let only_in = |one: &FrrConfig, other: &FrrConfig| {
         let mut lines = one.0.clone();
         let other: std::collections::BTreeSet<_> = other.0.iter().collect();
         lines.retain(|line| !other.contains(line));
         lines
     };
-    Comparison { missing: without(intended, running), extra: without(running, intended) }
+    Comparison { missing: only_in(intended, running), extra: only_in(running, intended) }
 }
 
-/// What turns the running configuration of a daemon into the intended one, in the order of [`Phase`].
+/// The changes that turn the running configuration of a daemon into the intended one, ordered by [`Phase`].
 pub fn difference(running: &FrrConfig, intended: &FrrConfig) -> Vec<ConfigChange> {
-    // A text may have what FRR never runs, such as two AS numbers in one VRF: where nothing differs, nothing has to change.
+    // A text may contain what FRR never runs, such as two AS numbers in one VRF: equal texts need no changes.
     if running == intended {
         return Vec::new();
     }
     difference::difference(&running.0, &intended.0)
 }
 
-/// What tells a line apart from those that do not take its place: its contexts, and the words that are no value.
+/// The key of a line, which lines share that replace each other: its contexts, and its words except for values.
 fn key(line: &Line) -> (Vec<String>, String) {
     let above = line.above.iter().map(|above| heading(above)).collect();
     match statement(line) {

@@ -1,20 +1,20 @@
-//! Statements: which lines take each other's place, and how one is taken back.
+//! Statements: which lines replace each other, and how a line is removed.
 
-use super::context::{Context, starts};
+use super::context::{Context, starts_with_words};
 use super::line::Line;
 
-/// What a daemon does with a line that it is told.
+/// How a daemon treats a line.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum StatementKind {
-    /// The line takes the place of any other with this key.
+    /// The line replaces any other with this key.
     One(String),
-    /// The line stands beside others of its kind.
+    /// The line coexists with others of its kind.
     Many,
-    /// Not known here. Such a line is taken back before another is told: taking it back later could take the other back, too.
+    /// Unknown. Such a line is removed before another is added: removed later, it could take the other along.
     Unknown,
 }
 
-/// Statements by context: `*` is a word that tells apart, `=` one that does not, `…` all that follow.
+/// Statements by context: `*` is a word of the key, `=` is one that is not, `…` is the rest of the line.
 const INSTANCE: [&str; 30] = [
     "bgp bestpath *",
     "bgp bestpath as-path *",
@@ -144,22 +144,22 @@ const SESSION: [&str; 8] = [
     "transmit-interval …",
 ];
 
-/// What FRR has for a BFD session that is told nothing. The lines have no `no`: another value takes their place.
+/// FRR's defaults of a BFD session. The lines have no `no`: another value replaces them.
 const BFD: [&str; 3] = ["detect-multiplier 3", "receive-interval 300", "transmit-interval 300"];
 
-/// Lines of which FRR knows only the start after `no`, on 8.4 or on both.
+/// Lines of which FRR accepts only the first words after `no`, on 8.4 or on both.
 const SHORT: [&str; 4] = ["description", "on-match goto", "set as-path prepend", "set table"];
 
-/// What a line is.
+/// The kind of a line.
 pub(crate) fn statement(line: &Line) -> StatementKind {
     let text = line.text.strip_prefix("no ").unwrap_or(&line.text);
     if line.opens().is_some() {
         return StatementKind::One(heading(&line.text));
     }
-    if starts(text, "ip route") || starts(text, "ipv6 route") {
+    if starts_with_words(text, "ip route") || starts_with_words(text, "ipv6 route") {
         return StatementKind::One(without_distance(text));
     }
-    if line.within() == Some(Context::Family) && starts(text, "redistribute") {
+    if line.within() == Some(Context::Family) && starts_with_words(text, "redistribute") {
         return StatementKind::One(text.split(' ').take(2).collect::<Vec<_>>().join(" "));
     }
     let words: Vec<_> = text.split(' ').collect();
@@ -176,7 +176,7 @@ pub(crate) fn statement(line: &Line) -> StatementKind {
     let Some(pattern) = patterns.iter().find(|pattern| fits(pattern, &words)) else {
         return StatementKind::Unknown;
     };
-    let key = key(pattern, &words);
+    let key = pattern_key(pattern, &words);
     if key == text && line.text == text && pattern.ends_with('*') {
         StatementKind::Many
     } else {
@@ -184,7 +184,7 @@ pub(crate) fn statement(line: &Line) -> StatementKind {
     }
 }
 
-/// Whether a line is of a pattern.
+/// Whether a line matches a pattern.
 fn fits(pattern: &str, words: &[&str]) -> bool {
     let mut rest = words.iter();
     for part in pattern.split(' ') {
@@ -198,13 +198,14 @@ fn fits(pattern: &str, words: &[&str]) -> bool {
     rest.next().is_none()
 }
 
-/// The words of a line that tell it apart from others of its pattern.
-fn key(pattern: &str, words: &[&str]) -> String {
+/// The key of a line that matches a pattern.
+fn pattern_key(pattern: &str, words: &[&str]) -> String {
     let parts = pattern.split(' ').take_while(|part| *part != "…").zip(words);
     parts.filter(|(part, _)| *part != "=").map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
 }
 
-/// An entry of a route map is the same whether it permits or denies. An instance with another AS number is another.
+/// An entry of a route map has the same heading whether it permits or denies. An instance with another AS number is
+/// another one.
 pub(crate) fn heading(line: &str) -> String {
     match line.split(' ').collect::<Vec<_>>().as_slice() {
         ["route-map", name, _, number] => format!("route-map {name} {number}"),
@@ -212,7 +213,7 @@ pub(crate) fn heading(line: &str) -> String {
     }
 }
 
-/// A static route is told apart by all but its distance.
+/// A static route without its distance, which is not part of its key.
 fn without_distance(route: &str) -> String {
     match route.rsplit_once(' ') {
         Some((before, last)) if last.chars().all(|c| c.is_ascii_digit()) => before.to_owned(),
@@ -220,22 +221,22 @@ fn without_distance(route: &str) -> String {
     }
 }
 
-/// Whether the old line's place is really taken by the new one. FRR keeps the map of what is redistributed when it is told to
-/// redistribute without one.
+/// Whether the new line completely replaces the old one. FRR keeps the route map of a redistribution that is configured
+/// again without one.
 pub(crate) fn replaces(new: &str, old: &str) -> bool {
-    !starts(new, "redistribute")
+    !starts_with_words(new, "redistribute")
         || old.split(' ').skip(2).step_by(2).all(|option| new.split(' ').any(|word| word == option))
 }
 
-/// The line that takes another back.
+/// The line that removes another.
 pub(crate) fn undo(line: &Line) -> String {
     let text = line.text.as_str();
     let session = matches!(line.within(), Some(Context::Profile | Context::Peer));
-    let usual = BFD.iter().find(|usual| session && usual.split(' ').next() == text.split(' ').next());
-    if let Some(usual) = usual {
-        return (*usual).to_owned();
+    let default = BFD.iter().find(|default| session && default.split(' ').next() == text.split(' ').next());
+    if let Some(default) = default {
+        return (*default).to_owned();
     }
-    if starts(text, "frr defaults") {
+    if starts_with_words(text, "frr defaults") {
         return "frr defaults traditional".to_owned();
     }
     if let Some(rest) = text.strip_prefix("no ") {
@@ -244,7 +245,7 @@ pub(crate) fn undo(line: &Line) -> String {
     if let Some(interface) = text.strip_suffix(" interface v6only") {
         return format!("{interface} interface");
     }
-    let short = SHORT.iter().find(|short| starts(text, short));
+    let short = SHORT.iter().find(|short| starts_with_words(text, short));
     format!("no {}", short.unwrap_or(&text))
 }
 
@@ -252,34 +253,34 @@ pub(crate) fn undo(line: &Line) -> String {
 mod tests {
     use super::*;
 
-    fn of(above: &[&str], text: &str) -> StatementKind {
+    fn kind(above: &[&str], text: &str) -> StatementKind {
         let above: Vec<_> = above.iter().map(ToString::to_string).collect();
         statement(&Line::below(&above, text))
     }
 
     #[test]
-    fn lines_that_take_each_others_place_have_the_same_key() {
+    fn lines_that_replace_each_other_have_the_same_key() {
         let bgp = ["router bgp 1"];
         let family = ["router bgp 1", "address-family ipv4 unicast"];
         let one = |key: &str| StatementKind::One(key.to_owned());
 
-        assert_eq!(of(&bgp, "neighbor a timers 3 9"), one("neighbor a timers"));
-        assert_eq!(of(&bgp, "neighbor a timers connect 9"), one("neighbor a timers connect"));
-        assert_eq!(of(&bgp, "neighbor a passive"), StatementKind::Many);
-        assert_eq!(of(&family, "neighbor a route-map B in"), one("neighbor a route-map in"));
-        assert_eq!(of(&family, "redistribute connected route-map B"), one("redistribute connected"));
+        assert_eq!(kind(&bgp, "neighbor a timers 3 9"), one("neighbor a timers"));
+        assert_eq!(kind(&bgp, "neighbor a timers connect 9"), one("neighbor a timers connect"));
+        assert_eq!(kind(&bgp, "neighbor a passive"), StatementKind::Many);
+        assert_eq!(kind(&family, "neighbor a route-map B in"), one("neighbor a route-map in"));
+        assert_eq!(kind(&family, "redistribute connected route-map B"), one("redistribute connected"));
         assert_eq!(
-            of(&["route-map A permit 10"], "match ip address prefix-list P"),
+            kind(&["route-map A permit 10"], "match ip address prefix-list P"),
             one("match ip address prefix-list")
         );
-        assert_eq!(of(&["route-map A permit 10"], "set as-path prepend 1 1"), one("set as-path prepend"));
-        assert_eq!(of(&[], "ip prefix-list P seq 5 permit any"), one("ip prefix-list P seq 5"));
-        assert_eq!(of(&[], "ip route 10.0.0.0/8 10.0.0.1 50"), one("ip route 10.0.0.0/8 10.0.0.1"));
-        assert_eq!(of(&bgp, "something else"), StatementKind::Unknown);
+        assert_eq!(kind(&["route-map A permit 10"], "set as-path prepend 1 1"), one("set as-path prepend"));
+        assert_eq!(kind(&[], "ip prefix-list P seq 5 permit any"), one("ip prefix-list P seq 5"));
+        assert_eq!(kind(&[], "ip route 10.0.0.0/8 10.0.0.1 50"), one("ip route 10.0.0.0/8 10.0.0.1"));
+        assert_eq!(kind(&bgp, "something else"), StatementKind::Unknown);
     }
 
     #[test]
-    fn what_has_no_no_is_set_to_what_it_was_without() {
+    fn statements_without_a_no_form_return_to_their_defaults() {
         let above = ["bfd".to_owned(), "profile p".to_owned()];
 
         assert_eq!(undo(&Line::below(&above, "detect-multiplier 5")), "detect-multiplier 3");

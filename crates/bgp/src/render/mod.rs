@@ -1,6 +1,7 @@
-//! Configurations of routing daemons, from a node's [`Model`].
+//! Configurations of routing daemons, from a node's [`BgpModel`].
 //!
-//! [`render`] is asked with an [`RenderRequest`] and gives the [`Service`] that runs the daemon on the node: the files it reads and where.
+//! [`render`] turns a [`RenderRequest`] into the [`Service`] that runs the daemon on the node: its files and their
+//! folder. Each backend has a module of its own.
 //! Each backend has a module of its own.
 
 pub mod bird;
@@ -18,16 +19,16 @@ use ichor_values::{Backend, Issue, Secret, SoftwareVersion};
 pub use template::Template;
 use template::variables::{self, DaemonInfo};
 
-/// The longest password TCP takes (`TCP_MD5SIG_MAXKEYLEN` of Linux).
+/// The longest password that TCP accepts (`TCP_MD5SIG_MAXKEYLEN` of Linux).
 const LONGEST_PASSWORD: usize = 80;
 
 /// The key of templates.
 pub const TEMPLATE: &str = "routing.template";
 
-/// Fetches a secret that the file refers to.
+/// Fetches a secret that the cluster file refers to.
 pub type SecretFetcher<'a> = dyn Fn(&Secret) -> Result<String, SecretError> + Sync + 'a;
 
-/// Why a secret cannot be fetched, in the words of the edge that tried. It does not repeat the secret.
+/// Why a secret cannot be fetched, as reported by its fetcher. It does not contain the secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct SecretError {
@@ -35,7 +36,7 @@ pub struct SecretError {
 }
 
 impl SecretError {
-    /// The reason is an error of the edge.
+    /// An error with this reason.
     pub fn new(reason: impl Display) -> Self {
         Self { reason: reason.to_string() }
     }
@@ -47,46 +48,46 @@ pub enum PasswordError {
     /// It cannot be fetched.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// TCP does not take it, or it would break the line it is written in.
+    /// TCP does not accept it, or it would break the line in which it is written.
     #[error(
         "the password of a session must be 1 to {LONGEST_PASSWORD} letters, digits and signs of ASCII, without spaces"
     )]
     Form,
 }
 
-/// What a daemon's configuration is made from.
+/// The inputs of a daemon's configuration.
 #[derive(Clone, Copy)]
 pub struct RenderRequest<'a> {
-    /// Who speaks BGP.
+    /// The routing daemon.
     pub backend: Backend,
-    /// What brings it.
+    /// The extension that contains it.
     pub carrier: Carrier,
-    /// What is meant.
+    /// The BGP model.
     pub model: &'a BgpModel,
-    /// The daemon's release; that of the carrier when there is none.
+    /// The daemon's release; unset, that of the extension.
     pub version: Option<&'a SoftwareVersion>,
     /// Further options.
     pub options: &'a DaemonOptions,
-    /// A template in the place of the daemon's own configuration.
+    /// A template that replaces the daemon's own configuration.
     pub template: Option<Template<'a>>,
-    /// Routers whose addresses are known.
+    /// Routers with known addresses.
     pub routers: &'a RouterAddresses,
 }
 
-/// Addresses of the routers on ports, by the names of the ports: none at the desk.
+/// Addresses of the routers on ports, by the names of the ports; empty in a build.
 pub type RouterAddresses = BTreeMap<String, Ipv6Addr>;
 
-/// Further options, by daemon: each word of a command line for itself.
+/// Further options by daemon, each word of the command line separately.
 pub(crate) type DaemonOptions = BTreeMap<String, Vec<String>>;
 
-/// An extension service: what it reads.
+/// An extension service and its files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
-    /// Its name when the file gives it none.
+    /// Its name, unless the cluster file sets another.
     pub name: &'static str,
-    /// Release of the daemon its files are written for.
+    /// The release of the daemon that its files are written for.
     pub version: (u16, u16),
-    /// Folder of its files on the node.
+    /// The folder of its files on the node.
     pub folder: &'static str,
     /// The files, the daemon's own configuration first.
     pub files: Vec<ConfigFile>,
@@ -98,7 +99,7 @@ impl Service {
         self.files.first().map_or("", |file| file.text.as_str())
     }
 
-    /// The text of `daemons`, which says what runs and with which options; empty where the service has no such file.
+    /// The text of `daemons`, which selects the programs and their options; empty if the service has no such file.
     pub fn daemons(&self) -> &str {
         self.files.iter().find(|file| file.name == "daemons").map_or("", |file| file.text.as_str())
     }
@@ -111,7 +112,7 @@ pub struct ConfigFile {
     pub name: &'static str,
     /// Its text.
     pub text: String,
-    /// Whether it is of the kind that holds passwords.
+    /// Whether it may contain passwords.
     pub private: bool,
 }
 
@@ -126,59 +127,60 @@ pub(crate) fn no_daemon() -> Issue {
     Issue::error("routing.backend", "Talos itself speaks BGP, and no agent runs")
 }
 
-/// The service of a node, or everything that is wrong, each under its key; none where Talos itself speaks BGP. `fetch` gives
-/// the passwords of sessions.
-pub fn render(order: RenderRequest<'_>, fetch: &SecretFetcher<'_>) -> Result<Option<Service>, Vec<Issue>> {
+/// Renders the service of a node, or returns every problem, each under its key; none where Talos itself speaks BGP.
+/// `fetch` provides the passwords of sessions.
+pub fn render(request: RenderRequest<'_>, fetch: &SecretFetcher<'_>) -> Result<Option<Service>, Vec<Issue>> {
     let mut issues = Vec::new();
-    let passwords = passwords(order.model, fetch, &mut issues);
-    render_with(order, &passwords, issues)
+    let passwords = fetch_passwords(request.model, fetch, &mut issues);
+    render_with(request, &passwords, issues)
 }
 
-/// The service of a node whose passwords are known: one for each session with the fabric. `issues` is what is wrong already.
+/// Renders the service of a node with known passwords: one for each fabric session. `issues` has the problems up to
+/// here.
 pub(crate) fn render_with(
-    order: RenderRequest<'_>,
+    request: RenderRequest<'_>,
     passwords: &[Option<String>],
     mut issues: Vec<Issue>,
 ) -> Result<Option<Service>, Vec<Issue>> {
-    let mut service = match order.backend {
-        Backend::Frr => Some(frr::render(order, passwords, &mut issues)),
-        Backend::Bird => Some(bird::render(order, passwords, &mut issues)),
-        Backend::Gobgp => Some(gobgp::render(order, passwords, &mut issues)),
+    let mut service = match request.backend {
+        Backend::Frr => Some(frr::render(request, passwords, &mut issues)),
+        Backend::Bird => Some(bird::render(request, passwords, &mut issues)),
+        Backend::Gobgp => Some(gobgp::render(request, passwords, &mut issues)),
         Backend::Native => None,
     };
-    if let (Some(service), Some(template)) = (&mut service, order.template)
-        && let Err(issue) = fill(service, template, order, passwords)
+    if let (Some(service), Some(template)) = (&mut service, request.template)
+        && let Err(issue) = apply_template(service, template, request, passwords)
     {
         issues.push(issue);
     }
     if issues.is_empty() { Ok(service) } else { Err(issues) }
 }
 
-/// The service of files that somebody else wrote; without `daemons`, the usual daemons of this release run.
-pub fn ready(
+/// The service of ready-made files; without `daemons`, the default daemons of this release run.
+pub fn ready_made_service(
     backend: Backend,
     configuration: &str,
     daemons: Option<&str>,
     version: Option<&SoftwareVersion>,
 ) -> Result<Service, Vec<Issue>> {
     match backend {
-        Backend::Frr => Ok(frr::ready(configuration, daemons, version)),
-        Backend::Bird => Ok(bird::ready(configuration, daemons, version)),
-        Backend::Gobgp => Ok(gobgp::ready(configuration, daemons, version)),
+        Backend::Frr => Ok(frr::ready_made_service(configuration, daemons, version)),
+        Backend::Bird => Ok(bird::ready_made_service(configuration, daemons, version)),
+        Backend::Gobgp => Ok(gobgp::ready_made_service(configuration, daemons, version)),
         Backend::Native => Err(vec![no_daemon()]),
     }
 }
 
-/// Puts what a template gives in the place of the daemon's own configuration.
-fn fill(
+/// Replaces the daemon's own configuration by the output of a template.
+fn apply_template(
     service: &mut Service,
     template: Template<'_>,
-    order: RenderRequest<'_>,
+    request: RenderRequest<'_>,
     passwords: &[Option<String>],
 ) -> Result<(), Issue> {
     let Some(file) = service.files.first_mut() else { return Ok(()) };
-    let daemon = DaemonInfo { backend: order.backend, version: service.version, default: &file.text };
-    let variables = variables::of(order.model, passwords, daemon);
+    let daemon = DaemonInfo { backend: request.backend, version: service.version, default: &file.text };
+    let variables = variables::template_variables(request.model, passwords, daemon);
     let secrets: Vec<&str> = passwords.iter().flatten().map(String::as_str).collect();
     file.text = template::render(template, &variables, &secrets)
         .map_err(|error| Issue::error(TEMPLATE, error.to_string()))?;
@@ -186,13 +188,13 @@ fn fill(
     Ok(())
 }
 
-/// The password of each session with the fabric; why one cannot be had is added to `issues`.
-pub fn passwords(
+/// The password of each fabric session; failures are added to `issues`.
+pub fn fetch_passwords(
     model: &BgpModel,
     fetch: &SecretFetcher<'_>,
     issues: &mut Vec<Issue>,
 ) -> Vec<Option<String>> {
-    let mut one = |secret: &Secret| match password(fetch, secret) {
+    let mut fetch_one = |secret: &Secret| match fetch_password(fetch, secret) {
         Ok(password) => Some(password),
         Err(error) => {
             issues.push(Issue::error("routing.neighbors", error.to_string()));
@@ -200,25 +202,25 @@ pub fn passwords(
         }
     };
     let neighbors = model.fabric.neighbors.iter();
-    neighbors.map(|neighbor| neighbor.password.as_ref().and_then(&mut one)).collect()
+    neighbors.map(|neighbor| neighbor.password.as_ref().and_then(&mut fetch_one)).collect()
 }
 
-/// The password of one session, or why it cannot be had.
-pub fn password(fetch: &SecretFetcher<'_>, secret: &Secret) -> Result<String, PasswordError> {
+/// Fetches the password of one session.
+pub fn fetch_password(fetch: &SecretFetcher<'_>, secret: &Secret) -> Result<String, PasswordError> {
     let password = fetch(secret)?;
-    if fits(&password) { Ok(password) } else { Err(PasswordError::Form) }
+    if is_valid_password(&password) { Ok(password) } else { Err(PasswordError::Form) }
 }
 
 /// A line break would end the line and start another.
-fn fits(password: &str) -> bool {
+fn is_valid_password(password: &str) -> bool {
     (1..=LONGEST_PASSWORD).contains(&password.len()) && password.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// The further options of one daemon; what is wrong with one is added to `issues`.
-fn words<'a>(options: &'a DaemonOptions, daemon: &str, issues: &mut Vec<Issue>) -> &'a [String] {
+/// The further options of one daemon; problems with them are added to `issues`.
+fn daemon_options<'a>(options: &'a DaemonOptions, daemon: &str, issues: &mut Vec<Issue>) -> &'a [String] {
     let words = options.get(daemon).map_or(&[][..], Vec::as_slice);
     if let Some(bad) = words.iter().find(|option| !is_word(option)) {
-        let reason = format!("`{bad}` is no single word of a command line; write each word as an item");
+        let reason = format!("`{bad}` is not a single word of a command line; write each word as an item");
         issues.push(Issue::error("routing.daemons", reason));
     }
     words

@@ -1,9 +1,9 @@
-//! What the agent of a node is told, and what it makes of it.
+//! The configuration of the agent, and the decisions that follow from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ichor_bgp::agent::config::{AgentConfig, ConfigSource, HealthProbe};
-use ichor_bgp::agent::scene::{Conditions, DesiredState, Prerequisite};
+use ichor_bgp::agent::desired_state::{Conditions, DesiredState, Prerequisite};
 use ichor_bgp::agent::{Link, environment};
 use ichor_bgp::model::RoutingDomain;
 use ichor_bgp::render::Service;
@@ -25,25 +25,25 @@ fn conditions<'a>(links: &'a [Link], advertised: &'a BTreeSet<String>) -> Condit
     Conditions { links, advertised, vrf: true, healthy: true, leaving: false }
 }
 
-/// The links of a plan, with the names of the plan.
+/// The links of a plan, under their planned names.
 fn planned_links(node: &NodePlan) -> Vec<Link> {
     node.ports.iter().map(|port| link(port.name.as_str(), port.mac.as_ref().map(|mac| mac.value))).collect()
 }
 
-/// The duties in the documents of a configuration.
-fn duties(documents: &[Value]) -> Vec<AgentConfig> {
+/// The agent configurations in the documents of a machine configuration.
+fn agent_configs(documents: &[Value]) -> Vec<AgentConfig> {
     let files = documents.iter().filter_map(|document| document.get("configFiles")?.as_array());
-    let duty = |file: &Value| {
+    let config_of = |file: &Value| {
         let path = file["mountPath"].as_str()?;
         path.ends_with("/agent.json")
             .then(|| AgentConfig::parse(file["content"].as_str().unwrap()).unwrap().config)
     };
-    files.flatten().filter_map(duty).collect()
+    files.flatten().filter_map(config_of).collect()
 }
 
 #[test]
-fn the_agent_renders_what_the_desk_renders() {
-    let mut told = 0;
+fn the_agent_renders_the_files_of_the_build() {
+    let mut compared = 0;
     for case in cases() {
         let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
         for node in routed(&plan) {
@@ -55,24 +55,24 @@ fn the_agent_renders_what_the_desk_renders() {
             else {
                 continue;
             };
-            let duties = duties(&boot.documents);
-            assert_eq!(duties.len(), usize::from(ours), "{}: {}", case.display(), node.name);
-            let Some(duty) = duties.into_iter().next() else { continue };
+            let agent_configs = agent_configs(&boot.documents);
+            assert_eq!(agent_configs.len(), usize::from(ours), "{}: {}", case.display(), node.name);
+            let Some(config) = agent_configs.into_iter().next() else { continue };
             let links = planned_links(node);
             let advertised = links.iter().map(|link| link.name.clone()).collect();
 
-            let scene = DesiredState::of(&duty, conditions(&links, &advertised)).unwrap();
+            let state = DesiredState::new(&config, conditions(&links, &advertised)).unwrap();
 
-            assert_eq!(scene.waiting, [], "{}: {}", case.display(), node.name);
-            let rendered = scene.render(&duty, None).unwrap();
+            assert_eq!(state.waiting, [], "{}: {}", case.display(), node.name);
+            let rendered = state.render(&config, None).unwrap();
             let texts = |service: &Service| -> Vec<String> {
                 service.files.iter().map(|file| file.text.clone()).collect()
             };
             assert_eq!(texts(&rendered), texts(&service), "{}: {}", case.display(), node.name);
-            told += 1;
+            compared += 1;
         }
     }
-    assert!(told > 20, "{told}");
+    assert!(compared > 20, "{compared}");
 }
 
 fn variables(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -81,7 +81,7 @@ fn variables(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 
 fn read(pairs: &[(&str, &str)]) -> Result<AgentConfig, Vec<String>> {
     let node = NodeName::parse("node1").unwrap();
-    environment::read(&variables(pairs), &node, Backend::Frr)
+    environment::read_config(&variables(pairs), &node, Backend::Frr)
         .map_err(|problems| problems.iter().map(ToString::to_string).collect())
 }
 
@@ -90,32 +90,32 @@ const VRF: &[(&str, &str)] =
 
 #[test]
 fn variables_of_the_vrf_have_its_defaults() {
-    let duty = read(VRF).unwrap();
+    let config = read(VRF).unwrap();
 
-    let ConfigSource::Model(meant) = &duty.source else { panic!("{duty:?}") };
-    let workload = meant.model.workload.as_ref().unwrap();
+    let ConfigSource::Model(bgp) = &config.source else { panic!("{config:?}") };
+    let workload = bgp.model.workload.as_ref().unwrap();
     assert_eq!(workload.domain, RoutingDomain::Vrf { name: "metallb".to_owned(), table: 88 });
     assert_eq!((workload.ours.asn.0, workload.theirs.asn.0), (4_000_099_998, 4_000_099_999));
     assert_eq!(workload.ours.address.to_string(), "fda1:b2c3:d4e5:1::");
-    assert_eq!((workload.prefix, duty.mtu), (127, None));
-    assert!(meant.model.fabric.neighbors.iter().all(|neighbor| neighbor.bfd.is_some()));
+    assert_eq!((workload.prefix, config.mtu), (127, None));
+    assert!(bgp.model.fabric.neighbors.iter().all(|neighbor| neighbor.bfd.is_some()));
 }
 
 #[test]
 fn variables_of_the_namespace_have_its_defaults() {
-    let duty = read(&[("NODE_IP", "10.10.10.10"), ("ASN_LOCAL", "4200001001")]).unwrap();
+    let config = read(&[("NODE_IP", "10.10.10.10"), ("ASN_LOCAL", "4200001001")]).unwrap();
 
-    let ConfigSource::Model(meant) = &duty.source else { panic!("{duty:?}") };
-    let workload = meant.model.workload.as_ref().unwrap();
+    let ConfigSource::Model(bgp) = &config.source else { panic!("{config:?}") };
+    let workload = bgp.model.workload.as_ref().unwrap();
     assert_eq!(workload.domain, RoutingDomain::Namespace { name: "metallb".to_owned() });
     assert_eq!((workload.ours.asn.0, workload.theirs.asn.0), (4_200_099_998, 4_200_099_999));
     assert_eq!(workload.theirs.address.to_string(), "192.168.250.255");
-    assert_eq!((workload.prefix, duty.mtu), (31, Some(1500)));
-    assert!(meant.discover.is_some() && meant.model.fabric.neighbors.is_empty());
+    assert_eq!((workload.prefix, config.mtu), (31, Some(1500)));
+    assert!(bgp.discover.is_some() && bgp.model.fabric.neighbors.is_empty());
 }
 
 #[test]
-fn everything_wrong_with_variables_is_told_at_once_and_by_name() {
+fn all_problems_of_variables_are_reported_by_name() {
     let problems = read(&[
         ("NODE_IP", "10.0.0.256"),
         ("ASN_LOCAL", "0"),
@@ -147,58 +147,62 @@ fn everything_wrong_with_variables_is_told_at_once_and_by_name() {
 }
 
 #[test]
-fn names_of_both_variants_together_are_a_problem() {
+fn variables_of_both_variants_are_rejected() {
     let problems = read(&[VRF, &[("NAMESPACE_METALLB", "metallb")]].concat()).unwrap_err();
 
     assert!(problems[0].contains("set the variables of one variant only"), "{problems:?}");
-    let told =
+    let missing =
         read(&[("NODE_IP", "10.0.0.1"), ("ASN_LOCAL", "65001"), ("ICHOR_VARIANT", "vrf")]).unwrap_err();
-    assert!(told[0].starts_with("FE_MACS: not set"), "{told:?}");
+    assert!(missing[0].starts_with("FE_MACS: not set"), "{missing:?}");
 }
 
 #[test]
-fn a_misspelt_variable_is_noticed() {
-    let found = environment::misspelt(&variables(&[("ASN_LOCALE", "1"), ("PATH", "/bin"), ("HOME", "/")]));
+fn a_misspelled_variable_is_detected() {
+    let found = environment::misspelled_variables(&variables(&[
+        ("ASN_LOCALE", "1"),
+        ("PATH", "/bin"),
+        ("HOME", "/"),
+    ]));
 
     assert_eq!(found, [("ASN_LOCALE".to_owned(), "ASN_LOCAL")]);
 }
 
 #[test]
-fn a_variable_that_is_missing_is_told_with_how_it_was_misspelt() {
+fn a_missing_variable_is_reported_with_its_misspelling() {
     let problems = read(&[("NODE_IP", "10.0.0.1"), ("ASN_LOKAL", "65001")]).unwrap_err();
 
-    let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
-    assert!(told[0].starts_with("ASN_LOCAL: not set; want "), "{told:?}");
-    assert!(told[0].ends_with("; did you mean ASN_LOCAL by ASN_LOKAL?"), "{told:?}");
+    let reported: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    assert!(reported[0].starts_with("ASN_LOCAL: not set; want "), "{reported:?}");
+    assert!(reported[0].ends_with("; did you mean ASN_LOCAL by ASN_LOKAL?"), "{reported:?}");
 }
 
 #[test]
-fn ports_have_the_kernels_names_in_the_order_of_the_duty() {
-    let duty = read(VRF).unwrap();
+fn ports_have_the_kernels_names_in_the_order_of_the_configuration() {
+    let config = read(VRF).unwrap();
     let links = [
         link("enp1s0", Some(Mac::parse("00:11:22:33:44:56").unwrap())),
         link("enp2s0", Some(Mac::parse("00:11:22:33:44:55").unwrap())),
     ];
 
-    let scene = DesiredState::of(&duty, conditions(&links, &BTreeSet::new())).unwrap();
+    let state = DesiredState::new(&config, conditions(&links, &BTreeSet::new())).unwrap();
 
-    assert_eq!(scene.wiring.ports, ["enp2s0", "enp1s0"]);
-    assert_eq!(scene.wiring.pair.as_ref().unwrap().mtu, 9000);
-    let text = &scene.render(&duty, None).unwrap().files[0].text;
+    assert_eq!(state.wiring.ports, ["enp2s0", "enp1s0"]);
+    assert_eq!(state.wiring.pair.as_ref().unwrap().mtu, 9000);
+    let text = &state.render(&config, None).unwrap().files[0].text;
     assert!(text.contains("neighbor enp2s0 interface v6only remote-as external"), "{text}");
 }
 
 #[test]
-fn bird_is_told_a_router_by_its_address_once_that_is_known() {
-    let duty = AgentConfig { backend: Backend::Bird, ..read(VRF).unwrap() };
+fn bird_connects_to_a_router_once_its_address_is_known() {
+    let config = AgentConfig { backend: Backend::Bird, ..read(VRF).unwrap() };
     let links = ["00:11:22:33:44:55", "00:11:22:33:44:56"].map(|mac| Mac::parse(mac).unwrap());
     let links = [link("eth0", Some(links[0])), link("eth1", Some(links[1]))];
-    let scene = DesiredState::of(&duty, conditions(&links, &BTreeSet::new())).unwrap();
-    let told = |scene: &DesiredState| scene.render(&duty, None).unwrap().files[0].text.clone();
-    assert_eq!(told(&scene).matches("neighbor range fe80::/10 external;").count(), 2);
+    let state = DesiredState::new(&config, conditions(&links, &BTreeSet::new())).unwrap();
+    let text_of = |state: &DesiredState| state.render(&config, None).unwrap().files[0].text.clone();
+    assert_eq!(text_of(&state).matches("neighbor range fe80::/10 external;").count(), 2);
 
     let known = [("eth1".to_owned(), "fe80::1".parse().unwrap())].into();
-    let text = told(&scene.knowing(&known));
+    let text = text_of(&state.with_routers(&known));
 
     assert_eq!(text.matches("neighbor range fe80::/10 external;").count(), 1, "{text}");
     let (_, second) = text.split_once("protocol bgp 'fabric-eth1'").unwrap();
@@ -208,71 +212,71 @@ fn bird_is_told_a_router_by_its_address_once_that_is_known() {
 }
 
 #[test]
-fn a_missing_port_is_waited_for_and_the_rest_is_done() {
-    let duty = read(VRF).unwrap();
+fn a_missing_port_is_awaited_and_the_rest_is_configured() {
+    let config = read(VRF).unwrap();
     let links = [link("eth1", Some(Mac::parse("00:11:22:33:44:56").unwrap()))];
 
-    let scene = DesiredState::of(&duty, conditions(&links, &BTreeSet::new())).unwrap();
+    let state = DesiredState::new(&config, conditions(&links, &BTreeSet::new())).unwrap();
 
-    assert_eq!(scene.wiring.ports, ["eth1"]);
-    assert_eq!(scene.waiting.len(), 1);
-    assert_eq!(scene.waiting[0].to_string(), "no port has the MAC address 00:11:22:33:44:55 (fe0)");
+    assert_eq!(state.wiring.ports, ["eth1"]);
+    assert_eq!(state.waiting.len(), 1);
+    assert_eq!(state.waiting[0].to_string(), "no port has the MAC address 00:11:22:33:44:55 (fe0)");
 }
 
 #[test]
-fn without_vrfs_the_fabric_comes_up_first() {
-    let duty = read(VRF).unwrap();
+fn the_fabric_comes_up_without_vrf_support() {
+    let config = read(VRF).unwrap();
     let links = [link("eth1", Some(Mac::parse("00:11:22:33:44:56").unwrap()))];
     let advertised = BTreeSet::new();
     let now = Conditions { vrf: false, ..conditions(&links, &advertised) };
 
-    let scene = DesiredState::of(&duty, now).unwrap();
+    let state = DesiredState::new(&config, now).unwrap();
 
-    assert!(scene.waiting.contains(&Prerequisite::Vrf("metallb".to_owned())));
-    assert_eq!(scene.wiring.pair, None);
-    assert!(!scene.render(&duty, None).unwrap().files[0].text.contains("vrf metallb"));
+    assert!(state.waiting.contains(&Prerequisite::Vrf("metallb".to_owned())));
+    assert_eq!(state.wiring.pair, None);
+    assert!(!state.render(&config, None).unwrap().files[0].text.contains("vrf metallb"));
 }
 
 #[test]
-fn addresses_of_links_are_announced_whatever_they_are_and_anycast_only_while_healthy() {
-    let duty = read(&[VRF, &[("ICHOR_HEALTH", "tcp://127.0.0.1:6443")]].concat()).unwrap();
-    assert_eq!(duty.health.as_ref().unwrap().probe, HealthProbe::Tcp("127.0.0.1:6443".to_owned()));
+fn addresses_of_links_are_announced_and_anycast_ones_only_while_healthy() {
+    let config = read(&[VRF, &[("ICHOR_HEALTH", "tcp://127.0.0.1:6443")]].concat()).unwrap();
+    assert_eq!(config.health.as_ref().unwrap().probe, HealthProbe::Tcp("127.0.0.1:6443".to_owned()));
     let mut links = vec![link("eth0", Some(Mac::parse("00:11:22:33:44:55").unwrap()))];
     for (name, net) in [("lo", "10.0.0.1/32"), ("lo", "127.0.0.1/8"), ("dummy1", "10.0.0.100/32")] {
         links.push(Link { addresses: vec![net.parse().unwrap()], ..link(name, None) });
     }
     let advertised = BTreeSet::new();
-    let of = |healthy, leaving| {
+    let state_of = |healthy, leaving| {
         let now = Conditions { healthy, leaving, ..conditions(&links, &advertised) };
-        let model = DesiredState::of(&duty, now).unwrap().model.unwrap();
+        let model = DesiredState::new(&config, now).unwrap().model.unwrap();
         (model.fabric.announced.iter().map(|it| it.net.to_string()).collect::<Vec<_>>(), model.sources)
     };
 
-    let (announced, sources) = of(true, false);
+    let (announced, sources) = state_of(true, false);
 
     assert_eq!(announced, ["10.0.0.1/32", "10.0.0.100/32"]);
     assert_eq!(sources, ["10.0.0.1".parse::<std::net::IpAddr>().unwrap()]);
-    assert_eq!(of(false, false).0, ["10.0.0.1/32"]);
-    assert_eq!(of(true, true).0, Vec::<String>::new());
+    assert_eq!(state_of(false, false).0, ["10.0.0.1/32"]);
+    assert_eq!(state_of(true, true).0, Vec::<String>::new());
 }
 
 #[test]
-fn a_port_is_discovered_by_the_router_on_it() {
-    let duty = read(&[("NODE_IP", "10.10.10.10"), ("ASN_LOCAL", "4200001001")]).unwrap();
+fn a_port_is_discovered_by_its_router_advertisements() {
+    let config = read(&[("NODE_IP", "10.10.10.10"), ("ASN_LOCAL", "4200001001")]).unwrap();
     let mac = |last| Some(Mac([2, 0, 0, 0, 0, last]));
     let pod = Link { kind: Some("veth".to_owned()), ..link("veth12", mac(9)) };
     let links = [link("eth0", mac(1)), link("eth1", mac(2)), pod];
     let advertised = BTreeSet::from(["eth1".to_owned(), "veth12".to_owned()]);
 
-    let scene = DesiredState::of(&duty, conditions(&links, &advertised)).unwrap();
+    let state = DesiredState::new(&config, conditions(&links, &advertised)).unwrap();
 
-    assert_eq!(scene.wiring.ports, ["eth1"], "a pod that advertises itself is no leaf");
-    let nobody = DesiredState::of(&duty, conditions(&links, &BTreeSet::new())).unwrap();
-    assert_eq!(nobody.waiting, [Prerequisite::AnyPort]);
+    assert_eq!(state.wiring.ports, ["eth1"], "a pod that advertises itself is not a leaf");
+    let without_routers = DesiredState::new(&config, conditions(&links, &BTreeSet::new())).unwrap();
+    assert_eq!(without_routers.waiting, [Prerequisite::AnyPort]);
 }
 
 #[test]
-fn values_of_a_configuration_that_cannot_be_read_are_not_repeated() {
+fn values_of_an_invalid_configuration_are_not_repeated() {
     for text in [
         r#"{"backend": "frr", "speech": {"model": "hush"}}"#,
         r#"{"version": "1.0", "backend": "frr", "files": {"config": 1, "confg": "hush"}}"#,
@@ -286,7 +290,7 @@ fn values_of_a_configuration_that_cannot_be_read_are_not_repeated() {
 }
 
 #[test]
-fn the_state_is_served_with_a_certificate_of_the_os_authority_and_only_after_the_installation() {
+fn the_status_is_served_after_the_installation_with_a_certificate_of_the_os_authority() {
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(
         "cluster: {name: a, id: 1, talos: v1.13.9, endpoint: \"https://10.1.0.1:6443\"}\n\
          routing: {backend: frr, agent: {status: {listen: \"node:9179\"}}, neighbors: [{link: eth0, asn: 65000}]}\n\
@@ -294,14 +298,14 @@ fn the_state_is_served_with_a_certificate_of_the_os_authority_and_only_after_the
          nodes: [{name: a1, role: controlplane, index: 1}]",
     ));
     let node = &plan.nodes[0];
-    let of = |stage: fn(&Renderer<'_>, &NodePlan) -> Result<RenderedConfig, Vec<Issue>>| {
+    let status_of = |stage: fn(&Renderer<'_>, &NodePlan) -> Result<RenderedConfig, Vec<Issue>>| {
         let rendered =
             ichor_testbed::machine::rendered(&cluster, &plan, |renderer| stage(renderer, node)).unwrap();
-        duties(&rendered.documents).remove(0).status
+        agent_configs(&rendered.documents).remove(0).status
     };
-    let machine = || of(|renderer, node| renderer.machine(node));
+    let machine = || status_of(|renderer, node| renderer.machine(node));
 
-    assert_eq!(of(|renderer, node| renderer.boot(node)), None);
+    assert_eq!(status_of(|renderer, node| renderer.boot(node)), None);
     let status = machine().unwrap();
     assert_eq!(Some(&status), machine().as_ref(), "the same secrets give the same");
     assert_eq!((status.listen.to_string().as_str(), status.port), ("10.1.0.1", 9179));

@@ -1,27 +1,26 @@
-//! The format of `agent.json`: the newest version is what is written, and every version that was ever released stays readable.
+//! The format of `agent.json`: files are written in the newest version, and every released version stays readable.
 //!
 //! `agent-config/clusters/` has clusters, `agent-config/VERSION/` a file of that version for the first node of each, and for
 //! configurations that no cluster has. `UPDATE_GOLDEN=1` rewrites the newest version, which is right only while that is not
 //! released: files of a released version never change, and a changed format gets a new version and a new folder.
-#![expect(clippy::disallowed_methods, reason = "the cases are files")]
-
-mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::Ipv4Addr;
 
+use crate::{cases, tests};
 use ichor_bgp::agent::config;
 use ichor_bgp::agent::config::{
-    AgentConfig, ConfigSource, DaemonFiles, SecretText, UserTemplate, ParsedConfig, VethPair,
+    AgentConfig, ConfigSource, DaemonFiles, ParsedConfig, SecretText, UserTemplate, VethPair,
 };
 use ichor_bgp::agent::environment;
 use ichor_bgp::model::RoutingDomain;
 use ichor_bgp::model::fabric::PeerAddress;
 use ichor_bgp::setting::LogLevel;
 use ichor_core::plan::attachment::Attachments;
-use ichor_core::render::machine::{AgentConfigInputs, rehearsed};
-use ichor_core::routing::ProtectedPrefixes;
+use ichor_core::render::machine::{AgentConfigInputs, agent_config_without_status};
+use ichor_core::routing::protected;
+use ichor_testbed::schema::assert_valid;
 use ichor_values::Backend;
 use ichor_values::NodeName;
 
@@ -40,19 +39,19 @@ fn parse(text: &str) -> AgentConfig {
     config
 }
 
-fn kept(version: &str, name: &str) -> String {
-    fs::read_to_string(ichor_testbed::folder("agent-config").join(version).join(name)).unwrap()
+fn stored(version: &str, name: &str) -> String {
+    fs::read_to_string(tests("agent-config").join(version).join(name)).unwrap()
 }
 
 /// The names of the files of a version.
 fn names(version: &str) -> BTreeSet<String> {
-    let files = ichor_testbed::cases(&format!("agent-config/{version}"));
+    let files = cases(&format!("agent-config/{version}"));
     files.iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
-/// What a build writes for the first node of each cluster, and the configuration that it must mean.
+/// The file of a build for the first node of each cluster, and the expected configuration.
 fn built() -> BTreeMap<String, (String, AgentConfig)> {
-    let clusters = ichor_testbed::cases("agent-config/clusters").into_iter();
+    let clusters = cases("agent-config/clusters").into_iter();
     clusters
         .map(|path| {
             let name = path.file_stem().unwrap().to_str().unwrap();
@@ -66,18 +65,19 @@ fn built() -> BTreeMap<String, (String, AgentConfig)> {
                 documents.iter().filter_map(|document| document.get("configFiles")?.as_array()).flatten();
             let mut files = files.filter(|file| file["mountPath"].as_str().unwrap().ends_with(config::FILE));
             let text = files.next().unwrap()["content"].as_str().unwrap().to_owned();
-            let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut ichor_testbed::SingleFile(Vec::new()));
+            let attachments =
+                Attachments::gather(&cluster, "ichor.yaml", &mut ichor_testbed::SingleFile(Vec::new()));
             let secret = |_: &_| Ok("a-secret-of-the-file".to_owned());
-            let script = AgentConfigInputs { cluster: &cluster, attachments: &attachments, secret: &secret };
-            let meant = rehearsed(script, &ProtectedPrefixes::of(&plan), node).unwrap().unwrap();
-            (format!("{name}.json"), (text, meant))
+            let inputs = AgentConfigInputs { attachments: &attachments, secret: &secret };
+            let expected = agent_config_without_status(inputs, &protected(&plan), node).unwrap().unwrap();
+            (format!("{name}.json"), (text, expected))
         })
         .collect()
 }
 
 fn variables(pairs: &[(&str, &str)]) -> AgentConfig {
     let variables = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    environment::read(&variables, &NodeName::parse("node1").unwrap(), Backend::Frr).unwrap()
+    environment::read_config(&variables, &NodeName::parse("node1").unwrap(), Backend::Frr).unwrap()
 }
 
 fn files(backend: Backend, daemons: Option<&str>, domain: Option<RoutingDomain>) -> AgentConfig {
@@ -104,7 +104,7 @@ fn files(backend: Backend, daemons: Option<&str>, domain: Option<RoutingDomain>)
     }
 }
 
-/// Configurations that no build writes, but that the format can hold.
+/// Configurations that no build writes, but that the format supports.
 fn unbuilt() -> BTreeMap<String, AgentConfig> {
     let discovered = variables(&[
         ("NODE_IP", "10.10.10.10"),
@@ -134,50 +134,49 @@ fn unbuilt() -> BTreeMap<String, AgentConfig> {
 }
 
 #[test]
-fn the_newest_version_is_what_is_written() {
-    let folder = ichor_testbed::folder("agent-config").join(newest());
-    for (name, (text, _)) in built() {
+fn configurations_are_written_in_the_newest_version() {
+    let folder = tests("agent-config").join(newest());
+    let built = built().into_iter().map(|(name, (text, _))| (name, text));
+    for (name, text) in built.chain(unbuilt().into_iter().map(|(name, config)| (name, config.text()))) {
         ichor_testbed::assert_same(&folder.join(name), &text);
-    }
-    for (name, config) in unbuilt() {
-        ichor_testbed::assert_same(&folder.join(name), &config.text());
+        assert_valid("agent-config", &serde_json::from_str(&text).unwrap());
     }
 }
 
 #[test]
-fn a_file_means_the_model_of_the_plan() {
-    for (name, (_, mut meant)) in built() {
-        let mut read = parse(&kept(&newest(), &name));
+fn a_file_has_the_model_of_the_plan() {
+    for (name, (_, mut expected)) in built() {
+        let mut read = parse(&stored(&newest(), &name));
 
         // These come from the cluster's own secrets and from the stage of the installation.
         (read.status, read.extra_addresses) = (None, Vec::new());
-        let ConfigSource::Model(bgp) = &mut meant.source else { panic!("{meant:?}") };
-        // Where the password can be had is of no use on the node: it has the password.
+        let ConfigSource::Model(bgp) = &mut expected.source else { panic!("{expected:?}") };
+        // The source of a password is not in the file: it contains the password.
         bgp.model.fabric.neighbors.iter_mut().for_each(|neighbor| neighbor.password = None);
-        assert_eq!(read, meant, "{name}");
+        assert_eq!(read, expected, "{name}");
     }
     let any = PeerAddress::Address { address: Ipv4Addr::UNSPECIFIED.into(), source: None };
-    for (name, mut meant) in unbuilt() {
-        let mut read = parse(&kept(&newest(), &name));
+    for (name, mut expected) in unbuilt() {
+        let mut read = parse(&stored(&newest(), &name));
 
-        // The name of a port that is yet to be found says nothing.
-        for config in [&mut read, &mut meant] {
+        // The name of a port that is not discovered yet is arbitrary.
+        for config in [&mut read, &mut expected] {
             if let ConfigSource::Model(bgp) = &mut config.source {
                 bgp.discover.iter_mut().for_each(|discover| discover.like.found = any.clone());
             }
         }
-        assert_eq!(read, meant, "{name}");
+        assert_eq!(read, expected, "{name}");
     }
 }
 
 #[test]
-fn every_older_version_means_the_same() {
+fn every_older_version_has_the_same_configuration() {
     for version in OLDER {
         assert_eq!(names(version), names(&newest()), "{version}");
         for name in names(version) {
-            let old = parse(&kept(version, &name));
+            let old = parse(&stored(version, &name));
 
-            let newest = kept(&newest(), &name);
+            let newest = stored(&newest(), &name);
             assert_eq!(old, parse(&newest), "{version}/{name}");
             similar_asserts::assert_eq!(got: old.text(), want: newest, "{version}/{name}");
         }
@@ -185,9 +184,10 @@ fn every_older_version_means_the_same() {
 }
 
 #[test]
-fn files_of_every_version_hold_every_feature() {
+fn files_of_every_version_have_every_feature() {
     for version in OLDER.iter().map(|version| (*version).to_owned()).chain([newest()]) {
-        let all: Vec<AgentConfig> = names(&version).iter().map(|name| parse(&kept(&version, name))).collect();
+        let all: Vec<AgentConfig> =
+            names(&version).iter().map(|name| parse(&stored(&version, name))).collect();
         let models = || {
             all.iter().filter_map(|config| match &config.source {
                 ConfigSource::Model(bgp) => Some(bgp),

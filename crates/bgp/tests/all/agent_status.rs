@@ -1,18 +1,19 @@
-//! The format of the status line: the newest version is what is written, and every version that was ever released stays readable.
+//! The format of the status line: it is written in the newest version, and every released version stays readable.
 //!
 //! `agent-status/VERSION.jsonl` has the same statuses in each version. `UPDATE_GOLDEN=1` rewrites the newest one, which is right
 //! only while that is not released.
-#![expect(clippy::disallowed_methods, reason = "the cases are files")]
-
-mod common;
 
 use std::fs;
 
-use ichor_bgp::agent::gate::GateState;
+use crate::{cases, tests};
+use ichor_bgp::agent::health_gate::GateState;
 use ichor_bgp::agent::session::{ExtendedNextHop, Notification, Session, SessionState};
 use ichor_bgp::agent::status;
-use ichor_bgp::agent::status::{AnycastStatus, DaemonStatus, ReloadStatus, AgentStage, AgentStatus, SessionStatus, PeerRole};
+use ichor_bgp::agent::status::{
+    AgentStage, AgentStatus, AnycastStatus, DaemonStatus, PeerRole, ReloadStatus, SessionStatus,
+};
 use ichor_bgp::model::Family;
+use ichor_testbed::schema::assert_valid;
 use ichor_values::{Backend, Issue, Moment};
 
 fn moment(seconds: u64) -> Moment {
@@ -59,7 +60,7 @@ fn sessions() -> Vec<SessionStatus> {
     ]
 }
 
-/// What the lines of every version mean.
+/// The statuses in the lines of every version.
 fn statuses() -> [AgentStatus; 3] {
     let nothing = AgentStatus {
         time: moment(60),
@@ -88,10 +89,10 @@ fn statuses() -> [AgentStatus; 3] {
         backend: Backend::Frr,
         version: Some("10.3".into()),
         stage: AgentStage::Draining,
-        reason: Some("`drain` is set in the configuration".into()),
+        reason: Some("the configuration says so".into()),
         waiting: vec!["port 02:00:00:00:00:09 is not there".into()],
         sessions: sessions(),
-        anycast: Some(AnycastStatus { gate: GateState::Shut, reason: Some("answer 503".into()) }),
+        anycast: Some(AnycastStatus { gate: GateState::Closed, reason: Some("answer 503".into()) }),
         daemons: vec![
             daemon("zebra", Some(11), moment(0)),
             DaemonStatus { restarts: 1, ..daemon("bgpd", None, moment(5)) },
@@ -117,20 +118,22 @@ fn statuses() -> [AgentStatus; 3] {
 }
 
 #[test]
-fn the_newest_version_is_what_is_written() {
+fn statuses_are_written_in_the_newest_version() {
     let lines = statuses().map(|status| status.line() + "\n").concat();
+    lines.lines().for_each(|line| assert_valid("agent-status", &serde_json::from_str(line).unwrap()));
 
-    ichor_testbed::assert_same(&ichor_testbed::folder("agent-status").join(format!("v{}.jsonl", status::VERSION)), &lines);
+    ichor_testbed::assert_same(&tests("agent-status").join(format!("v{}.jsonl", status::VERSION)), &lines);
 }
 
 #[test]
-fn every_version_is_read() {
-    let files = ichor_testbed::cases("agent-status");
+fn every_version_is_parsed() {
+    let files = cases("agent-status");
 
     assert_eq!(files.len(), 2);
     for path in files {
         let text = fs::read_to_string(&path).unwrap();
-        let read: Vec<AgentStatus> = text.lines().map(|line| AgentStatus::find(line).unwrap().unwrap()).collect();
+        let read: Vec<AgentStatus> =
+            text.lines().map(|line| AgentStatus::find(line).unwrap().unwrap()).collect();
         assert_eq!(read, statuses(), "{}", path.display());
     }
 }

@@ -1,4 +1,4 @@
-//! BIRD's control socket: one command in a line, and its answer.
+//! BIRD's control socket: one command per line, and its reply.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::{Instant, sleep, timeout};
 
-/// How long an answer may take.
-const ANSWERING: Duration = Duration::from_secs(3);
-/// How long a new configuration may take to be in force.
-const CONFIGURING: Duration = Duration::from_secs(10);
-/// The longest answer.
+/// How long a reply may take.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long a new configuration may take to take effect.
+const RECONFIGURE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest reply in bytes.
 const LONGEST: usize = 16 << 20;
 
-/// A configuration is in force.
+/// The configuration has taken effect.
 const RECONFIGURED: u16 = 3;
-/// It is on its way.
-const ON_ITS_WAY: [u16; 2] = [4, 5];
+/// The reconfiguration is in progress.
+const IN_PROGRESS: [u16; 2] = [4, 5];
 
-/// BIRD did not answer, or not as it should.
+/// A command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// The socket failed.
@@ -29,16 +29,16 @@ pub enum ControlError {
     Talk {
         /// The socket.
         socket: PathBuf,
-        /// What happened.
+        /// The cause.
         source: io::Error,
     },
-    /// The answer is no.
-    #[error("bird refuses `{command}`: {said}")]
+    /// BIRD rejected the command.
+    #[error("bird refuses `{command}`: {message}")]
     Refused {
-        /// What was wanted.
+        /// The command.
         command: String,
-        /// What it said.
-        said: String,
+        /// BIRD's message.
+        message: String,
     },
 }
 
@@ -48,7 +48,7 @@ impl ControlError {
     }
 }
 
-/// A connection.
+/// A connection to the control socket.
 #[derive(Debug)]
 pub struct ControlSocket {
     socket: PathBuf,
@@ -62,52 +62,52 @@ impl ControlSocket {
         let failed = |source| ControlError::new(socket.to_owned(), source);
         let stream = within(UnixStream::connect(socket)).await.map_err(failed)?;
         let mut control = Self { socket: socket.to_owned(), stream, buffer: Vec::new() };
-        control.next().await.map_err(failed)?;
+        control.read_reply().await.map_err(failed)?;
         Ok(control)
     }
 
-    /// The answer to a command, whatever it is.
-    pub async fn say(&mut self, command: &str) -> Result<Reply, ControlError> {
+    /// Sends a command, and returns its reply whether or not it is an error.
+    pub async fn send(&mut self, command: &str) -> Result<Reply, ControlError> {
         let line = format!("{command}\n");
-        let answer = async {
+        let reply = async {
             within(self.stream.write_all(line.as_bytes())).await?;
-            self.next().await
+            self.read_reply().await
         };
-        answer.await.map_err(|source| ControlError::new(self.socket.clone(), source))
+        reply.await.map_err(|source| ControlError::new(self.socket.clone(), source))
     }
 
-    /// The answer to a command, unless it is a refusal.
-    pub async fn ask(&mut self, command: &str) -> Result<Reply, ControlError> {
-        let reply = self.say(command).await?;
+    /// Sends a command, and returns its reply unless it is an error.
+    pub async fn query(&mut self, command: &str) -> Result<Reply, ControlError> {
+        let reply = self.send(command).await?;
         if reply.is_refusal() {
-            return Err(ControlError::Refused { command: command.to_owned(), said: reply.to_string() });
+            return Err(ControlError::Refused { command: command.to_owned(), message: reply.to_string() });
         }
         Ok(reply)
     }
 
-    /// Lets BIRD read a file, and waits until it is in force.
+    /// Makes BIRD load a file, and waits until it has taken effect.
     ///
-    /// Not `soft`: that would keep routes which new filters do not let through.
+    /// Not `soft`: that would keep routes that new filters deny.
     pub async fn configure(&mut self, file: &Path) -> Result<(), ControlError> {
         let command = format!("configure \"{}\"", file.display());
-        let refused = |said: String| ControlError::Refused { command: command.clone(), said };
-        let mut reply = self.ask(&command).await?;
+        let refused = |message: String| ControlError::Refused { command: command.clone(), message };
+        let mut reply = self.query(&command).await?;
         let start = Instant::now();
-        while reply.lines().any(|(code, _)| ON_ITS_WAY.contains(&code)) {
-            if start.elapsed() >= CONFIGURING {
-                return Err(refused(format!("not in force within {} s", CONFIGURING.as_secs())));
+        while reply.lines().any(|(code, _)| IN_PROGRESS.contains(&code)) {
+            if start.elapsed() >= RECONFIGURE_TIMEOUT {
+                return Err(refused(format!("not in force within {} s", RECONFIGURE_TIMEOUT.as_secs())));
             }
             sleep(Duration::from_millis(50)).await;
-            reply = self.ask("configure status").await?;
+            reply = self.query("configure status").await?;
         }
         let done = reply.lines().any(|(code, _)| code == RECONFIGURED);
         if done { Ok(()) } else { Err(refused(reply.to_string())) }
     }
 
-    async fn next(&mut self) -> io::Result<Reply> {
+    async fn read_reply(&mut self) -> io::Result<Reply> {
         within(async {
             loop {
-                if let Some((reply, taken)) = Reply::read(&self.buffer) {
+                if let Some((reply, taken)) = Reply::parse(&self.buffer) {
                     self.buffer.drain(..taken);
                     return Ok(reply);
                 }
@@ -121,6 +121,8 @@ impl ControlSocket {
 }
 
 async fn within<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-    let late = || format!("no response within {} s", ANSWERING.as_secs());
-    timeout(ANSWERING, work).await.unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, late())))
+    let timeout_message = || format!("no response within {} s", REPLY_TIMEOUT.as_secs());
+    timeout(REPLY_TIMEOUT, work)
+        .await
+        .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, timeout_message())))
 }

@@ -1,7 +1,7 @@
 //! BIRD as the node's daemon.
 //!
-//! A [`Bird`] is started with a [`Service`], reloaded with another, asked for its sessions, and stopped. It is told and asked
-//! over its control socket ([`control`]).
+//! A [`Bird`] is started with a [`Service`], reloaded with another, polled for its sessions, and stopped, all over its
+//! control socket ([`control`]).
 
 pub mod control;
 
@@ -13,101 +13,101 @@ use ichor_bgp::render::Service;
 use ichor_system::file::ReplaceError;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::place::{ConfigCheckError, DaemonPaths, options};
+use super::paths::{ConfigCheckError, DaemonPaths, options};
 use super::process::{OnSigterm, Program, StartError, leftover};
 use super::single_process::SingleProcess;
-use super::{StopReason, silence};
+use super::{StopReason, bfd_silence};
 use crate::log;
 use control::{ControlError, ControlSocket};
 
-/// How long BIRD may take to listen to its control socket.
-const STARTING: Duration = Duration::from_secs(10);
+/// How long BIRD may take to listen on its control socket.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long it may take to end.
-const ENDING: Duration = Duration::from_secs(5);
-/// Ends it so that neighbours and the kernel forget its routes.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+/// Stops BIRD so that neighbours and the kernel remove its routes.
 const DOWN: &str = "down";
-/// Ends it so that it says good-bye to nobody, and neighbours and the kernel keep its routes.
+/// Stops BIRD without closing its sessions: neighbours and the kernel keep its routes.
 const RESTART: &str = "graceful restart";
-/// Between two looks at what it does meanwhile.
-const LOOK: Duration = Duration::from_millis(20);
+/// The interval between two polls.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// BIRD, and the process that runs it.
+/// BIRD and its process.
 #[derive(Debug)]
 pub struct Bird {
-    place: DaemonPaths,
+    paths: DaemonPaths,
     process: SingleProcess,
-    /// What it reads now.
+    /// The service that it runs.
     service: Service,
 }
 
-/// What was wanted of BIRD could not be done.
+/// An operation on BIRD failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BirdError {
-    /// Its file was not taken.
+    /// BIRD rejected the file.
     #[error(transparent)]
     Check(#[from] ConfigCheckError),
-    /// Its file could not be written.
+    /// The file cannot be written.
     #[error(transparent)]
     Write(#[from] ReplaceError),
-    /// It did not start.
+    /// The process cannot be started.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// It ended before it answered.
-    #[error("bird ended when it was started: {0}; what it said is in the log")]
+    /// The process ended before BIRD responded.
+    #[error("bird ended during its start: {0}; its output is in the log")]
     Ended(String),
-    /// It does not answer, or refused.
+    /// BIRD does not respond, or rejected a command.
     #[error(transparent)]
     Control(#[from] ControlError),
 }
 
-/// Asks BIRD's own parser about a file, and touches nothing.
-pub async fn check(place: &DaemonPaths, service: &Service) -> Result<(), ConfigCheckError> {
-    place.check(service, "bird", &["-p", "-c"]).await
+/// Validates a file with BIRD's own parser, and changes nothing.
+pub async fn check(paths: &DaemonPaths, service: &Service) -> Result<(), ConfigCheckError> {
+    paths.check(service, "bird", &["-p", "-c"]).await
 }
 
 impl Bird {
-    /// Checks and writes its file, and starts it. It answers afterwards.
+    /// Validates and writes its file, starts it, and waits until it responds.
     ///
-    /// Where an earlier one ended without leaving, the kernel still has its routes, and neighbours may: then it takes up
-    /// where that one ended.
-    pub async fn start(place: DaemonPaths, service: &Service) -> Result<Self, BirdError> {
-        check(&place, service).await?;
-        place.write(service)?;
-        let mut bird = Self { place, process: SingleProcess::default(), service: service.clone() };
-        bird.pause_left().await;
-        leftover::end(&["bird"], &[&bird.socket().to_string_lossy()], ENDING).await;
-        bird.run().await.map(|()| bird)
+    /// After an unclean exit of an earlier BIRD, the kernel still has its routes, and so may neighbours: BIRD then
+    /// recovers from a restart.
+    pub async fn start(paths: DaemonPaths, service: &Service) -> Result<Self, BirdError> {
+        check(&paths, service).await?;
+        paths.write(service)?;
+        let mut bird = Self { paths, process: SingleProcess::default(), service: service.clone() };
+        bird.stop_leftover().await;
+        leftover::stop_leftovers(&["bird"], &[&bird.socket().to_string_lossy()], STOP_TIMEOUT).await;
+        bird.ensure_running().await.map(|()| bird)
     }
 
-    /// Lets the BIRD of an agent that was killed end without a word to anybody, where there is one.
-    async fn pause_left(&self) {
-        if self.ask(RESTART).await.is_ok() {
+    /// Stops the BIRD of a killed agent, if it still runs, without closing its sessions.
+    async fn stop_leftover(&self) {
+        if self.query(RESTART).await.is_ok() {
             let start = Instant::now();
-            while self.alive().await && start.elapsed() < ENDING {
-                sleep(LOOK).await;
+            while self.alive().await && start.elapsed() < STOP_TIMEOUT {
+                sleep(POLL_INTERVAL).await;
             }
         }
     }
 
-    /// Starts it, unless that was begun, and waits until it answers.
-    async fn run(&mut self) -> Result<(), BirdError> {
-        if !self.process.begun() {
-            // Else it would be taken for the one of the process that is to start.
+    /// Starts BIRD unless it is starting already, and waits until it responds.
+    async fn ensure_running(&mut self) -> Result<(), BirdError> {
+        if !self.process.is_starting() {
+            // Otherwise a leftover socket would be taken for that of the new process.
             DaemonPaths::clear(&self.socket())?;
-            let recovers = self.place.enter()?;
+            let recovers = self.paths.record_start()?;
             self.process.start(self.program(recovers))?;
         }
         let start = Instant::now();
-        while let Err(error) = self.ask(bird::STATUS).await {
-            if start.elapsed() >= STARTING {
+        while let Err(error) = self.query(bird::STATUS).await {
+            if start.elapsed() >= START_TIMEOUT {
                 return Err(error.into());
             }
             tokio::select! {
-                how = self.process.ended() => return Err(BirdError::Ended(how)),
-                () = sleep(LOOK) => {}
+                status = self.process.ended() => return Err(BirdError::Ended(status)),
+                () = sleep(POLL_INTERVAL) => {}
             }
         }
-        self.process.healed();
+        self.process.record_recovery();
         Ok(())
     }
 
@@ -115,98 +115,100 @@ impl Bird {
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
         let mut arguments = vec!["-f".to_owned()];
         arguments.extend(recovers.then(|| "-R".to_owned()));
-        arguments.extend(["-c".to_owned(), text(self.place.file(&self.service))]);
+        arguments.extend(["-c".to_owned(), text(self.paths.file(&self.service))]);
         arguments.extend(["-s".to_owned(), text(self.socket())]);
-        arguments.extend(["-P".to_owned(), text(self.place.run("bird.pid"))]);
+        arguments.extend(["-P".to_owned(), text(self.paths.run("bird.pid"))]);
         arguments.extend(options(&self.service, "bird"));
         Program {
             name: "bird".to_owned(),
-            path: self.place.program.clone(),
+            path: self.paths.program.clone(),
             arguments,
             on_sigterm: OnSigterm::Blocked,
         }
     }
 
-    /// Waits until it fails, puts that right, and says what it was. Nothing is lost when it is not waited for any longer.
+    /// Waits until BIRD fails, restarts it, and returns what was wrong. Cancel safe.
     pub async fn supervise(&mut self) -> String {
         loop {
             let socket = self.socket();
-            let alive = async || answers(&socket).await;
-            let why = self.process.fails(alive).await;
-            match self.run().await {
-                Ok(()) => return why,
+            let alive = async || responds(&socket).await;
+            let reason = self.process.wait_for_failure(alive).await;
+            match self.ensure_running().await {
+                Ok(()) => return reason,
                 Err(error) => {
-                    log::error(format_args!("bird cannot be started again: {error}"));
+                    log::error(format_args!("cannot restart bird: {error}"));
                     self.process.abandon();
                 }
             }
         }
     }
 
-    /// Gives the running BIRD another file. Sessions stay as far as the change lets them; one that is refused leaves
-    /// everything as it was.
+    /// Loads another file into the running BIRD. Sessions stay up as far as the change permits; a rejected file changes
+    /// nothing.
     pub async fn reload(&mut self, service: &Service) -> Result<(), BirdError> {
-        check(&self.place, service).await?;
-        self.place.write(service)?;
-        let path = self.place.file(service);
-        let told = async { ControlSocket::connect(&self.socket()).await?.configure(&path).await };
-        if let Err(error) = told.await {
-            // What is started again later reads the file that runs now.
-            self.place.write(&self.service)?;
+        check(&self.paths, service).await?;
+        self.paths.write(service)?;
+        let path = self.paths.file(service);
+        let configured = async { ControlSocket::connect(&self.socket()).await?.configure(&path).await };
+        if let Err(error) = configured.await {
+            // A later restart must read the file that runs now.
+            self.paths.write(&self.service)?;
             return Err(error.into());
         }
         self.service = service.clone();
         Ok(())
     }
 
-    /// Its sessions.
+    /// The BGP sessions.
     pub async fn sessions(&self) -> Result<Vec<Session>, ControlError> {
         let mut control = ControlSocket::connect(&self.socket()).await?;
-        let protocols = control.ask(bird::PROTOCOLS).await?;
-        let bfd = control.say(bird::BFD).await?;
-        let status = control.ask(bird::STATUS).await?;
+        let protocols = control.query(bird::PROTOCOLS).await?;
+        let bfd = control.send(bird::BFD).await?;
+        let status = control.query(bird::STATUS).await?;
         Ok(bird::sessions(&protocols, &bfd, &status))
     }
 
-    /// Whether it answers.
+    /// Whether it responds.
     pub async fn alive(&self) -> bool {
-        answers(&self.socket()).await
+        responds(&self.socket()).await
     }
 
-    /// The process, while there is one.
+    /// The process id, while it runs.
     pub fn pid(&self) -> Option<u32> {
         self.process.pid()
     }
 
-    async fn ask(&self, command: &str) -> Result<bird::Reply, ControlError> {
-        ControlSocket::connect(&self.socket()).await?.ask(command).await
+    async fn query(&self, command: &str) -> Result<bird::Reply, ControlError> {
+        ControlSocket::connect(&self.socket()).await?.query(command).await
     }
 
-    /// Ends it.
-    pub async fn stop(mut self, why: StopReason) {
-        let Some(mut kept) = self.process.take() else { return };
-        let command = match why {
+    /// Stops BIRD.
+    pub async fn stop(mut self, reason: StopReason) {
+        let Some(mut process) = self.process.take() else { return };
+        let command = match reason {
             StopReason::Planned => RESTART,
             StopReason::Leaving => DOWN,
         };
-        let asked = self.ask(command).await.is_ok();
-        if !asked || timeout(ENDING, kept.ended()).await.is_err() {
-            kept.cut().await;
+        let is_stopping = self.query(command).await.is_ok();
+        if !is_stopping || timeout(STOP_TIMEOUT, process.ended()).await.is_err() {
+            process.kill_and_wait().await;
         }
-        match why {
-            // Of its end neighbours that watch it by BFD are told as little.
-            StopReason::Planned => silence::noticed(detection::bird(self.service.text())).await,
-            StopReason::Leaving => self.place.leave(),
+        match reason {
+            // Neighbours that monitor the node by BFD must detect the silence.
+            StopReason::Planned => {
+                bfd_silence::wait_until_detected(detection::bird_detection_time(self.service.text())).await
+            }
+            StopReason::Leaving => self.paths.record_clean_stop(),
         }
     }
 
-    /// Its control socket.
+    /// The control socket.
     pub fn socket(&self) -> PathBuf {
-        self.place.run("bird.ctl")
+        self.paths.run("bird.ctl")
     }
 }
 
-async fn answers(socket: &Path) -> bool {
-    let asked = async { ControlSocket::connect(socket).await?.ask(bird::STATUS).await };
-    asked.await.is_ok()
+async fn responds(socket: &Path) -> bool {
+    let reply = async { ControlSocket::connect(socket).await?.query(bird::STATUS).await };
+    reply.await.is_ok()
 }

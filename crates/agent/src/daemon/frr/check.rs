@@ -1,97 +1,97 @@
-//! What FRR itself says of a configuration, before anything is changed. It only reads.
+//! Validation of a configuration by FRR itself, before anything is changed. It only reads.
 
 use std::io::{self, Write as _};
 use std::os::unix::fs::fchown;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ichor_bgp::reload::{FrrDaemon, without_secret};
+use ichor_bgp::reload::{FrrDaemon, redact_secrets};
 use ichor_bgp::render::{ConfigFile, Service};
 use ichor_system::file::create_fresh;
 use tempfile::TempPath;
 
-use super::place::FrrInstallation;
+use super::run_dir::FrrInstallation;
 use crate::daemon::account;
-use crate::daemon::process::ask;
+use crate::daemon::process::capture;
 
-/// Why a configuration is not taken.
+/// Why a configuration fails the check.
 #[derive(Debug, thiserror::Error)]
 pub enum FrrCheckError {
-    /// The file that FRR is asked about could not be written.
+    /// The file to check cannot be written.
     #[error("cannot write {}", path.display())]
     Write {
-        /// Where.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// FRR was not asked.
-    #[error("cannot ask {program} about {file}")]
+    /// A program of FRR cannot be run.
+    #[error("cannot run {program} to check {file}")]
     Ask {
-        /// Who.
+        /// The program.
         program: String,
-        /// What.
+        /// The file to check.
         file: &'static str,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// FRR says no.
-    #[error("FRR refuses {file}: {}", complaints.join("; "))]
+    /// FRR rejects the file.
+    #[error("FRR refuses {file}: {}", errors.join("; "))]
     Refused {
-        /// What.
+        /// The file.
         file: &'static str,
-        /// What it says, every line of it.
-        complaints: Vec<String>,
+        /// FRR's messages, one per line.
+        errors: Vec<String>,
     },
 }
 
-/// The file that FRR is asked about. Its name is always the same, so that one of an agent that was killed does not stay.
-const TRIED: &str = "frr.conf.tried";
+/// The name of the file to check. It is always the same, so that a killed agent leaves only one behind.
+const CANDIDATE: &str = "frr.conf.tried";
 
-/// Shows the first file of a service to vtysh, for its grammar, and to bgpd, for its meaning. `folder` has it meanwhile: FRR's own
-/// user must be able to reach it.
+/// Checks the first file of a service: vtysh its grammar, bgpd its meaning. `folder` contains it meanwhile, and FRR's
+/// own user must be able to reach it.
 pub async fn check(install: &FrrInstallation, folder: &Path, service: &Service) -> Result<(), FrrCheckError> {
     let Some(file) = service.files.first() else { return Ok(()) };
     let failed =
         |program: &str, source| FrrCheckError::Ask { program: program.to_owned(), file: file.name, source };
-    let path = folder.join(TRIED);
+    let path = folder.join(CANDIDATE);
     let unwritten = |source| FrrCheckError::Write { path: path.clone(), source };
     let copy = TempPath::try_from_path(&path).map_err(unwritten)?;
-    // bgpd gives up the rights of root before it reads.
+    // bgpd drops root privileges before it reads.
     let attempt = || {
-        let mut tried = create_fresh(&copy)?;
-        tried.write_all(file.text.as_bytes())?;
-        fchown(&tried, account::user("frr"), None)
+        let mut candidate = create_fresh(&copy)?;
+        candidate.write_all(file.text.as_bytes())?;
+        fchown(&candidate, account::user_id("frr"), None)
     };
     attempt().map_err(unwritten)?;
     let bgpd = install.program(FrrDaemon::Bgpd);
-    let (grammar, meaning) = tokio::join!(said(Path::new("vtysh"), &copy), said(&bgpd, &copy));
-    let mut complaints = of_vtysh(&grammar.map_err(|error| failed("vtysh", error))?, file, &copy);
-    complaints.extend(of_bgpd(&meaning.map_err(|error| failed("bgpd", error))?));
-    if complaints.is_empty() { Ok(()) } else { Err(FrrCheckError::Refused { file: file.name, complaints }) }
+    let (grammar, meaning) = tokio::join!(run_check(Path::new("vtysh"), &copy), run_check(&bgpd, &copy));
+    let mut errors = vtysh_errors(&grammar.map_err(|error| failed("vtysh", error))?, file, &copy);
+    errors.extend(bgpd_errors(&meaning.map_err(|error| failed("bgpd", error))?));
+    if errors.is_empty() { Ok(()) } else { Err(FrrCheckError::Refused { file: file.name, errors }) }
 }
 
-/// What a program that only checks a file says, and whether it ended well.
-async fn said(program: &Path, file: &Path) -> io::Result<(String, bool)> {
+/// The output of a program that only checks a file, and whether it succeeded.
+async fn run_check(program: &Path, file: &Path) -> io::Result<(String, bool)> {
     let mut command = Command::new(program);
     command.args(["-C", "-f"]).arg(file);
-    let output = ask(command).await?;
+    let output = capture(command).await?;
     let text = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
     Ok((text, output.status.success()))
 }
 
-fn of_vtysh((text, well): &(String, bool), file: &ConfigFile, copy: &Path) -> Vec<String> {
-    if *well {
+fn vtysh_errors((text, is_valid): &(String, bool), file: &ConfigFile, copy: &Path) -> Vec<String> {
+    if *is_valid {
         return Vec::new();
     }
     let text = text.replace(&*copy.to_string_lossy(), file.name);
-    let lines = text.lines().map(|line| without_secret(line.trim())).filter(|line| !line.is_empty());
+    let lines = text.lines().map(|line| redact_secrets(line.trim())).filter(|line| !line.is_empty());
     let lines: Vec<_> = lines.collect();
-    if lines.is_empty() { vec!["vtysh does not say why".to_owned()] } else { lines }
+    if lines.is_empty() { vec!["vtysh printed no reason".to_owned()] } else { lines }
 }
 
-/// bgpd reads the lines of other daemons too, and does not know them; what it says of its own starts with `%`.
-fn of_bgpd((text, _): &(String, bool)) -> Vec<String> {
+/// bgpd also reads the lines of other daemons, which it does not know; messages about its own start with `%`.
+fn bgpd_errors((text, _): &(String, bool)) -> Vec<String> {
     let own = |line: &&str| line.starts_with('%') && !line.contains("nknown command");
-    text.lines().map(str::trim).filter(own).map(without_secret).collect()
+    text.lines().map(str::trim).filter(own).map(redact_secrets).collect()
 }

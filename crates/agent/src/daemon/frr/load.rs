@@ -1,25 +1,26 @@
-//! Bringing running daemons to a configuration: what differs is told, and what runs then is compared with what is meant.
+//! Loading a configuration into running daemons: the differences are sent, and the result is compared with the target.
 //!
-//! A daemon that was just started is told in the same way: everything differs.
+//! A newly started daemon is loaded in the same way: everything differs.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::future::{join_all, try_join_all};
-use ichor_bgp::reload::{ConfigChange, FrrConfig, FrrDaemon, Line, compare, difference, in_order};
+use ichor_bgp::reload::{ConfigChange, FrrConfig, FrrDaemon, Line, compare, difference, order_changes};
 use tokio::time::{Instant, sleep};
 
 use super::vty::{Vty, VtyError, VtyReply};
 use crate::log;
 
-/// mgmtd hands on what it was told after it has answered.
-const SETTLING: Duration = Duration::from_secs(1);
-/// The time that somebody else may write the configuration, and the pause between two looks whether they still do.
+/// mgmtd replies before it has forwarded the configuration to other daemons.
+const APPLY_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long another client may hold the configuration lock, and the pause between two attempts.
 const LOCKED: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Lines that say how a daemon reads all others. They are told first, to every daemon, and once: they are not compared.
+/// Lines that affect how a daemon reads all others. They are sent first, once, and to every daemon: they are not
+/// compared.
 const FIRST: [&str; 7] = [
     "frr defaults",
     "hostname",
@@ -30,7 +31,7 @@ const FIRST: [&str; 7] = [
     "zebra nexthop kernel",
 ];
 
-/// What shall run, for a release.
+/// The configuration to run, for a release.
 #[derive(Clone, Debug)]
 pub(super) struct TargetConfig {
     pub(super) version: (u16, u16),
@@ -39,67 +40,67 @@ pub(super) struct TargetConfig {
 }
 
 impl TargetConfig {
-    pub(super) fn of(text: &str, version: (u16, u16)) -> Self {
-        let bare = |line: &str| line.strip_prefix("no ").unwrap_or(line).to_owned();
-        let is_first = |line: &&str| FIRST.iter().any(|first| bare(line).starts_with(first));
+    pub(super) fn parse(text: &str, version: (u16, u16)) -> Self {
+        let without_no = |line: &str| line.strip_prefix("no ").unwrap_or(line).to_owned();
+        let is_first = |line: &&str| FIRST.iter().any(|first| without_no(line).starts_with(first));
         let first = text.lines().map(str::trim_end).filter(is_first).map(str::to_owned).collect();
         Self { version, first, configuration: FrrConfig::parse(text) }
     }
 
-    /// The lines that none of these daemons is told.
-    pub(super) fn of_nobody(&self, daemons: &[FrrDaemon]) -> Vec<Line> {
-        let taken = |line: &&Line| daemons.iter().any(|daemon| daemon.takes(self.version, line));
-        self.configuration.lines().iter().filter(|line| !taken(line)).cloned().collect()
+    /// The lines that none of these daemons accepts.
+    pub(super) fn unaccepted_lines(&self, daemons: &[FrrDaemon]) -> Vec<Line> {
+        let accepted = |line: &&Line| daemons.iter().any(|daemon| daemon.accepts(self.version, line));
+        self.configuration.lines().iter().filter(|line| !accepted(line)).cloned().collect()
     }
 
-    /// The line that only a start can change.
+    /// The line that only a restart can change.
     pub(super) fn profile(&self) -> Option<&str> {
         self.first.iter().map(String::as_str).find(|line| line.starts_with("frr defaults"))
     }
 }
 
-/// What daemons were meant to run and do not, or the other way round.
+/// Lines that daemons should run and do not, or the other way round.
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
 pub struct RejectedLines {
-    /// Lines that a daemon should run; no daemon where none here would take the line.
+    /// Lines that a daemon should run; without a daemon, lines that no running daemon accepts.
     pub missing: Vec<(Option<FrrDaemon>, Line)>,
-    /// Lines that a daemon should not run any more.
+    /// Lines that a daemon should no longer run.
     pub extra: Vec<(FrrDaemon, Line)>,
-    /// What the daemons said, in their own words.
-    pub said: Vec<String>,
+    /// The daemons' own messages.
+    pub messages: Vec<String>,
 }
 
-/// What mgmtd of FRR 10.3 says when not the line is wrong: what it was told a moment ago is gone, as with a port that the daemon behind
-/// it did not know so far; or somebody else writes.
-const PASSING: [&str; 2] = ["deleted by another process", "could not lock"];
+/// Messages of mgmtd of FRR 10.3 that do not blame the line: configuration that it just received has disappeared, as
+/// with a port that the daemon behind it did not know yet; or another client has the lock.
+const TRANSIENT: [&str; 2] = ["deleted by another process", "could not lock"];
 
 impl RejectedLines {
-    /// Whether the same may be taken when it is told again. What mgmtd does not run although nobody said no is lost, and not refused: as
-    /// with a port that went and came back at once (FRR 10.3).
-    pub fn passes(&self) -> bool {
+    /// Whether a retry may succeed. A line that mgmtd does not run without any message is lost rather than rejected, as
+    /// with a port that disappeared and came back at once (FRR 10.3).
+    pub fn is_transient(&self) -> bool {
         let of_mgmtd = |daemon: Option<FrrDaemon>| daemon == Some(FrrDaemon::Mgmtd);
         let is_lost = self.missing.iter().all(|(daemon, _)| of_mgmtd(*daemon))
             && self.extra.iter().all(|(daemon, _)| of_mgmtd(Some(*daemon)));
-        if self.said.is_empty() {
+        if self.messages.is_empty() {
             return is_lost;
         }
-        self.said.iter().any(|said| PASSING.iter().any(|words| said.contains(words)))
+        self.messages.iter().any(|message| TRANSIENT.iter().any(|words| message.contains(words)))
     }
 }
 
 impl fmt::Display for RejectedLines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let missing = self.missing.iter().map(|(daemon, line)| match daemon {
-            Some(daemon) => format!("{daemon} has not taken `{line}`"),
-            None => format!("no daemon that runs here takes `{line}`"),
+            Some(daemon) => format!("{daemon} did not accept `{line}`"),
+            None => format!("no running daemon accepts `{line}`"),
         });
         let extra = self.extra.iter().map(|(daemon, line)| format!("{daemon} keeps `{line}`"));
-        let said = self.said.iter().cloned();
-        f.write_str(&missing.chain(extra).chain(said).collect::<Vec<_>>().join("; "))
+        let messages = self.messages.iter().cloned();
+        f.write_str(&missing.chain(extra).chain(messages).collect::<Vec<_>>().join("; "))
     }
 }
 
-/// A daemon that is told.
+/// A daemon that is being configured.
 pub(super) struct ConfigSession {
     daemon: FrrDaemon,
     vty: Vty,
@@ -108,135 +109,145 @@ pub(super) struct ConfigSession {
 impl ConfigSession {
     async fn open(daemon: FrrDaemon, socket: PathBuf) -> Result<Self, VtyError> {
         let mut vty = Vty::open(daemon.name(), &socket).await?;
-        vty.ask("enable").await?;
+        vty.query("enable").await?;
         Ok(Self { daemon, vty })
     }
 
-    /// What it runs of what it can be told.
+    /// The part of its running configuration that can be configured.
     async fn running(&mut self, version: (u16, u16)) -> Result<FrrConfig, VtyError> {
-        let text = self.vty.ask("show running-config").await?;
-        Ok(FrrConfig::parse(&text).of(self.daemon, version))
+        let text = self.vty.query("show running-config").await?;
+        Ok(FrrConfig::parse(&text).for_daemon(self.daemon, version))
     }
 
-    /// Opens the configuration, as vtysh does: with a file to start with, FRR from 9 on wants it locked for a file.
-    async fn begin(&mut self, intent: &TargetConfig, fresh: bool) -> Result<(), VtyError> {
-        let lock = if fresh && intent.version.0 >= 9 { " file-lock" } else { "" };
+    /// Enters configuration mode, as vtysh does: for the initial file, FRR requires a file lock from 9 on.
+    async fn enter_config_mode(&mut self, target: &TargetConfig, fresh: bool) -> Result<(), VtyError> {
+        let lock = if fresh && target.version.0 >= 9 { " file-lock" } else { "" };
         self.open_configuration(&format!("configure terminal{lock}")).await?;
         if fresh {
-            self.vty.ask("XFRR_start_configuration").await?;
+            self.vty.query("XFRR_start_configuration").await?;
         }
-        // Not all of them know all of these.
-        self.vty.tell(&intent.first).await?;
+        // Not every daemon knows all of these.
+        self.vty.send(&target.first).await?;
         if !fresh {
-            self.vty.ask(ConfigChange::END).await?;
+            self.vty.query(ConfigChange::END).await?;
         }
         Ok(())
     }
 
-    /// mgmtd lets one write at a time, and is itself one of those who do for a moment after its start.
+    /// mgmtd admits one writer at a time, and is a writer itself for a moment after its start.
     async fn open_configuration(&mut self, command: &str) -> Result<(), VtyError> {
         let start = Instant::now();
         loop {
-            match self.vty.ask(command).await {
+            match self.vty.query(command).await {
                 Err(error) if error.is_locked() && start.elapsed() < LOCKED => sleep(PAUSE).await,
                 done => return done.map(drop),
             }
         }
     }
 
-    /// Tells changes in one go; what was not done is returned.
-    async fn tell(&mut self, changes: Vec<ConfigChange>, fresh: bool) -> Result<Vec<String>, VtyError> {
+    /// Sends changes in one batch; returns the errors.
+    async fn send_changes(
+        &mut self,
+        changes: Vec<ConfigChange>,
+        fresh: bool,
+    ) -> Result<Vec<String>, VtyError> {
         let commands: Vec<Vec<String>> = changes.iter().map(|change| commands(change, fresh)).collect();
-        let answers = self.vty.tell(&commands.concat()).await?;
+        let answers = self.vty.send(&commands.concat()).await?;
         let mut answers = answers.iter();
-        let mut against = Vec::new();
+        let mut errors = Vec::new();
         for (change, commands) in changes.iter().zip(&commands) {
             let refusals = answers.by_ref().take(commands.len()).filter_map(VtyReply::refusal);
-            against.extend(
+            errors.extend(
                 refusals.map(|refusal| format!("{} on `{}`: {refusal}", self.daemon, change.line)).take(1),
             );
         }
-        Ok(against)
+        Ok(errors)
     }
 }
 
-/// What is sent for a change. What a daemon starts with is one file to it, and may not be closed in between.
+/// The commands for a change. The initial configuration is a single file to a daemon, which must not be closed in
+/// between.
 fn commands(change: &ConfigChange, fresh: bool) -> Vec<String> {
     if !fresh {
         return change.commands();
     }
     let mut commands = change.line.path();
-    let deep = change.line.above.len() + usize::from(change.line.opens().is_some());
-    commands.extend(std::iter::repeat_n("exit".to_owned(), deep));
+    let depth = change.line.above.len() + usize::from(change.line.opens().is_some());
+    commands.extend(std::iter::repeat_n("exit".to_owned(), depth));
     commands
 }
 
-/// Brings daemons to what is meant. `fresh` ones read it as the file they start with: bgpd connects to nobody before its end.
+/// Brings daemons to the target. Newly started ones (`fresh`) read it as their initial file: bgpd connects to no
+/// neighbour before its end.
 pub(super) async fn load(
-    intent: &TargetConfig,
+    target: &TargetConfig,
     daemons: Vec<(FrrDaemon, PathBuf)>,
     fresh: bool,
 ) -> Result<Result<(), RejectedLines>, VtyError> {
-    let mut told =
+    let mut sessions =
         try_join_all(daemons.into_iter().map(|(daemon, socket)| ConfigSession::open(daemon, socket))).await?;
-    let running = told.iter_mut().map(|told| async {
-        let running = told.running(intent.version).await?;
-        told.begin(intent, fresh).await?;
-        Ok::<_, VtyError>((told.daemon, running))
+    let running = sessions.iter_mut().map(|session| async {
+        let running = session.running(target.version).await?;
+        session.enter_config_mode(target, fresh).await?;
+        Ok::<_, VtyError>((session.daemon, running))
     });
     let running = try_join_all(running).await?;
     let changes = running.iter().map(|(daemon, running)| {
-        (*daemon, difference(running, &intent.configuration.of(*daemon, intent.version)))
+        (*daemon, difference(running, &target.configuration.for_daemon(*daemon, target.version)))
     });
-    let said = make(&mut told, in_order(changes), fresh).await;
+    let messages = apply_phases(&mut sessions, order_changes(changes), fresh).await;
     if fresh {
-        join_all(told.iter_mut().map(|told| told.vty.tell(&["XFRR_end_configuration", ConfigChange::END])))
-            .await;
+        join_all(
+            sessions
+                .iter_mut()
+                .map(|session| session.vty.send(&["XFRR_end_configuration", ConfigChange::END])),
+        )
+        .await;
     }
-    let said = said?;
-    if !said.is_empty() {
-        log::debug(format_args!("said on the way: {}", said.join("; ")));
+    let messages = messages?;
+    if !messages.is_empty() {
+        log::debug(format_args!("messages during the load: {}", messages.join("; ")));
     }
-    settled(intent, &mut told, said).await
+    wait_until_applied(target, &mut sessions, messages).await
 }
 
-/// Makes changes, one phase after the other.
-async fn make(
-    told: &mut [ConfigSession],
+/// Sends changes phase by phase.
+async fn apply_phases(
+    sessions: &mut [ConfigSession],
     changes: Vec<(FrrDaemon, ConfigChange)>,
     fresh: bool,
 ) -> Result<Vec<String>, VtyError> {
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     for phase in changes.chunk_by(|(_, one), (_, other)| one.phase == other.phase) {
-        let all = told.iter_mut().map(|told| {
-            let own = phase.iter().filter(|(daemon, _)| *daemon == told.daemon);
+        let all = sessions.iter_mut().map(|session| {
+            let own = phase.iter().filter(|(daemon, _)| *daemon == session.daemon);
             let own: Vec<ConfigChange> = own.map(|(_, change)| change.clone()).collect();
-            told.tell(own, fresh)
+            session.send_changes(own, fresh)
         });
-        said.extend(try_join_all(all).await?.concat());
+        messages.extend(try_join_all(all).await?.concat());
     }
-    Ok(said)
+    Ok(messages)
 }
 
-/// Compares until what runs is what is meant, or time is up.
-async fn settled(
-    intent: &TargetConfig,
-    told: &mut [ConfigSession],
-    said: Vec<String>,
+/// Compares until the running configuration is the target, or the time is up.
+async fn wait_until_applied(
+    target: &TargetConfig,
+    sessions: &mut [ConfigSession],
+    messages: Vec<String>,
 ) -> Result<Result<(), RejectedLines>, VtyError> {
     let start = Instant::now();
     loop {
-        let mut result = RejectedLines { missing: Vec::new(), extra: Vec::new(), said: said.clone() };
-        for told in told.iter_mut() {
-            let running = told.running(intent.version).await?;
-            let found = compare(&running, &intent.configuration.of(told.daemon, intent.version));
-            result.missing.extend(found.missing.into_iter().map(|line| (Some(told.daemon), line)));
-            result.extra.extend(found.extra.into_iter().map(|line| (told.daemon, line)));
+        let mut result = RejectedLines { missing: Vec::new(), extra: Vec::new(), messages: messages.clone() };
+        for session in sessions.iter_mut() {
+            let running = session.running(target.version).await?;
+            let found = compare(&running, &target.configuration.for_daemon(session.daemon, target.version));
+            result.missing.extend(found.missing.into_iter().map(|line| (Some(session.daemon), line)));
+            result.extra.extend(found.extra.into_iter().map(|line| (session.daemon, line)));
         }
         if result.missing.is_empty() && result.extra.is_empty() {
             break;
         }
-        if start.elapsed() > SETTLING {
+        if start.elapsed() > APPLY_TIMEOUT {
             return Ok(Err(result));
         }
         sleep(Duration::from_millis(20)).await;
@@ -248,26 +259,25 @@ async fn settled(
 mod tests {
     use super::*;
 
-    fn not_taken(daemon: Option<FrrDaemon>, said: &[&str]) -> RejectedLines {
+    fn rejected(daemon: Option<FrrDaemon>, messages: &[&str]) -> RejectedLines {
         let line = FrrConfig::parse("interface eth1\n no ipv6 nd suppress-ra\nexit\n").lines()[0].clone();
-        let said = said.iter().map(|said| (*said).to_owned()).collect();
-        RejectedLines { missing: vec![(daemon, line)], extra: Vec::new(), said }
+        let messages = messages.iter().map(|message| (*message).to_owned()).collect();
+        RejectedLines { missing: vec![(daemon, line)], extra: Vec::new(), messages }
     }
 
     #[test]
-    fn only_what_was_in_the_way_for_a_moment_passes() {
+    fn only_temporary_obstacles_are_transient() {
         let mgmtd = Some(FrrDaemon::Mgmtd);
         let gone = "mgmtd on `x`: Current configuration object was deleted by another process.";
         let locked = "mgmtd on `x`: % command failed, could not lock candidate DS";
 
-        for passing in [not_taken(mgmtd, &[]), not_taken(mgmtd, &[gone]), not_taken(mgmtd, &[locked])] {
-            assert!(passing.passes(), "{passing}");
+        for transient in [rejected(mgmtd, &[]), rejected(mgmtd, &[gone]), rejected(mgmtd, &[locked])] {
+            assert!(transient.is_transient(), "{transient}");
         }
         let wrong = "mgmtd on `x`: % Unknown command: x";
-        for refused in
-            [not_taken(mgmtd, &[wrong]), not_taken(Some(FrrDaemon::Bgpd), &[]), not_taken(None, &[])]
+        for refused in [rejected(mgmtd, &[wrong]), rejected(Some(FrrDaemon::Bgpd), &[]), rejected(None, &[])]
         {
-            assert!(!refused.passes(), "{refused}");
+            assert!(!refused.is_transient(), "{refused}");
         }
     }
 }

@@ -1,19 +1,20 @@
-//! FRR on a node: a suite of daemons that is started, told its configuration, watched, and stopped.
+//! FRR on a node: a suite of daemons that is started, configured, supervised and stopped.
 //!
-//! [`FrrInstallation::find`] finds FRR, and [`check`] asks it about a configuration: both touch nothing. [`FrrRunDir::take`] is a folder for its sockets.
-//! [`Suite::start`] starts the daemons and tells them theirs; [`Suite::supervise`] is what the agent waits for from then on: it notices
-//! what ended or hangs and puts it right. [`Suite::reload`] changes the configuration, [`Suite::stop`] ends it all.
+//! [`FrrInstallation::find`] finds FRR, and [`check`] validates a configuration: neither changes anything.
+//! [`FrrRunDir::create`] is the directory of its sockets. [`Suite::start`] starts and configures the daemons;
+//! [`Suite::supervise`] is awaited from then on: it detects daemons that end or hang, and recovers them.
+//! [`Suite::reload`] changes the configuration, [`Suite::stop`] ends it all.
 //!
-//! Everything goes over the daemons' own sockets (`vty`, `load`): no shell, no vtysh, no file. A daemon's whole
-//! configuration and a change of one word are the same to it: what differs is told.
+//! All communication uses the daemons' own sockets (`vty`, `load`): no shell, no vtysh, no file. A complete
+//! configuration and a change of one word are the same: the differences are sent.
 //!
-//! Not here: what a configuration says (`core`), the kernel's links and routes, router solicitations.
+//! Not here: the content of a configuration (`core`), the kernel's links and routes, router solicitations.
 
 mod check;
+mod liveness;
 mod load;
-mod place;
+mod run_dir;
 mod vty;
-mod watch;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,491 +31,521 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 pub use check::{FrrCheckError, check};
 pub use load::RejectedLines;
-pub(super) use place::PROGRAMS;
-pub use place::{FrrInstallError, FrrInstallation, FrrRunDir};
+pub(super) use run_dir::PROGRAMS;
+pub use run_dir::{FrrInstallError, FrrInstallation, FrrRunDir};
 pub use vty::{Vty, VtyError, VtyReply};
 
 use super::process::{OnSigterm, Program, StartError, SupervisedProcess, leftover};
-use super::{StopReason, silence};
+use super::{StopReason, bfd_silence};
 use crate::log;
+use liveness::{LivenessProbe, UnresponsiveProcess};
 use load::{TargetConfig, load};
-use watch::{LivenessProbe, UnresponsiveProcess};
 
-/// The time a daemon has to answer after its start.
-const START: Duration = Duration::from_secs(15);
-/// The time a daemon has to end. Talos gives the whole agent 10 s.
-const END: Duration = Duration::from_secs(2);
+/// How long a daemon may take to respond after its start.
+const START_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long a daemon may take to end. Talos gives the agent and its daemons 10 s.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The time after which a daemon that could not be told its configuration is told again.
-const AGAIN: Duration = Duration::from_secs(1);
+/// The pause before another attempt to configure a daemon.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// FRR does not do what it should.
+/// FRR failed.
 #[derive(Debug, thiserror::Error)]
 pub enum FrrError {
-    /// Its file `daemons` cannot be followed.
+    /// Its `daemons` file is invalid.
     #[error(transparent)]
     Daemons(#[from] DaemonsFileError),
     /// A daemon cannot be started.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// A daemon ended while it was started.
+    /// A daemon ended during its start.
     #[error("{daemon} ended while it was started: {status}")]
     Ended {
-        /// Which.
+        /// The daemon.
         daemon: FrrDaemon,
-        /// How.
+        /// Its exit status.
         status: String,
     },
-    /// A daemon does not answer after its start.
-    #[error("{daemon} has not answered within {} s of its start", START.as_secs())]
+    /// A daemon does not respond after its start.
+    #[error("{daemon} has not answered within {} s of its start", START_TIMEOUT.as_secs())]
     NeverReady {
-        /// Which.
+        /// The daemon.
         daemon: FrrDaemon,
     },
-    /// A daemon cannot be talked to.
+    /// A daemon cannot be reached.
     #[error(transparent)]
     Talk(#[from] VtyError),
-    /// A daemon answers what cannot be read.
+    /// A daemon's reply cannot be parsed.
     #[error(transparent)]
     Strange(#[from] ReplyError),
-    /// The configuration was refused, and the one before runs again.
-    #[error("FRR refuses the configuration, and goes on with the one before")]
+    /// The configuration was rejected, and the previous one runs again.
+    #[error("FRR refuses the configuration and keeps the previous one")]
     Refused(#[source] RejectedLines),
-    /// The configuration was refused, and the one before could not be brought back either.
-    #[error("FRR refuses the configuration, and cannot go back to the one before ({back})")]
+    /// The configuration was rejected, and the previous one could not be restored.
+    #[error("FRR refuses the configuration, and the previous one cannot be restored ({back})")]
     Stuck {
-        /// What is not as it was.
+        /// What differs from the previous configuration.
         back: String,
-        /// What was refused.
+        /// What was rejected.
         source: RejectedLines,
     },
 }
 
 impl FrrError {
-    /// Whether the same may be taken when it is told again.
-    pub fn passes(&self) -> bool {
+    /// Whether a retry may succeed.
+    pub fn is_transient(&self) -> bool {
         match self {
-            Self::Refused(refused) | Self::Stuck { source: refused, .. } => refused.passes(),
-            Self::Talk(error) => error.passes(),
+            Self::Refused(rejected) | Self::Stuck { source: rejected, .. } => rejected.is_transient(),
+            Self::Talk(error) => error.is_transient(),
             Self::Ended { .. } | Self::NeverReady { .. } => true,
             Self::Daemons(_) | Self::Start(_) | Self::Strange(_) => false,
         }
     }
 }
 
-/// A daemon that was put right.
+/// A daemon that failed and recovered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecoveredDaemon {
-    /// Which.
+    /// The daemon.
     pub daemon: FrrDaemon,
     /// What was wrong.
-    pub why: String,
+    pub reason: String,
 }
 
 /// FRR's daemons.
 #[derive(Debug)]
 pub struct Suite {
-    place: FrrRunDir,
-    intent: TargetConfig,
+    run_dir: FrrRunDir,
+    target: TargetConfig,
     members: Vec<SuiteMember>,
-    silent: mpsc::Receiver<UnresponsiveProcess>,
-    to_silent: mpsc::Sender<UnresponsiveProcess>,
-    refused: Option<RejectedLines>,
+    unresponsive: mpsc::Receiver<UnresponsiveProcess>,
+    to_unresponsive: mpsc::Sender<UnresponsiveProcess>,
+    rejected: Option<RejectedLines>,
 }
 
 #[derive(Debug)]
 struct SuiteMember {
     run: DaemonRun,
-    kept: SupervisedProcess,
+    process: SupervisedProcess,
     watch: Option<LivenessProbe>,
-    /// When it has to answer, until it does.
+    /// The deadline for its first response, until it responds.
     due: Option<Instant>,
-    /// Whether it was told its configuration.
-    told: bool,
-    /// What was wrong, until it is put right.
-    why: Option<String>,
+    /// Whether it has received its configuration.
+    is_configured: bool,
+    /// What was wrong, until it has recovered.
+    failure: Option<String>,
 }
 
 impl SuiteMember {
-    fn new(place: &FrrRunDir, run: DaemonRun) -> Self {
+    fn new(run_dir: &FrrRunDir, run: DaemonRun) -> Self {
         let mut arguments = run.options.clone();
-        arguments.extend(place.options(run.daemon));
-        let path = place.install().program(run.daemon);
-        // bgpd would take its routes back from a zebra that still runs, and its neighbours from bfdd. bfdd would tell neighbours that
-        // the path is down, and they would forget the node's routes before bgpd has closed its sessions.
-        let is_told_by_agent = matches!(run.daemon, FrrDaemon::Bgpd | FrrDaemon::Bfdd);
-        let on_sigterm = if is_told_by_agent { OnSigterm::Blocked } else { OnSigterm::Default };
+        arguments.extend(run_dir.arguments(run.daemon));
+        let path = run_dir.install().program(run.daemon);
+        // bgpd would withdraw its routes from a zebra that still runs, and its neighbours from bfdd. bfdd would signal
+        // neighbours that the path is down, and they would drop the node's routes before bgpd has closed its sessions.
+        let is_stopped_by_agent = matches!(run.daemon, FrrDaemon::Bgpd | FrrDaemon::Bfdd);
+        let on_sigterm = if is_stopped_by_agent { OnSigterm::Blocked } else { OnSigterm::Default };
         let program = Program { name: run.daemon.to_string(), path, arguments, on_sigterm };
-        Self { run, kept: SupervisedProcess::new(program), watch: None, due: None, told: false, why: None }
-    }
-
-    fn start(&mut self, place: &FrrRunDir) -> Result<(), StartError> {
-        if self.kept.pid().is_none() {
-            place.clear(self.run.daemon);
-            self.due = None;
-            self.told = false;
+        Self {
+            run,
+            process: SupervisedProcess::new(program),
+            watch: None,
+            due: None,
+            is_configured: false,
+            failure: None,
         }
-        self.kept.start()
     }
 
-    /// Waits until the daemon answers, and the others can find it. Its time goes on while nobody waits.
-    async fn ready(&mut self, place: &FrrRunDir) -> Result<(), FrrError> {
+    fn start(&mut self, run_dir: &FrrRunDir) -> Result<(), StartError> {
+        if self.process.pid().is_none() {
+            run_dir.remove_leftovers(self.run.daemon);
+            self.due = None;
+            self.is_configured = false;
+        }
+        self.process.start()
+    }
+
+    /// Waits until the daemon responds and other daemons can connect to it. The deadline stays the same if this is
+    /// cancelled.
+    async fn wait_until_ready(&mut self, run_dir: &FrrRunDir) -> Result<(), FrrError> {
         let daemon = self.run.daemon;
-        let (socket, doors) = (place.socket(daemon), place.doors(daemon));
-        let answers = async {
+        let (socket, service_sockets) = (run_dir.socket(daemon), run_dir.service_sockets(daemon));
+        let responds = async {
             loop {
-                let open = doors.iter().all(|door| door.exists()) && socket.exists();
-                if open && Vty::open(daemon.name(), &socket).await.is_ok() {
+                let is_open = service_sockets.iter().all(|socket| socket.exists()) && socket.exists();
+                if is_open && Vty::open(daemon.name(), &socket).await.is_ok() {
                     return;
                 }
                 sleep(Duration::from_millis(5)).await;
             }
         };
-        let due = *self.due.get_or_insert_with(|| Instant::now() + START);
+        let due = *self.due.get_or_insert_with(|| Instant::now() + START_TIMEOUT);
         let status = tokio::select! {
-            done = timeout_at(due, answers) => match done {
+            done = timeout_at(due, responds) => match done {
                 Ok(()) => {
                     self.due = None;
                     return Ok(());
                 }
                 Err(_) => {
-                    self.kept.kill();
+                    self.process.kill();
                     return Err(FrrError::NeverReady { daemon });
                 }
             },
-            status = self.kept.ended() => status,
+            status = self.process.ended() => status,
         };
-        self.fell(&status);
+        self.record_end(&status);
         Err(FrrError::Ended { daemon, status })
     }
 
-    /// Ends the process: bfdd without a word.
+    /// Stops the process: bfdd without a signal to neighbours.
     async fn stop(&mut self) {
-        if self.run.daemon == FrrDaemon::Bfdd { self.kept.cut().await } else { self.kept.stop(END).await }
-    }
-
-    /// Waits until the process ends or, while there is none, until there may be one again.
-    async fn changed(&mut self) {
-        if self.kept.pid().is_none() {
-            return self.kept.may_start().await;
+        if self.run.daemon == FrrDaemon::Bfdd {
+            self.process.kill_and_wait().await
+        } else {
+            self.process.stop(STOP_TIMEOUT).await
         }
-        let status = self.kept.ended().await;
+    }
+
+    /// Waits until the process ends or, without one, until it may be started again.
+    async fn wait_for_change(&mut self) {
+        if self.process.pid().is_none() {
+            return self.process.may_start().await;
+        }
+        let status = self.process.ended().await;
         log::warn(format_args!("{} has ended: {status}", self.run.daemon));
-        self.fell(&status);
+        self.record_end(&status);
     }
 
-    fn fell(&mut self, status: &str) {
-        self.why.get_or_insert_with(|| format!("it ended: {status}"));
+    fn record_end(&mut self, status: &str) {
+        self.failure.get_or_insert_with(|| format!("it ended: {status}"));
         self.watch = None;
-        self.told = false;
+        self.is_configured = false;
     }
 
-    fn watch(&mut self, place: &FrrRunDir, to: &mpsc::Sender<UnresponsiveProcess>) {
+    fn watch(&mut self, run_dir: &FrrRunDir, to: &mpsc::Sender<UnresponsiveProcess>) {
         let daemon = self.run.daemon;
-        self.watch =
-            self.kept.pid().map(|pid| LivenessProbe::start(daemon, pid, place.socket(daemon), to.clone()));
+        self.watch = self
+            .process
+            .pid()
+            .map(|pid| LivenessProbe::start(daemon, pid, run_dir.socket(daemon), to.clone()));
     }
 }
 
 impl Suite {
-    /// Starts the daemons of a service and tells them their configuration. What an earlier run left is ended first.
+    /// Starts the daemons of a service and configures them. Leftovers of an earlier run are stopped first.
     ///
-    /// Lines that they do not take are told by [`Suite::refused`]: a node that routes half of what it should is better than
-    /// one that cannot be reached.
-    pub async fn start(place: FrrRunDir, service: &Service) -> Result<Self, FrrError> {
-        let (runs, intent) = read(&place, service)?;
-        end_leftovers(&place).await;
-        let members = runs.into_iter().map(|run| SuiteMember::new(&place, run)).collect();
-        let (to_silent, silent) = mpsc::channel(8);
-        let mut suite = Self { place, intent, members, silent, to_silent, refused: None };
+    /// Lines that the daemons reject are in [`Suite::rejected`]: a node with incomplete routing is better than an
+    /// unreachable one.
+    pub async fn start(run_dir: FrrRunDir, service: &Service) -> Result<Self, FrrError> {
+        let (runs, target) = parse_service(&run_dir, service)?;
+        end_leftovers(&run_dir).await;
+        let members = runs.into_iter().map(|run| SuiteMember::new(&run_dir, run)).collect();
+        let (to_unresponsive, unresponsive) = mpsc::channel(8);
+        let mut suite = Self { run_dir, target, members, unresponsive, to_unresponsive, rejected: None };
         suite.bring_up().await?;
-        suite.tell_fresh().await?;
+        suite.configure_fresh().await?;
         Ok(suite)
     }
 
-    /// Where it runs.
-    pub fn place(&self) -> &FrrRunDir {
-        &self.place
+    /// The directory of its sockets.
+    pub fn run_dir(&self) -> &FrrRunDir {
+        &self.run_dir
     }
 
-    /// Its daemons, each with its process while there is one.
+    /// Its daemons, each with its process id while it runs.
     pub fn daemons(&self) -> impl Iterator<Item = (&'static str, Option<u32>)> {
-        self.members.iter().map(|member| (member.run.daemon.name(), member.kept.pid()))
+        self.members.iter().map(|member| (member.run.daemon.name(), member.process.pid()))
     }
 
     /// zebra's socket, while it runs.
     pub fn zebra(&self) -> Option<PathBuf> {
         let runs = |(name, pid): (&str, Option<u32>)| name == FrrDaemon::Zebra.name() && pid.is_some();
-        self.daemons().any(runs).then(|| self.place.socket(FrrDaemon::Zebra))
+        self.daemons().any(runs).then(|| self.run_dir.socket(FrrDaemon::Zebra))
     }
 
     /// The release of FRR.
     pub fn version(&self) -> (u16, u16) {
-        self.place.install().version()
+        self.run_dir.install().version()
     }
 
-    /// What is meant and does not run, or the other way round; none when all is as it should be.
-    pub fn refused(&self) -> Option<&RejectedLines> {
-        self.refused.as_ref()
+    /// Lines that should run and do not, or the other way round; none if the configuration is complete.
+    pub fn rejected(&self) -> Option<&RejectedLines> {
+        self.rejected.as_ref()
     }
 
-    /// Waits until something was wrong with daemons and has been put right. Nothing is lost when it is not waited for any longer.
+    /// Waits until failed daemons have recovered. Cancel safe.
     pub async fn supervise(&mut self) -> Vec<RecoveredDaemon> {
         loop {
             if let Err(error) = self.bring_up().await {
                 log::error(error);
             }
-            match self.tell_fresh().await {
-                Ok(healed) if !healed.is_empty() => return healed,
-                Ok(_) => self.trouble().await,
+            match self.configure_fresh().await {
+                Ok(recovered) if !recovered.is_empty() => return recovered,
+                Ok(_) => self.wait_for_failure().await,
                 Err(error) => {
                     log::error(error);
-                    let _ = timeout(AGAIN, self.trouble()).await;
+                    let _ = timeout(RETRY_INTERVAL, self.wait_for_failure()).await;
                 }
             }
         }
     }
 
-    /// Changes what runs into what a service says. Sessions are kept where FRR can keep them. When the daemons do not take
-    /// all of it, the configuration before comes back. It must be waited for to the end.
+    /// Changes to the configuration of a service. Sessions stay up where FRR supports it. If the daemons reject a part,
+    /// the previous configuration is restored. Must not be cancelled.
     pub async fn reload(&mut self, service: &Service) -> Result<(), FrrError> {
-        let (runs, intent) = read(&self.place, service)?;
-        let before = (self.members.iter().map(|member| member.run.clone()).collect(), self.intent.clone());
-        let Some(refused) = self.adopt(runs, intent).await? else {
-            self.refused = None;
+        let (runs, target) = parse_service(&self.run_dir, service)?;
+        let before = (self.members.iter().map(|member| member.run.clone()).collect(), self.target.clone());
+        let Some(rejected) = self.switch_to(runs, target).await? else {
+            self.rejected = None;
             return Ok(());
         };
-        match self.adopt(before.0, before.1).await {
-            Ok(None) => Err(FrrError::Refused(refused)),
+        match self.switch_to(before.0, before.1).await {
+            Ok(None) => Err(FrrError::Refused(rejected)),
             Ok(Some(back)) => {
-                let told = back.to_string();
-                self.refused = Some(back);
-                Err(FrrError::Stuck { back: told, source: refused })
+                let reason = back.to_string();
+                self.rejected = Some(back);
+                Err(FrrError::Stuck { back: reason, source: rejected })
             }
-            Err(error) => Err(FrrError::Stuck { back: error.to_string(), source: refused }),
+            Err(error) => Err(FrrError::Stuck { back: error.to_string(), source: rejected }),
         }
     }
 
-    /// Ends every daemon.
-    pub async fn stop(mut self, why: StopReason) {
+    /// Stops every daemon.
+    pub async fn stop(mut self, reason: StopReason) {
         self.members.iter_mut().for_each(|member| member.watch = None);
-        let is_watched = why == StopReason::Planned && self.member(FrrDaemon::Bfdd).is_some();
-        match why {
-            // zebra before bgpd, which would else take its routes back. bgpd says no good-bye, so neighbours wait for it. bfdd after
-            // both: FRR drops the routes of a session that stands when BFD goes down, be it as AdminDown (RFC 5882, section 4.1,
-            // says otherwise), and keeps those that wait for a restart.
+        let is_watched = reason == StopReason::Planned && self.member(FrrDaemon::Bfdd).is_some();
+        match reason {
+            // zebra stops before bgpd, which would otherwise withdraw its routes. bgpd does not close its sessions, so
+            // neighbours wait for it. bfdd stops after both: FRR drops the routes of an established session when BFD
+            // goes down, even as AdminDown (RFC 5882, section 4.1, says otherwise), and keeps those that wait for a
+            // restart.
             StopReason::Planned => {
-                self.end(FrrDaemon::Zebra, false).await;
-                self.end(FrrDaemon::Bgpd, true).await;
+                self.stop_daemon(FrrDaemon::Zebra, false).await;
+                self.stop_daemon(FrrDaemon::Bgpd, true).await;
             }
             StopReason::Leaving => {
-                if let Err(error) = self.say_goodbye().await {
-                    log::warn(format_args!(
-                        "neighbours may not have been told that the node leaves: {error}"
-                    ));
+                if let Err(error) = self.close_sessions().await {
+                    log::warn(format_args!("cannot close the BGP sessions of the leaving node: {error}"));
                 }
-                self.end(FrrDaemon::Bgpd, false).await;
+                self.stop_daemon(FrrDaemon::Bgpd, false).await;
             }
         }
         join_all(self.members.iter_mut().map(SuiteMember::stop)).await;
-        self.members.iter().for_each(|member| self.place.clear(member.run.daemon));
-        silence::noticed(is_watched.then(|| detection::frr(&self.intent.configuration))).await;
+        self.members.iter().for_each(|member| self.run_dir.remove_leftovers(member.run.daemon));
+        bfd_silence::wait_until_detected(
+            is_watched.then(|| detection::frr_detection_time(&self.target.configuration)),
+        )
+        .await;
     }
 
-    /// What BGP's sessions are like.
+    /// The BGP sessions.
     pub async fn sessions(&self) -> Result<Vec<Session>, FrrError> {
-        let neighbors = self.ask(FrrDaemon::Bgpd, frr::NEIGHBORS).await?;
+        let neighbors = self.query(FrrDaemon::Bgpd, frr::NEIGHBORS).await?;
         let bfd = self.members.iter().any(|member| member.run.daemon == FrrDaemon::Bfdd);
-        let peers = if bfd { Some(self.ask(FrrDaemon::Bfdd, frr::PEERS).await?) } else { None };
+        let peers = if bfd { Some(self.query(FrrDaemon::Bfdd, frr::PEERS).await?) } else { None };
         Ok(frr::sessions(&neighbors, peers.as_deref())?)
     }
 
-    /// The routes that BGP gave the kernel, as zebra knows them.
+    /// The BGP routes in the kernel, according to zebra.
     pub async fn routes(&self) -> Result<Vec<InstalledRoute>, FrrError> {
         let [v4, v6] = frr::ROUTES;
-        let v4 = self.ask(FrrDaemon::Zebra, v4).await?;
-        let v6 = self.ask(FrrDaemon::Zebra, v6).await?;
+        let v4 = self.query(FrrDaemon::Zebra, v4).await?;
+        let v6 = self.query(FrrDaemon::Zebra, v6).await?;
         Ok(frr::routes([&v4, &v6])?)
     }
 
-    /// Tells every neighbour that the node leaves: with graceful restart, bgpd ends without a word.
-    async fn say_goodbye(&self) -> Result<(), FrrError> {
-        let mut vty = Vty::open(FrrDaemon::Bgpd.name(), &self.place.socket(FrrDaemon::Bgpd)).await?;
+    /// Closes every session, because the node leaves: with graceful restart, bgpd itself would end without closing
+    /// them.
+    async fn close_sessions(&self) -> Result<(), FrrError> {
+        let mut vty = Vty::open(FrrDaemon::Bgpd.name(), &self.run_dir.socket(FrrDaemon::Bgpd)).await?;
         let mut commands = vec!["enable", "configure terminal"];
-        let lines = self.intent.configuration.lines().iter();
+        let lines = self.target.configuration.lines().iter();
         let instances = lines.filter(|line| line.above.is_empty() && line.text.starts_with("router bgp "));
         commands
             .extend(instances.flat_map(|line| [line.text.as_str(), "bgp shutdown message leaving", "exit"]));
-        vty.tell(&commands).await?;
+        vty.send(&commands).await?;
         Ok(())
     }
 
-    async fn ask(&self, daemon: FrrDaemon, question: &str) -> Result<String, VtyError> {
-        let mut vty = Vty::open(daemon.name(), &self.place.socket(daemon)).await?;
-        // bfdd tells nothing without.
-        vty.ask("enable").await?;
-        vty.ask(question).await
+    async fn query(&self, daemon: FrrDaemon, command: &str) -> Result<String, VtyError> {
+        let mut vty = Vty::open(daemon.name(), &self.run_dir.socket(daemon)).await?;
+        // bfdd replies to nothing without this.
+        vty.query("enable").await?;
+        vty.query(command).await
     }
 
     fn member(&mut self, daemon: FrrDaemon) -> Option<&mut SuiteMember> {
         self.members.iter_mut().find(|member| member.run.daemon == daemon)
     }
 
-    async fn end(&mut self, daemon: FrrDaemon, cut: bool) {
+    async fn stop_daemon(&mut self, daemon: FrrDaemon, kill: bool) {
         let Some(member) = self.member(daemon) else { return };
         member.watch = None;
-        member.told = false;
-        if cut { member.kept.cut().await } else { member.stop().await }
+        member.is_configured = false;
+        if kill { member.process.kill_and_wait().await } else { member.stop().await }
     }
 
-    /// Starts what does not run and may. A daemon that looks for another in vain looks again much later, so the others are
-    /// there first.
+    /// Starts the daemons that are due. A daemon that does not find another retries much later, so the others are
+    /// started first.
     async fn bring_up(&mut self) -> Result<(), FrrError> {
         for stage in [
             &[FrrDaemon::Mgmtd][..],
             &[FrrDaemon::Zebra],
             &[FrrDaemon::Bfdd, FrrDaemon::Staticd, FrrDaemon::Bgpd],
         ] {
-            let place = &self.place;
+            let run_dir = &self.run_dir;
             let due = |member: &&mut SuiteMember| {
-                stage.contains(&member.run.daemon) && member.kept.pid().is_none() && member.kept.is_due()
+                stage.contains(&member.run.daemon)
+                    && member.process.pid().is_none()
+                    && member.process.is_due()
             };
             let mut started: Vec<_> = self.members.iter_mut().filter(due).collect();
             for member in &mut started {
-                member.start(place)?;
+                member.start(run_dir)?;
             }
-            for result in join_all(started.into_iter().map(|member| member.ready(place))).await {
+            for result in join_all(started.into_iter().map(|member| member.wait_until_ready(run_dir))).await {
                 result?;
             }
         }
         Ok(())
     }
 
-    /// Tells those daemons their configuration that were not told it since they started.
-    async fn tell_fresh(&mut self) -> Result<Vec<RecoveredDaemon>, FrrError> {
-        let untold = |member: &&mut SuiteMember| member.kept.pid().is_some() && !member.told;
-        let place = &self.place;
-        for result in join_all(self.members.iter_mut().filter(untold).map(|member| member.ready(place))).await
+    /// Configures the daemons that have not been configured since their start.
+    async fn configure_fresh(&mut self) -> Result<Vec<RecoveredDaemon>, FrrError> {
+        let unconfigured =
+            |member: &&mut SuiteMember| member.process.pid().is_some() && !member.is_configured;
+        let run_dir = &self.run_dir;
+        for result in join_all(
+            self.members.iter_mut().filter(unconfigured).map(|member| member.wait_until_ready(run_dir)),
+        )
+        .await
         {
             result?;
         }
-        self.members.iter_mut().filter(untold).for_each(|member| member.watch(place, &self.to_silent));
+        self.members
+            .iter_mut()
+            .filter(unconfigured)
+            .for_each(|member| member.watch(run_dir, &self.to_unresponsive));
         let fresh: Vec<FrrDaemon> =
-            self.members.iter_mut().filter(untold).map(|member| member.run.daemon).collect();
+            self.members.iter_mut().filter(unconfigured).map(|member| member.run.daemon).collect();
         if fresh.is_empty() {
             return Ok(Vec::new());
         }
-        let taken = load(&self.intent, self.sockets(&fresh), true).await?;
-        self.refused = self.judge(taken);
-        if let Some(refused) = &self.refused {
-            log::error(format_args!("FRR does not run all that is meant: {refused}"));
+        let loaded = load(&self.target, self.sockets(&fresh), true).await?;
+        self.rejected = self.collect_rejected(loaded);
+        if let Some(rejected) = &self.rejected {
+            log::error(format_args!("FRR does not run its complete configuration: {rejected}"));
         }
-        let mut healed = Vec::new();
+        let mut recovered = Vec::new();
         for member in self.members.iter_mut().filter(|member| fresh.contains(&member.run.daemon)) {
-            member.told = true;
-            healed.extend(member.why.take().map(|why| RecoveredDaemon { daemon: member.run.daemon, why }));
+            member.is_configured = true;
+            recovered.extend(
+                member.failure.take().map(|reason| RecoveredDaemon { daemon: member.run.daemon, reason }),
+            );
         }
-        let zebra = healed.iter().any(|healed| healed.daemon == FrrDaemon::Zebra);
+        let zebra = recovered.iter().any(|recovered| recovered.daemon == FrrDaemon::Zebra);
         if zebra && !fresh.contains(&FrrDaemon::Bgpd) {
-            self.give_routes_again().await?;
+            self.resend_routes().await?;
         }
-        Ok(healed)
+        Ok(recovered)
     }
 
-    /// After zebra was replaced. bgpd of FRR 8 does not give its routes to a new zebra: it has to learn them anew.
-    async fn give_routes_again(&mut self) -> Result<(), FrrError> {
+    /// Makes bgpd send its routes to a restarted zebra. bgpd of FRR 8 does not do so itself: it has to learn them
+    /// again.
+    async fn resend_routes(&mut self) -> Result<(), FrrError> {
         if self.version().0 >= 9 {
             return Ok(());
         }
-        self.end(FrrDaemon::Bgpd, true).await;
+        self.stop_daemon(FrrDaemon::Bgpd, true).await;
         self.bring_up().await?;
-        Box::pin(self.tell_fresh()).await?;
+        Box::pin(self.configure_fresh()).await?;
         Ok(())
     }
 
     fn sockets(&self, daemons: &[FrrDaemon]) -> Vec<(FrrDaemon, std::path::PathBuf)> {
-        daemons.iter().map(|&daemon| (daemon, self.place.socket(daemon))).collect()
+        daemons.iter().map(|&daemon| (daemon, self.run_dir.socket(daemon))).collect()
     }
 
-    /// What was not taken, and what nobody was told because nobody here would take it.
-    fn judge(&self, taken: Result<(), RejectedLines>) -> Option<RejectedLines> {
+    /// The rejected lines, and the lines that no daemon here accepts.
+    fn collect_rejected(&self, loaded: Result<(), RejectedLines>) -> Option<RejectedLines> {
         let daemons: Vec<FrrDaemon> = self.members.iter().map(|member| member.run.daemon).collect();
-        let nobody = self.intent.of_nobody(&daemons);
-        let mut found = taken.err().unwrap_or_default();
-        found.missing.extend(nobody.into_iter().map(|line| (None, line)));
+        let unaccepted = self.target.unaccepted_lines(&daemons);
+        let mut found = loaded.err().unwrap_or_default();
+        found.missing.extend(unaccepted.into_iter().map(|line| (None, line)));
         (!found.missing.is_empty() || !found.extra.is_empty()).then_some(found)
     }
 
-    /// Waits until a daemon ends, hangs, or may be started again.
-    async fn trouble(&mut self) {
-        let changes = select_all(self.members.iter_mut().map(|member| Box::pin(member.changed())));
+    /// Waits until a daemon ends or hangs, or may be started again.
+    async fn wait_for_failure(&mut self) {
+        let changes = select_all(self.members.iter_mut().map(|member| Box::pin(member.wait_for_change())));
         let found = tokio::select! {
             _ = changes => return,
-            found = self.silent.recv() => found,
+            found = self.unresponsive.recv() => found,
         };
         let same =
-            |member: &&mut SuiteMember| found.as_ref().is_some_and(|it| member.kept.pid() == Some(it.pid));
+            |member: &&mut SuiteMember| found.as_ref().is_some_and(|it| member.process.pid() == Some(it.pid));
         if let Some(member) = self.members.iter_mut().find(same) {
-            log::error(format_args!("{} does not answer and is replaced", member.run.daemon));
-            member.why = Some("it did not answer".to_owned());
+            log::error(format_args!("{} does not respond; replacing it", member.run.daemon));
+            member.failure = Some("it did not answer".to_owned());
             member.watch = None;
-            member.kept.kill();
+            member.process.kill();
         }
     }
 
-    /// Runs these daemons with this configuration; what they do not take is returned.
-    async fn adopt(
+    /// Runs these daemons with this configuration; returns the rejected lines.
+    async fn switch_to(
         &mut self,
         runs: Vec<DaemonRun>,
-        intent: TargetConfig,
+        target: TargetConfig,
     ) -> Result<Option<RejectedLines>, FrrError> {
-        let anew = self.intent.profile() != intent.profile();
-        self.intent = intent;
+        let is_new_profile = self.target.profile() != target.profile();
+        self.target = target;
         let wanted: Vec<FrrDaemon> = runs.iter().map(|run| run.daemon).collect();
         for run in runs {
-            let same = |member: &SuiteMember| member.run == run && !anew;
+            let same = |member: &SuiteMember| member.run == run && !is_new_profile;
             match self.members.iter_mut().find(|member| member.run.daemon == run.daemon) {
                 Some(member) if same(member) => {}
                 Some(member) => {
                     member.watch = None;
                     member.stop().await;
-                    *member = SuiteMember::new(&self.place, run);
+                    *member = SuiteMember::new(&self.run_dir, run);
                 }
-                None => self.members.push(SuiteMember::new(&self.place, run)),
+                None => self.members.push(SuiteMember::new(&self.run_dir, run)),
             }
         }
         self.members.sort_by_key(|member| member.run.daemon);
         self.bring_up().await?;
-        let told = |member: &&SuiteMember| member.told && wanted.contains(&member.run.daemon);
-        let told: Vec<FrrDaemon> = self.members.iter().filter(told).map(|member| member.run.daemon).collect();
+        let is_running = |member: &&SuiteMember| member.is_configured && wanted.contains(&member.run.daemon);
+        let configured: Vec<FrrDaemon> =
+            self.members.iter().filter(is_running).map(|member| member.run.daemon).collect();
         let restarted =
-            self.members.iter().any(|member| member.run.daemon == FrrDaemon::Zebra && !member.told);
-        self.tell_fresh().await?;
-        let taken = load(&self.intent, self.sockets(&told), false).await?;
+            self.members.iter().any(|member| member.run.daemon == FrrDaemon::Zebra && !member.is_configured);
+        self.configure_fresh().await?;
+        let loaded = load(&self.target, self.sockets(&configured), false).await?;
         let mut gone: Vec<SuiteMember> = Vec::new();
         for member in std::mem::take(&mut self.members) {
             if wanted.contains(&member.run.daemon) { self.members.push(member) } else { gone.push(member) }
         }
         join_all(gone.iter_mut().map(SuiteMember::stop)).await;
         if restarted {
-            self.give_routes_again().await?;
+            self.resend_routes().await?;
         }
-        let fresh = self.refused.take();
-        Ok(self.judge(taken).or(fresh))
+        let fresh = self.rejected.take();
+        Ok(self.collect_rejected(loaded).or(fresh))
     }
 }
 
-fn read(place: &FrrRunDir, service: &Service) -> Result<(Vec<DaemonRun>, TargetConfig), FrrError> {
-    let version = place.install().version();
-    Ok((frr::daemons(service.daemons(), version)?, TargetConfig::of(service.text(), version)))
+fn parse_service(run_dir: &FrrRunDir, service: &Service) -> Result<(Vec<DaemonRun>, TargetConfig), FrrError> {
+    let version = run_dir.install().version();
+    Ok((frr::daemons(service.daemons(), version)?, TargetConfig::parse(service.text(), version)))
 }
 
-/// Ends the daemons of an agent that was killed.
-async fn end_leftovers(place: &FrrRunDir) {
-    for &daemon in FrrDaemon::of(place.install().version()) {
-        // These do not hear that they shall end.
-        let is_deaf = matches!(daemon, FrrDaemon::Bgpd | FrrDaemon::Bfdd);
-        let patience = if is_deaf { Duration::from_millis(100) } else { END };
-        leftover::end(&[daemon.name()], &[&place.mark(daemon)], patience).await;
+/// Stops the daemons of a killed agent.
+async fn end_leftovers(run_dir: &FrrRunDir) {
+    for &daemon in FrrDaemon::in_release(run_dir.install().version()) {
+        // These block SIGTERM.
+        let blocks_sigterm = matches!(daemon, FrrDaemon::Bgpd | FrrDaemon::Bfdd);
+        let timeout = if blocks_sigterm { Duration::from_millis(100) } else { STOP_TIMEOUT };
+        leftover::stop_leftovers(&[daemon.name()], &[&run_dir.pid_argument(daemon)], timeout).await;
     }
 }

@@ -1,95 +1,95 @@
-//! Asking one of FRR's daemons, over its socket.
+//! Queries to one of FRR's daemons over its socket.
 //!
-//! A command ends with a NUL byte; an answer ends with three and a status. Commands may be sent before the answers to the ones
-//! before them are there, but not to mgmtd: it puts a command off until others have done their part, and forgets what it has
-//! read beyond it (FRR 10.3).
+//! A command ends with a NUL byte; a reply ends with three and a status. Commands may be sent before the replies to
+//! earlier ones have arrived, but not to mgmtd: it defers a command until other daemons have done their part, and drops
+//! what it has read beyond it (FRR 10.3).
 
 use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use ichor_bgp::reload::{FrrDaemon, without_secret};
+use ichor_bgp::reload::{FrrDaemon, redact_secrets};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-/// A daemon that has not said anything for this long hangs.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a daemon may be silent before it counts as hung.
+pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The longest answer that is kept.
+/// The longest reply that is kept.
 const LONGEST: usize = 64 << 20;
 
-const MARK: usize = 4;
+const TRAILER: usize = 4;
 
-/// A daemon could not be asked, or did not do what it was asked.
+/// A query failed.
 #[derive(Debug, thiserror::Error)]
 pub enum VtyError {
-    /// It cannot be reached, or went away.
+    /// The daemon cannot be reached, or closed the connection.
     #[error("cannot talk to {daemon}")]
     Talk {
-        /// Who.
+        /// The daemon.
         daemon: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// It takes too long.
-    #[error("{daemon} has not answered `{command}` within {} s", PATIENCE.as_secs())]
+    /// The daemon does not respond in time.
+    #[error("{daemon} has not answered `{command}` within {} s", RESPONSE_TIMEOUT.as_secs())]
     Silent {
-        /// Who.
+        /// The daemon.
         daemon: String,
-        /// What it was asked.
+        /// The command.
         command: String,
     },
-    /// It answers more than anybody could want.
+    /// The reply is too long.
     #[error("{daemon} answers `{command}` with more than {} MiB", LONGEST >> 20)]
-    Endless {
-        /// Who.
+    TooLong {
+        /// The daemon.
         daemon: String,
-        /// What it was asked.
+        /// The command.
         command: String,
     },
-    /// It said no.
-    #[error("{daemon} refuses `{command}`: {answer}")]
+    /// The daemon rejected the command.
+    #[error("{daemon} refuses `{command}`: {reply}")]
     Refused {
-        /// Who.
+        /// The daemon.
         daemon: String,
-        /// What it was asked.
+        /// The command.
         command: String,
-        /// What it said.
-        answer: String,
+        /// The daemon's message.
+        reply: String,
     },
 }
 
 impl VtyError {
-    /// Whether somebody else writes the configuration: mgmtd lets one do so at a time.
+    /// Whether another client has the configuration lock: mgmtd admits one at a time.
     pub(super) fn is_locked(&self) -> bool {
-        matches!(self, Self::Refused { answer, .. } if answer.contains("lock"))
+        matches!(self, Self::Refused { reply, .. } if reply.contains("lock"))
     }
 
-    /// Whether the same may be done when it is asked again: no daemon said no to what it was asked.
-    pub(super) fn passes(&self) -> bool {
+    /// Whether a retry may succeed: no daemon rejected a command.
+    pub(super) fn is_transient(&self) -> bool {
         self.is_locked() || !matches!(self, Self::Refused { .. })
     }
 }
 
-/// What a daemon answers.
+/// The reply of a daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VtyReply {
-    /// FRR's number for how it went: 0 is done, 2 an unknown command, 4 an incomplete one, 13 a refusal.
+    /// FRR's status: 0 is success, 2 an unknown command, 4 an incomplete one, 13 an error.
     pub status: u8,
     /// The text.
     pub text: String,
 }
 
 impl VtyReply {
-    /// Why it was not done, in one line and without a secret; none when it was.
+    /// The error in one line, without secrets; none on success.
     pub fn refusal(&self) -> Option<String> {
         if self.status == 0 {
             return None;
         }
-        let lines = self.text.lines().map(|line| without_secret(line.trim())).filter(|line| !line.is_empty());
-        let said = lines.collect::<Vec<_>>().join("; ");
-        Some(if said.is_empty() { format!("status {}", self.status) } else { said })
+        let lines = self.text.lines().map(|line| redact_secrets(line.trim())).filter(|line| !line.is_empty());
+        let message = lines.collect::<Vec<_>>().join("; ");
+        Some(if message.is_empty() { format!("status {}", self.status) } else { message })
     }
 }
 
@@ -105,41 +105,42 @@ impl Vty {
     /// Connects to the socket of a daemon.
     pub async fn open(daemon: &str, socket: &Path) -> Result<Self, VtyError> {
         let failed = |source| VtyError::Talk { daemon: daemon.to_owned(), source };
-        let stream = timeout(PATIENCE, UnixStream::connect(socket)).await;
+        let stream = timeout(RESPONSE_TIMEOUT, UnixStream::connect(socket)).await;
         let stream = stream.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(failed)?;
         Ok(Self { daemon: daemon.to_owned(), stream, unread: Vec::new() })
     }
 
-    /// Asks one thing, which must be answered well.
-    pub async fn ask(&mut self, command: &str) -> Result<String, VtyError> {
-        let answer = self.tell(&[command]).await?.pop();
-        let answer = answer.ok_or_else(|| self.talk(io::ErrorKind::UnexpectedEof.into()))?;
-        match answer.refusal() {
-            None => Ok(answer.text),
-            Some(answer) => Err(VtyError::Refused {
+    /// Sends one command, which must succeed.
+    pub async fn query(&mut self, command: &str) -> Result<String, VtyError> {
+        let reply = self.send(&[command]).await?.pop();
+        let reply = reply.ok_or_else(|| self.io_error(io::ErrorKind::UnexpectedEof.into()))?;
+        match reply.refusal() {
+            None => Ok(reply.text),
+            Some(reply) => Err(VtyError::Refused {
                 daemon: self.daemon.clone(),
-                command: without_secret(command),
-                answer,
+                command: redact_secrets(command),
+                reply,
             }),
         }
     }
 
-    /// Sends commands, and gives the answers in their order. When the daemon ends the connection, those that it gave before.
-    pub async fn tell(&mut self, commands: &[impl AsRef<str>]) -> Result<Vec<VtyReply>, VtyError> {
+    /// Sends commands, and returns the replies in their order. If the daemon closes the connection, the replies up to
+    /// then.
+    pub async fn send(&mut self, commands: &[impl AsRef<str>]) -> Result<Vec<VtyReply>, VtyError> {
         let at_once = if self.daemon == FrrDaemon::Mgmtd.name() { 1 } else { commands.len().max(1) };
-        let mut answers = Vec::with_capacity(commands.len());
-        for some in commands.chunks(at_once) {
-            let given = self.tell_at_once(some).await?;
-            let ended = given.len() < some.len();
-            answers.extend(given);
+        let mut replies = Vec::with_capacity(commands.len());
+        for batch in commands.chunks(at_once) {
+            let received = self.send_batch(batch).await?;
+            let ended = received.len() < batch.len();
+            replies.extend(received);
             if ended {
                 break;
             }
         }
-        Ok(answers)
+        Ok(replies)
     }
 
-    async fn tell_at_once(&mut self, commands: &[impl AsRef<str>]) -> Result<Vec<VtyReply>, VtyError> {
+    async fn send_batch(&mut self, commands: &[impl AsRef<str>]) -> Result<Vec<VtyReply>, VtyError> {
         let mut bytes = Vec::new();
         for command in commands {
             bytes.extend(command.as_ref().bytes().filter(|byte| *byte != 0));
@@ -147,7 +148,7 @@ impl Vty {
         }
         let Self { daemon, stream, unread } = self;
         let (mut from, mut to) = stream.split();
-        // Both at once: a daemon that cannot get rid of its answers would stop reading.
+        // Concurrently: a daemon that cannot send its replies would stop reading.
         let send = async {
             to.write_all(&bytes).await.or_else(|error| match error.kind() {
                 io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Ok(()),
@@ -155,37 +156,37 @@ impl Vty {
             })
         };
         let receive = async {
-            let mut answers = Vec::with_capacity(commands.len());
+            let mut replies = Vec::with_capacity(commands.len());
             for command in commands {
-                let name = || (daemon.clone(), without_secret(command.as_ref()));
-                let answer = match answer(&mut from, unread).await {
-                    Ok(answer) => answer,
+                let name = || (daemon.clone(), redact_secrets(command.as_ref()));
+                let reply = match read_reply(&mut from, unread).await {
+                    Ok(reply) => reply,
                     Err(ReadError::Silence) => {
                         let (daemon, command) = name();
                         return Err(VtyError::Silent { daemon, command });
                     }
                     Err(ReadError::Length) => {
                         let (daemon, command) = name();
-                        return Err(VtyError::Endless { daemon, command });
+                        return Err(VtyError::TooLong { daemon, command });
                     }
                     Err(ReadError::Io(source)) => {
                         return Err(VtyError::Talk { daemon: daemon.clone(), source });
                     }
                 };
-                let Some(answer) = answer else { break };
-                answers.push(answer);
+                let Some(reply) = reply else { break };
+                replies.push(reply);
             }
-            Ok(answers)
+            Ok(replies)
         };
-        let (sent, answers) = tokio::join!(send, receive);
-        let answers = answers?;
+        let (sent, replies) = tokio::join!(send, receive);
+        let replies = replies?;
         match sent {
-            Err(source) => Err(self.talk(source)),
-            Ok(()) => Ok(answers),
+            Err(source) => Err(self.io_error(source)),
+            Ok(()) => Ok(replies),
         }
     }
 
-    fn talk(&self, source: io::Error) -> VtyError {
+    fn io_error(&self, source: io::Error) -> VtyError {
         VtyError::Talk { daemon: self.daemon.clone(), source }
     }
 }
@@ -196,24 +197,24 @@ enum ReadError {
     Io(io::Error),
 }
 
-/// The next answer; none when the connection was ended before it.
-async fn answer(
+/// The next reply; none if the connection is closed before it.
+async fn read_reply(
     from: &mut (impl AsyncReadExt + Unpin),
     unread: &mut Vec<u8>,
 ) -> Result<Option<VtyReply>, ReadError> {
-    let mut looked = 0;
+    let mut searched = 0;
     loop {
-        if let Some(end) = end(unread, looked) {
-            let rest = unread.split_off(end + MARK);
-            let whole = std::mem::replace(unread, rest);
-            let text = String::from_utf8_lossy(&whole[..end]).into_owned();
-            return Ok(Some(VtyReply { status: whole[end + MARK - 1], text }));
+        if let Some(end) = find_end(unread, searched) {
+            let rest = unread.split_off(end + TRAILER);
+            let complete = std::mem::replace(unread, rest);
+            let text = String::from_utf8_lossy(&complete[..end]).into_owned();
+            return Ok(Some(VtyReply { status: complete[end + TRAILER - 1], text }));
         }
-        looked = unread.len().saturating_sub(MARK);
+        searched = unread.len().saturating_sub(TRAILER);
         if unread.len() > LONGEST {
             return Err(ReadError::Length);
         }
-        let read = timeout(PATIENCE, from.read_buf(unread)).await.map_err(|_| ReadError::Silence)?;
+        let read = timeout(RESPONSE_TIMEOUT, from.read_buf(unread)).await.map_err(|_| ReadError::Silence)?;
         match read {
             Ok(0) => return Ok(None),
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
@@ -222,9 +223,10 @@ async fn answer(
     }
 }
 
-/// Where the next answer's text ends, if its status is there, too.
-fn end(bytes: &[u8], from: usize) -> Option<usize> {
-    let found = bytes.get(from..)?.windows(MARK).position(|window| window.starts_with(&[0; MARK - 1]))?;
+/// The end of the next reply's text, once its status has arrived as well.
+fn find_end(bytes: &[u8], from: usize) -> Option<usize> {
+    let found =
+        bytes.get(from..)?.windows(TRAILER).position(|window| window.starts_with(&[0; TRAILER - 1]))?;
     Some(from + found)
 }
 
@@ -234,8 +236,11 @@ mod tests {
 
     use super::*;
 
-    /// What a daemon that says `answers`, whatever it is asked, is understood as.
-    async fn told(answers: &'static [&'static [u8]], commands: &[&str]) -> Result<Vec<VtyReply>, VtyError> {
+    /// The replies of a daemon that sends `answers` to anything.
+    async fn exchange(
+        replies: &'static [&'static [u8]],
+        commands: &[&str],
+    ) -> Result<Vec<VtyReply>, VtyError> {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("bgpd.vty");
         let listener = UnixListener::bind(&socket).unwrap();
@@ -243,48 +248,48 @@ mod tests {
             let (mut stream, _) = listener.accept().await.unwrap();
             let mut asked = [0; 4096];
             let _ = stream.read(&mut asked).await.unwrap();
-            for answer in answers {
-                stream.write_all(answer).await.unwrap();
+            for reply in replies {
+                stream.write_all(reply).await.unwrap();
                 tokio::task::yield_now().await;
             }
         });
-        Vty::open("bgpd", &socket).await.unwrap().tell(commands).await
+        Vty::open("bgpd", &socket).await.unwrap().send(commands).await
     }
 
-    fn answer(status: u8, text: &str) -> VtyReply {
+    fn reply(status: u8, text: &str) -> VtyReply {
         VtyReply { status, text: text.to_owned() }
     }
 
     #[tokio::test]
-    async fn answers_are_told_apart_however_they_arrive() {
-        let answers =
-            told(&[b"one\0\0", b"\0\0\0\0\0", b"\x02% no\0\0\0\x0d"], &["a", "b", "c"]).await.unwrap();
+    async fn replies_are_separated_however_they_arrive() {
+        let replies =
+            exchange(&[b"one\0\0", b"\0\0\0\0\0", b"\x02% no\0\0\0\x0d"], &["a", "b", "c"]).await.unwrap();
 
-        assert_eq!(answers, [answer(0, "one"), answer(2, ""), answer(13, "% no")]);
+        assert_eq!(replies, [reply(0, "one"), reply(2, ""), reply(13, "% no")]);
     }
 
     #[tokio::test]
-    async fn answers_before_the_end_of_a_connection_are_kept() {
-        assert_eq!(told(&[b"one\0\0\0\0tw"], &["a", "b"]).await.unwrap(), [answer(0, "one")]);
+    async fn replies_before_the_end_of_a_connection_are_kept() {
+        assert_eq!(exchange(&[b"one\0\0\0\0tw"], &["a", "b"]).await.unwrap(), [reply(0, "one")]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_daemon_that_says_nothing_is_not_waited_for_for_ever() {
+    async fn a_query_to_a_silent_daemon_times_out() {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("bgpd.vty");
         let _listener = UnixListener::bind(&socket).unwrap();
 
-        let error = Vty::open("bgpd", &socket).await.unwrap().ask("show version").await.unwrap_err();
+        let error = Vty::open("bgpd", &socket).await.unwrap().query("show version").await.unwrap_err();
 
         assert_eq!(error.to_string(), "bgpd has not answered `show version` within 5 s");
     }
 
     #[test]
-    fn a_refusal_shows_no_password() {
-        let refused = answer(13, "% Unknown command: neighbor a password secret\n\n% Sorry\n");
+    fn an_error_contains_no_password() {
+        let refused = reply(13, "% Unknown command: neighbor a password secret\n\n% Sorry\n");
 
         assert_eq!(refused.refusal().unwrap(), "% Unknown command: neighbor a password ***; % Sorry");
-        assert_eq!(answer(4, "").refusal().unwrap(), "status 4");
-        assert_eq!(answer(0, "").refusal(), None);
+        assert_eq!(reply(4, "").refusal().unwrap(), "status 4");
+        assert_eq!(reply(0, "").refusal(), None);
     }
 }

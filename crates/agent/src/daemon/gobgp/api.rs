@@ -22,61 +22,61 @@ use super::peer;
 use crate::grpc::{GrpcClient, GrpcError, MessageStream, UNIMPLEMENTED};
 use crate::run::chain;
 
-/// How long an answer may take.
-const ANSWERING: Duration = Duration::from_secs(3);
+/// How long a reply may take.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// gobgpd did not answer, or not as it should.
+/// A call of the API failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    /// There is no connection.
+    /// gobgpd cannot be reached.
     #[error("cannot talk to gobgpd on {}", socket.display())]
     Connect {
         /// The socket.
         socket: PathBuf,
-        /// Why.
+        /// The cause.
         source: GrpcError,
     },
     /// A call failed.
-    #[error("gobgpd does not answer {call} as it should: {said}")]
+    #[error("gobgpd does not answer {call} as it should: {reason}")]
     Call {
         /// The call.
         call: &'static str,
-        /// What it said.
-        said: String,
+        /// The reason.
+        reason: String,
     },
 }
 
-/// A connection.
+/// A connection to the API.
 #[derive(Clone, Debug)]
 pub struct Api {
     client: GrpcClient,
     dialect: Dialect,
 }
 
-/// Changes of the table, as they happen.
+/// Changes of the table.
 #[derive(Debug)]
 pub struct TableChanges {
-    /// Counts them.
-    told: watch::Receiver<u64>,
-    listening: JoinHandle<()>,
+    /// Counts the changes.
+    count: watch::Receiver<u64>,
+    task: JoinHandle<()>,
 }
 
 impl TableChanges {
-    /// Waits for the next. Those that nobody waited for are one.
+    /// Waits for the next change. Several since the last call count as one.
     pub async fn next(&mut self) -> Result<(), ApiError> {
-        let over = |_| ApiError::Call { call: "WatchEvent", said: "no more is told".to_owned() };
-        self.told.changed().await.map_err(over)
+        let ended = |_| ApiError::Call { call: "WatchEvent", reason: "the stream has ended".to_owned() };
+        self.count.changed().await.map_err(ended)
     }
 }
 
 impl Drop for TableChanges {
     fn drop(&mut self) {
-        self.listening.abort();
+        self.task.abort();
     }
 }
 
 impl Api {
-    /// Connects, and finds out which release it is.
+    /// Connects, and detects the release.
     pub async fn connect(socket: &Path) -> Result<Self, ApiError> {
         let client = within(GrpcClient::connect(socket)).await;
         let client = client.map_err(|source| ApiError::Connect { socket: socket.to_owned(), source })?;
@@ -95,7 +95,7 @@ impl Api {
         Ok(answer.global.map(|global| global.asn).filter(|asn| *asn != 0))
     }
 
-    /// Its sessions.
+    /// The BGP sessions.
     pub async fn sessions(&mut self) -> Result<Vec<Session>, ApiError> {
         let now = i64::try_from(ichor_system::now().unix()).unwrap_or(i64::MAX);
         let dialect = self.dialect;
@@ -108,10 +108,10 @@ impl Api {
         Ok(all.into_iter().filter_map(|answer| answer.peer).collect())
     }
 
-    /// What it runs.
+    /// The running configuration.
     pub async fn running(&mut self) -> Result<GobgpConfig, ApiError> {
-        let neighbors = self.peers().await?.iter().map(peer::written).collect();
-        let kind = ListDefinedSetRequest { defined_type: self.dialect.first() };
+        let neighbors = self.peers().await?.iter().map(peer::configured_timers).collect();
+        let kind = ListDefinedSetRequest { defined_type: self.dialect.base_number() };
         let sets: Vec<ListDefinedSetResponse> = self.list("ListDefinedSet", kind).await?;
         let policies: Vec<ListPolicyResponse> = self.list("ListPolicy", Empty {}).await?;
         let prefix = |prefix: super::message::Prefix| {
@@ -128,68 +128,72 @@ impl Api {
         })
     }
 
-    /// The paths of its table, of both families.
+    /// The paths of the table, of both families.
     pub async fn paths(&mut self) -> Result<Vec<gobgp::BgpPath>, ApiError> {
         let dialect = self.dialect;
         let mut paths = Vec::new();
         for v4 in [true, false] {
-            let which = ListPathRequest { table_type: dialect.first(), family: Some(family(v4)) };
+            let which = ListPathRequest { table_type: dialect.base_number(), family: Some(family(v4)) };
             let found: Vec<ListPathResponse> = self.list("ListPath", which).await?;
             for destination in found.into_iter().filter_map(|answer| answer.destination) {
-                let read =
-                    destination.paths.iter().filter_map(|path| dialect.read(&destination.prefix, path));
-                paths.extend(read);
+                let parsed =
+                    destination.paths.iter().filter_map(|path| dialect.parse_path(&destination.prefix, path));
+                paths.extend(parsed);
             }
         }
         Ok(paths)
     }
 
-    /// Adds an address of the node.
-    pub async fn add(&mut self, net: IpNet) -> Result<(), ApiError> {
-        let (table_type, path) = (self.dialect.first(), Some(self.dialect.own(net)));
+    /// Adds an address of the node to the table.
+    pub async fn add_path(&mut self, net: IpNet) -> Result<(), ApiError> {
+        let (table_type, path) = (self.dialect.base_number(), Some(self.dialect.own_path(net)));
         self.call::<_, Empty>("AddPath", AddPathRequest { table_type, path }).await.map(drop)
     }
 
-    /// Takes an address of the node out again.
-    pub async fn delete(&mut self, net: IpNet) -> Result<(), ApiError> {
-        let table_type = self.dialect.first();
-        let path = super::message::Path { is_withdraw: true, ..self.dialect.own(net) };
+    /// Removes an address of the node from the table.
+    pub async fn delete_path(&mut self, net: IpNet) -> Result<(), ApiError> {
+        let table_type = self.dialect.base_number();
+        let path = super::message::Path { is_withdraw: true, ..self.dialect.own_path(net) };
         let request = DeletePathRequest { table_type, family: path.family, path: Some(path) };
         self.call::<_, Empty>("DeletePath", request).await.map(drop)
     }
 
-    /// Tells of every change of the table from now on, and of what is in it already. What it is then, [`paths`](Self::paths) says.
+    /// Watches the table: every change from now on, and once for its present content, which [`paths`](Self::paths)
+    /// returns.
     ///
-    /// gobgpd does not even begin to answer before there is something to tell, so nobody waits for that.
+    /// gobgpd does not even start its response before the first event, so the stream is opened in the background.
     pub fn changes(mut self) -> TableChanges {
-        let filters = vec![WatchFilter { kind: self.dialect.first(), init: true }];
+        let filters = vec![WatchFilter { kind: self.dialect.base_number(), init: true }];
         let request = WatchEventRequest { table: Some(WatchTable { filters }) };
-        let (count, told) = watch::channel(0);
-        let listening = tokio::spawn(async move {
+        let (sender, count) = watch::channel(0);
+        let task = tokio::spawn(async move {
             let Ok(mut stream) = self.stream::<_, Empty>("WatchEvent", request).await else { return };
             while let Ok(Some(_)) = stream.next().await {
-                count.send_modify(|count| *count += 1);
+                sender.send_modify(|count| *count += 1);
             }
         });
-        TableChanges { told, listening }
+        TableChanges { count, task }
     }
 
-    /// Tells all neighbours once more what they shall have, and what not. Sessions stay.
-    pub async fn repeat(&mut self) -> Result<(), ApiError> {
-        let direction = self.dialect.outward();
+    /// Sends all routes to all neighbours again, including withdrawals. Sessions stay up.
+    pub async fn readvertise(&mut self) -> Result<(), ApiError> {
+        let direction = self.dialect.outbound();
         let request = ResetPeerRequest { address: "all".to_owned(), soft: true, direction };
         self.call::<_, Empty>("ResetPeer", request).await.map(drop)
     }
 
-    /// Ends all sessions without a word to neighbours that keep routes. GoBGP 3 cannot: it says good-bye.
+    /// Ends all sessions without closing them, so that neighbours keep routes. GoBGP 3 always closes them.
     pub async fn pause(&mut self) -> Result<(), ApiError> {
         if self.dialect == Dialect::Three {
-            return Err(ApiError::Call { call: "StopBgp", said: "GoBGP 3 says good-bye".to_owned() });
+            return Err(ApiError::Call {
+                call: "StopBgp",
+                reason: "GoBGP 3 always closes its sessions".to_owned(),
+            });
         }
         self.stop(true).await
     }
 
-    /// Ends all sessions, and says good-bye.
+    /// Closes all sessions.
     pub async fn close(&mut self) -> Result<(), ApiError> {
         self.stop(false).await
     }
@@ -241,9 +245,9 @@ impl Api {
 }
 
 async fn within<T>(work: impl Future<Output = Result<T, GrpcError>>) -> Result<T, GrpcError> {
-    timeout(ANSWERING, work).await.unwrap_or(Err(GrpcError::Late(ANSWERING.as_secs())))
+    timeout(REPLY_TIMEOUT, work).await.unwrap_or(Err(GrpcError::Late(REPLY_TIMEOUT.as_secs())))
 }
 
 fn failed(call: &'static str, error: &GrpcError) -> ApiError {
-    ApiError::Call { call, said: chain(error) }
+    ApiError::Call { call, reason: chain(error) }
 }

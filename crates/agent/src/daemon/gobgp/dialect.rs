@@ -1,4 +1,4 @@
-//! What GoBGP 3 and 4 say differently.
+//! The differences between the APIs of GoBGP 3 and 4.
 
 use std::net::IpAddr;
 
@@ -10,10 +10,10 @@ use super::message::{
     Any, Attribute, Family, IpAddressPrefix, MpReachAttribute, NextHopAttribute, Nlri, OriginAttribute, Path,
 };
 
-/// Before the names of GoBGP 3's messages.
+/// The prefix of the names of GoBGP 3's messages.
 const ANY: &str = "type.googleapis.com/apipb.";
 
-/// A release's way to say things.
+/// The API of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// GoBGP 3.
@@ -36,37 +36,37 @@ impl Dialect {
         }
     }
 
-    /// GoBGP 4 counts kinds from 1, where 3 began with 0: the global table, sets of prefixes, best paths.
-    pub fn first(self) -> i32 {
+    /// GoBGP 4 numbers enums from 1, GoBGP 3 from 0: the global table, prefix sets, best paths.
+    pub fn base_number(self) -> i32 {
         match self {
             Self::Three => 0,
             Self::Four => 1,
         }
     }
 
-    /// The number that says a session is closed because too many prefixes came.
+    /// The admin state of a session that was closed because of too many prefixes.
     pub fn over_limit(self) -> i32 {
-        self.first() + 2
+        self.base_number() + 2
     }
 
-    /// The number of what goes out to a neighbour; what comes in is before it.
-    pub fn outward(self) -> i32 {
-        self.first() + 1
+    /// The number of the outbound direction.
+    pub fn outbound(self) -> i32 {
+        self.base_number() + 1
     }
 
-    /// A path of the table; none when it is of another kind.
-    pub fn read(self, prefix: &str, path: &Path) -> Option<gobgp::BgpPath> {
+    /// Converts a path of the table; none if it is of another kind.
+    pub fn parse_path(self, prefix: &str, path: &Path) -> Option<gobgp::BgpPath> {
         let net = prefix.parse().ok()?;
-        let hops = path.pattrs.iter().flat_map(|attribute| self.hops(attribute)).collect();
+        let hops = path.pattrs.iter().flat_map(|attribute| self.next_hops(attribute)).collect();
         let address = path.neighbor_ip.split('%').next().unwrap_or_default();
-        // What was added here has no neighbour, which each release says in words of its own.
+        // A path that was added locally has no neighbour, which each release prints differently.
         let from = address.parse::<IpAddr>().is_ok().then(|| path.neighbor_ip.clone());
         Some(gobgp::BgpPath { net, hops, from, best: path.best })
     }
 
-    fn hops(self, attribute: &[u8]) -> Vec<IpAddr> {
+    fn next_hops(self, attribute: &[u8]) -> Vec<IpAddr> {
         let attribute = match self {
-            Self::Three => Any::decode(attribute).ok().and_then(|any| of_any(&any)),
+            Self::Three => Any::decode(attribute).ok().and_then(|any| unwrap_any(&any)),
             Self::Four => Attribute::decode(attribute).ok(),
         };
         let Some(attribute) = attribute else { return Vec::new() };
@@ -76,8 +76,8 @@ impl Dialect {
         plain.into_iter().chain(reach).filter_map(address).collect()
     }
 
-    /// An address of the node as a path. The next hop is whichever address a session has.
-    pub fn own(self, net: IpNet) -> Path {
+    /// An address of the node as a path. The next hop is the address of each session.
+    pub fn own_path(self, net: IpNet) -> Path {
         let v4 = net.addr().is_ipv4();
         let prefix =
             IpAddressPrefix { prefix_len: net.prefix_len().into(), prefix: net.network().to_string() };
@@ -119,7 +119,7 @@ fn any(name: &str, message: &impl Message) -> Vec<u8> {
     Any { type_url: format!("{ANY}{name}"), value: message.encode_to_vec() }.encode_to_vec()
 }
 
-fn of_any(any: &Any) -> Option<Attribute> {
+fn unwrap_any(any: &Any) -> Option<Attribute> {
     let value = any.value.as_slice();
     match any.type_url.strip_prefix(ANY)? {
         "NextHopAttribute" => {
@@ -139,13 +139,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_added_is_read_back_in_either_dialect() {
+    fn own_paths_round_trip_in_either_dialect() {
         for dialect in [Dialect::Three, Dialect::Four] {
             for (net, hop) in [("10.1.1.1/32", "0.0.0.0"), ("fd00::1/128", "::")] {
-                let added =
-                    Path { neighbor_ip: "<nil>".to_owned(), best: true, ..dialect.own(net.parse().unwrap()) };
+                let added = Path {
+                    neighbor_ip: "<nil>".to_owned(),
+                    best: true,
+                    ..dialect.own_path(net.parse().unwrap())
+                };
 
-                let read = dialect.read(net, &added).unwrap();
+                let read = dialect.parse_path(net, &added).unwrap();
 
                 let hops = vec![hop.parse().unwrap()];
                 assert_eq!(read, gobgp::BgpPath { net: net.parse().unwrap(), hops, from: None, best: true });
@@ -154,9 +157,9 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbour_on_a_port_is_told_with_it() {
+    fn the_address_of_a_neighbour_on_a_port_includes_the_port() {
         let path = Path { neighbor_ip: "fe80::1%eth0".to_owned(), ..Path::default() };
 
-        assert_eq!(Dialect::Four.read("::/0", &path).unwrap().from.as_deref(), Some("fe80::1%eth0"));
+        assert_eq!(Dialect::Four.parse_path("::/0", &path).unwrap().from.as_deref(), Some("fe80::1%eth0"));
     }
 }

@@ -1,13 +1,13 @@
 //! GoBGP's messages, with the fields that are used here.
 //!
-//! Both releases number them alike. Where they differ, in prefixes and attributes and in some numbers of kinds, the bytes stay
-//! as they are, and a [`Dialect`](super::dialect::Dialect) reads them.
+//! Both releases number them alike. Where they differ, in prefixes, attributes and some enums, the bytes are kept as
+//! they are, and a [`Dialect`](super::dialect::Dialect) decodes them.
 
-/// A question without particulars, and an answer that only says yes.
+/// A request without parameters, and a response without content.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Empty {}
 
-/// The answer to `GetBgp`.
+/// The response to `GetBgp`.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct GetBgpResponse {
     /// The instance.
@@ -23,10 +23,10 @@ pub struct Global {
     pub asn: u32,
 }
 
-/// `StopBgp`: GoBGP 4 can leave neighbours in the belief that it comes back.
+/// `StopBgp`: GoBGP 4 can end without closing sessions.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct StopBgpRequest {
-    /// Whether neighbours with graceful restart are told nothing.
+    /// Whether sessions with graceful restart are not closed.
     #[prost(bool, tag = "1")]
     pub allow_graceful_restart: bool,
 }
@@ -40,7 +40,7 @@ pub struct ResetPeerRequest {
     /// Whether the session stays.
     #[prost(bool, tag = "3")]
     pub soft: bool,
-    /// Whether what came in is looked at again, or what went out.
+    /// Whether received routes are evaluated again, or routes are sent again.
     #[prost(int32, tag = "4")]
     pub direction: i32,
 }
@@ -48,12 +48,12 @@ pub struct ResetPeerRequest {
 /// `ListPeer`.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ListPeerRequest {
-    /// Whether prefixes that went out are counted.
+    /// Whether sent prefixes are counted.
     #[prost(bool, tag = "2")]
     pub enable_advertised: bool,
 }
 
-/// One answer to `ListPeer`.
+/// One response to `ListPeer`.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ListPeerResponse {
     /// The neighbour.
@@ -64,13 +64,13 @@ pub struct ListPeerResponse {
 /// A neighbour.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Peer {
-    /// What was written.
+    /// Its configuration.
     #[prost(message, optional, tag = "2")]
     pub conf: Option<PeerConf>,
-    /// What is.
+    /// Its state.
     #[prost(message, optional, tag = "5")]
     pub state: Option<PeerState>,
-    /// Its times.
+    /// Its timers.
     #[prost(message, optional, tag = "6")]
     pub timers: Option<Timers>,
     /// Its families.
@@ -81,7 +81,7 @@ pub struct Peer {
     pub bfd: Option<BfdPeerConfig>,
 }
 
-/// What was written of a neighbour.
+/// The configuration of a neighbour.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct PeerConf {
     /// Its address.
@@ -95,19 +95,19 @@ pub struct PeerConf {
     pub neighbor_interface: String,
 }
 
-/// How it is with a neighbour.
+/// The state of a neighbour.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct PeerState {
-    /// Its address, with the port behind a `%`.
+    /// Its address, with the port after a `%`.
     #[prost(string, tag = "5")]
     pub neighbor_address: String,
     /// Its AS number.
     #[prost(uint32, tag = "6")]
     pub peer_asn: u32,
-    /// How far the session is, 1 to 6 in the order of RFC 4271.
+    /// The state of the session, 1 to 6 in the order of RFC 4271.
     #[prost(int32, tag = "13")]
     pub session_state: i32,
-    /// Whether it is wanted.
+    /// Whether it is administratively up.
     #[prost(int32, tag = "15")]
     pub admin_state: i32,
     /// How often it went down.
@@ -116,7 +116,7 @@ pub struct PeerState {
     /// Why it went down, in GoBGP 4.
     #[prost(int32, tag = "21")]
     pub disconnect_reason: i32,
-    /// The same in words.
+    /// The same as a message.
     #[prost(string, tag = "22")]
     pub disconnect_message: String,
     /// BFD, in GoBGP 4.
@@ -124,15 +124,15 @@ pub struct PeerState {
     pub bfd_state: Option<BfdPeerState>,
 }
 
-/// BFD as it was written.
+/// The configuration of BFD.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct BfdPeerConfig {
-    /// Whether it is wanted.
+    /// Whether it is enabled.
     #[prost(bool, tag = "1")]
     pub enabled: bool,
 }
 
-/// BFD as it is.
+/// The state of BFD.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct BfdPeerState {
     /// 1 is up.
@@ -140,21 +140,21 @@ pub struct BfdPeerState {
     pub session_state: i32,
 }
 
-/// The times of a session.
+/// The timers of a session.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Timers {
-    /// As they were written.
+    /// The configured timers.
     #[prost(message, optional, tag = "1")]
     pub config: Option<TimersConfig>,
-    /// As they are.
+    /// The current timers.
     #[prost(message, optional, tag = "2")]
     pub state: Option<TimersState>,
 }
 
-/// Times as they were written.
+/// Configured timers.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct TimersConfig {
-    /// Seconds of silence.
+    /// The hold time in seconds.
     #[prost(uint64, tag = "2")]
     pub hold_time: u64,
     /// Seconds between keepalives.
@@ -162,7 +162,7 @@ pub struct TimersConfig {
     pub keepalive_interval: u64,
 }
 
-/// Times as they are.
+/// Current timers.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct TimersState {
     /// When the session was established.
@@ -170,7 +170,7 @@ pub struct TimersState {
     pub uptime: Option<Timestamp>,
 }
 
-/// A moment.
+/// A time.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Timestamp {
     /// Seconds since 1970.
@@ -181,7 +181,7 @@ pub struct Timestamp {
 /// A family of a session.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct AfiSafi {
-    /// How it is with it.
+    /// Its state.
     #[prost(message, optional, tag = "3")]
     pub state: Option<AfiSafiState>,
 }
@@ -189,10 +189,10 @@ pub struct AfiSafi {
 /// Prefixes of a family.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct AfiSafiState {
-    /// That came in.
+    /// Received prefixes.
     #[prost(uint64, tag = "3")]
     pub received: u64,
-    /// That went out.
+    /// Sent prefixes.
     #[prost(uint64, tag = "5")]
     pub advertised: u64,
 }
@@ -211,26 +211,26 @@ pub struct Family {
 /// `WatchEvent`: changes of the table.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct WatchEventRequest {
-    /// Of which table.
+    /// The table.
     #[prost(message, optional, tag = "2")]
     pub table: Option<WatchTable>,
 }
 
-/// What is watched.
+/// The events to watch.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct WatchTable {
-    /// Any of these.
+    /// Filters, any of which may match.
     #[prost(message, repeated, tag = "1")]
     pub filters: Vec<WatchFilter>,
 }
 
-/// One thing that is watched.
+/// One filter.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct WatchFilter {
-    /// What kind of path.
+    /// The kind of path.
     #[prost(int32, tag = "1")]
     pub kind: i32,
-    /// Whether those that are there already are told first.
+    /// Whether existing paths come first.
     #[prost(bool, tag = "2")]
     pub init: bool,
 }
@@ -238,15 +238,15 @@ pub struct WatchFilter {
 /// `ListPath`.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ListPathRequest {
-    /// Which table.
+    /// The table.
     #[prost(int32, tag = "1")]
     pub table_type: i32,
-    /// Which family.
+    /// The family.
     #[prost(message, optional, tag = "3")]
     pub family: Option<Family>,
 }
 
-/// One answer to `ListPath`.
+/// One response to `ListPath`.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ListPathResponse {
     /// A destination.
@@ -274,16 +274,16 @@ pub struct Path {
     /// The attributes, each in a dialect.
     #[prost(bytes = "vec", repeated, tag = "2")]
     pub pattrs: Vec<Vec<u8>>,
-    /// Whether it is the best, or as good.
+    /// Whether it is the best path or equal to it.
     #[prost(bool, tag = "4")]
     pub best: bool,
-    /// Whether it is to go.
+    /// Whether it is withdrawn.
     #[prost(bool, tag = "5")]
     pub is_withdraw: bool,
     /// The family.
     #[prost(message, optional, tag = "9")]
     pub family: Option<Family>,
-    /// Who told it.
+    /// The neighbour that it was received from.
     #[prost(string, tag = "15")]
     pub neighbor_ip: String,
 }
@@ -291,7 +291,7 @@ pub struct Path {
 /// `AddPath`.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct AddPathRequest {
-    /// Which table.
+    /// The table.
     #[prost(int32, tag = "1")]
     pub table_type: i32,
     /// The path.
@@ -302,7 +302,7 @@ pub struct AddPathRequest {
 /// `DeletePath`.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct DeletePathRequest {
-    /// Which table.
+    /// The table.
     #[prost(int32, tag = "1")]
     pub table_type: i32,
     /// The family.
@@ -316,12 +316,12 @@ pub struct DeletePathRequest {
 /// `ListDefinedSet`.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ListDefinedSetRequest {
-    /// What kind of sets.
+    /// The kind of sets.
     #[prost(int32, tag = "1")]
     pub defined_type: i32,
 }
 
-/// One answer to `ListDefinedSet`.
+/// One response to `ListDefinedSet`.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ListDefinedSetResponse {
     /// The set.
@@ -346,15 +346,15 @@ pub struct Prefix {
     /// The prefix.
     #[prost(string, tag = "1")]
     pub net: String,
-    /// The least length.
+    /// The minimum length.
     #[prost(uint32, tag = "2")]
     pub mask_length_min: u32,
-    /// The greatest length.
+    /// The maximum length.
     #[prost(uint32, tag = "3")]
     pub mask_length_max: u32,
 }
 
-/// `ListPolicy`, and one answer to it.
+/// `ListPolicy`, and one response to it.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ListPolicyResponse {
     /// The policy.
@@ -422,10 +422,10 @@ pub struct MpReachAttribute {
     pub nlris: Vec<Vec<u8>>,
 }
 
-/// A message with the name of its kind, as GoBGP 3 wraps prefixes and attributes.
+/// A message with the name of its type, in which GoBGP 3 wraps prefixes and attributes.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Any {
-    /// The kind.
+    /// The type.
     #[prost(string, tag = "1")]
     pub type_url: String,
     /// The message.
@@ -436,7 +436,7 @@ pub struct Any {
 /// A prefix as GoBGP 4 wraps it.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Nlri {
-    /// A plain one.
+    /// A unicast prefix.
     #[prost(message, optional, tag = "1")]
     pub prefix: Option<IpAddressPrefix>,
 }

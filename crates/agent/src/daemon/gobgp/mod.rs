@@ -1,13 +1,14 @@
 //! GoBGP as the node's daemon.
 //!
-//! A [`Gobgp`] is started with a [`Service`], reloaded with another, asked for its sessions and paths, and stopped. It is asked
-//! over its API ([`api`]), and told by its file and a signal.
+//! A [`Gobgp`] is started with a [`Service`], reloaded with another, polled for its sessions and paths, and stopped. It
+//! is queried over its API ([`api`]), and configured by its file and a signal.
 //!
-//! The order on a node: ports up, router advertisements on them, the routers' addresses among the kernel's neighbours, then
-//! gobgpd, with a file that has no neighbour whose router was not heard ([`heard`](ichor_bgp::agent::gobgp::heard)). When one
-//! is heard later, or has another address, [`Gobgp::reload`] with the file rendered anew.
+//! The order on a node: ports up, router advertisements on them, the routers' addresses in the kernel's neighbour
+//! table, then gobgpd, with a file without neighbours on ports where no router was discovered
+//! ([`without_undiscovered`](ichor_bgp::agent::gobgp::without_undiscovered)). When a router is discovered later, or its
+//! address changes, [`Gobgp::reload`] loads a newly rendered file.
 //!
-//! Not here: routes in the kernel, which are made of [`Gobgp::paths`] whenever [`Gobgp::changes`] tells of one.
+//! Not here: kernel routes, which follow from [`Gobgp::paths`] whenever [`Gobgp::changes`] reports a change.
 
 pub mod api;
 mod dialect;
@@ -28,163 +29,166 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::time::{Instant, sleep};
 
-use super::place::{ConfigCheckError, DaemonPaths, options};
+use super::paths::{ConfigCheckError, DaemonPaths, options};
 use super::process::{OnSigterm, Program, StartError, leftover};
 use super::single_process::SingleProcess;
-use super::{StopReason, silence};
+use super::{StopReason, bfd_silence};
 use crate::log;
 use api::{Api, ApiError, TableChanges};
 
-/// How long gobgpd may take to have what its file means.
-const TAKING: Duration = Duration::from_secs(10);
-/// How long a running one may take for that after a signal.
-const CHANGING: Duration = Duration::from_secs(3);
+/// How long gobgpd may take to run the configuration of its file.
+const APPLY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a running gobgpd may take for that after a signal.
+const RELOAD_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long it may take to end.
-const ENDING: Duration = Duration::from_secs(5);
-/// Between two looks at what it has.
-const LOOK: Duration = Duration::from_millis(20);
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+/// The interval between two polls.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// gobgpd, and the process that runs it.
+/// gobgpd and its process.
 #[derive(Debug)]
 pub struct Gobgp {
-    place: DaemonPaths,
+    paths: DaemonPaths,
     process: SingleProcess,
-    /// What it reads now.
+    /// The service that it runs.
     service: Service,
     /// The node's own addresses that it announces.
     own: BTreeSet<IpNet>,
 }
 
-/// What was wanted of gobgpd could not be done.
+/// An operation on gobgpd failed.
 #[derive(Debug, thiserror::Error)]
 pub enum GobgpError {
-    /// Its file was not taken.
+    /// gobgpd rejected the file.
     #[error(transparent)]
     Check(#[from] ConfigCheckError),
-    /// Its file could not be written.
+    /// The file cannot be written.
     #[error(transparent)]
     Write(#[from] ReplaceError),
-    /// It did not start.
+    /// The process cannot be started.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// It ended before it answered.
-    #[error("gobgpd ended when it was started: {0}; what it said is in the log")]
+    /// The process ended before gobgpd responded.
+    #[error("gobgpd ended during its start: {0}; its output is in the log")]
     Ended(String),
-    /// It does not answer.
+    /// gobgpd does not respond.
     #[error(transparent)]
     Api(#[from] ApiError),
-    /// It runs something else than its file means.
-    #[error("gobgpd has not taken its configuration: {}; what it said is in the log", .0.join(", "))]
+    /// The running configuration differs from the file.
+    #[error("gobgpd does not run its configuration: {}; its output is in the log", .0.join(", "))]
     Differs(Vec<String>),
 }
 
-/// Asks gobgpd's own reader about a file, and touches nothing.
-pub async fn check(place: &DaemonPaths, service: &Service) -> Result<(), ConfigCheckError> {
-    place.check(service, "gobgpd", &["-d", "-p", "-f"]).await
+/// Validates a file with gobgpd's own parser, and changes nothing.
+pub async fn check(paths: &DaemonPaths, service: &Service) -> Result<(), ConfigCheckError> {
+    paths.check(service, "gobgpd", &["-d", "-p", "-f"]).await
 }
 
 impl Gobgp {
-    /// Checks and writes its file, and starts it with the node's own addresses. It has what the file means afterwards.
+    /// Validates and writes its file, starts it with the node's own addresses, and waits until it runs the
+    /// configuration.
     ///
-    /// Where an earlier one ended without leaving, neighbours may still have its routes: it then takes up where that one ended.
+    /// After an unclean exit of an earlier gobgpd, neighbours may still have its routes: gobgpd then recovers from a
+    /// restart.
     pub async fn start(
-        place: DaemonPaths,
+        paths: DaemonPaths,
         service: &Service,
         own: BTreeSet<IpNet>,
     ) -> Result<Self, GobgpError> {
-        check(&place, service).await?;
-        place.write(service)?;
-        let mut gobgp = Self { place, process: SingleProcess::default(), service: service.clone(), own };
-        if let Ok(mut left) = Api::connect(&gobgp.socket()).await {
-            let _ = left.pause().await;
+        check(&paths, service).await?;
+        paths.write(service)?;
+        let mut gobgp = Self { paths, process: SingleProcess::default(), service: service.clone(), own };
+        if let Ok(mut leftover_api) = Api::connect(&gobgp.socket()).await {
+            let _ = leftover_api.pause().await;
         }
-        leftover::end(&["gobgpd"], &[&gobgp.listens()], ENDING).await;
-        gobgp.run().await.map(|()| gobgp)
+        leftover::stop_leftovers(&["gobgpd"], &[&gobgp.listen_address()], STOP_TIMEOUT).await;
+        gobgp.ensure_running().await.map(|()| gobgp)
     }
 
-    /// Starts it, unless that was begun, waits until it has what its file means, and gives it the node's own addresses.
-    async fn run(&mut self) -> Result<(), GobgpError> {
-        if !self.process.begun() {
+    /// Starts gobgpd unless it is starting already, waits until it runs its configuration, and adds the node's own
+    /// addresses.
+    async fn ensure_running(&mut self) -> Result<(), GobgpError> {
+        if !self.process.is_starting() {
             DaemonPaths::clear(&self.socket())?;
-            let recovers = self.place.enter()?;
+            let recovers = self.paths.record_start()?;
             self.process.start(self.program(recovers))?;
         }
         let start = Instant::now();
         loop {
-            match self.taken().await {
+            match self.differences().await {
                 Ok(missing) if missing.is_empty() => break,
-                Ok(missing) if start.elapsed() >= TAKING => return Err(GobgpError::Differs(missing)),
-                Err(error) if start.elapsed() >= TAKING => return Err(error.into()),
+                Ok(missing) if start.elapsed() >= APPLY_TIMEOUT => return Err(GobgpError::Differs(missing)),
+                Err(error) if start.elapsed() >= APPLY_TIMEOUT => return Err(error.into()),
                 _ => {}
             }
             tokio::select! {
-                how = self.process.ended() => return Err(GobgpError::Ended(how)),
-                () = sleep(LOOK) => {}
+                status = self.process.ended() => return Err(GobgpError::Ended(status)),
+                () = sleep(POLL_INTERVAL) => {}
             }
         }
         self.announce_own().await?;
-        self.process.healed();
+        self.process.record_recovery();
         Ok(())
     }
 
     fn program(&self, recovers: bool) -> Program {
-        let file = self.place.file(&self.service).to_string_lossy().into_owned();
+        let file = self.paths.file(&self.service).to_string_lossy().into_owned();
         let mut arguments = vec!["-p".to_owned(), "-f".to_owned(), file];
         arguments.extend(recovers.then(|| "-r".to_owned()));
         arguments.extend(options(&self.service, "gobgpd"));
-        // The last one counts: the socket is where this agent has its own.
-        arguments.extend(["--api-hosts".to_owned(), self.listens()]);
-        let (name, path) = ("gobgpd".to_owned(), self.place.program.clone());
+        // The last value counts: the agent uses its own socket.
+        arguments.extend(["--api-hosts".to_owned(), self.listen_address()]);
+        let (name, path) = ("gobgpd".to_owned(), self.paths.program.clone());
         Program { name, path, arguments, on_sigterm: OnSigterm::KillSilently }
     }
 
-    /// What of the file it does not have.
-    async fn taken(&self) -> Result<Vec<String>, ApiError> {
+    /// The differences between the file and the running configuration.
+    async fn differences(&self) -> Result<Vec<String>, ApiError> {
         let mut api = Api::connect(&self.socket()).await?;
         if api.asn().await?.is_none() {
             return Ok(vec!["it has not started".to_owned()]);
         }
-        Ok(GobgpConfig::meant(self.service.text()).missing_in(&api.running().await?))
+        Ok(GobgpConfig::parse(self.service.text()).missing_in(&api.running().await?))
     }
 
-    /// Waits until it fails, puts that right, and says what it was. Nothing is lost when it is not waited for any longer.
+    /// Waits until gobgpd fails, restarts it, and returns what was wrong. Cancel safe.
     pub async fn supervise(&mut self) -> String {
         loop {
             let socket = self.socket();
-            let alive = async || answers(&socket).await;
-            let why = self.process.fails(alive).await;
-            match self.run().await {
-                Ok(()) => return why,
+            let alive = async || responds(&socket).await;
+            let reason = self.process.wait_for_failure(alive).await;
+            match self.ensure_running().await {
+                Ok(()) => return reason,
                 Err(error) => {
-                    log::error(format_args!("gobgpd cannot be started again: {error}"));
+                    log::error(format_args!("cannot restart gobgpd: {error}"));
                     self.process.abandon();
                 }
             }
         }
     }
 
-    /// Gives the running gobgpd another file. Sessions stay as far as the change lets them.
+    /// Loads another file into the running gobgpd. Sessions stay up as far as the change permits.
     ///
-    /// It applies most of a change, but of several neighbours that have other settings only the first. So it is started anew,
-    /// as planned, where it does not have what the file means. A file that it cannot read leaves everything as it was.
+    /// gobgpd applies most changes, but of several neighbours with changed settings only the first. So it is restarted,
+    /// as planned, if it does not run the complete configuration. A file that it cannot parse changes nothing.
     pub async fn reload(&mut self, service: &Service) -> Result<(), GobgpError> {
-        check(&self.place, service).await?;
-        self.place.write(service)?;
+        check(&self.paths, service).await?;
+        self.paths.write(service)?;
         let before = std::mem::replace(&mut self.service, service.clone());
         if let Some(pid) = self.process.pid().and_then(|pid| i32::try_from(pid).ok()) {
             let _ = kill(Pid::from_raw(pid), Signal::SIGHUP);
         }
         let start = Instant::now();
-        while start.elapsed() < CHANGING {
-            if self.taken().await?.is_empty() {
+        while start.elapsed() < RELOAD_TIMEOUT {
+            if self.differences().await?.is_empty() {
                 return Ok(());
             }
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
-        log::warn("gobgpd has not taken all of its configuration, and is started anew");
-        self.pause().await;
-        silence::noticed(detection::gobgp(before.text())).await;
-        self.run().await
+        log::warn("gobgpd does not run its complete configuration; restarting it");
+        self.kill().await;
+        bfd_silence::wait_until_detected(detection::gobgp_detection_time(before.text())).await;
+        self.ensure_running().await
     }
 
     /// Announces exactly these addresses of the node from now on.
@@ -198,15 +202,15 @@ impl Gobgp {
         let added = api.paths().await?.into_iter().filter(|path| path.from.is_none());
         let has: BTreeSet<IpNet> = added.map(|path| path.net).collect();
         for net in self.own.difference(&has) {
-            api.add(*net).await?;
+            api.add_path(*net).await?;
         }
         for net in has.difference(&self.own) {
-            api.delete(*net).await?;
+            api.delete_path(*net).await?;
         }
         Ok(())
     }
 
-    /// Its sessions.
+    /// The BGP sessions.
     pub async fn sessions(&self) -> Result<Vec<Session>, ApiError> {
         Api::connect(&self.socket()).await?.sessions().await
     }
@@ -216,9 +220,9 @@ impl Gobgp {
         Api::connect(&self.socket()).await?.paths().await
     }
 
-    /// Tells neighbours once more what they shall have, and what not.
-    pub async fn repeat(&self) -> Result<(), ApiError> {
-        Api::connect(&self.socket()).await?.repeat().await
+    /// Sends all routes to neighbours again, including withdrawals.
+    pub async fn readvertise(&self) -> Result<(), ApiError> {
+        Api::connect(&self.socket()).await?.readvertise().await
     }
 
     /// Changes of its table from now on.
@@ -226,55 +230,55 @@ impl Gobgp {
         Ok(Api::connect(&self.socket()).await?.changes())
     }
 
-    /// Whether it answers.
+    /// Whether it responds.
     pub async fn alive(&self) -> bool {
-        answers(&self.socket()).await
+        responds(&self.socket()).await
     }
 
-    /// The process, while there is one.
+    /// The process id, while it runs.
     pub fn pid(&self) -> Option<u32> {
         self.process.pid()
     }
 
-    /// Ends it.
-    pub async fn stop(mut self, why: StopReason) {
-        match why {
+    /// Stops gobgpd.
+    pub async fn stop(mut self, reason: StopReason) {
+        match reason {
             StopReason::Planned => {
-                self.pause().await;
-                silence::noticed(detection::gobgp(self.service.text())).await;
+                self.kill().await;
+                bfd_silence::wait_until_detected(detection::gobgp_detection_time(self.service.text())).await;
             }
             StopReason::Leaving => {
-                if let Err(error) = self.farewell().await {
-                    log::warn(format_args!("gobgpd says no good-bye to its neighbours: {error}"));
+                if let Err(error) = self.close_sessions().await {
+                    log::warn(format_args!("cannot close the BGP sessions of the leaving node: {error}"));
                 }
-                self.pause().await;
-                self.place.leave();
+                self.kill().await;
+                self.paths.record_clean_stop();
             }
         }
     }
 
-    /// Lets it close its sessions, so that neighbours forget the node's routes at once.
-    async fn farewell(&self) -> Result<(), ApiError> {
+    /// Closes its sessions, so that neighbours drop the node's routes immediately.
+    async fn close_sessions(&self) -> Result<(), ApiError> {
         Api::connect(&self.socket()).await?.close().await
     }
 
-    /// Ends the process without a word to anybody.
-    async fn pause(&mut self) {
-        if let Some(mut kept) = self.process.take() {
-            kept.cut().await;
+    /// Ends the process without closing sessions.
+    async fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill_and_wait().await;
         }
     }
 
     fn socket(&self) -> PathBuf {
-        self.place.run("gobgpd.sock")
+        self.paths.run("gobgpd.sock")
     }
 
-    fn listens(&self) -> String {
+    fn listen_address(&self) -> String {
         format!("unix://{}", self.socket().display())
     }
 }
 
-async fn answers(socket: &Path) -> bool {
-    let asked = async { Api::connect(socket).await?.asn().await };
-    matches!(asked.await, Ok(Some(_)))
+async fn responds(socket: &Path) -> bool {
+    let reply = async { Api::connect(socket).await?.asn().await };
+    matches!(reply.await, Ok(Some(_)))
 }

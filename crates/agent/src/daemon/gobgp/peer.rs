@@ -1,4 +1,4 @@
-//! Sessions, from what gobgpd says of its neighbours.
+//! Sessions, from gobgpd's list of neighbours.
 
 use ichor_bgp::agent::gobgp::SessionTimers;
 use ichor_bgp::agent::session::{Session, SessionState};
@@ -31,11 +31,11 @@ const BFD_UP: i32 = 1;
 pub fn session(peer: &Peer, dialect: Dialect, now: i64) -> Session {
     let state = peer.state.clone().unwrap_or_default();
     let conf = peer.conf.clone().unwrap_or_default();
-    let reached = match usize::try_from(state.session_state) {
+    let session_state = match usize::try_from(state.session_state) {
         Ok(number @ 1..) => SessionState::ALL.get(number - 1).copied().unwrap_or(SessionState::Idle),
         _ => SessionState::Idle,
     };
-    let up = reached == SessionState::Established;
+    let up = session_state == SessionState::Established;
     let since = peer.timers.as_ref().and_then(|timers| timers.state.as_ref()?.uptime.as_ref());
     let uptime = since.and_then(|since| u64::try_from(now - since.seconds).ok());
     let sum = |count: fn(&super::message::AfiSafiState) -> u64| {
@@ -47,19 +47,19 @@ pub fn session(peer: &Peer, dialect: Dialect, now: i64) -> Session {
         domain: None,
         address: on_port(&conf).then(|| address(&state)).filter(|address| !address.is_empty()),
         asn: Some(if state.peer_asn == 0 { conf.peer_asn } else { state.peer_asn }).filter(|asn| *asn != 0),
-        state: reached,
+        state: session_state,
         uptime: uptime.filter(|_| up),
         established: state.flops.saturating_add(u32::from(up)),
         received: sum(|state| state.received),
         sent: sum(|state| state.advertised),
         bfd: bfd(peer, &state),
-        said: said(&state, dialect),
+        said: last_error(&state, dialect),
         ..Session::default()
     }
 }
 
-/// By what a neighbour is known in the file, and its times.
-pub fn written(peer: &Peer) -> (String, SessionTimers) {
+/// The key of a neighbour in the file, and its timers.
+pub fn configured_timers(peer: &Peer) -> (String, SessionTimers) {
     let conf = peer.conf.clone().unwrap_or_default();
     let config = peer.timers.as_ref().and_then(|timers| timers.config.clone());
     let TimersConfig { hold_time, keepalive_interval } = config.unwrap_or_default();
@@ -80,21 +80,21 @@ fn address(state: &PeerState) -> String {
 }
 
 fn bfd(peer: &Peer, state: &PeerState) -> Option<bool> {
-    let wanted = peer.bfd.as_ref().is_some_and(|bfd| bfd.enabled);
-    wanted.then(|| state.bfd_state.as_ref().is_some_and(|bfd| bfd.session_state == BFD_UP))
+    let is_enabled = peer.bfd.as_ref().is_some_and(|bfd| bfd.enabled);
+    is_enabled.then(|| state.bfd_state.as_ref().is_some_and(|bfd| bfd.session_state == BFD_UP))
 }
 
-fn said(state: &PeerState, dialect: Dialect) -> Option<String> {
+fn last_error(state: &PeerState, dialect: Dialect) -> Option<String> {
     if state.admin_state == dialect.over_limit() {
         return Some("more prefixes came than allowed".to_owned());
     }
     let reason =
         usize::try_from(state.disconnect_reason).ok().and_then(|number| REASONS.get(number).copied());
     let reason = reason.unwrap_or_default();
-    let said = match (reason, state.disconnect_message.as_str()) {
+    let error = match (reason, state.disconnect_message.as_str()) {
         (reason, "") => reason.to_owned(),
         ("", message) => message.to_owned(),
         (reason, message) => format!("{reason}: {message}"),
     };
-    Some(said).filter(|said| !said.is_empty())
+    Some(error).filter(|error| !error.is_empty())
 }

@@ -1,6 +1,6 @@
-//! Processes of an agent that was killed. They would hold the sockets and ports of those that follow.
+//! Processes of a killed agent, which would hold the sockets and ports of new ones.
 //!
-//! They are found by what they run and where: a file with their number could be missing, or name another process by now.
+//! They are identified by their program and its arguments: a pid file could be missing, or name another process by now.
 
 use std::fs;
 use std::path::Path;
@@ -12,22 +12,22 @@ use tokio::time::{Instant, sleep};
 
 use crate::log;
 
-/// Ends every process that runs a program of one of these names with a word of `marks` among its arguments. It gets `patience`
-/// to end by itself.
-pub async fn end(names: &[&str], marks: &[&str], patience: Duration) {
+/// Stops every process that runs a program of one of these names with all of `marks` among its arguments. It is killed
+/// after `patience`.
+pub async fn stop_leftovers(names: &[&str], marks: &[&str], timeout: Duration) {
     let own = Pid::this();
-    let find = || found(names, marks).into_iter().filter(|(pid, _)| *pid != own).collect::<Vec<_>>();
+    let find = || find_processes(names, marks).into_iter().filter(|(pid, _)| *pid != own).collect::<Vec<_>>();
     let left = find();
     for (pid, name) in &left {
-        log::warn(format_args!("{name} of an earlier run is still there as process {pid}, and is ended"));
+        log::warn(format_args!("stopping {name} of an earlier run (pid {pid})"));
         let _ = kill(*pid, Signal::SIGTERM);
-        // One that was stopped takes no notice before it goes on.
+        // A stopped process handles no signal before it continues.
         let _ = kill(*pid, Signal::SIGCONT);
     }
     let start = Instant::now();
     let mut killed = false;
-    while !left.is_empty() && !find().is_empty() && start.elapsed() < patience * 2 {
-        if start.elapsed() >= patience && !killed {
+    while !left.is_empty() && !find().is_empty() && start.elapsed() < timeout * 2 {
+        if start.elapsed() >= timeout && !killed {
             for (pid, _) in find() {
                 let _ = kill(pid, Signal::SIGKILL);
             }
@@ -37,19 +37,20 @@ pub async fn end(names: &[&str], marks: &[&str], patience: Duration) {
     }
 }
 
-fn found(names: &[&str], marks: &[&str]) -> Vec<(Pid, String)> {
+fn find_processes(names: &[&str], marks: &[&str]) -> Vec<(Pid, String)> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter_map(|pid| Some((Pid::from_raw(pid), program(pid, names, marks)?))).collect()
+    pids.filter_map(|pid| Some((Pid::from_raw(pid), matching_program(pid, names, marks)?))).collect()
 }
 
-/// The program of a process, if it is one of these.
-fn program(pid: i32, names: &[&str], marks: &[&str]) -> Option<String> {
+/// The program of a process, if it matches.
+fn matching_program(pid: i32, names: &[&str], marks: &[&str]) -> Option<String> {
     let folder = Path::new("/proc").join(pid.to_string());
     let program = fs::read_link(folder.join("exe")).ok()?;
-    // The file may be another by now: the system was upgraded.
+    // The file may have been replaced by an upgrade of the system.
     let name = program.file_name()?.to_str()?.trim_end_matches(" (deleted)").to_owned();
     let line = fs::read(folder.join("cmdline")).ok()?;
-    let marked = marks.iter().all(|mark| line.split(|byte| *byte == 0).any(|word| word == mark.as_bytes()));
-    (names.contains(&name.as_str()) && marked).then_some(name)
+    let is_marked =
+        marks.iter().all(|mark| line.split(|byte| *byte == 0).any(|word| word == mark.as_bytes()));
+    (names.contains(&name.as_str()) && is_marked).then_some(name)
 }

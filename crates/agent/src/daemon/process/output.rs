@@ -1,13 +1,13 @@
-//! What a program says, line by line in the log.
+//! The output of a program, line by line in the log.
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
 use crate::log;
 
-/// The longest line that is told in one piece.
+/// The longest line that is logged in one piece.
 const LONGEST: u64 = 4096;
 
-/// Tells every line under the program's name until it says no more.
+/// Logs every line under the program's name until its output ends.
 pub(super) fn forward(name: &str, from: Option<impl AsyncRead + Send + Unpin + 'static>) {
     let Some(from) = from else { return };
     let name = name.to_owned();

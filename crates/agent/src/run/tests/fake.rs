@@ -21,36 +21,36 @@ use crate::kernel::routes::RouteError;
 use crate::kernel::{ApplyError, ApplyOutcome, ObserveError};
 use crate::run::host::{DaemonReport, DaemonRoutes, Host, HostEvent, Rejection};
 
-/// Everything about the node that a test sees or sets.
+/// Everything about the node that a test observes or sets.
 #[derive(Default)]
 pub struct Node {
     /// The kernel's links.
     pub links: Vec<Link>,
     /// Why the kernel lists no links, while it does not.
     pub links_error: Option<io::ErrorKind>,
-    /// Why the kernel refuses every step, while it does.
+    /// The kernel's error for every step; none if steps succeed.
     pub step_error: Option<io::ErrorKind>,
-    /// The kernel's switches.
-    pub switches: Sysctls,
+    /// The kernel's sysctls.
+    pub sysctls: Sysctls,
     /// Applied steps, as text.
     pub steps: Vec<String>,
     /// The kernel's routes.
     pub routes: Vec<Route>,
-    /// What the daemon says of its routes.
+    /// The daemon's report of its routes.
     pub daemon_routes: Option<DaemonRoutes>,
     /// The installed release; none when no daemon is installed.
     pub installed: Option<SoftwareVersion>,
-    /// Why the daemon rejects what it is given, while it does.
+    /// Why the daemon rejects its configuration; none if it accepts it.
     pub rejection: Option<Rejection>,
-    /// What the daemon runs.
+    /// The running service.
     pub running: Option<Service>,
     /// How many prefixes the session on `eth0` received.
     pub received: u32,
     /// The daemon's process; none while it is dead.
     pub pid: Option<u32>,
-    /// Every order to the daemon: `check`, `start`, `reload`, `readvertise`, `stop …`.
-    pub orders: Vec<String>,
-    /// When each reload was tried.
+    /// Every command to the daemon: `check`, `start`, `reload`, `readvertise`, `stop …`.
+    pub commands: Vec<String>,
+    /// The time of each reload.
     pub reloads: Vec<Instant>,
     /// Neighbours of ports, as they were set.
     pub neighbours: Vec<(u32, Ipv6Addr)>,
@@ -64,14 +64,14 @@ impl Node {
         self.running.as_ref().map(|service| service.text().to_owned()).unwrap_or_default()
     }
 
-    /// How often an order was given.
-    pub fn count(&self, order: &str) -> usize {
-        self.orders.iter().filter(|it| *it == order).count()
+    /// The number of times a command was sent.
+    pub fn count(&self, command: &str) -> usize {
+        self.commands.iter().filter(|it| *it == command).count()
     }
 
     fn apply(&mut self, step: &Step) {
         match step {
-            Step::Switch(switch) => drop(self.switches.insert(switch.path.clone(), switch.value.to_owned())),
+            Step::Sysctl(sysctl) => drop(self.sysctls.insert(sysctl.path.clone(), sysctl.value.to_owned())),
             Step::Dummy { name } => {
                 let index = self.links.iter().map(|link| link.index).max().unwrap_or_default() + 1;
                 let kind = Some("dummy".to_owned());
@@ -81,7 +81,7 @@ impl Node {
                 link.addresses.push(*net);
                 link.given.push(*net);
             }),
-            Step::Withdraw { at, net } => {
+            Step::RemoveAddress { at, net } => {
                 self.change(&at.link, |link| link.addresses.retain(|has| has != net));
             }
             Step::Up { at } => self.change(&at.link, |link| link.up = true),
@@ -152,7 +152,7 @@ impl FakeHost {
 }
 
 impl Host for FakeHost {
-    type Installation = ();
+    type InstalledDaemon = ();
 
     async fn next_event(&mut self) -> HostEvent {
         loop {
@@ -172,7 +172,7 @@ impl Host for FakeHost {
     }
 
     async fn observe(&mut self, links: Vec<Link>, _: &Wiring) -> Result<KernelState, ObserveError> {
-        Ok(KernelState { links, switches: self.node().switches.clone(), ..Observed::default() })
+        Ok(KernelState { links, sysctls: self.node().sysctls.clone(), ..KernelState::default() })
     }
 
     async fn apply_steps(&mut self, steps: &[Step]) -> Result<ApplyOutcome, ApplyError> {
@@ -218,7 +218,7 @@ impl Host for FakeHost {
     }
 
     async fn check_config(&mut self, (): &(), _: &Service) -> Result<(), DaemonError> {
-        self.node().orders.push("check".to_owned());
+        self.node().commands.push("check".to_owned());
         Ok(())
     }
 
@@ -229,14 +229,14 @@ impl Host for FakeHost {
         _: BTreeSet<IpNet>,
     ) -> Result<Option<Rejection>, DaemonError> {
         let mut node = self.node();
-        node.orders.push("start".to_owned());
+        node.commands.push("start".to_owned());
         (node.running, node.pid) = (Some(service.clone()), Some(100));
         Ok(node.rejection.clone())
     }
 
     async fn reload_daemon(&mut self, service: &Service) -> Result<(), Rejection> {
         let mut node = self.node();
-        node.orders.push("reload".to_owned());
+        node.commands.push("reload".to_owned());
         node.reloads.push(Instant::now());
         if let Some(rejection) = &node.rejection {
             return Err(rejection.clone());
@@ -270,13 +270,13 @@ impl Host for FakeHost {
     }
 
     async fn readvertise(&mut self) -> Result<(), DaemonError> {
-        self.node().orders.push("readvertise".to_owned());
+        self.node().commands.push("readvertise".to_owned());
         Ok(())
     }
 
     async fn stop_daemon(&mut self, why: StopReason) {
         let mut node = self.node();
-        node.orders.push(format!("stop {why:?}"));
+        node.commands.push(format!("stop {why:?}"));
         (node.running, node.pid) = (None, None);
     }
 }

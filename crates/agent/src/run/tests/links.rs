@@ -22,8 +22,8 @@ async fn a_start_applies_links_and_then_runs_the_rendered_configuration() {
     assert_eq!(status.sessions.len(), 1);
     let node = agent.control.node();
     assert_eq!(node.links[0].addresses, ["10.0.0.1/32".parse().unwrap()]);
-    assert_eq!(node.switches["net/ipv4/ip_forward"], "1");
-    assert_eq!(node.orders, ["check", "start"]);
+    assert_eq!(node.sysctls["net/ipv4/ip_forward"], "1");
+    assert_eq!(node.commands, ["check", "start"]);
     assert_eq!(node.ports, ["eth0", "eth1"]);
     let config = node.config();
     for line in ["router bgp 65001", "neighbor eth0 interface", "neighbor eth1 interface", "10.0.0.1/32"] {
@@ -39,11 +39,11 @@ async fn a_complete_node_is_left_alone() {
     let before = agent.control.node().steps.clone();
 
     agent.links_changed().await;
-    agent.pass(300).await;
+    agent.advance(300).await;
 
     let node = agent.control.node();
     assert_eq!(node.steps, before);
-    assert_eq!(node.orders, ["check", "start"]);
+    assert_eq!(node.commands, ["check", "start"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -61,11 +61,11 @@ async fn a_port_that_appears_late_is_added_to_the_running_daemon() {
     agent.wait_for("waits for nothing", |status| status.waiting.is_empty()).await;
     let node = agent.control.node();
     assert!(node.config().contains("neighbor eth1 interface"), "{}", node.config());
-    assert_eq!(node.orders, ["check", "start", "reload"]);
+    assert_eq!(node.commands, ["check", "start", "reload"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_step_is_reported_and_tried_again_while_the_daemon_runs() {
+async fn a_rejected_step_is_reported_and_retried_while_the_daemon_runs() {
     let node = Node { step_error: Some(ErrorKind::PermissionDenied), ..working() };
     let mut agent = TestAgent::start(&config(), node);
 
@@ -82,7 +82,7 @@ async fn a_refused_step_is_reported_and_tried_again_while_the_daemon_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kernel_that_lists_no_links_is_reported_and_asked_again() {
+async fn a_failure_to_list_links_is_reported_and_retried() {
     let node = Node { links_error: Some(ErrorKind::PermissionDenied), ..working() };
     let mut agent = TestAgent::start(&config(), node);
     let status = agent.wait_for("reports it", |status| !status.waiting.is_empty()).await;

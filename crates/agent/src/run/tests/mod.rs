@@ -1,4 +1,4 @@
-//! The loop on a node in memory, with a clock that jumps over waits: no rights, no daemon, no time.
+//! Tests of the loop on a node in memory, with a paused clock: no privileges, no daemon, no waiting.
 
 mod config;
 mod fake;
@@ -35,7 +35,7 @@ use crate::kernel::KernelChange;
 use crate::machined::LeaveReason;
 use fake::{FakeControl, FakeHost, Node};
 
-/// No change of a status takes longer, on the clock of a test.
+/// The longest wait for a change of the status, on the clock of a test.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// An agent that runs on a node in memory.
@@ -46,7 +46,7 @@ struct TestAgent {
     leaving: watch::Sender<Option<LeaveReason>>,
     requests: mpsc::Sender<SignalRequest>,
     task: JoinHandle<()>,
-    /// The agent's folder.
+    /// The agent's run directory.
     run: PathBuf,
     file: PathBuf,
     _folder: TempDir,
@@ -81,7 +81,7 @@ impl TestAgent {
         }
     }
 
-    /// The first status for which `condition` holds.
+    /// The first status that fulfils `condition`.
     async fn wait_for(&mut self, what: &str, condition: impl FnMut(&AgentStatus) -> bool) -> AgentStatus {
         let found = timeout(PATIENCE, self.status.wait_for(condition)).await;
         let found = found.map(|status| status.expect("the agent runs").clone());
@@ -89,11 +89,11 @@ impl TestAgent {
     }
 
     /// Lets the agent run for some seconds of its clock.
-    async fn pass(&self, seconds: u64) {
+    async fn advance(&self, seconds: u64) {
         sleep(Duration::from_secs(seconds)).await;
     }
 
-    /// Tells the agent that links changed.
+    /// Notifies the agent that links changed.
     async fn links_changed(&self) {
         self.control.send(HostEvent::Kernel(BTreeSet::from([KernelChange::Links]))).await;
     }
@@ -175,7 +175,7 @@ fn config() -> AgentConfig {
         fabric,
         workload: None,
     };
-    let meant = BgpConfig {
+    let bgp = BgpConfig {
         model,
         passwords: Vec::new(),
         discover: None,
@@ -186,7 +186,7 @@ fn config() -> AgentConfig {
     };
     AgentConfig {
         backend: Backend::Frr,
-        source: ConfigSource::Model(Box::new(meant)),
+        source: ConfigSource::Model(Box::new(bgp)),
         mtu: None,
         extra_addresses: vec![ExtraAddresses {
             link: "lo".to_owned(),

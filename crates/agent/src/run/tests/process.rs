@@ -36,7 +36,7 @@ async fn a_daemon_that_dies_is_replaced_and_its_restart_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_replaced_daemon_rejects_is_reported_and_tried_again() {
+async fn the_rejection_of_a_replaced_daemon_is_reported_and_retried() {
     let mut agent = TestAgent::start(&config(), working());
     agent.wait_for("is running", |status| status.stage == AgentStage::Running).await;
 
@@ -49,12 +49,12 @@ async fn what_a_replaced_daemon_rejects_is_reported_and_tried_again() {
     };
     agent.wait_for("reports the rejection", rejected(Some(reason))).await;
     agent.control.node().rejection = None;
-    agent.wait_for("reports that it was taken", rejected(None)).await;
+    agent.wait_for("reports that it was accepted", rejected(None)).await;
     assert_eq!(agent.control.node().count("start"), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leaving_node_announces_nothing_and_its_daemon_says_goodbye() {
+async fn a_leaving_node_withdraws_everything_and_its_daemon_closes_its_sessions() {
     let mut agent = TestAgent::start(&config(), working());
     agent.wait_for("is running", |status| status.stage == AgentStage::Running).await;
     assert!(agent.control.node().config().contains("10.0.0.1/32"));
@@ -65,7 +65,7 @@ async fn a_leaving_node_announces_nothing_and_its_daemon_says_goodbye() {
     assert_eq!(status.reason.as_deref(), Some("the node reboots"));
     let config = agent.control.node().config();
     assert!(!config.contains("10.0.0.1/32") && config.contains("neighbor eth0 interface"), "{config}");
-    assert_eq!(agent.stop().await.node().orders.last().unwrap(), "stop Leaving");
+    assert_eq!(agent.stop().await.node().commands.last().unwrap(), "stop Leaving");
 }
 
 #[tokio::test(start_paused = true)]
@@ -87,5 +87,5 @@ async fn a_restart_of_the_agent_is_a_planned_stop() {
 
     let control = agent.stop().await;
 
-    assert_eq!(control.node().orders.last().unwrap(), "stop Planned");
+    assert_eq!(control.node().commands.last().unwrap(), "stop Planned");
 }

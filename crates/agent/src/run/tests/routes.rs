@@ -21,8 +21,8 @@ fn hops() -> BTreeSet<NextHop> {
     BTreeSet::from([NextHop { via: Some("fe80::1".parse().unwrap()), link: 2 }])
 }
 
-/// A route that FRR believes to be in the kernel.
-fn of_frr() -> frr::InstalledRoute {
+/// A route that FRR reports as installed.
+fn installed_route() -> frr::InstalledRoute {
     frr::InstalledRoute {
         domain: None,
         prefix: "198.51.100.0/24".parse().unwrap(),
@@ -33,7 +33,7 @@ fn of_frr() -> frr::InstalledRoute {
 
 async fn with_frr() -> TestAgent {
     let mut node = working();
-    node.daemon_routes = Some(DaemonRoutes::Installed(vec![of_frr()]));
+    node.daemon_routes = Some(DaemonRoutes::Installed(vec![installed_route()]));
     let mut agent = TestAgent::start(&config(), node);
     agent.wait_for("is running", |status| status.stage == AgentStage::Running).await;
     agent
@@ -50,33 +50,33 @@ async fn a_route_that_another_program_removed_is_restored() {
     routes_changed(&agent).await;
 
     agent.wait_for("counts the route", |status| status.restored == 1).await;
-    assert_eq!(agent.control.node().routes, [of_frr().in_kernel(None).unwrap()]);
+    assert_eq!(agent.control.node().routes, [installed_route().in_kernel(None).unwrap()]);
     routes_changed(&agent).await;
-    agent.pass(10).await;
+    agent.advance(10).await;
     assert_eq!(agent.status.borrow().restored, 1, "a route that is there is left alone");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_route_that_the_daemon_repairs_itself_is_left_to_it() {
+async fn a_route_that_the_daemon_repairs_itself_is_not_restored() {
     let agent = with_frr().await;
 
     routes_changed(&agent).await;
     sleep(Duration::from_millis(100)).await;
-    agent.control.node().routes = vec![of_frr().in_kernel(None).unwrap()];
-    agent.pass(10).await;
+    agent.control.node().routes = vec![installed_route().in_kernel(None).unwrap()];
+    agent.advance(10).await;
 
     assert_eq!(agent.status.borrow().restored, 0);
     assert_eq!(agent.control.node().routes.len(), 1);
 }
 
-/// A GoBGP on a node that has a stale route of its last run.
+/// A GoBGP on a node with a stale route of its last run.
 async fn started_with_gobgp(received: u32) -> TestAgent {
     let mut config = AgentConfig { backend: Backend::Gobgp, ..config() };
-    let ConfigSource::Model(meant) = &mut config.source else { panic!("{config:?}") };
-    meant.model.fabric.neighbors.truncate(1);
-    meant.model.fabric.graceful_restart = Some(120);
+    let ConfigSource::Model(bgp) = &mut config.source else { panic!("{config:?}") };
+    bgp.model.fabric.neighbors.truncate(1);
+    bgp.model.fabric.graceful_restart = Some(120);
     let mut node = Node { received, ..with_gobgp() };
-    node.routes = vec![Route::ours(MAIN, "203.0.113.0/24".parse().unwrap(), None, hops())];
+    node.routes = vec![Route::from_agent(MAIN, "203.0.113.0/24".parse().unwrap(), None, hops())];
     let mut agent = TestAgent::start(&config, node);
     let router =
         RouterAdvertisement { port: "eth0".to_owned(), router: "fe80::1".parse().unwrap(), mac: None };
@@ -105,11 +105,11 @@ async fn stale_routes_of_gobgp_stay_until_its_neighbours_have_sent_theirs() {
     agent.control.node().daemon_routes = Some(DaemonRoutes::Table(vec![path]));
 
     agent.control.send(HostEvent::Table).await;
-    agent.pass(60).await;
+    agent.advance(60).await;
     assert_eq!(prefixes(&agent), ["203.0.113.0/24", "198.51.100.0/24"]);
 
     agent.control.node().received = 1;
-    agent.pass(2).await;
+    agent.advance(2).await;
     assert_eq!(prefixes(&agent), ["198.51.100.0/24"]);
 }
 
@@ -118,10 +118,10 @@ async fn stale_routes_of_gobgp_stay_no_longer_than_a_graceful_restart() {
     let agent = started_with_gobgp(0).await;
     agent.control.node().daemon_routes = Some(DaemonRoutes::Table(Vec::new()));
 
-    agent.pass(110).await;
+    agent.advance(110).await;
     assert_eq!(prefixes(&agent), ["203.0.113.0/24"]);
 
-    agent.pass(15).await;
+    agent.advance(15).await;
     assert!(prefixes(&agent).is_empty());
 }
 
@@ -134,7 +134,7 @@ async fn a_leaving_node_removes_the_routes_that_it_installed_for_gobgp() {
     let control = agent.stop().await;
 
     assert!(control.node().routes.is_empty());
-    assert_eq!(control.node().orders.last().unwrap(), "stop Leaving");
+    assert_eq!(control.node().commands.last().unwrap(), "stop Leaving");
 }
 
 #[tokio::test(start_paused = true)]

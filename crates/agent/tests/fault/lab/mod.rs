@@ -1,5 +1,5 @@
-//! With real daemons, in machines of their own.
+//! Tests with real daemons, in separate machines.
 
-mod hindered;
+mod failure;
 mod killed;
 mod secret;

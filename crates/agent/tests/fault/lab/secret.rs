@@ -1,4 +1,4 @@
-//! Secrets stay where they belong.
+//! Secrets stay in the configuration.
 
 use std::thread;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use ichor_testbed::lab::output_text;
 
 const PASSWORD: &str = "correct-horse-battery";
 
-/// A duty whose configuration has a password, and lines around it.
-fn duty(before: &str, after: &str) -> String {
+/// An agent configuration with a password, and lines around it.
+fn agent_config(before: &str, after: &str) -> String {
     let lines = format!(
         "frr defaults datacenter\\nrouter bgp 65001\\n neighbor 192.0.2.1 remote-as 65100\\n{before} neighbor 192.0.2.1 \
          password {PASSWORD}\\n{after}exit\\n"
@@ -20,35 +20,35 @@ fn duty(before: &str, after: &str) -> String {
 }
 
 #[test]
-fn a_password_is_neither_said_nor_shown() {
-    let node = Node::alone();
-    node.machine.write("/tmp/agent.json", &duty("", ""));
+fn a_password_is_neither_logged_nor_shown() {
+    let node = Node::without_leaf();
+    node.machine.write("/tmp/agent.json", &agent_config("", ""));
     node.machine.ask("chmod 600 /tmp/agent.json");
     let (agent, log) = node.start_by("", "run --config /tmp/agent.json");
-    let mut heard = String::new();
+    let mut output = String::new();
     let refused = [
-        duty(" neighbor nobody knows\\n", " neighbor 192.0.2.1 password\\n"),
-        duty(
+        agent_config(" neighbor nobody knows\\n", " neighbor 192.0.2.1 password\\n"),
+        agent_config(
             "",
             &format!(" neighbor 192.0.2.9 password {PASSWORD}\\n neighbor 192.0.2.1 passwort {PASSWORD}\\n"),
         ),
-        duty("", "").replace("files", "flies"),
+        agent_config("", "").replace("files", "flies"),
         format!("{{\"backend\": \"{PASSWORD}\""),
     ];
-    for text in [duty("", " neighbor 192.0.2.1 timers 3 9\\n")].iter().chain(&refused) {
+    for text in [agent_config("", " neighbor 192.0.2.1 timers 3 9\\n")].iter().chain(&refused) {
         thread::sleep(Duration::from_secs(3));
         node.machine.write("/tmp/agent.json", text);
     }
     thread::sleep(Duration::from_secs(3));
 
-    heard.extend(log.try_iter().map(|line| line + "\n"));
+    output.extend(log.try_iter().map(|line| line + "\n"));
     for words in ["status", "status --json"] {
-        heard += &output_text(&node.command(words).output().unwrap());
+        output += &output_text(&node.command(words).output().unwrap());
     }
-    heard += &node.machine.ask("cat /proc/[0-9]*/cmdline | tr '\\0' ' '");
-    assert!(heard.contains("keeping the previous configuration"), "{heard}");
-    assert!(heard.contains("refuse"), "{heard}");
-    assert!(!heard.contains(PASSWORD), "{heard}");
+    output += &node.machine.ask("cat /proc/[0-9]*/cmdline | tr '\\0' ' '");
+    assert!(output.contains("keeping the previous configuration"), "{output}");
+    assert!(output.contains("refuse"), "{output}");
+    assert!(!output.contains(PASSWORD), "{output}");
     let seen = node
         .machine
         .run(&format!("find /run /tmp /var/tmp /etc/frr -type f -perm /077 | xargs grep -l {PASSWORD}"));

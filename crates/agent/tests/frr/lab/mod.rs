@@ -1,10 +1,10 @@
-//! A node and a leaf, two machines on one cable.
+//! A node and a leaf: two machines connected by a cable.
 
 mod check;
-mod heal;
+mod recovery;
 mod reload;
 mod restart;
-mod tell;
+mod sessions;
 
 use crate::frr::driver::Agent;
 use ichor_testbed::frr::Frr;
@@ -13,8 +13,8 @@ use ichor_testbed::lab::{LabMachine, wait_for};
 /// The node's address.
 const ADDRESS: &str = "10.0.0.1";
 
-/// Milliseconds before the first update. With none, bgpd 8.4 sometimes says that it has told all before it has told anything: after
-/// a restart the leaf then forgets the node's routes for a moment.
+/// Milliseconds before the first update. With none, bgpd 8.4 sometimes signals that it has sent all routes before it
+/// has sent any: after a restart the leaf then drops the node's routes for a moment.
 const COALESCE: u32 = 250;
 
 /// A node and its leaf.
@@ -147,7 +147,7 @@ impl Pair {
         self.leaf.ask("vtysh -c 'show bgp summary established json'").contains("eth0")
     }
 
-    /// How often the session was established, as the leaf tells.
+    /// How often the session was established, according to the leaf.
     fn established(&self) -> String {
         self.leaf.ask("vtysh -c 'show bgp neighbors eth0 json' | grep connectionsEstablished")
     }
@@ -157,10 +157,14 @@ impl Pair {
 fn routed(frr: Frr, node: Node) -> (Pair, Agent) {
     let pair = Pair::new(frr, node);
     let start = std::time::Instant::now();
-    let (agent, said) = pair.agent(node);
-    assert_eq!(said, "started", "{}", pair.node.ask("cat /tmp/agent.log"));
-    let told = start.elapsed();
+    let (agent, reply) = pair.agent(node);
+    assert_eq!(reply, "started", "{}", pair.node.ask("cat /tmp/agent.log"));
+    let started_after = start.elapsed();
     pair.wait_for_routes("routes at both ends");
-    eprintln!("{frr:?} bfd {}: told after {told:?}, routes after {:?}", node.bfd, start.elapsed());
+    eprintln!(
+        "{frr:?} bfd {}: started after {started_after:?}, routes after {:?}",
+        node.bfd,
+        start.elapsed()
+    );
     (pair, agent)
 }

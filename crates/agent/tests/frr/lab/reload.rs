@@ -19,10 +19,10 @@ fn a_reload_keeps_the_session_and_changes_what_differs() {
         pair.node.ask("ip addr add 10.0.0.2/32 dev lo");
 
         let start = Instant::now();
-        let said = agent.reload(&pair.node, &more, &PLAIN.daemons(frr));
+        let reply = agent.reload(&pair.node, &more, &PLAIN.daemons(frr));
         eprintln!("{frr:?}: reloaded after {:?}", start.elapsed());
 
-        assert_eq!(said, "reloaded");
+        assert_eq!(reply, "reloaded");
         let there = || !pair.leaf.run("ip route show 10.0.0.2").stdout.is_empty();
         ichor_testbed::lab::wait_for("the new address", there, || pair.log());
         assert_eq!(pair.established(), before);
@@ -31,13 +31,13 @@ fn a_reload_keeps_the_session_and_changes_what_differs() {
 }
 
 #[test]
-fn a_refused_reload_leaves_the_configuration_before() {
+fn a_rejected_reload_keeps_the_previous_configuration() {
     for frr in Frr::ALL {
         let (pair, mut agent) = routed(frr, PLAIN);
         let before = pair.established();
         let running = || pair.node.ask("vtysh -N node -c 'show running-config'");
         let run_before = running();
-        // The first is refused, and the second one's lines are none of any daemon that runs.
+        // The first is rejected, and no running daemon accepts the lines of the second.
         let own_address = " neighbor 10.0.0.1 remote-as 65009\n coalesce-time";
         for wrong in [
             (" coalesce-time", own_address),
@@ -45,16 +45,16 @@ fn a_refused_reload_leaves_the_configuration_before() {
         ] {
             let conf = PLAIN.conf().replace(wrong.0, wrong.1);
 
-            let said = agent.reload(&pair.node, &conf, &PLAIN.daemons(frr));
+            let reply = agent.reload(&pair.node, &conf, &PLAIN.daemons(frr));
 
             assert!(
-                said.starts_with("error FRR refuses the configuration, and goes on with the one before"),
-                "{said}"
+                reply.starts_with("error FRR refuses the configuration and keeps the previous one"),
+                "{reply}"
             );
-            eprintln!("{frr:?}: {said}");
+            eprintln!("{frr:?}: {reply}");
             assert!(
-                said.contains("neighbor 10.0.0.1 remote-as 65009") || said.contains("router ospf"),
-                "{said}"
+                reply.contains("neighbor 10.0.0.1 remote-as 65009") || reply.contains("router ospf"),
+                "{reply}"
             );
         }
         assert_eq!(running(), run_before);
@@ -64,7 +64,7 @@ fn a_refused_reload_leaves_the_configuration_before() {
 }
 
 #[test]
-fn a_daemon_comes_and_goes_with_the_configuration() {
+fn a_daemon_is_started_and_stopped_with_the_configuration() {
     for frr in Frr::ALL {
         let (pair, mut agent) = routed(frr, PLAIN);
         let with = Node { bfd: true };

@@ -1,4 +1,4 @@
-//! Leafs with FRR: they are heard, and they learn the node.
+//! Leafs with FRR: the node discovers them, and they learn the node.
 
 use std::env;
 use std::time::{Duration, Instant};
@@ -8,13 +8,13 @@ use ichor_agent::kernel::advertisement::RaSocket;
 use ichor_bgp::agent::advertisement::{NdpMessage, RouterTable};
 use tokio::time::timeout;
 
-use crate::kernel::alone::block_on;
+use crate::kernel::isolation::block_on;
 use ichor_testbed::frr::Frr;
 use ichor_testbed::lab::{LabMachine, RootFileSystem, wait_for};
 
 const NODE: &str = "ICHOR_TEST_NODE";
 
-/// It advertises itself every ten minutes, or when it is asked.
+/// The leaf advertises itself every ten minutes, or after a solicitation.
 const LEAF: &str = "
 interface leaf0
  no ipv6 nd suppress-ra
@@ -57,17 +57,17 @@ async fn node() {
     let mut routers = RouterTable::default();
     let start = Instant::now();
 
-    // FRR may still be busy with its configuration: it is asked again, as the agent does.
-    while routers.on("eth0").is_empty() {
+    // FRR may still be busy with its configuration: the solicitation is repeated, as the agent does.
+    while routers.routers_on("eth0").is_empty() {
         assert!(start.elapsed() < Duration::from_secs(20), "the leaf never answered");
         port.solicit().await.unwrap();
-        if let Ok(heard) = timeout(Duration::from_millis(500), port.hear()).await {
-            let (address, message) = heard.unwrap();
-            let NdpMessage::Advertisement(said) = message else { continue };
-            routers.hear("eth0", address, &said, start.elapsed());
+        if let Ok(received) = timeout(Duration::from_millis(500), port.receive()).await {
+            let (address, message) = received.unwrap();
+            let NdpMessage::Advertisement(advertisement) = message else { continue };
+            routers.record("eth0", address, &advertisement, start.elapsed());
         }
     }
-    let leaf = routers.on("eth0")[0];
+    let leaf = routers.routers_on("eth0")[0];
     assert!(leaf.mac.is_some(), "{leaf:?}");
 
     port.advertise().await.unwrap();

@@ -1,4 +1,4 @@
-//! A leaf: FRR that speaks with whoever is on its ports.
+//! A leaf: FRR that peers with any node on its ports.
 
 use std::cell::RefCell;
 
@@ -19,7 +19,7 @@ pub struct Leaf {
 }
 
 impl Leaf {
-    /// One without daemons and cables.
+    /// A leaf without daemons and cables.
     pub fn new(frr: Frr, nth: u8) -> Self {
         let machine = frr.machine();
         machine.ask(&format!(
@@ -30,17 +30,17 @@ impl Leaf {
         Self { machine, frr, nth, ports: RefCell::default() }
     }
 
-    /// A cable to the port of a node.
+    /// Connects a cable to the port of a node.
     pub fn cable(&self, node: &Node, port: &str) {
         let ours = format!("to{}", self.ports.borrow().len());
         node.machine.cable(port, &self.machine, &ours);
         self.ports.borrow_mut().push(ours);
     }
 
-    /// A port of hardware, which is in the network namespace of the test.
-    pub fn take(&self, port: &str) {
+    /// Takes a hardware port from the network namespace of the test.
+    pub fn take_port(&self, port: &str) {
         let ours = format!("to{}", self.ports.borrow().len());
-        self.machine.take(port, &ours);
+        self.machine.take_port(port, &ours);
         self.ports.borrow_mut().push(ours);
     }
 
@@ -55,11 +55,11 @@ impl Leaf {
                 &format!("interface {port}\n no ipv6 nd suppress-ra\n ipv6 nd ra-interval 1\nexit\n");
             neighbors += &format!(" neighbor {port} interface peer-group NODES\n");
         }
-        self.tell(&interfaces, &neighbors);
+        self.load_config(&interfaces, &neighbors);
     }
 
-    /// Watches whoever is on its ports by BFD.
-    pub fn watch(&self) {
+    /// Enables BFD with every node on its ports.
+    pub fn enable_bfd(&self) {
         self.machine.start("/usr/lib/frr/bfdd -P 0", "/run/frr/bfdd.vty");
         self.machine.ask(&format!(
             "vtysh -c 'configure terminal' -c 'router bgp 6510{}' -c 'neighbor NODES bfd'",
@@ -67,15 +67,15 @@ impl Leaf {
         ));
     }
 
-    /// Whether it sees anybody by BFD.
-    pub fn sees_any(&self) -> bool {
-        let said = self.machine.ask("vtysh -c 'show bfd peers json'");
-        let json: Value = serde_json::from_str(&said).unwrap();
+    /// Whether any BFD session is up.
+    pub fn has_bfd_session(&self) -> bool {
+        let output = self.machine.ask("vtysh -c 'show bfd peers json'");
+        let json: Value = serde_json::from_str(&output).unwrap();
         json.as_array().unwrap().iter().any(|peer| peer["status"] == "up")
     }
 
     /// Loads a configuration with these interfaces and these neighbours, which are in the group NODES.
-    pub fn tell(&self, interfaces: &str, neighbors: &str) {
+    pub fn load_config(&self, interfaces: &str, neighbors: &str) {
         let family = |family: &str| {
             format!(
                 " address-family {family} unicast\n  redistribute connected route-map LO\n  neighbor NODES activate\n  \
@@ -95,23 +95,23 @@ impl Leaf {
         assert!(loaded.status.success(), "{}\n{conf}", output_text(&loaded));
     }
 
-    /// The kernel's way to an address, on one line.
-    pub fn way(&self, net: &str) -> String {
+    /// The kernel's route to an address, on one line.
+    pub fn route_to(&self, net: &str) -> String {
         let family = if net.contains(':') { 6 } else { 4 };
         self.machine.ask(&format!("ip -o -{family} route show {net}"))
     }
 
-    /// Whether the kernel has a way to an address that came by BGP.
-    pub fn goes_to(&self, net: &str) -> bool {
-        self.way(net).contains(" proto bgp")
+    /// Whether the kernel has a BGP route to an address.
+    pub fn has_route_to(&self, net: &str) -> bool {
+        self.route_to(net).contains(" proto bgp")
     }
 
-    /// Whether an address answers.
+    /// Whether an address responds.
     pub fn reaches(&self, address: &str) -> bool {
         self.unanswered(&[address]).is_empty()
     }
 
-    /// Those of these addresses that do not answer. All are asked at once.
+    /// The addresses that do not respond. All are pinged at once.
     pub fn unanswered(&self, addresses: &[&str]) -> String {
         let ping = |address: &&str| {
             format!("(busybox ping -c 3 -W 5 {address} >/dev/null 2>&1 || echo {address}) &\n")
@@ -120,18 +120,18 @@ impl Leaf {
         beside.ask(&format!("{}wait", addresses.iter().map(ping).collect::<String>()))
     }
 
-    /// How often its sessions came up.
+    /// How often its sessions were established.
     pub fn established(&self) -> u64 {
-        let said = self.machine.ask("vtysh -c 'show bgp neighbors json'");
-        let json: Value = serde_json::from_str(&said).unwrap();
+        let output = self.machine.ask("vtysh -c 'show bgp neighbors json'");
+        let json: Value = serde_json::from_str(&output).unwrap();
         let neighbors = json.as_object().unwrap().values();
         neighbors.filter_map(|neighbor| neighbor["connectionsEstablished"].as_u64()).sum()
     }
 
-    /// What can be said when something never comes.
+    /// The state to print after a timeout.
     pub fn state(&self) -> String {
-        let said =
+        let output =
             self.machine.run("ip route; ip -6 route; vtysh -c 'show bgp summary' -c 'show bgp ipv4 unicast'");
-        format!("----- leaf {}\n{}", self.nth, String::from_utf8_lossy(&said.stdout))
+        format!("----- leaf {}\n{}", self.nth, String::from_utf8_lossy(&output.stdout))
     }
 }

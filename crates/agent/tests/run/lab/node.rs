@@ -1,4 +1,4 @@
-//! A node on which nothing but the agent does anything about routing.
+//! A node on which only the agent configures routing.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::run::AGENT;
 use ichor_testbed::lab::{LabMachine, output_text, wait_for};
+use ichor_testbed::schema::assert_valid;
 
 /// The programs that an agent may have started.
 const DAEMONS: &str = "mgmtd zebra bgpd staticd bfdd bird gobgpd";
@@ -25,13 +26,14 @@ pub struct Node {
 impl Node {
     /// A machine with the agent, which does not run yet.
     pub fn new(machine: LabMachine) -> Self {
-        // The static one of `make agent` where there is one: it is a tenth of the other, and reads as fast in an emulation.
-        let made = env::var("ICHOR_AGENT").ok().filter(|agent| Path::new(agent).exists());
-        let agent = made.unwrap_or_else(|| AGENT.to_owned());
+        // The static program of `make agent` if it exists: it is a tenth of the other, and loads as fast under
+        // emulation.
+        let static_agent = env::var("ICHOR_AGENT").ok().filter(|agent| Path::new(agent).exists());
+        let agent = static_agent.unwrap_or_else(|| AGENT.to_owned());
         if machine.path(&agent).exists() {
             machine.ask(&format!("ln -s {agent} /tmp/ichor-agent"));
         } else {
-            // Without what debuggers want it is small: it lies in memory, as machines have nothing else of their own.
+            // Without debug information it is small: it is in memory, which is all that machines have of their own.
             let mut strip = Command::new("strip");
             let copied = strip.arg("-o").arg(machine.path("/tmp/ichor-agent")).arg(agent).output().unwrap();
             assert!(copied.status.success(), "{}", output_text(&copied));
@@ -48,26 +50,30 @@ impl Node {
         ));
     }
 
-    /// What another command of the agent says.
+    /// Runs another command of the agent.
     pub fn agent(&self, arguments: &str) -> Output {
         self.machine.run(&format!("/tmp/ichor-agent {arguments}"))
     }
 
-    /// The state as the agent tells it; null while it tells none.
+    /// The status as reported by the agent; null without one.
     pub fn status(&self) -> Value {
-        serde_json::from_slice(&self.agent("status --json").stdout).unwrap_or_default()
+        let status = serde_json::from_slice(&self.agent("status --json").stdout).unwrap_or_default();
+        if status != Value::Null {
+            assert_valid("agent-status", &status);
+        }
+        status
     }
 
-    /// Waits until the agent tells something.
-    pub fn wait_for(&self, what: &str, holds: impl Fn(&Value) -> bool) {
-        wait_for(what, || holds(&self.status()), || self.state());
+    /// Waits until the agent's status fulfils a condition.
+    pub fn wait_for(&self, what: &str, condition: impl Fn(&Value) -> bool) {
+        wait_for(what, || condition(&self.status()), || self.state());
     }
 
-    /// What is wrong with its sessions, in the agent's words.
-    pub fn troubles(&self) -> String {
+    /// The problems of its sessions, as reported by the agent.
+    pub fn problems(&self) -> String {
         let status = self.status();
         let sessions = status["sessions"].as_array().into_iter().flatten();
-        sessions.filter_map(|session| session["problem"]["message"].as_str()).collect::<Vec<_>>().join("\n")
+        sessions.filter_map(|session| session["problem"].as_str()).collect::<Vec<_>>().join("\n")
     }
 
     /// Waits until that many sessions are up.
@@ -81,13 +87,13 @@ impl Node {
 
     /// Sends a signal to every process of these programs.
     pub fn signal(&self, signal: &str, programs: &str) {
-        // One may have ended by itself since it was listed.
+        // A process may have ended since it was listed.
         let each = format!("kill -{signal} $pid || test ! -e /proc/$pid || exit 1");
         self.machine.ask(&format!("for pid in $(pidof {programs}); do {each}; done"));
     }
 
-    /// Ends the agent and its daemons as Talos ends a service: it tells all at once.
-    pub fn end(&self) {
+    /// Stops the agent and its daemons as Talos stops a service: with a signal to all at once.
+    pub fn stop(&self) {
         self.signal("TERM", &format!("ichor-agent {DAEMONS}"));
         self.wait_until_ended();
     }
@@ -103,7 +109,7 @@ impl Node {
         String::from_utf8(self.machine.run(&format!("pidof {programs}")).stdout).unwrap().trim().to_owned()
     }
 
-    /// Gives the node a service address as kube-proxy would: on a link that nobody announces.
+    /// Adds a service address to the node as kube-proxy would: on a link that is not announced.
     pub fn serve(&self, address: &str) {
         self.machine.ask(&format!(
             "[ -e /sys/class/net/kube ] || ip link add kube type veth peer name kube-far\n\
@@ -111,36 +117,36 @@ impl Node {
         ));
     }
 
-    /// The kernel's way to an address, on one line.
-    pub fn way(&self, net: &str) -> String {
+    /// The kernel's route to an address, on one line.
+    pub fn route_to(&self, net: &str) -> String {
         let family = if net.contains(':') { 6 } else { 4 };
         self.machine.ask(&format!("ip -o -{family} route show {net}"))
     }
 
-    /// What can be said when something never comes.
+    /// The state to print after a timeout.
     pub fn state(&self) -> String {
-        let said = self.machine.run(
+        let output = self.machine.run(
             "ip -br link; ip -br address; ip route; ip -6 route; /tmp/ichor-agent status; ps ax; tail -n 80 /tmp/log; \
              cat /run/ichor/frr.conf; vtysh -c 'show bgp vrf all summary'",
         );
-        format!("----- node\n{}", String::from_utf8_lossy(&said.stdout))
+        format!("----- node\n{}", String::from_utf8_lossy(&output.stdout))
     }
 }
 
-/// Variables as a shell reads them.
+/// Variables in shell syntax.
 pub fn shell(variables: &[(&str, &str)]) -> String {
     variables.iter().map(|(name, value)| format!("{name}='{value}'")).collect::<Vec<_>>().join(" ")
 }
 
-/// What variables mean, where the daemon is FRR.
-pub fn told(variables: &[(&str, &str)]) -> BgpModel {
+/// The model of variables, with FRR as the daemon.
+pub fn model_of_variables(variables: &[(&str, &str)]) -> BgpModel {
     let variables: BTreeMap<_, _> =
         variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    meant(environment::read(&variables, &NodeName::parse("node").unwrap(), Backend::Frr).unwrap())
+    model_of(environment::read_config(&variables, &NodeName::parse("node").unwrap(), Backend::Frr).unwrap())
 }
 
-/// What a duty means.
-pub fn meant(duty: AgentConfig) -> BgpModel {
-    let ConfigSource::Model(meant) = duty.source else { panic!("{:?}", duty.source) };
-    meant.model
+/// The model of a configuration.
+pub fn model_of(config: AgentConfig) -> BgpModel {
+    let ConfigSource::Model(bgp) = config.source else { panic!("{:?}", config.source) };
+    bgp.model
 }

@@ -1,10 +1,10 @@
-//! Ports that come late, go, and come back, found by their MAC addresses.
+//! Ports that appear late, disappear, and come back, identified by their MAC addresses.
 
 use ichor_bgp::reload::FrrDaemon;
 use serde_json::Value;
 
 use super::leaf::Leaf;
-use super::{ADDRESS, NAMED, Scene};
+use super::{ADDRESS, NAMED, Topology};
 use ichor_testbed::frr::Frr;
 use ichor_testbed::lab::{wait_for, wait_seconds};
 use ichor_testbed::vty::Vty;
@@ -17,70 +17,68 @@ const VARIABLES: [(&str, &str); 4] = [
 ];
 
 #[test]
-fn a_port_comes_late_goes_and_comes_back_by_another_name() {
+fn a_port_may_appear_late_disappear_and_come_back_with_another_name() {
     for frr in Frr::ALL {
-        let scene = Scene::new(frr);
-        let (node, [first, second]) = (&scene.node, &scene.leafs);
+        let topology = Topology::new(frr);
+        let (node, [first, second]) = (&topology.node, &topology.leafs);
         node.machine.ask("ip link set eth0 address 02:00:00:00:00:01; ip link del eth1");
         let plug = |port: &str| {
             node.machine.cable(port, &second.machine, "to0");
             node.machine.ask(&format!("ip link set {port} address 02:00:00:00:00:02"));
         };
         node.start(&VARIABLES, "");
-        wait_for("the first leaf", || first.goes_to(ADDRESS), || scene.state());
+        wait_for("the first leaf", || first.has_route_to(ADDRESS), || topology.state());
         let missing = "no port has the MAC address 02:00:00:00:00:02";
         node.wait_for("what is missing", |status| status["waiting_for"].to_string().contains(missing));
         let before = first.established();
 
         plug("eth1");
-        scene.wait_for_all("when the port came");
+        topology.wait_for_all("when the port came");
         node.machine.ask("ip link del eth1");
-        let gone = || !second.goes_to(ADDRESS);
-        wait_for("no way by the second leaf", gone, || scene.state());
+        let gone = || !second.has_route_to(ADDRESS);
+        wait_for("no route over the second leaf", gone, || topology.state());
         node.wait_for("what is missing", |status| status["waiting_for"].to_string().contains(missing));
         plug("other");
-        scene.wait_for_all("when the port came back");
+        topology.wait_for_all("when the port came back");
 
         assert_eq!(first.established(), before, "the first session never went down");
-        node.end();
+        node.stop();
     }
 }
 
-/// mgmtd lets one write at a time, be it a person who loads a file with vtysh.
+/// mgmtd admits one writer at a time, even an operator who loads a file with vtysh.
 #[test]
-fn a_port_that_comes_while_somebody_else_configures_is_taken_up_when_they_have_ended() {
-    let scene = Scene::new(Frr::V10);
-    let (node, [first, second]) = (&scene.node, &scene.leafs);
+fn a_port_that_appears_while_another_client_has_the_lock_is_configured_afterwards() {
+    let topology = Topology::new(Frr::V10);
+    let (node, [first, second]) = (&topology.node, &topology.leafs);
     node.machine.ask("ip link set eth0 address 02:00:00:00:00:01; ip link del eth1");
     node.start(&VARIABLES, "");
-    wait_for("the first leaf", || first.goes_to(ADDRESS), || scene.state());
+    wait_for("the first leaf", || first.has_route_to(ADDRESS), || topology.state());
     let mut other = Vty::open(&node.machine, FrrDaemon::Mgmtd);
     assert_eq!(other.ask("configure terminal file-lock").1, 0);
     let before = first.established();
 
     node.machine.cable_with(["eth1", "02:00:00:00:00:02"], &second.machine, ["to0", "02:00:00:00:01:02"]);
 
-    let told = |status: &Value| status["last_reload"]["error"].to_string().contains("lock");
-    let later = |status: &Value| told(status) && status["last_reload"]["retry_at"].is_string();
-    node.wait_for("that it is told again", later);
+    let is_locked = |status: &Value| status["last_reload"]["error"].to_string().contains("lock");
+    let is_retried = |status: &Value| is_locked(status) && status["last_reload"]["retry_at"].is_string();
+    node.wait_for("that a retry is scheduled", is_retried);
     let first_time = node.status()["last_reload"]["time"].clone();
-    node.wait_for("that it was told again", |status| {
-        later(status) && status["last_reload"]["time"] != first_time
-    });
-    assert!(!second.goes_to(ADDRESS), "{}", scene.state());
+    node.wait_for("a retry", |status| is_retried(status) && status["last_reload"]["time"] != first_time);
+    assert!(!second.has_route_to(ADDRESS), "{}", topology.state());
     drop(other);
-    scene.wait_for_all("when nobody else configures");
-    node.wait_for("that it was taken", |status| status["last_reload"].get("error").is_none());
+    topology.wait_for_all("after the lock is released");
+    node.wait_for("that it was accepted", |status| status["last_reload"].get("error").is_none());
     assert_eq!(first.established(), before, "the first session never went down");
-    node.end();
+    node.stop();
 }
 
-/// FRR 10.3.0 at the leaf watches the address that the port had, and does not begin a session with another.
+/// FRR 10.3.0 at the leaf monitors the old address of the port, and does not start a session with another.
 #[test]
-fn a_port_that_comes_back_with_another_address_is_told_while_its_leaf_holds_the_old_one() {
-    let scene = Scene::new(Frr::V10);
-    let (node, [_, second]) = (&scene.node, &scene.leafs);
-    scene.leafs.iter().for_each(Leaf::watch);
+fn a_port_with_another_address_is_reported_while_its_leaf_monitors_the_old_one() {
+    let topology = Topology::new(Frr::V10);
+    let (node, [_, second]) = (&topology.node, &topology.leafs);
+    topology.leafs.iter().for_each(Leaf::enable_bfd);
     let plug = |mac: u8| {
         node.machine.ask("ip link del eth1");
         let mac = format!("02:00:00:00:00:0{mac}");
@@ -88,58 +86,58 @@ fn a_port_that_comes_back_with_another_address_is_told_while_its_leaf_holds_the_
     };
     plug(2);
     node.start(&[&NAMED[..], &[("ENABLE_BFD", "true")]].concat(), "");
-    scene.wait_for_all("from the start");
+    topology.wait_for_all("from the start");
 
     plug(3);
 
-    let told = "port eth1 came back with MAC 02:00:00:00:00:03 in the place of 02:00:00:00:00:02";
-    node.wait_for("why the session stays down", |_| node.troubles().contains(told));
+    let problem = "port eth1 came back with MAC 02:00:00:00:00:03 instead of 02:00:00:00:00:02";
+    node.wait_for("why the session stays down", |_| node.problems().contains(problem));
     wait_seconds(10);
-    assert!(node.troubles().contains(told) && !second.goes_to(ADDRESS), "{}", scene.state());
+    assert!(node.problems().contains(problem) && !second.has_route_to(ADDRESS), "{}", topology.state());
 
     plug(2);
 
-    scene.wait_for_all("with the old address");
-    assert!(!node.troubles().contains("eth1"), "{}", node.troubles());
-    node.end();
+    topology.wait_for_all("with the old address");
+    assert!(!node.problems().contains("eth1"), "{}", node.problems());
+    node.stop();
 }
 
-/// FRR 10.3.0 on the node does the same when a leaf has another address.
+/// FRR 10.3.0 on the node does the same when the address of a leaf changes.
 #[test]
-fn a_leaf_with_another_address_is_reached_again_or_it_is_told_that_bfd_holds_the_old_one() {
-    let scene = Scene::new(Frr::V10);
-    let (node, [_, second]) = (&scene.node, &scene.leafs);
-    scene.leafs.iter().for_each(Leaf::watch);
+fn a_leaf_with_another_address_is_peered_with_or_its_stale_bfd_session_is_reported() {
+    let topology = Topology::new(Frr::V10);
+    let (node, [_, second]) = (&topology.node, &topology.leafs);
+    topology.leafs.iter().for_each(Leaf::enable_bfd);
     node.start(&[&NAMED[..], &[("ENABLE_BFD", "true")]].concat(), "");
-    scene.wait_for_all("from the start");
+    topology.wait_for_all("from the start");
 
     second.machine.ask("ip link set to0 down; ip link set to0 address 02:00:00:00:00:99; ip link set to0 up");
 
-    // FRR 10.3 mostly stays with the old address, and now and then it does not.
+    // FRR 10.3 usually keeps the old address, but not always.
     let is_reached = |status: &Value| {
         let sessions = status["sessions"].as_array().into_iter().flatten();
         let new = sessions.filter(|session| session["peer_address"] == "fe80::ff:fe00:99");
         new.into_iter().any(|session| session["state"] == "established" && session["bfd_up"] == true)
     };
-    let is_told = || node.troubles().contains("BFD still watches fe80::");
-    node.wait_for("the new address, or what BFD watches", |status| is_told() || is_reached(status));
-    node.end();
+    let is_reported = || node.problems().contains("BFD still monitors fe80::");
+    node.wait_for("the new address, or the stale BFD session", |status| is_reported() || is_reached(status));
+    node.stop();
 }
 
-/// A leaf that has only one of two families.
+/// A leaf with only one of two address families.
 #[test]
-fn a_family_that_the_leaf_does_not_have_is_told() {
+fn a_family_that_the_leaf_lacks_is_reported() {
     for frr in Frr::ALL {
-        let scene = Scene::new(frr);
-        scene.leafs[1].machine.ask(
+        let topology = Topology::new(frr);
+        topology.leafs[1].machine.ask(
             "vtysh -c 'configure terminal' -c 'router bgp 65102' -c 'address-family ipv6 unicast' -c 'no neighbor NODES activate'",
         );
-        scene.node.start(&NAMED, "");
-        scene.wait_for_all("from the start");
+        topology.node.start(&NAMED, "");
+        topology.wait_for_all("from the start");
 
-        let told = "no IPv6 prefixes: the neighbour does not have that family on this session";
-        scene.node.wait_for("the family", |_| scene.node.troubles().contains(told));
-        assert_eq!(scene.node.troubles().matches(told).count(), 1, "the other leaf has both");
-        scene.node.end();
+        let problem = "no IPv6 prefixes: the neighbour has not activated IPv6 on this session";
+        topology.node.wait_for("the family", |_| topology.node.problems().contains(problem));
+        assert_eq!(topology.node.problems().matches(problem).count(), 1, "the other leaf has both");
+        topology.node.stop();
     }
 }

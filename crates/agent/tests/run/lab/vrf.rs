@@ -1,9 +1,9 @@
-//! What needs a kernel of its own: a speaker in a VRF, and ports of hardware. All is told by variables.
+//! Tests that need a separate kernel: a load balancer in a VRF, and hardware ports. All configuration is by variables.
 
 use serde_json::Value;
 
 use super::leaf::{self, Leaf};
-use super::node::{Node, told};
+use super::node::{Node, model_of_variables};
 use ichor_testbed::frr::Frr;
 use ichor_testbed::lab::wait_for;
 use ichor_testbed::speaker::BgpSpeaker;
@@ -13,12 +13,12 @@ const VARIABLES: [(&str, &str); 4] = [
     ("NODE_IP", "10.0.0.1"),
     ("ASN_LOCAL", "4200000001"),
     ("FE_MACS", "02:00:00:00:00:01,02:00:00:00:00:02"),
-    // 300 ms mean nothing where all is emulated.
+    // 300 ms are too short under emulation.
     ("ENABLE_BFD", "false"),
 ];
 
-/// What the leafs shall have.
-const MEANT: [&str; 8] = [
+/// The routes that the leafs should have.
+const EXPECTED: [&str; 8] = [
     "10.0.0.1",
     "fd00::1",
     "10.0.1.1",
@@ -46,27 +46,27 @@ fn services(frr: Frr, backend: &'static str) {
     let variables = [&VARIABLES[..], &[("ICHOR_BACKEND", backend)]].concat();
     node.start(&variables, "");
     let state = || node.state() + &leafs.each_ref().map(Leaf::state).concat();
-    let there = |net: &str| leafs.iter().all(|leaf| leaf.goes_to(net));
+    let there = |net: &str| leafs.iter().all(|leaf| leaf.has_route_to(net));
     wait_for("the node at both leafs", || there("10.0.0.1"), state);
-    let speaker = BgpSpeaker::new(&node.machine, &told(&variables));
+    let speaker = BgpSpeaker::new(&node.machine, &model_of_variables(&variables));
     speaker.announce(&["0.0.0.0/0", "::/0", "198.51.100.7/32", "2001:db8:99::7/128"]);
     for address in ["198.51.100.7/32", "2001:db8:99::7/128"] {
         node.serve(address);
     }
-    for net in MEANT {
+    for net in EXPECTED {
         wait_for(net, || there(net), state);
     }
-    wait_for("an answer of each", || leafs[0].unanswered(&MEANT).is_empty(), state);
+    wait_for("a response of each", || leafs[0].unanswered(&EXPECTED).is_empty(), state);
     assert!(!there("default"), "{}", state());
-    assert_eq!(speaker.given(), "{}\n{}");
+    assert_eq!(speaker.received_routes(), "{}\n{}");
     drop(speaker);
-    wait_for("no service", || !there("198.51.100.7") && !there("2001:db8:99::7"), state);
-    node.end();
+    wait_for("no service addresses", || !there("198.51.100.7") && !there("2001:db8:99::7"), state);
+    node.stop();
 }
 
-/// In one machine, which has then read and translated most of what the later ones run.
+/// In one machine, which has cached and translated most of the code that later runs execute.
 #[test]
-fn service_addresses_leave_a_vrf_on_frr_8_frr_10_and_bird() {
+fn service_addresses_are_exported_from_a_vrf_on_frr_8_frr_10_and_bird() {
     vm::run_in_vm(|| {
         for (frr, backend) in [(Frr::V8, "frr"), (Frr::V10, "frr"), (Frr::V10, "bird")] {
             eprintln!("{backend}, with leafs of {frr:?}");
@@ -75,26 +75,26 @@ fn service_addresses_leave_a_vrf_on_frr_8_frr_10_and_bird() {
     });
 }
 
-/// A veth is no port of hardware: these are. Nothing is said but who the node is.
+/// A veth is not a hardware port: these are. Only the node itself is configured.
 #[test]
-fn the_ports_with_routers_are_found_and_one_whose_router_comes_late_is_taken_up() {
+fn ports_with_routers_are_discovered_even_if_a_router_appears_late() {
     vm::run_in_vm_with_ports(|| {
         let node = Node::new(Frr::V10.machine());
         node.machine.ask("ip address add 10.0.0.1/32 dev lo");
-        node.machine.take("eth0", "eth0");
-        node.machine.take("eth2", "eth1");
+        node.machine.take_port("eth0", "eth0");
+        node.machine.take_port("eth2", "eth1");
         let leafs = [1, 2].map(|nth| Leaf::new(Frr::V10, nth));
         let [first, second] = &leafs;
-        first.take("eth1");
-        // It is there, and says nothing so far.
-        second.take("eth3");
+        first.take_port("eth1");
+        // It exists, and has sent nothing yet.
+        second.take_port("eth3");
         first.start();
         let state = || node.state() + &leafs.each_ref().map(Leaf::state).concat();
 
         node.start(&VARIABLES[..2], "");
 
-        wait_for("the node at the first leaf", || first.goes_to("10.0.0.1"), state);
-        wait_for("the leaf at the node", || node.way(leaf::SHARED).contains("dev eth0"), state);
+        wait_for("the node at the first leaf", || first.has_route_to("10.0.0.1"), state);
+        wait_for("the leaf at the node", || node.route_to(leaf::SHARED).contains("dev eth0"), state);
         let with = |status: &Value| {
             let sessions = status["sessions"].as_array().into_iter().flatten();
             let fabric = sessions.filter(|session| session["peer_role"] == "fabric");
@@ -105,11 +105,11 @@ fn the_ports_with_routers_are_found_and_one_whose_router_comes_late_is_taken_up(
 
         second.start();
 
-        wait_for("the node at the second leaf", || second.goes_to("10.0.0.1"), state);
-        let both = || node.way(leaf::SHARED).matches("nexthop").count() == 2;
+        wait_for("the node at the second leaf", || second.has_route_to("10.0.0.1"), state);
+        let both = || node.route_to(leaf::SHARED).matches("nexthop").count() == 2;
         wait_for("both leafs at the node", both, state);
         assert_eq!(with(&node.status()), ["eth0", "eth1"]);
         assert_eq!((node.processes("ichor-agent"), first.established()), (agent, before));
-        node.end();
+        node.stop();
     });
 }

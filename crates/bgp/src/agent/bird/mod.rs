@@ -1,18 +1,19 @@
-//! What BIRD 2 says on its control socket.
+//! Replies of BIRD 2 on its control socket.
 //!
-//! A [`Reply`] is read from the bytes that came; [`sessions`] makes [`Session`](super::Session)s of three of them. BIRD has
-//! no JSON, so lines are told apart by their codes and, below a protocol, by their labels. 2.0 and 2.17 say the same.
+//! A [`Reply`] is parsed from bytes; [`sessions`] combines three of them into [`Session`](super::Session)s. BIRD has no
+//! JSON output: lines are recognised by their codes and, below a protocol, by their labels. 2.0 and 2.17 print the
+//! same.
 
 mod reply;
 mod session;
-mod since;
+mod timestamp;
 
 pub use reply::Reply;
 pub use session::sessions;
 
-/// The question whose answer [`sessions`] takes first.
+/// The command whose reply [`sessions`] takes first.
 pub const PROTOCOLS: &str = "show protocols all";
-/// The question whose answer [`sessions`] takes second.
+/// The command whose reply [`sessions`] takes second.
 pub const BFD: &str = "show bfd sessions";
-/// The question whose answer [`sessions`] takes third.
+/// The command whose reply [`sessions`] takes third.
 pub const STATUS: &str = "show status";

@@ -1,24 +1,24 @@
-//! One answer on the control socket.
+//! One reply on the control socket.
 
 use std::fmt;
 
-/// The answer to one command: its lines, each with its code.
+/// The reply to one command: its lines, each with its code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply(Vec<(u16, String)>);
 
 impl Reply {
-    /// The first answer in these bytes and how many of them it takes; none while its last line is missing.
+    /// The first complete reply in these bytes, and its length; none while its last line is missing.
     ///
-    /// `CODE-text` is followed by more, ` text` has the code of the line before it, `CODE text` is the last. Lines that
-    /// start with `+` are a copy of the log.
-    pub fn read(bytes: &[u8]) -> Option<(Self, usize)> {
+    /// `CODE-text` is followed by more lines, ` text` has the code of the line before it, `CODE text` is the last.
+    /// Lines that start with `+` are copies of log messages.
+    pub fn parse(bytes: &[u8]) -> Option<(Self, usize)> {
         let mut lines: Vec<(u16, String)> = Vec::new();
         let mut taken = 0;
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             let text = line.strip_suffix(b"\n")?;
             taken += line.len();
             let text = String::from_utf8_lossy(text);
-            match ReplyLine::of(&text) {
+            match ReplyLine::parse(&text) {
                 ReplyLine::More(code, rest) => lines.push((code, rest.to_owned())),
                 ReplyLine::Last(code, rest) => {
                     lines.push((code, rest.to_owned()));
@@ -34,12 +34,12 @@ impl Reply {
         None
     }
 
-    /// The code of the last line, by which the answer is judged.
+    /// The code of the last line: the result of the command.
     pub(crate) fn code(&self) -> u16 {
         self.0.last().map_or(0, |(code, _)| *code)
     }
 
-    /// Whether the command could not be done (8xxx) or was not understood (9xxx).
+    /// Whether the command failed (8xxx) or was not understood (9xxx).
     pub fn is_refusal(&self) -> bool {
         self.code() >= 8000
     }
@@ -50,14 +50,14 @@ impl Reply {
     }
 }
 
-/// The last line: what is left of an answer that says yes or no.
+/// The last line: the message of a result.
 impl fmt::Display for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.last().map_or("", |(_, text)| text.trim()))
     }
 }
 
-/// What a line is by its first signs.
+/// The type of a line, by its first characters.
 enum ReplyLine<'t> {
     More(u16, &'t str),
     Last(u16, &'t str),
@@ -66,7 +66,7 @@ enum ReplyLine<'t> {
 }
 
 impl<'t> ReplyLine<'t> {
-    fn of(line: &'t str) -> Self {
+    fn parse(line: &'t str) -> Self {
         if line.starts_with('+') {
             return Self::Log;
         }
@@ -87,10 +87,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_ends_with_the_line_that_has_a_space_after_its_code() {
+    fn a_reply_ends_with_the_line_that_has_a_space_after_its_code() {
         let bytes = b"0002-Reading configuration from a\n+2026 <INFO> log\n here\n8002 a:1:19 syntax error\n0001 next\n";
 
-        let (reply, taken) = Reply::read(bytes).unwrap();
+        let (reply, taken) = Reply::parse(bytes).unwrap();
 
         let lines: Vec<_> = reply.lines().collect();
         assert_eq!(lines, [(2, "Reading configuration from a"), (2, "here"), (8002, "a:1:19 syntax error")]);
@@ -100,28 +100,28 @@ mod tests {
     }
 
     #[test]
-    fn half_an_answer_is_none() {
+    fn an_incomplete_reply_is_not_parsed() {
         for bytes in [&b""[..], b"0003 Reconf", b"1002-device1\n", b"1002-device1\n 0000 \n"] {
-            assert_eq!(Reply::read(bytes), None, "{bytes:?}");
+            assert_eq!(Reply::parse(bytes), None, "{bytes:?}");
         }
     }
 
     proptest! {
         #[test]
-        fn what_is_said_line_by_line_is_read_the_same_however_it_is_cut(
+        fn a_reply_is_parsed_only_once_it_is_complete(
             lines in prop::collection::vec((0u16..10_000, "[ -~]{0,20}"), 1..8),
             cut in 0usize..300,
         ) {
             let (last, before) = lines.split_last().unwrap();
-            let mut said = String::new();
+            let mut reply = String::new();
             for (code, text) in before {
-                said += &format!("{code:04}-{text}\n");
+                reply += &format!("{code:04}-{text}\n");
             }
-            said += &format!("{:04} {}\n", last.0, last.1);
-            let cut = cut.min(said.len() - 1);
+            reply += &format!("{:04} {}\n", last.0, last.1);
+            let cut = cut.min(reply.len() - 1);
 
-            prop_assert_eq!(Reply::read(&said.as_bytes()[..cut]), None);
-            prop_assert_eq!(Reply::read(said.as_bytes()), Some((Reply(lines), said.len())));
+            prop_assert_eq!(Reply::parse(&reply.as_bytes()[..cut]), None);
+            prop_assert_eq!(Reply::parse(reply.as_bytes()), Some((Reply(lines), reply.len())));
         }
     }
 }

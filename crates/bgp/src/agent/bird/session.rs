@@ -1,44 +1,45 @@
-//! Sessions, from what BIRD says of its protocols.
+//! Sessions, from BIRD's list of protocols.
 
 use std::collections::BTreeMap;
 
 use super::reply::Reply;
-use super::since::Timestamp;
+use super::timestamp::Timestamp;
 use crate::agent::session::{Session, SessionState};
 
-/// Code of the row of a protocol.
+/// Code of a protocol's row.
 const ROW: u16 = 1002;
 /// Code of the lines below it.
 const DETAILS: u16 = 1006;
-/// Code of BFD's sessions.
+/// Code of BFD sessions.
 const BFD_ROW: u16 = 1020;
-/// How the names of sessions with the fabric start.
+/// Prefix of the names of fabric sessions.
 const FABRIC: &str = "fabric-";
 
-/// The sessions in the answers to [`PROTOCOLS`](super::PROTOCOLS), [`BFD`](super::BFD) and [`STATUS`](super::STATUS).
+/// The sessions in the replies to [`PROTOCOLS`](super::PROTOCOLS), [`BFD`](super::BFD) and [`STATUS`](super::STATUS),
+/// sorted by peer.
 ///
-/// One that waits for neighbours of a range is told while nobody came: it is then known by its port, else by its name. BIRD
-/// does not count how often a session came up: it is once for one that is up. BIRD tells them in the order in which they came,
-/// here they are in the order of their peers.
+/// A protocol that accepts neighbours of a range is listed until a neighbour connects, under its port or else its name.
+/// BIRD does not count how often a session was established: an established session counts once.
 pub fn sessions(protocols: &Reply, bfd: &Reply, status: &Reply) -> Vec<Session> {
-    let now = status.lines().find_map(|(_, line)| now(line));
-    let bfd: BTreeMap<_, _> = bfd.lines().filter(|(code, _)| *code == BFD_ROW).filter_map(path).collect();
-    let all = read(protocols);
-    let came = |range: &BgpProtocol| all.iter().any(|other| other.came_by(range));
-    let told = all.iter().filter(|one| !(one.range && came(one)));
-    let mut sessions: Vec<Session> = told.map(|one| one.session(now, &bfd)).collect();
+    let now = status.lines().find_map(|(_, line)| parse_server_time(line));
+    let bfd: BTreeMap<_, _> =
+        bfd.lines().filter(|(code, _)| *code == BFD_ROW).filter_map(parse_bfd_session).collect();
+    let all = parse_protocols(protocols);
+    let has_spawned = |range: &BgpProtocol| all.iter().any(|other| other.is_spawned_by(range));
+    let listed = all.iter().filter(|one| !(one.range && has_spawned(one)));
+    let mut sessions: Vec<Session> = listed.map(|one| one.to_session(now, &bfd)).collect();
     sessions.sort_by(|one, other| one.peer.cmp(&other.peer));
     sessions
 }
 
 /// `Current server time is 2026-11-16 06:13:24.168`.
-fn now(line: &str) -> Option<Timestamp> {
+fn parse_server_time(line: &str) -> Option<Timestamp> {
     let words: Vec<&str> = line.trim().strip_prefix("Current server time is ")?.split_whitespace().collect();
-    Timestamp::read(&words).map(|(told, _)| told)
+    Timestamp::parse(&words).map(|(time, _)| time)
 }
 
-/// Address, link and state of a row of BFD; its head is one whose state is none.
-fn path((_, line): (u16, &str)) -> Option<((String, String), bool)> {
+/// The address, link and state of a BFD session; none for the heading of the table.
+fn parse_bfd_session((_, line): (u16, &str)) -> Option<((String, String), bool)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [address, link, state, ..] = words[..] else { return None };
     address.parse::<std::net::IpAddr>().ok()?;
@@ -46,15 +47,15 @@ fn path((_, line): (u16, &str)) -> Option<((String, String), bool)> {
     Some(((address.to_owned(), link.to_owned()), state == "Up"))
 }
 
-/// What is said of one protocol that speaks BGP.
+/// The details of one BGP protocol.
 #[derive(Default)]
 struct BgpProtocol {
     name: String,
     since: Option<Timestamp>,
-    /// What stands at the end of its row.
+    /// The text at the end of its row.
     info: String,
     state: Option<String>,
-    /// Whether it waits for neighbours of a range.
+    /// Whether it accepts neighbours of a range.
     range: bool,
     address: Option<String>,
     link: Option<String>,
@@ -65,36 +66,36 @@ struct BgpProtocol {
     exported: u32,
 }
 
-fn read(protocols: &Reply) -> Vec<BgpProtocol> {
+fn parse_protocols(protocols: &Reply) -> Vec<BgpProtocol> {
     let mut all: Vec<BgpProtocol> = Vec::new();
     let mut current = false;
     for (code, line) in protocols.lines() {
         if code == ROW {
-            let row = BgpProtocol::row(line);
+            let row = BgpProtocol::parse_row(line);
             current = row.is_some();
             all.extend(row);
         } else if code == DETAILS
             && current
             && let Some(protocol) = all.last_mut()
         {
-            protocol.detail(line.trim());
+            protocol.parse_detail(line.trim());
         }
     }
     all
 }
 
 impl BgpProtocol {
-    /// `NAME BGP --- up 06:13:20.763  Established   Received: Bad peer AS`; none for one of another kind.
-    fn row(line: &str) -> Option<Self> {
+    /// `NAME BGP --- up 06:13:20.763  Established   Received: Bad peer AS`; none for a protocol of another type.
+    fn parse_row(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [name, "BGP", _table, _state, rest @ ..] = &words[..] else { return None };
-        let (since, taken) = Timestamp::read(rest).map_or((None, 0), |(told, taken)| (Some(told), taken));
-        // The state comes first, and is told below once more.
+        let (since, taken) = Timestamp::parse(rest).map_or((None, 0), |(time, taken)| (Some(time), taken));
+        // The first word is the state, which the details repeat.
         let info = rest.get(taken + 1..).unwrap_or_default().join(" ");
         Some(Self { name: (*name).to_owned(), since, info, ..Self::default() })
     }
 
-    fn detail(&mut self, line: &str) {
+    fn parse_detail(&mut self, line: &str) {
         let Some((label, value)) = line.split_once(':') else { return };
         let value = value.trim();
         match label {
@@ -108,13 +109,13 @@ impl BgpProtocol {
             "Neighbor AS" => self.asn = value.parse().ok().filter(|asn| *asn != 0),
             "VRF" => self.vrf = Some(value.to_owned()).filter(|vrf| vrf != "default"),
             "Last error" => self.error = Some(value.to_owned()),
-            "Routes" => self.count(value),
+            "Routes" => self.count_routes(value),
             _ => {}
         }
     }
 
     /// `1 imported, 0 filtered, 1 exported, 1 preferred`, once for each family.
-    fn count(&mut self, routes: &str) {
+    fn count_routes(&mut self, routes: &str) {
         for part in routes.split(',') {
             let mut words = part.split_whitespace();
             let number = words.next().and_then(|number| number.parse::<u32>().ok()).unwrap_or(0);
@@ -126,46 +127,46 @@ impl BgpProtocol {
         }
     }
 
-    /// Whether it is a neighbour that came to the one that waits: its name is that one's and a number.
-    fn came_by(&self, range: &Self) -> bool {
+    /// Whether it is a dynamic neighbour of `range`: its name is that of the range with a number.
+    fn is_spawned_by(&self, range: &Self) -> bool {
         let number = self.name.strip_prefix(&range.name).and_then(|rest| rest.strip_prefix('-'));
         !self.range
             && number
                 .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
     }
 
-    fn session(&self, now: Option<Timestamp>, bfd: &BTreeMap<(String, String), bool>) -> Session {
-        let state = self.state.as_deref().map_or(SessionState::Idle, state);
+    fn to_session(&self, now: Option<Timestamp>, bfd: &BTreeMap<(String, String), bool>) -> Session {
+        let state = self.state.as_deref().map_or(SessionState::Idle, parse_state);
         let up = state == SessionState::Established;
-        let named = || self.name.strip_prefix(FABRIC).unwrap_or(&self.name).to_owned();
-        let said = self.error.clone().unwrap_or_else(|| self.info.clone());
+        let own_name = || self.name.strip_prefix(FABRIC).unwrap_or(&self.name).to_owned();
+        let error = self.error.clone().unwrap_or_else(|| self.info.clone());
         Session {
-            peer: self.link.clone().or_else(|| self.address.clone()).unwrap_or_else(named),
+            peer: self.link.clone().or_else(|| self.address.clone()).unwrap_or_else(own_name),
             domain: self.vrf.clone(),
             address: self.address.clone().filter(|_| self.link.is_some()),
             asn: self.asn,
             state,
-            uptime: self.since.zip(now).and_then(|(since, now)| since.until(now)).filter(|_| up),
+            uptime: self.since.zip(now).and_then(|(since, now)| since.seconds_until(now)).filter(|_| up),
             established: u32::from(up),
             received: self.imported,
             sent: self.exported,
             bfd: self.bfd(bfd),
-            said: Some(said).filter(|said| !said.is_empty()),
+            said: Some(error).filter(|error| !error.is_empty()),
             ..Session::default()
         }
     }
 
-    /// BFD tells the link of every neighbour next to it, also where BGP does not.
+    /// BFD reports the link of every adjacent neighbour, even where BGP does not.
     fn bfd(&self, bfd: &BTreeMap<(String, String), bool>) -> Option<bool> {
         let address = self.address.as_deref()?;
-        let of =
+        let matches =
             |(at, link): &(String, String)| at == address && self.link.as_ref().is_none_or(|own| own == link);
-        bfd.iter().find(|(path, _)| of(path)).map(|(_, up)| *up)
+        bfd.iter().find(|(path, _)| matches(path)).map(|(_, up)| *up)
     }
 }
 
-/// BIRD waits for others in a state of its own; a closed session tries nothing.
-fn state(word: &str) -> SessionState {
+/// BIRD prints `Passive` for a session that waits for the neighbour to connect; a closed session is idle.
+fn parse_state(word: &str) -> SessionState {
     match word {
         "Passive" => SessionState::Active,
         word => SessionState::parse(word).unwrap_or(SessionState::Idle),
@@ -233,7 +234,7 @@ mod tests {
 ";
 
     fn reply(text: &str) -> Reply {
-        Reply::read(text.as_bytes()).unwrap().0
+        Reply::parse(text.as_bytes()).unwrap().0
     }
 
     fn plain(peer: &str, state: SessionState) -> Session {
@@ -241,8 +242,8 @@ mod tests {
     }
 
     #[test]
-    fn sessions_are_told_by_port_address_and_last_error() {
-        let told = sessions(&reply(PROTOCOLS), &reply(BFD), &reply(STATUS));
+    fn sessions_have_their_port_address_and_last_error() {
+        let parsed = sessions(&reply(PROTOCOLS), &reply(BFD), &reply(STATUS));
 
         let waiting = plain("eth1", SessionState::Active);
         let refused = Session {
@@ -266,26 +267,29 @@ mod tests {
             said: Some("Route limit exceeded".to_owned()),
             ..plain("192.168.250.255", SessionState::Idle)
         };
-        assert_eq!(told, [closed, up, waiting, refused]);
+        assert_eq!(parsed, [closed, up, waiting, refused]);
     }
 
     #[test]
-    fn without_bfd_and_the_time_the_rest_is_told() {
+    fn sessions_are_listed_without_bfd_and_server_time() {
         let none = reply("1020 There is no BFD protocol running\n");
 
-        let told = sessions(&reply(PROTOCOLS), &none, &reply("0013 up\n"));
+        let parsed = sessions(&reply(PROTOCOLS), &none, &reply("0013 up\n"));
 
-        assert_eq!((told[1].bfd, told[1].uptime, told[1].state), (None, None, SessionState::Established));
+        assert_eq!(
+            (parsed[1].bfd, parsed[1].uptime, parsed[1].state),
+            (None, None, SessionState::Established)
+        );
     }
 
     proptest! {
         #[test]
-        fn whatever_is_said_is_read(lines in prop::collection::vec("(1002-|1006-| |1020-)[ -~]{0,60}", 0..20)) {
-            let said = reply(&(lines.join("\n") + "\n0000 \n"));
+        fn arbitrary_replies_are_parsed(lines in prop::collection::vec("(1002-|1006-| |1020-)[ -~]{0,60}", 0..20)) {
+            let text = reply(&(lines.join("\n") + "\n0000 \n"));
 
-            let told = sessions(&said, &said, &said);
+            let parsed = sessions(&text, &text, &text);
 
-            prop_assert!(told.len() <= lines.len());
+            prop_assert!(parsed.len() <= lines.len());
         }
     }
 }

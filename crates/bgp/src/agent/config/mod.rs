@@ -29,20 +29,20 @@ pub use v1::VERSION;
 /// The name of the file.
 pub const FILE: &str = "agent.json";
 
-/// Everything the agent needs to know beforehand.
+/// The complete configuration of the agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentConfig {
     /// The daemon that speaks BGP.
     pub backend: Backend,
     /// Where the daemon's configuration comes from.
     pub source: ConfigSource,
-    /// MTU of the veth pair to the load balancer; that of the first fabric port when there is none.
+    /// MTU of the veth pair to the load balancer; unset, that of the first fabric port.
     pub mtu: Option<u32>,
-    /// Addresses that the agent adds to the node: nothing else configures them.
+    /// Addresses that the agent adds to the node; no other program configures them.
     pub extra_addresses: Vec<ExtraAddresses>,
-    /// When anycast addresses are announced: always when there is none.
+    /// The health check on which anycast addresses depend; unset, they are always announced.
     pub health: Option<HealthCheck>,
-    /// Whether nothing is announced, because the node is about to leave.
+    /// Whether everything is withdrawn, because the node is about to leave.
     pub drain: bool,
     /// The log level of the agent.
     pub log: LogLevel,
@@ -55,7 +55,7 @@ pub struct AgentConfig {
 pub enum ConfigSource {
     /// It is rendered on the node, from the BGP model.
     Model(Box<BgpConfig>),
-    /// It is used as it is.
+    /// It is used as it is, without rendering.
     Files(Box<DaemonFiles>),
 }
 
@@ -66,11 +66,11 @@ pub struct BgpConfig {
     pub model: BgpModel,
     /// Passwords of the sessions with the fabric, in the order of the model's neighbours; empty when no session has one.
     pub passwords: Vec<Option<SecretText>>,
-    /// More neighbours, on ports that are not listed.
+    /// Neighbours discovered on ports that are not configured.
     pub discover: Option<NeighborDiscovery>,
-    /// Links of which every address is announced.
+    /// Interfaces of which every address is announced.
     pub announce: Vec<AnnouncedInterface>,
-    /// The release of the daemon; the one in the extension when there is none.
+    /// The release of the daemon; unset, the one in the extension.
     pub version: Option<SoftwareVersion>,
     /// Further options, by daemon.
     pub options: DaemonOptions,
@@ -83,7 +83,7 @@ pub struct BgpConfig {
 pub struct DaemonFiles {
     /// The daemon's configuration.
     pub configuration: SecretText,
-    /// Which daemons run and how, in the form of FRR's `daemons`; the usual ones when there is none.
+    /// Which daemons run and how, in the form of FRR's `daemons`; unset, the default daemons.
     pub daemons: Option<String>,
     /// The veth pair to the load balancer.
     pub veth: Option<VethPair>,
@@ -100,12 +100,12 @@ pub struct VethPair {
     pub theirs: (String, IpNet),
 }
 
-/// A link of which every address is announced.
+/// An interface of which every address is announced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnnouncedInterface {
-    /// The link.
+    /// The interface.
     pub link: LinkName,
-    /// What kind of addresses it has.
+    /// The kind of its addresses.
     pub kind: Advertise,
 }
 
@@ -118,7 +118,7 @@ pub struct UserTemplate {
     pub text: String,
 }
 
-/// A text with secrets in it, which prints as `***`.
+/// Text that contains secrets, printed as `***`.
 #[derive(Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SecretText(pub String);
 
@@ -128,13 +128,13 @@ impl fmt::Debug for SecretText {
     }
 }
 
-/// Neighbours on ports that are not listed.
+/// Neighbours on ports that are not configured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NeighborDiscovery {
-    /// Which ports.
+    /// The ports.
     pub ports: DiscoveryPorts,
-    /// What every such neighbour is like; its port is replaced.
-    pub(crate) like: Neighbor,
+    /// The settings of every such neighbour; its port is replaced.
+    pub like: Neighbor,
 }
 
 /// Which physical ports have a neighbour.
@@ -149,33 +149,34 @@ pub enum DiscoveryPorts {
 /// A check on which the announcement of anycast addresses depends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthCheck {
-    /// What is probed.
+    /// The probe.
     pub probe: HealthProbe,
     /// Milliseconds between two probes.
     pub interval: u32,
-    /// Milliseconds an answer may take.
+    /// Milliseconds until a probe times out.
     pub timeout: u32,
-    /// Good answers in a row after which addresses are announced.
+    /// Consecutive successes after which addresses are announced.
     pub rise: u8,
-    /// Bad answers in a row after which they are withdrawn.
+    /// Consecutive failures after which they are withdrawn.
     pub fall: u8,
 }
 
 impl HealthCheck {
-    /// A probe with the default numbers.
-    pub fn of(probe: HealthProbe) -> Self {
+    /// A probe with the default interval, timeout and thresholds.
+    pub fn new(probe: HealthProbe) -> Self {
         Self { probe, interval: 1000, timeout: 1000, rise: 2, fall: 3 }
     }
 }
 
-/// What is probed.
+/// A health probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HealthProbe {
-    /// GET of a URL, `https` or `http`: an answer 2xx is good. The certificate is not verified: it is the node's own API.
+    /// GET of a URL, `https` or `http`: a 2xx response is a success. The certificate is not verified: it is the node's
+    /// own API.
     Url(String),
     /// A connection to `HOST:PORT`.
     Tcp(String),
-    /// A command that ends with 0.
+    /// A command that exits with 0.
     Command(Vec<String>),
 }
 

@@ -1,18 +1,18 @@
-//! Reading `agent.json`, in any version of the format that is still readable.
+//! Parsing `agent.json`, in every version of the format that is still supported.
 
 use super::{AgentConfig, v0, v1};
 use ichor_values::format::{Document, FormatError, UnknownKey, Versioned};
 
-/// A configuration that was read.
+/// A parsed configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParsedConfig {
     /// The configuration.
     pub config: AgentConfig,
-    /// What the agent should log about the file: keys of a newer minor version, which were ignored.
+    /// Warnings to log: keys of a newer minor version, which were ignored.
     pub warnings: Vec<String>,
 }
 
-/// Why a file is no configuration of an agent. No value of the file is repeated: it may be a secret.
+/// Why a file is not a valid configuration of the agent. It repeats no value of the file, which may be a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}{remedy}", remedy = remedy(.0))]
 pub struct ConfigError(FormatError);
@@ -33,14 +33,14 @@ fn remedy(error: &FormatError) -> &'static str {
 }
 
 impl AgentConfig {
-    /// The file of a build, in the newest version of the format.
+    /// The file, in the newest version of the format.
     pub fn text(&self) -> String {
         let file = Versioned::new(v1::VERSION, v1::AgentConfigV1::from(self));
         serde_json::to_string_pretty(&file).expect("all keys are texts") + "\n"
     }
 
-    /// Reads the file of a build: of the newest version of the format, of an older one, or of a newer minor one, of which
-    /// unknown keys are ignored and listed as warnings.
+    /// Parses a file of the newest version, of an older one, or of a newer minor one, of which unknown keys are ignored
+    /// and listed as warnings.
     pub fn parse(text: &str) -> Result<ParsedConfig, ConfigError> {
         let document = Document::parse(text, v1::VERSION)?;
         let version = document.version();

@@ -1,4 +1,4 @@
-//! Version 0 of `agent.json`: what builds wrote before the format had a version. It is only read.
+//! Version 0 of `agent.json`: the format of builds from before it had a version. It is only read.
 //!
 //! These types are frozen; [`AgentConfigV0::upgrade`] turns them into those of version 1.
 
@@ -228,15 +228,15 @@ enum IsolationV0 {
 }
 
 impl AgentConfigV0 {
-    /// The same in version 1.
+    /// Converts it to version 1.
     pub(super) fn upgrade(self) -> v1::AgentConfigV1 {
         let (bgp, files) = match self.speech {
-            ConfigSourceV0::Model(meant) => (Some(meant.upgrade()), None),
-            ConfigSourceV0::Ready(ready) => (None, Some(ready.upgrade())),
+            ConfigSourceV0::Model(bgp) => (Some(bgp.upgrade()), None),
+            ConfigSourceV0::Ready(files) => (None, Some(files.upgrade())),
         };
-        let extra = |carried: ExtraAddressesV0| v1::ExtraAddressesV1 {
-            interface: carried.link,
-            addresses: carried.addresses,
+        let extra_addresses = |extra: ExtraAddressesV0| v1::ExtraAddressesV1 {
+            interface: extra.link,
+            addresses: extra.addresses,
         };
         v1::AgentConfigV1 {
             backend: self.backend,
@@ -245,7 +245,7 @@ impl AgentConfigV0 {
             bgp,
             files,
             veth_mtu: self.mtu,
-            extra_addresses: self.carried.into_iter().map(extra).collect(),
+            extra_addresses: self.carried.into_iter().map(extra_addresses).collect(),
             anycast_health_check: self.health.map(HealthCheckV0::upgrade),
             status_listener: self.status.map(StatusListenerV0::upgrade),
         }
@@ -267,7 +267,7 @@ impl BgpV0 {
             interface: announce.link,
         };
         v1::BgpV1 {
-            node_name: name,
+            node: name,
             asn: number(asn),
             router_id,
             source_addresses: sources,

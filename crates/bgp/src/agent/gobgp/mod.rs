@@ -1,13 +1,13 @@
-//! What the agent does for GoBGP: kernel routes, discovery of neighbours, and checking whether it accepted its file.
+//! GoBGP: kernel routes, discovery of neighbours, and checking whether gobgpd accepted its file.
 //!
-//! gobgpd installs no routes, so [`routes`] computes those of the [`BgpPath`]s in its table. It does not start with a neighbour on a
-//! port without a known router, so [`heard`] leaves such neighbours out. And it reports a rejected file only in its log, so
-//! [`GobgpConfig`] is compared with the file.
+//! gobgpd installs no routes, so [`routes`] computes those of the [`BgpPath`]s in its table. It does not start with a
+//! neighbour on a port without a known router, so [`without_undiscovered`] omits such neighbours. And it reports a
+//! rejected file only in its log, so [`GobgpConfig`] is compared with the file.
 
 mod route;
 mod running;
 
-pub use route::{BgpPath, given, owes, routes};
+pub use route::{BgpPath, exported_prefixes, owes_withdrawal, routes};
 pub use running::{GobgpConfig, SessionTimers};
 
 use crate::model::BgpModel;
@@ -16,10 +16,11 @@ use ichor_values::LinkName;
 
 /// The model without neighbours on ports where no router was discovered.
 ///
-/// gobgpd looks up the router of a port in the kernel's neighbour table when it reads its file, and exits if there is none.
-pub fn heard(model: &BgpModel, on: impl Fn(&LinkName) -> bool) -> BgpModel {
+/// gobgpd looks up the router of a port in the kernel's neighbour table when it reads its file, and exits if it is
+/// missing.
+pub fn without_undiscovered(model: &BgpModel, has_router: impl Fn(&LinkName) -> bool) -> BgpModel {
     let known = |neighbor: &Neighbor| match &neighbor.found {
-        PeerAddress::Port { name, .. } => on(name),
+        PeerAddress::Port { name, .. } => has_router(name),
         PeerAddress::Address { .. } => true,
     };
     let mut model = model.clone();

@@ -29,35 +29,36 @@ pub struct BgpPath {
 /// session does not have, of an unknown neighbour, or over a missing link.
 pub fn routes(model: &BgpModel, paths: &[BgpPath], links: &[Link]) -> Vec<Route> {
     let own: BTreeSet<IpNet> = model.fabric.announced.iter().map(|announced| announced.net).collect();
-    let mut ways: BTreeMap<IpNet, BTreeSet<NextHop>> = BTreeMap::new();
+    let mut next_hops: BTreeMap<IpNet, BTreeSet<NextHop>> = BTreeMap::new();
     for path in paths.iter().filter(|path| path.best && !own.contains(&path.net)) {
-        if let Some(hop) = hop(model, path, links) {
-            ways.entry(path.net).or_default().insert(hop);
+        if let Some(hop) = next_hop(model, path, links) {
+            next_hops.entry(path.net).or_default().insert(hop);
         }
     }
     let source = |net: IpNet| model.sources.iter().copied().find(|source| source.is_ipv4() == is_v4(net));
-    ways.into_iter().map(|(net, hops)| Route::ours(MAIN, net, source(net), hops)).collect()
+    next_hops.into_iter().map(|(net, hops)| Route::from_agent(MAIN, net, source(net), hops)).collect()
 }
 
-/// The prefixes that fabric neighbours are sent: those of the agent and those of the load balancer.
-pub fn given(model: &BgpModel, paths: &[BgpPath]) -> BTreeSet<IpNet> {
-    let of_fabric = |path: &BgpPath| path.from.as_deref().is_some_and(|from| neighbor(model, from).is_some());
-    paths.iter().filter(|path| path.best && !of_fabric(path)).map(|path| path.net).collect()
+/// The prefixes that are exported to fabric neighbours: those of the agent and those of the load balancer.
+pub fn exported_prefixes(model: &BgpModel, paths: &[BgpPath]) -> BTreeSet<IpNet> {
+    let is_from_fabric =
+        |path: &BgpPath| path.from.as_deref().is_some_and(|from| neighbor(model, from).is_some());
+    paths.iter().filter(|path| path.best && !is_from_fabric(path)).map(|path| path.net).collect()
 }
 
 /// Whether a prefix is no longer exported while other neighbours still advertise it.
 ///
 /// GoBGP 4.8 then does not withdraw it from the neighbour whose path is now the best: that path contains the neighbour's AS
 /// number, and GoBGP withdraws the prefix from the other neighbours only.
-pub fn owes(before: &BTreeSet<IpNet>, given: &BTreeSet<IpNet>, paths: &[BgpPath]) -> bool {
-    before.difference(given).any(|net| paths.iter().any(|path| path.net == *net))
+pub fn owes_withdrawal(before: &BTreeSet<IpNet>, exported: &BTreeSet<IpNet>, paths: &[BgpPath]) -> bool {
+    before.difference(exported).any(|net| paths.iter().any(|path| path.net == *net))
 }
 
 fn is_v4(net: IpNet) -> bool {
     Family::of(net) == Family::V4
 }
 
-fn hop(model: &BgpModel, path: &BgpPath, links: &[Link]) -> Option<NextHop> {
+fn next_hop(model: &BgpModel, path: &BgpPath, links: &[Link]) -> Option<NextHop> {
     let (address, port, neighbor) = neighbor(model, path.from.as_deref()?)?;
     if !neighbor.families.contains(&Family::of(path.net)) {
         return None;
@@ -65,9 +66,11 @@ fn hop(model: &BgpModel, path: &BgpPath, links: &[Link]) -> Option<NextHop> {
     let mut hops = path.hops.iter().copied();
     let (address, link) = match port {
         // On an unnumbered port the neighbour is the next hop, whatever global address it advertises.
-        Some(port) => (hops.find(is_near).unwrap_or(address), links.iter().find(|link| link.name == port)?),
+        Some(port) => {
+            (hops.find(is_link_local).unwrap_or(address), links.iter().find(|link| link.name == port)?)
+        }
         None => {
-            let hop = hops.find(|hop| !is_near(hop) && !hop.is_unspecified())?;
+            let hop = hops.find(|hop| !is_link_local(hop) && !hop.is_unspecified())?;
             let reaches = |link: &&Link| link.addresses.iter().any(|net| net.contains(&hop));
             (hop, links.iter().find(reaches)?)
         }
@@ -82,18 +85,18 @@ fn neighbor<'a>(model: &'a BgpModel, from: &'a str) -> Option<(IpAddr, Option<&'
         None => (from, None),
     };
     let address: IpAddr = address.parse().ok()?;
-    let neighbor = model.fabric.neighbors.iter().find(|neighbor| is(neighbor, address, port))?;
+    let neighbor = model.fabric.neighbors.iter().find(|neighbor| has_address(neighbor, address, port))?;
     Some((address, port, neighbor))
 }
 
-fn is(neighbor: &Neighbor, address: IpAddr, port: Option<&str>) -> bool {
+fn has_address(neighbor: &Neighbor, address: IpAddr, port: Option<&str>) -> bool {
     match &neighbor.found {
         PeerAddress::Port { name, .. } => port == Some(name.as_str()),
-        PeerAddress::Address { address: meant, .. } => *meant == address,
+        PeerAddress::Address { address: configured, .. } => *configured == address,
     }
 }
 
-fn is_near(address: &IpAddr) -> bool {
+fn is_link_local(address: &IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => address.is_link_local(),
         IpAddr::V6(address) => address.is_unicast_link_local(),
@@ -114,7 +117,7 @@ mod tests {
         let gateway = json!({"peer": {"ip": {"address": "fd00::9"}}, "session": session(&["ipv6"])});
         let end = |address: &str| json!({"interface": "veth", "address": address, "asn": 65010});
         let file = json!({"version": "1.0", "backend": "gobgp", "bgp": {
-            "node_name": "n1", "asn": 65001, "router_id": "10.1.1.1",
+            "node": "n1", "asn": 65001, "router_id": "10.1.1.1",
             "source_addresses": ["10.1.1.1", "fd00:1::1"],
             "neighbors": [port("eth0"), port("eth1"), gateway],
             "announced_addresses": [{"kind": "anycast", "interface": "dummy1", "prefix": "10.1.1.100/32"}],
@@ -144,11 +147,11 @@ mod tests {
         links
     }
 
-    fn told(paths: &[BgpPath]) -> Vec<String> {
+    fn computed(paths: &[BgpPath]) -> Vec<String> {
         let hop = |hop: &NextHop| format!("{}%{}", hop.via.unwrap(), hop.link);
         let route = |route: &Route| {
-            let ways: Vec<_> = route.hops.iter().map(hop).collect();
-            format!("{} via {} src {}", route.prefix, ways.join(" "), route.source.unwrap())
+            let next_hops: Vec<_> = route.hops.iter().map(hop).collect();
+            format!("{} via {} src {}", route.prefix, next_hops.join(" "), route.source.unwrap())
         };
         routes(&model(), paths, &links()).iter().map(route).collect()
     }
@@ -158,17 +161,17 @@ mod tests {
         let speaker = path("203.0.113.1/32", &["192.168.250.255"], "192.168.250.255");
         let own = path("10.1.1.100/32", &["0.0.0.0"], "");
         let leaf = path("203.0.113.1/32", &["fe80::1"], "fe80::1%eth0");
-        let nets = |paths: &[BgpPath]| given(&model(), paths);
+        let nets = |paths: &[BgpPath]| exported_prefixes(&model(), paths);
 
         let all = nets(&[BgpPath { best: false, ..leaf.clone() }, speaker.clone(), own.clone()]);
 
         assert_eq!(all, nets(&[speaker, own.clone()]));
         assert_eq!(all.len(), 2);
         let left = [leaf, own.clone()];
-        assert!(owes(&all, &nets(&left), &left));
-        assert!(!owes(&nets(&left), &all, &left), "the prefix is exported again");
+        assert!(owes_withdrawal(&all, &nets(&left), &left));
+        assert!(!owes_withdrawal(&nets(&left), &all, &left), "the prefix is exported again");
         let alone = [own];
-        assert!(!owes(&all, &nets(&alone), &alone), "no neighbour advertises the prefix");
+        assert!(!owes_withdrawal(&all, &nets(&alone), &alone), "no neighbour advertises the prefix");
     }
 
     #[test]
@@ -179,7 +182,7 @@ mod tests {
             BgpPath { best: false, ..path("0.0.0.0/0", &["fe80::9"], "fe80::9%eth1") },
         ];
 
-        assert_eq!(told(&paths), ["0.0.0.0/0 via fe80::1%1 fe80::2%2 src 10.1.1.1"]);
+        assert_eq!(computed(&paths), ["0.0.0.0/0 via fe80::1%1 fe80::2%2 src 10.1.1.1"]);
     }
 
     #[test]
@@ -191,7 +194,7 @@ mod tests {
         ];
 
         assert_eq!(
-            told(&paths),
+            computed(&paths),
             [
                 "2001:db8::/32 via fe80::1%1 src fd00:1::1",
                 "2001:db9::/32 via fe80::1%1 src fd00:1::1",
@@ -212,14 +215,14 @@ mod tests {
             path("2001:db8::/32", &["fd00:7::7"], "fd00::9"),
         ];
 
-        assert_eq!(told(&paths), [""; 0]);
+        assert_eq!(computed(&paths), [""; 0]);
     }
 
     #[test]
-    fn neighbours_on_ports_without_a_router_are_left_out() {
-        let told = super::super::heard(&model(), |port| port.as_str() == "eth1");
+    fn neighbours_on_ports_without_a_router_are_omitted() {
+        let model = super::super::without_undiscovered(&model(), |port| port.as_str() == "eth1");
 
-        let found: Vec<_> = told.fabric.neighbors.iter().map(|neighbor| &neighbor.found).collect();
+        let found: Vec<_> = model.fabric.neighbors.iter().map(|neighbor| &neighbor.found).collect();
         assert_eq!(found.len(), 2);
         assert!(matches!(found[0], PeerAddress::Port { name, .. } if name.as_str() == "eth1"));
         assert!(matches!(found[1], PeerAddress::Address { .. }));

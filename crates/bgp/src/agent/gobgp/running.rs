@@ -24,13 +24,13 @@ pub struct SessionTimers {
 
 impl GobgpConfig {
     /// Parses a configuration file: lines `[table]`, `[[table]]` and `key = value`.
-    pub fn meant(toml: &str) -> Self {
+    pub fn parse(toml: &str) -> Self {
         let mut reader = TomlParser::default();
         for line in toml.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
             if let Some((key, value)) = line.split_once('=') {
-                reader.key(key.trim(), value.trim().trim_matches('"'));
+                reader.add_key(key.trim(), value.trim().trim_matches('"'));
             } else if line.starts_with('[') {
-                reader.table(line.trim_matches(['[', ']']));
+                reader.enter_table(line.trim_matches(['[', ']']));
             }
         }
         reader.running
@@ -42,7 +42,9 @@ impl GobgpConfig {
         for (name, timers) in &self.neighbors {
             match running.neighbors.get(name) {
                 None => all.push(format!("neighbor {name} is missing")),
-                Some(is) if !timers.agree(*is) => all.push(format!("neighbor {name} has different timers")),
+                Some(actual) if !timers.matches(*actual) => {
+                    all.push(format!("neighbor {name} has different timers"))
+                }
                 Some(_) => {}
             }
         }
@@ -60,9 +62,10 @@ impl GobgpConfig {
 
 impl SessionTimers {
     /// Whether the running timers match; a timer that the file does not set matches any.
-    fn agree(self, is: Self) -> bool {
-        let same = |meant: Option<u64>, is: Option<u64>| meant.is_none() || meant == is;
-        same(self.keepalive, is.keepalive) && same(self.hold, is.hold)
+    fn matches(self, actual: Self) -> bool {
+        let same =
+            |configured: Option<u64>, actual: Option<u64>| configured.is_none() || configured == actual;
+        same(self.keepalive, actual.keepalive) && same(self.hold, actual.hold)
     }
 }
 
@@ -79,11 +82,11 @@ struct TomlParser {
 }
 
 impl TomlParser {
-    fn table(&mut self, name: &str) {
+    fn enter_table(&mut self, name: &str) {
         name.clone_into(&mut self.table);
     }
 
-    fn key(&mut self, key: &str, value: &str) {
+    fn add_key(&mut self, key: &str, value: &str) {
         let running = &mut self.running;
         match (self.table.as_str(), key) {
             ("neighbors.config", "neighbor-interface" | "neighbor-address") => {
@@ -134,7 +137,7 @@ ip-prefix = \"10.1.1.1/32\"
 masklength-range = \"32..32\"
 
 [[policy-definitions]]
-name = \"in\"
+name = \"import\"
 
 [[policy-definitions.statements]]
 name = \"import-node-addresses-v4\"
@@ -166,25 +169,26 @@ neighbor-address = \"fd00::9\"
 
     #[test]
     fn a_daemon_that_accepted_its_file_has_no_differences() {
-        assert_eq!(GobgpConfig::meant(FILE).missing_in(&running()), [""; 0]);
+        assert_eq!(GobgpConfig::parse(FILE).missing_in(&running()), [""; 0]);
     }
 
     #[test]
     fn every_difference_is_reported() {
-        let meant = GobgpConfig::meant(&FILE.replace("10.1.1.1/32", "10.1.1.2/32").replace("= 9", "= 12"));
+        let configured =
+            GobgpConfig::parse(&FILE.replace("10.1.1.1/32", "10.1.1.2/32").replace("= 9", "= 12"));
         let mut running = running();
         running.neighbors.remove("fd00::9");
         running.neighbors.insert("eth7".to_owned(), SessionTimers::default());
         running.policies.clear();
 
         assert_eq!(
-            meant.missing_in(&running),
+            configured.missing_in(&running),
             [
                 "neighbor eth0 has different timers",
                 "neighbor fd00::9 is missing",
                 "neighbor eth7 was not removed",
                 "prefix set node-addresses-v4 differs",
-                "policy in differs",
+                "policy import differs",
             ]
         );
     }

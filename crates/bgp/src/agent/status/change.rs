@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{AgentStage, AgentStatus, AnycastStatus, DaemonStatus, SessionStatus};
-use crate::agent::gate::GateState;
+use crate::agent::health_gate::GateState;
 use crate::setting::LogLevel;
 
 /// An event: one line of the log.
@@ -38,7 +38,7 @@ pub fn changes(before: &AgentStatus, after: &AgentStatus) -> Vec<StatusChange> {
     for now in &after.daemons {
         found.extend(daemon(before.daemons.iter().find(|was| was.name == now.name), now));
     }
-    let (was, is) = (before.each_once(), after.each_once());
+    let (was, is) = (before.unique_sessions(), after.unique_sessions());
     for now in &is {
         found.extend(session(was.iter().find(|was| same(was, now)).copied(), now));
     }
@@ -70,9 +70,9 @@ fn same(one: &SessionStatus, other: &SessionStatus) -> bool {
     (&one.session.peer, &one.session.domain) == (&other.session.peer, &other.session.domain)
 }
 
-fn name(told: &SessionStatus) -> String {
-    let domain = told.session.domain.as_ref().map(|domain| format!(" in {domain}")).unwrap_or_default();
-    format!("session {}{domain}", told.session.peer)
+fn name(status: &SessionStatus) -> String {
+    let domain = status.session.domain.as_ref().map(|domain| format!(" in {domain}")).unwrap_or_default();
+    format!("session {}{domain}", status.session.peer)
 }
 
 fn session(before: Option<&SessionStatus>, now: &SessionStatus) -> Option<StatusChange> {
@@ -117,7 +117,7 @@ fn anycast(before: Option<&AnycastStatus>, after: Option<&AnycastStatus>) -> Opt
     let reason = after.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
     Some(match after.gate {
         GateState::Open => change(LogLevel::Info, "announcing anycast addresses".to_owned()),
-        GateState::Shut => change(LogLevel::Warn, format!("withdrew anycast addresses{reason}")),
+        GateState::Closed => change(LogLevel::Warn, format!("withdrew anycast addresses{reason}")),
     })
 }
 

@@ -41,18 +41,18 @@ impl AgentStatus {
                 is_running: daemon.pid.is_some(),
             });
         }
-        let fabric: Vec<_> = self.sessions.iter().filter(|told| told.with == PeerRole::Fabric).collect();
-        if fabric.is_empty() || fabric.iter().any(|told| told.session.is_established()) {
+        let fabric: Vec<_> = self.sessions.iter().filter(|status| status.with == PeerRole::Fabric).collect();
+        if fabric.is_empty() || fabric.iter().any(|status| status.session.is_established()) {
             return Ok(());
         }
         let reasons = fabric
             .iter()
-            .map(|told| {
-                let why = told
+            .map(|status| {
+                let why = status
                     .trouble
                     .as_ref()
-                    .map_or_else(|| told.session.state.to_string(), |it| it.message.clone());
-                format!("{}: {why}", told.session.peer)
+                    .map_or_else(|| status.session.state.to_string(), |it| it.message.clone());
+                format!("{}: {why}", status.session.peer)
             })
             .collect();
         Err(HealthError::Sessions { reasons })

@@ -1,7 +1,7 @@
 //! The status as Prometheus metrics, in the text exposition format, version 0.0.4.
 
 use super::{AgentStage, AgentStatus, PeerRole};
-use crate::agent::gate::GateState;
+use crate::agent::health_gate::GateState;
 use crate::agent::session::SessionState;
 
 /// The type of a metric.
@@ -80,12 +80,12 @@ impl AgentStatus {
             self.anycast.iter().map(|anycast| (Vec::new(), u64::from(anycast.gate == GateState::Open)));
         text.metric(MetricType::Gauge, "anycast_announced", "Whether anycast addresses are announced.", open);
         let reloads = || self.reload.iter();
-        let taken = reloads().map(|reload| (Vec::new(), u64::from(reload.refused.is_none())));
+        let accepted = reloads().map(|reload| (Vec::new(), u64::from(reload.refused.is_none())));
         text.metric(
             MetricType::Gauge,
             "last_reload_successful",
             "Whether the daemon accepted its last configuration.",
-            taken,
+            accepted,
         );
         let at = reloads().map(|reload| (Vec::new(), reload.time.unix()));
         text.metric(MetricType::Gauge, "last_reload_time_seconds", "Unix time of the last reload.", at);
@@ -100,58 +100,61 @@ impl AgentStatus {
     }
 
     fn session_metrics(&self, text: &mut Exposition) {
-        let sessions = self.each_once();
-        let labels = |told: &super::SessionStatus| {
-            let domain = told.session.domain.clone().unwrap_or_default();
-            let role = match told.with {
+        let sessions = self.unique_sessions();
+        let labels = |status: &super::SessionStatus| {
+            let domain = status.session.domain.clone().unwrap_or_default();
+            let role = match status.with {
                 PeerRole::Fabric => "fabric",
                 PeerRole::Speaker => "load_balancer",
             };
             vec![
-                ("peer", told.session.peer.clone()),
+                ("peer", status.session.peer.clone()),
                 ("vrf_or_namespace", domain),
                 ("peer_role", role.to_owned()),
             ]
         };
         let mut each =
             |kind, name: &str, help: &str, value: &dyn Fn(&super::SessionStatus) -> Option<u64>| {
-                let samples = sessions.iter().filter_map(|told| Some((labels(told), value(told)?)));
+                let samples = sessions.iter().filter_map(|status| Some((labels(status), value(status)?)));
                 text.metric(kind, name, help, samples);
             };
-        each(MetricType::Gauge, "session_established", "Whether the session is established.", &|told| {
-            Some(u64::from(told.session.is_established()))
+        each(MetricType::Gauge, "session_established", "Whether the session is established.", &|status| {
+            Some(u64::from(status.session.is_established()))
         });
         each(
             MetricType::Gauge,
             "session_state",
             "State of the session, from 0 (Idle) to 5 (Established).",
-            &|told| {
-                SessionState::ALL.iter().position(|state| *state == told.session.state).map(|nth| nth as u64)
+            &|status| {
+                SessionState::ALL
+                    .iter()
+                    .position(|state| *state == status.session.state)
+                    .map(|nth| nth as u64)
             },
         );
         each(
             MetricType::Gauge,
             "session_uptime_seconds",
             "Seconds since the session was established.",
-            &|told| told.session.uptime,
+            &|status| status.session.uptime,
         );
         each(
             MetricType::Counter,
             "session_established_total",
             "Number of times the session was established.",
-            &|told| Some(u64::from(told.session.established)),
+            &|status| Some(u64::from(status.session.established)),
         );
-        each(MetricType::Gauge, "session_prefixes_received", "Prefixes received from the peer.", &|told| {
-            Some(u64::from(told.session.received))
+        each(MetricType::Gauge, "session_prefixes_received", "Prefixes received from the peer.", &|status| {
+            Some(u64::from(status.session.received))
         });
-        each(MetricType::Gauge, "session_prefixes_sent", "Prefixes sent to the peer.", &|told| {
-            Some(u64::from(told.session.sent))
+        each(MetricType::Gauge, "session_prefixes_sent", "Prefixes sent to the peer.", &|status| {
+            Some(u64::from(status.session.sent))
         });
-        each(MetricType::Gauge, "session_bfd_up", "Whether BFD reports the path as up.", &|told| {
-            told.session.bfd.map(u64::from)
+        each(MetricType::Gauge, "session_bfd_up", "Whether BFD reports the path as up.", &|status| {
+            status.session.bfd.map(u64::from)
         });
-        each(MetricType::Gauge, "session_problem", "Whether the session has a problem.", &|told| {
-            Some(u64::from(told.trouble.is_some()))
+        each(MetricType::Gauge, "session_problem", "Whether the session has a problem.", &|status| {
+            Some(u64::from(status.trouble.is_some()))
         });
     }
 

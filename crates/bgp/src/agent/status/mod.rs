@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::Session;
-use super::gate::GateState;
+use super::health_gate::GateState;
 pub use change::{StatusChange, changes};
 pub use format::{StatusError, VERSION};
 use ichor_values::{Backend, Issue, Moment};
@@ -145,10 +145,13 @@ pub struct ReloadStatus {
 }
 
 impl AgentStatus {
-    /// The sessions without duplicates of the same peer and domain, which no reader could tell apart.
-    fn each_once(&self) -> Vec<&SessionStatus> {
+    /// The sessions without duplicates of the same peer and domain, which could not be distinguished.
+    fn unique_sessions(&self) -> Vec<&SessionStatus> {
         let mut seen = BTreeSet::new();
-        self.sessions.iter().filter(|told| seen.insert((&told.session.peer, &told.session.domain))).collect()
+        self.sessions
+            .iter()
+            .filter(|status| seen.insert((&status.session.peer, &status.session.domain)))
+            .collect()
     }
 }
 

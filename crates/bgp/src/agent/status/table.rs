@@ -1,7 +1,7 @@
 //! The status as tables.
 
 use super::{AgentStatus, PeerRole, SessionStatus};
-use crate::agent::gate::GateState;
+use crate::agent::health_gate::GateState;
 use ichor_values::duration;
 
 const SESSIONS: &[&str] = &["PEER", "VRF/NETNS", "ROLE", "ASN", "STATE", "UPTIME", "RECEIVED", "SENT", "BFD"];
@@ -34,13 +34,15 @@ impl AgentStatus {
         }
         if !self.sessions.is_empty() {
             let rows: Vec<_> = self.sessions.iter().map(session).collect();
-            text.push_str(&format!("\n{}\n", columns(SESSIONS, &rows)));
+            text.push_str(&format!("\n{}\n", align_columns(SESSIONS, &rows)));
         }
         if !self.daemons.is_empty() {
-            text.push_str(&format!("\n{}\n", columns(DAEMONS, &self.daemons())));
+            text.push_str(&format!("\n{}\n", align_columns(DAEMONS, &self.daemons())));
         }
-        for (told, trouble) in self.sessions.iter().filter_map(|told| Some((told, told.trouble.as_ref()?))) {
-            text.push_str(&format!("\n{}: {}\n", told.session.peer, trouble.headline()));
+        for (status, trouble) in
+            self.sessions.iter().filter_map(|status| Some((status, status.trouble.as_ref()?)))
+        {
+            text.push_str(&format!("\n{}: {}\n", status.session.peer, trouble.headline()));
             text.extend(trouble.help.iter().map(|help| format!("hint: {help}\n")));
         }
         text
@@ -51,7 +53,7 @@ impl AgentStatus {
             vec![
                 daemon.name.clone(),
                 daemon.pid.map(|pid| pid.to_string()).unwrap_or_default(),
-                yes(daemon.answers),
+                yes_or_no(daemon.answers),
                 daemon.restarts.to_string(),
                 daemon.since.to_string(),
             ]
@@ -60,8 +62,8 @@ impl AgentStatus {
     }
 }
 
-fn session(told: &SessionStatus) -> Vec<String> {
-    let session = &told.session;
+fn session(status: &SessionStatus) -> Vec<String> {
+    let session = &status.session;
     let peer = match &session.address {
         Some(address) => format!("{}\n{address}", session.peer),
         None => session.peer.clone(),
@@ -69,7 +71,7 @@ fn session(told: &SessionStatus) -> Vec<String> {
     vec![
         peer,
         session.domain.clone().unwrap_or_default(),
-        role(told.with),
+        role(status.with),
         session.asn.map(|asn| asn.to_string()).unwrap_or_default(),
         session.state.to_string(),
         session.uptime.map(duration).unwrap_or_default(),
@@ -80,7 +82,7 @@ fn session(told: &SessionStatus) -> Vec<String> {
 }
 
 /// Rows below a heading and a rule. A cell may have several lines; empty columns are left out.
-fn columns(heading: &[&str], rows: &[Vec<String>]) -> String {
+fn align_columns(heading: &[&str], rows: &[Vec<String>]) -> String {
     let filled = |column: &usize| rows.iter().any(|row| !row[*column].is_empty());
     let filled: Vec<usize> = (0..heading.len()).filter(filled).collect();
     let width = |column: usize| {
@@ -114,6 +116,6 @@ fn role(role: PeerRole) -> String {
     .to_owned()
 }
 
-fn yes(is: bool) -> String {
+fn yes_or_no(is: bool) -> String {
     if is { "yes" } else { "no" }.to_owned()
 }

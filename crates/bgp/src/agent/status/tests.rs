@@ -11,7 +11,7 @@ fn moment(seconds: u64) -> Moment {
     Moment::from_unix(1_767_225_600 + seconds).unwrap()
 }
 
-/// Two leafs and a speaker; one leaf expects another AS.
+/// Two leafs and a load balancer; one leaf expects another AS.
 fn status() -> AgentStatus {
     let leaf = Session {
         peer: "eth0".into(),
@@ -38,7 +38,7 @@ fn status() -> AgentStatus {
         ..leaf.clone()
     };
     let trouble = Issue::error("", "wrong AS").with_help("write the right one");
-    let told = |session, with, trouble| SessionStatus { session, with, trouble };
+    let session_status = |session, with, trouble| SessionStatus { session, with, trouble };
     AgentStatus {
         time: moment(60),
         node: "solcp01".into(),
@@ -49,11 +49,11 @@ fn status() -> AgentStatus {
         reason: None,
         waiting: vec!["port 02:00:00:00:00:09 is not there".into()],
         sessions: vec![
-            told(leaf, PeerRole::Fabric, None),
-            told(other, PeerRole::Fabric, Some(trouble)),
-            told(speaker, PeerRole::Speaker, None),
+            session_status(leaf, PeerRole::Fabric, None),
+            session_status(other, PeerRole::Fabric, Some(trouble)),
+            session_status(speaker, PeerRole::Speaker, None),
         ],
-        anycast: Some(AnycastStatus { gate: GateState::Shut, reason: Some("answer 503".into()) }),
+        anycast: Some(AnycastStatus { gate: GateState::Closed, reason: Some("answer 503".into()) }),
         daemons: vec![
             DaemonStatus {
                 name: "zebra".into(),
@@ -135,7 +135,7 @@ fn routing_is_healthy_while_the_daemon_responds_and_a_fabric_session_is_establis
         "the session with the load balancer does not count"
     );
 
-    status.sessions.retain(|told| told.with == PeerRole::Speaker);
+    status.sessions.retain(|session_status| session_status.with == PeerRole::Speaker);
     assert_eq!(status.health(), Ok(()), "no fabric session is configured");
 
     status.daemons[1].answers = false;
@@ -176,10 +176,10 @@ hint: write the right one
     similar_asserts::assert_eq!(status().table(), want);
 }
 
-/// What happens to a status, and the lines it makes.
-fn lines(happens: impl FnOnce(&mut AgentStatus)) -> Vec<String> {
+/// The log lines of a change of the status.
+fn lines(change: impl FnOnce(&mut AgentStatus)) -> Vec<String> {
     let mut after = status();
-    happens(&mut after);
+    change(&mut after);
     changes(&status(), &after).iter().map(|it| format!("{}: {it}", it.level)).collect()
 }
 
@@ -244,15 +244,15 @@ fn every_event_is_logged() {
     assert_eq!(reloaded(Some("why"), None), ["error: the new configuration was rejected: why"]);
     let later = "warn: the daemon rejected the new configuration; next attempt at 2026-01-01T00:01:40Z: why";
     assert_eq!(reloaded(Some("why"), Some(moment(100))), [later]);
-    let put_back = "warn: restored 2 routes that another program removed from the kernel";
-    assert_eq!(lines(|it| it.restored += 2), [put_back]);
+    let restored = "warn: restored 2 routes that another program removed from the kernel";
+    assert_eq!(lines(|it| it.restored += 2), [restored]);
 }
 
 /// A sample's name and labels, and its value.
 type Samples = BTreeMap<String, f64>;
 
-/// Reads the exposition format strictly: HELP, TYPE, then the samples of that metric, each once, and nothing else.
-fn read(text: &str) -> Samples {
+/// Parses the exposition format strictly: HELP, TYPE, then the samples of that metric, each once.
+fn parse_metrics(text: &str) -> Samples {
     let name = regex::Regex::new("^[a-zA-Z_:][a-zA-Z0-9_:]*$").unwrap();
     let labels =
         regex::Regex::new(r#"^\{([a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"(?:,|(\}$)))+"#).unwrap();
@@ -270,7 +270,7 @@ fn read(text: &str) -> Samples {
             continue;
         }
         let (key, value) = row.rsplit_once(' ').unwrap();
-        let rest = key.strip_prefix(&metric).unwrap_or_else(|| panic!("{row} stands below {metric}"));
+        let rest = key.strip_prefix(&metric).unwrap_or_else(|| panic!("{row} is below {metric}"));
         assert!(rest.is_empty() || labels.is_match(rest), "{row}");
         assert_eq!(samples.insert(key.to_owned(), value.parse().unwrap()), None, "{row} comes twice");
     }
@@ -279,7 +279,7 @@ fn read(text: &str) -> Samples {
 
 #[test]
 fn metrics_follow_the_exposition_format() {
-    let samples = read(&status().metrics());
+    let samples = parse_metrics(&status().metrics());
 
     let leaf = r#"{peer="eth0",vrf_or_namespace="",peer_role="fabric"}"#;
     for (key, value) in [
@@ -320,7 +320,7 @@ fn a_duplicate_peer_is_reported_once() {
         ..status.sessions[0].clone()
     });
 
-    read(&status.metrics());
+    parse_metrics(&status.metrics());
     assert_eq!(changes(&status, &status), []);
 }
 
@@ -345,12 +345,12 @@ prop_compose! {
         (seconds, restored, stage, open) in (0..10_000_000u64, any::<u64>(), 0..4usize, any::<bool>()),
         sessions in prop::collection::vec((any_session(), any::<bool>(), prop::option::of((text(), text()))), 0..4),
     ) -> AgentStatus {
-        let told = |(session, fabric, trouble): (_, bool, Option<(String, String)>)| SessionStatus {
+        let session_status = |(session, fabric, trouble): (_, bool, Option<(String, String)>)| SessionStatus {
             session,
             with: if fabric { PeerRole::Fabric } else { PeerRole::Speaker },
             trouble: trouble.map(|(words, remedy)| Issue::error("", words).with_help(remedy)),
         };
-        let gate = if open { GateState::Open } else { GateState::Shut };
+        let gate = if open { GateState::Open } else { GateState::Closed };
         AgentStatus {
             time: moment(seconds),
             node: node.clone(),
@@ -358,7 +358,7 @@ prop_compose! {
             stage: AgentStage::ALL[stage],
             reason: words.clone(),
             waiting,
-            sessions: sessions.into_iter().map(told).collect(),
+            sessions: sessions.into_iter().map(session_status).collect(),
             anycast: Some(AnycastStatus { gate, reason: words.clone() }),
             daemons: vec![DaemonStatus { name: daemon, pid: None, answers: open, restarts: 1, since: moment(seconds) }],
             reload: Some(ReloadStatus { time: moment(seconds), refused: words, again: open.then(|| moment(seconds)) }),
@@ -381,7 +381,7 @@ proptest! {
 
     #[test]
     fn every_status_has_metrics_a_table_and_no_change_to_itself(status in any_status()) {
-        read(&status.metrics());
+        parse_metrics(&status.metrics());
         prop_assert!(status.table().ends_with('\n'));
         prop_assert_eq!(changes(&status, &status), []);
     }

@@ -94,21 +94,21 @@ pub enum Conflict {
 }
 
 /// Every conflict between a wiring and the existing state.
-pub(super) fn all(wiring: &Wiring, observed: &KernelState) -> Vec<Conflict> {
-    let mut conflicts = names(wiring);
-    for carried in wiring.carried.iter().filter(|carried| carried.link != "lo") {
-        conflicts.extend(kind(observed, &LinkRef::here(&carried.link), "dummy"));
+pub(super) fn find_conflicts(wiring: &Wiring, observed: &KernelState) -> Vec<Conflict> {
+    let mut conflicts = name_conflicts(wiring);
+    for extra in wiring.extra_addresses.iter().filter(|extra| extra.link != "lo") {
+        conflicts.extend(type_conflict(observed, &LinkRef::on_node(&extra.link), "dummy"));
     }
     if let Some(pair) = &wiring.pair {
-        conflicts.extend(of_domain(pair, observed));
-        conflicts.extend(of_pair(pair, observed));
+        conflicts.extend(domain_conflicts(pair, observed));
+        conflicts.extend(pair_conflicts(pair, observed));
     }
-    conflicts.extend(wiring.addresses().flat_map(|(at, net)| addresses(observed, &at, &net)));
+    conflicts.extend(wiring.addresses().flat_map(|(at, net)| address_conflicts(observed, &at, &net)));
     conflicts
 }
 
-fn names(wiring: &Wiring) -> Vec<Conflict> {
-    let mut links: Vec<&str> = wiring.carried.iter().map(|carried| carried.link.as_str()).collect();
+fn name_conflicts(wiring: &Wiring) -> Vec<Conflict> {
+    let mut links: Vec<&str> = wiring.extra_addresses.iter().map(|extra| extra.link.as_str()).collect();
     links.sort_unstable();
     links.dedup();
     let mut named: Vec<(&'static str, &str)> = links.into_iter().map(|name| ("link", name)).collect();
@@ -120,7 +120,7 @@ fn names(wiring: &Wiring) -> Vec<Conflict> {
             RoutingDomain::Shared => {}
         }
     }
-    let bad = named.iter().filter(|(_, name)| !is_name(name));
+    let bad = named.iter().filter(|(_, name)| !is_valid_name(name));
     let bad = bad.map(|&(what, name)| Conflict::Name { what, name: name.to_owned() });
     let twice = (1..named.len()).filter(|&nth| named[..nth].contains(&named[nth]));
     let twice = twice.map(|nth| Conflict::Twice { name: named[nth].1.to_owned() });
@@ -128,12 +128,12 @@ fn names(wiring: &Wiring) -> Vec<Conflict> {
 }
 
 /// Whether the kernel accepts the name. A namespace is a file, so the same rules apply to it.
-fn is_name(name: &str) -> bool {
+fn is_valid_name(name: &str) -> bool {
     let fits = (1..=LONGEST).contains(&name.len()) && name != "." && name != "..";
     fits && !name.contains(|c: char| c == '/' || c == ':' || c == '\0' || c.is_whitespace())
 }
 
-fn kind(observed: &KernelState, at: &LinkRef, wanted: &'static str) -> Option<Conflict> {
+fn type_conflict(observed: &KernelState, at: &LinkRef, wanted: &'static str) -> Option<Conflict> {
     let link = observed.at(at)?;
     if link.kind.as_deref() == Some(wanted) {
         return None;
@@ -143,9 +143,9 @@ fn kind(observed: &KernelState, at: &LinkRef, wanted: &'static str) -> Option<Co
     Some(Conflict::Kind { at: at.clone(), found, wanted })
 }
 
-fn of_domain(pair: &VethLink, observed: &KernelState) -> Vec<Conflict> {
+fn domain_conflicts(pair: &VethLink, observed: &KernelState) -> Vec<Conflict> {
     let RoutingDomain::Vrf { name, table } = &pair.domain else { return Vec::new() };
-    let mut conflicts: Vec<_> = kind(observed, &LinkRef::here(name), "vrf").into_iter().collect();
+    let mut conflicts: Vec<_> = type_conflict(observed, &LinkRef::on_node(name), "vrf").into_iter().collect();
     for vrf in observed.links.iter().filter(|link| link.kind.as_deref() == Some("vrf")) {
         let found = vrf.table.unwrap_or_default();
         if vrf.name == *name && found != *table {
@@ -157,25 +157,25 @@ fn of_domain(pair: &VethLink, observed: &KernelState) -> Vec<Conflict> {
     conflicts
 }
 
-fn of_pair(pair: &VethLink, observed: &KernelState) -> Vec<Conflict> {
+fn pair_conflicts(pair: &VethLink, observed: &KernelState) -> Vec<Conflict> {
     let (ours, theirs) = (pair.our_end(), pair.their_end());
     let mut conflicts = Vec::new();
     for (at, net) in [(&ours, pair.ours.1), (&theirs, pair.theirs.1)] {
-        conflicts.extend(kind(observed, at, "veth"));
+        conflicts.extend(type_conflict(observed, at, "veth"));
         if net.addr().is_ipv6() && pair.mtu < SHORTEST {
             conflicts.push(Conflict::Short { at: at.clone(), mtu: pair.mtu, net });
         }
     }
     if conflicts.is_empty() {
-        conflicts.extend(of_peers(pair, observed));
+        conflicts.extend(peer_conflict(pair, observed));
     }
     conflicts
 }
 
 /// Both ends must be peers of each other, also before ours is moved into its namespace.
-fn of_peers(pair: &VethLink, observed: &KernelState) -> Option<Conflict> {
+fn peer_conflict(pair: &VethLink, observed: &KernelState) -> Option<Conflict> {
     let (ours, theirs) = (pair.our_end(), pair.their_end());
-    let waiting = LinkRef::here(&pair.ours.0);
+    let waiting = LinkRef::on_node(&pair.ours.0);
     let (place, found) = match observed.at(&ours) {
         Some(link) => (&ours, Some(link)),
         None => (&waiting, observed.at(&waiting)),
@@ -204,8 +204,10 @@ fn wrong_peer(at: &LinkRef, link: &Link, wanted: &LinkRef, observed: &KernelStat
 }
 
 /// Addresses that the agent configured, or that are on its links, are removed instead.
-fn addresses(observed: &KernelState, at: &LinkRef, net: &IpNet) -> Vec<Conflict> {
-    let foreign = observed.rivals(at, net).filter(|(link, found)| !link.made && !link.given.contains(found));
+fn address_conflicts(observed: &KernelState, at: &LinkRef, net: &IpNet) -> Vec<Conflict> {
+    let foreign = observed
+        .conflicting_addresses(at, net)
+        .filter(|(link, found)| !link.made && !link.given.contains(found));
     let conflict = |(link, found): (&Link, IpNet)| {
         let other = LinkRef { link: link.name.clone(), namespace: at.namespace.clone() }.to_string();
         Conflict::Address { at: at.clone(), net: *net, other, found }

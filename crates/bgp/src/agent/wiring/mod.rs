@@ -1,20 +1,22 @@
-//! The links that a node's BGP needs, and how they come about.
+//! The links that a node's BGP needs, and the steps that create them.
 //!
-//! A [`Wiring`] is what must be there, [`KernelState`] is what is. [`steps`] completes the one to the other: nothing to do is an
-//! empty list, and an earlier run that was killed anywhere is no special case. What cannot be put right without hurting
-//! somebody is a [`Conflict`]. [`removals`] is the way back.
+//! A [`Wiring`] is the desired state, [`KernelState`] the existing one. [`steps`] reconciles the two: a complete state
+//! needs no steps, and a run that was killed at any point needs no special case. A difference that cannot be repaired
+//! without affecting another program is a [`Conflict`]. [`removals`] lists everything that the agent created, for its
+//! removal.
 //!
-//! What the agent makes is marked in the moment it is made: links by their group ([`GROUP`]), addresses and routes by their
-//! protocol ([`PROTOCOL`]). The marks live and die with the things, so they cannot be lost or out of date as a file could.
+//! Every object is marked when the agent creates it: links by their group ([`GROUP`]), addresses and routes by their
+//! protocol ([`PROTOCOL`]). A mark exists exactly as long as its object, so it cannot be lost or out of date as a file
+//! could.
 //!
-//! Not here: asking the kernel and telling it, which is `crates/agent`.
+//! Not here: reading and changing the kernel's state, which `crates/agent` does.
 
 mod conflict;
 mod observed;
 mod removal;
 mod step;
 mod steps;
-mod switch;
+mod sysctl;
 
 use ipnet::IpNet;
 
@@ -24,54 +26,55 @@ pub use observed::{KernelState, NamespaceState, UnreachableDefault};
 pub use removal::{Removal, removals};
 pub use step::{LinkRef, Step};
 pub use steps::steps;
-pub use switch::{Sysctl, Sysctls, note};
+pub use sysctl::{Sysctl, Sysctls, record_sysctls};
 
-/// The group of links that the agent made: `ichr`. The kernel takes it together with the link.
+/// The group of links that the agent created: `ichr`. The kernel sets it when it creates the link.
 pub const GROUP: u32 = 0x6963_6872;
 
-/// The protocol of addresses and of routes that the agent gave. Nobody else's: the kernel has 1 to 18, FRR from 186 on.
+/// The protocol of addresses and routes that the agent added. No other program uses it: the kernel has 1 to 18, FRR 186
+/// and up.
 pub const PROTOCOL: u8 = 73;
 
-/// The metric of the route that ends a VRF's table: the kernel's documentation has it, behind every other.
-pub const FENCE_METRIC: u32 = 4_278_198_272;
+/// The metric of a VRF's unreachable default route, as in the kernel's documentation: every other route is preferred.
+pub const UNREACHABLE_METRIC: u32 = 4_278_198_272;
 
-/// What must be there on the node before its daemon can work.
+/// The links and addresses that must exist on the node before its daemon can work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wiring {
-    /// The link to the speaker.
+    /// The veth pair to the load balancer.
     pub pair: Option<VethLink>,
-    /// Addresses that nobody else gives the node.
-    pub carried: Vec<ExtraAddresses>,
+    /// Addresses that no other program configures.
+    pub extra_addresses: Vec<ExtraAddresses>,
     /// The kernel's names of the fabric ports.
     pub ports: Vec<String>,
     /// Whether a fabric port still needs a default route from router advertisements.
     pub accept_advertisements: bool,
 }
 
-/// Both ends of the link to the speaker.
+/// Both ends of the veth pair to the load balancer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VethLink {
-    /// Where our end is.
+    /// The routing domain of our end.
     pub domain: RoutingDomain,
     /// Our end: its name and address.
     pub ours: (String, IpNet),
-    /// The speaker's end, in the node's own network namespace and table.
+    /// The load balancer's end, in the node's own network namespace and main table.
     pub theirs: (String, IpNet),
-    /// The longest packet of both.
+    /// The MTU of both.
     pub mtu: u32,
 }
 
 /// Addresses on the loopback or a dummy link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtraAddresses {
-    /// The link: `lo`, or a dummy that is made when it is missing.
+    /// The link: `lo`, or a dummy link, which is created if it is missing.
     pub link: String,
     /// Its addresses.
     pub addresses: Vec<IpNet>,
 }
 
 impl Wiring {
-    /// The namespace of our end, where it has one.
+    /// The namespace of our end, if it is in one.
     pub fn namespace(&self) -> Option<&str> {
         match &self.pair.as_ref()?.domain {
             RoutingDomain::Namespace { name } => Some(name),
@@ -79,7 +82,7 @@ impl Wiring {
         }
     }
 
-    /// The table of the VRF that our end is in, where it is in one.
+    /// The table of our end's VRF, if it is in one.
     pub fn table(&self) -> Option<u32> {
         match self.pair.as_ref()?.domain {
             RoutingDomain::Vrf { table, .. } => Some(table),
@@ -87,22 +90,22 @@ impl Wiring {
         }
     }
 
-    /// Every address, with the link it is on.
+    /// Every address, with its link.
     fn addresses(&self) -> impl Iterator<Item = (LinkRef, IpNet)> {
-        let carried = self
-            .carried
+        let extra = self
+            .extra_addresses
             .iter()
-            .flat_map(|carried| carried.addresses.iter().map(|net| (LinkRef::here(&carried.link), *net)));
+            .flat_map(|extra| extra.addresses.iter().map(|net| (LinkRef::on_node(&extra.link), *net)));
         let pair = self
             .pair
             .iter()
             .flat_map(|pair| [(pair.our_end(), pair.ours.1), (pair.their_end(), pair.theirs.1)]);
-        carried.chain(pair)
+        extra.chain(pair)
     }
 }
 
 impl VethLink {
-    /// Where our end is.
+    /// Our end.
     pub(crate) fn our_end(&self) -> LinkRef {
         let namespace = match &self.domain {
             RoutingDomain::Namespace { name } => Some(name.clone()),
@@ -111,7 +114,7 @@ impl VethLink {
         LinkRef { link: self.ours.0.clone(), namespace }
     }
 
-    /// The VRF of our end, where it has one.
+    /// The VRF of our end, if it is in one.
     fn vrf(&self) -> Option<&str> {
         match &self.domain {
             RoutingDomain::Vrf { name, .. } => Some(name),
@@ -119,9 +122,9 @@ impl VethLink {
         }
     }
 
-    /// Where the speaker's is.
+    /// The load balancer's end.
     pub(crate) fn their_end(&self) -> LinkRef {
-        LinkRef::here(&self.theirs.0)
+        LinkRef::on_node(&self.theirs.0)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is there already.
+//! Existing state in the kernel.
 
 use ipnet::IpNet;
 
@@ -6,44 +6,44 @@ use super::{LinkRef, Sysctls};
 use crate::agent::Link;
 use crate::model::Family;
 
-/// The kernel's side of a wiring.
+/// The existing state that concerns a wiring.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelState {
     /// Links of the node's own network namespace.
     pub links: Vec<Link>,
-    /// The namespace of our end.
+    /// The network namespace of our end.
     pub inside: NamespaceState,
-    /// Routes that end the table of a VRF.
-    pub fences: Vec<UnreachableDefault>,
-    /// Switches by their path, as far as the kernel has them.
-    pub switches: Sysctls,
+    /// The unreachable default routes of VRFs.
+    pub unreachable_defaults: Vec<UnreachableDefault>,
+    /// Sysctls by their path, if the kernel has them.
+    pub sysctls: Sysctls,
 }
 
-/// What is there of the namespace of our end.
+/// The network namespace of our end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NamespaceState {
-    /// Nothing.
+    /// It is missing.
     #[default]
     Missing,
-    /// A file where it should be mounted: somebody was killed while making it.
+    /// A file without a mounted namespace: an earlier run was killed while creating it.
     Half,
-    /// The namespace.
+    /// It exists.
     There {
-        /// Whether the agent made it.
+        /// Whether the agent created it.
         made: bool,
         /// Its links.
         links: Vec<Link>,
     },
 }
 
-/// The last route of a VRF's table: without it, lookups go on in the node's own.
+/// The unreachable default route in a VRF's table: without it, lookups continue in the main table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnreachableDefault {
     /// The table.
     pub table: u32,
     /// The family.
     pub family: Family,
-    /// Whether the agent made it.
+    /// Whether the agent created it.
     pub made: bool,
 }
 
@@ -53,7 +53,7 @@ impl KernelState {
         self.links.iter().find(|link| link.name == name)
     }
 
-    /// The links of a namespace; the node's own when none is named.
+    /// The links of a namespace; those of the node's own if none is named.
     pub(crate) fn links_in(&self, namespace: Option<&str>) -> &[Link] {
         match (namespace, &self.inside) {
             (None, _) => &self.links,
@@ -62,13 +62,13 @@ impl KernelState {
         }
     }
 
-    /// The link in its place.
+    /// The link in its namespace.
     pub fn at(&self, at: &LinkRef) -> Option<&Link> {
         self.links_in(at.namespace.as_deref()).iter().find(|link| link.name == at.link)
     }
 
-    /// Links beside the one in its place that have its address, and that link itself when it has it with another length.
-    pub(super) fn rivals<'o>(
+    /// Links other than `at` that have its address, and `at` itself if it has the address with another prefix length.
+    pub(super) fn conflicting_addresses<'o>(
         &'o self,
         at: &'o LinkRef,
         net: &'o IpNet,

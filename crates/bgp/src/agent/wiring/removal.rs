@@ -23,14 +23,14 @@ pub enum Removal {
         name: String,
     },
     /// The unreachable default route of a VRF.
-    Fence(UnreachableDefault),
+    UnreachableDefault(UnreachableDefault),
     /// A namespace, also one that was not completed.
     Namespace {
         /// Its name.
         name: String,
     },
     /// A sysctl that returns to its value from before the agent.
-    Switch {
+    Sysctl {
         /// Its path below `/proc/sys`.
         path: String,
         /// The value.
@@ -38,8 +38,8 @@ pub enum Removal {
     },
 }
 
-/// Everything to remove: all that is marked, also from an earlier wiring; a VRF after its links. `before` has the recorded
-/// values of sysctls. A sysctl that another program has changed since is left alone.
+/// Everything to remove: all objects with the agent's marks, including those of an earlier wiring; a VRF after its
+/// links. `before` has the recorded values of sysctls. A sysctl that another program has changed since stays as it is.
 pub fn removals(wiring: &Wiring, observed: &KernelState, before: &Sysctls) -> Vec<Removal> {
     let (made, kept): (Vec<&Link>, Vec<&Link>) = observed.links.iter().partition(|link| link.made);
     let given = kept.iter().flat_map(|link| {
@@ -55,19 +55,23 @@ pub fn removals(wiring: &Wiring, observed: &KernelState, before: &Sysctls) -> Ve
     });
     let links = links.map(|(_, link)| *link).chain(vrfs.iter().copied());
     let links = links.map(|link| Removal::Link { name: link.name.clone() });
-    let fences = observed.fences.iter().filter(|fence| fence.made).map(|fence| Removal::Fence(*fence));
+    let unreachable_defaults = observed
+        .unreachable_defaults
+        .iter()
+        .filter(|route| route.made)
+        .map(|route| Removal::UnreachableDefault(*route));
     let namespace = wiring.namespace().filter(|_| match observed.inside {
         NamespaceState::Missing => false,
         NamespaceState::Half => true,
         NamespaceState::There { made, .. } => made,
     });
     let namespace = namespace.map(|name| Removal::Namespace { name: name.to_owned() });
-    let switches = wiring.turned().into_iter().filter_map(|switch| {
-        let value = before.get(&switch.path).filter(|value| *value != switch.value)?;
-        let ours = observed.switches.get(&switch.path).is_some_and(|now| now == switch.value);
-        ours.then(|| Removal::Switch { path: switch.path, value: value.clone() })
+    let sysctls = wiring.managed_sysctls().into_iter().filter_map(|sysctl| {
+        let value = before.get(&sysctl.path).filter(|value| *value != sysctl.value)?;
+        let ours = observed.sysctls.get(&sysctl.path).is_some_and(|now| now == sysctl.value);
+        ours.then(|| Removal::Sysctl { path: sysctl.path, value: value.clone() })
     });
-    given.chain(links).chain(fences).chain(namespace).chain(switches).collect()
+    given.chain(links).chain(unreachable_defaults).chain(namespace).chain(sysctls).collect()
 }
 
 /// The action, worded to follow "cannot".
@@ -76,11 +80,11 @@ impl fmt::Display for Removal {
         match self {
             Self::Address { link, net } => write!(f, "remove address {net} from {link}"),
             Self::Link { name } => write!(f, "remove link {name}"),
-            Self::Fence(fence) => {
-                write!(f, "remove unreachable route {} from table {}", fence.family.everything(), fence.table)
+            Self::UnreachableDefault(route) => {
+                write!(f, "remove unreachable route {} from table {}", route.family.everything(), route.table)
             }
             Self::Namespace { name } => write!(f, "remove namespace {name}"),
-            Self::Switch { path, value } => write!(f, "set {path} to {value}"),
+            Self::Sysctl { path, value } => write!(f, "set {path} to {value}"),
         }
     }
 }

@@ -12,13 +12,13 @@ use crate::model::Family;
 pub struct LinkRef {
     /// Its name.
     pub link: String,
-    /// Its namespace; the node's own when there is none.
+    /// Its namespace; unset, the node's own.
     pub namespace: Option<String>,
 }
 
 impl LinkRef {
     /// A link of the node's own namespace.
-    pub fn here(link: &str) -> Self {
+    pub fn on_node(link: &str) -> Self {
         Self { link: link.to_owned(), namespace: None }
     }
 }
@@ -27,9 +27,9 @@ impl LinkRef {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Sets a sysctl.
-    Switch(Sysctl),
+    Sysctl(Sysctl),
     /// Removes an address that is no longer configured or that conflicts.
-    Withdraw {
+    RemoveAddress {
         /// The link.
         at: LinkRef,
         /// The address.
@@ -48,7 +48,7 @@ pub enum Step {
         table: u32,
     },
     /// Adds the unreachable default route of a VRF.
-    Fence {
+    UnreachableDefault {
         /// The table.
         table: u32,
         /// The family.
@@ -112,9 +112,10 @@ impl Step {
     /// The namespace of the change; none for the node's own.
     pub fn namespace(&self) -> Option<&str> {
         match self {
-            Self::Withdraw { at, .. } | Self::Mtu { at, .. } | Self::Address { at, .. } | Self::Up { at } => {
-                at.namespace.as_deref()
-            }
+            Self::RemoveAddress { at, .. }
+            | Self::Mtu { at, .. }
+            | Self::Address { at, .. }
+            | Self::Up { at } => at.namespace.as_deref(),
             _ => None,
         }
     }
@@ -134,11 +135,11 @@ impl fmt::Display for LinkRef {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Switch(switch) => write!(f, "set {switch}"),
-            Self::Withdraw { at, net } => write!(f, "remove address {net} from {at}"),
+            Self::Sysctl(sysctl) => write!(f, "set {sysctl}"),
+            Self::RemoveAddress { at, net } => write!(f, "remove address {net} from {at}"),
             Self::Dummy { name } => write!(f, "create dummy link {name}"),
             Self::Vrf { name, table } => write!(f, "create VRF {name} with table {table}"),
-            Self::Fence { table, family } => {
+            Self::UnreachableDefault { table, family } => {
                 write!(f, "add unreachable route {} to table {table}", family.everything())
             }
             Self::Namespace { name } => write!(f, "create namespace {name}"),

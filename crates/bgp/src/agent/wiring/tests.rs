@@ -29,20 +29,20 @@ fn link(index: u32, name: &str, kind: &str) -> Link {
     Link { index, name, kind, up: true, mtu: 9000, made: true, ..Link::default() }
 }
 
-/// Both ends, whole, where `domain` wants them.
-fn whole(domain: &RoutingDomain) -> KernelState {
+/// The complete state of a wiring with this domain.
+fn complete(domain: &RoutingDomain) -> KernelState {
     let mut ours = Link { peer: Some(5), ..link(4, "ours", "veth") };
     ours.addresses.push(net("fd00:1::/127"));
     let mut theirs = Link { peer: Some(4), ..link(5, "theirs", "veth") };
     theirs.addresses.push(net("fd00:1::1/127"));
-    let switches = switch::node().map(|switch| (switch.path, switch.value.to_owned())).collect();
-    let mut observed = KernelState { switches, ..Observed::default() };
+    let sysctls = sysctl::node_sysctls().map(|sysctl| (sysctl.path, sysctl.value.to_owned())).collect();
+    let mut observed = KernelState { sysctls, ..KernelState::default() };
     match domain {
         RoutingDomain::Vrf { table, .. } => {
             ours.master = Some(3);
             let vrf = Link { table: Some(*table), ..link(3, "metallb", "vrf") };
             observed.links = vec![vrf, ours, theirs];
-            observed.fences =
+            observed.unreachable_defaults =
                 Family::ALL.map(|family| UnreachableDefault { table: *table, family, made: true }).to_vec();
         }
         RoutingDomain::Namespace { .. } => {
@@ -56,24 +56,24 @@ fn whole(domain: &RoutingDomain) -> KernelState {
     observed
 }
 
-fn said(steps: &[Step]) -> Vec<String> {
+fn texts(steps: &[Step]) -> Vec<String> {
     steps.iter().map(ToString::to_string).collect()
 }
 
-fn refused(wiring: &Wiring, observed: &KernelState) -> Vec<String> {
+fn conflicts(wiring: &Wiring, observed: &KernelState) -> Vec<String> {
     steps(wiring, observed).unwrap_err().iter().map(ToString::to_string).collect()
 }
 
 #[test]
-fn what_is_whole_is_left_alone() {
+fn a_complete_state_needs_no_steps() {
     for domain in [vrf(), namespace(), RoutingDomain::Shared] {
-        assert_eq!(steps(&wiring(domain.clone()), &whole(&domain)), Ok(vec![]), "{domain:?}");
+        assert_eq!(steps(&wiring(domain.clone()), &complete(&domain)), Ok(vec![]), "{domain:?}");
     }
 }
 
 #[test]
-fn a_vrf_comes_about_in_the_order_that_never_flaps() {
-    let observed = KernelState { switches: whole(&vrf()).switches, ..Observed::default() };
+fn a_vrf_is_created_in_an_order_that_never_flaps() {
+    let observed = KernelState { sysctls: complete(&vrf()).sysctls, ..KernelState::default() };
 
     let steps = steps(&wiring(vrf()), &observed).unwrap();
 
@@ -89,24 +89,24 @@ fn a_vrf_comes_about_in_the_order_that_never_flaps() {
         "add address fd00:1::1/127 to theirs",
         "set theirs up",
     ];
-    similar_asserts::assert_eq!(said(&steps), want);
+    similar_asserts::assert_eq!(texts(&steps), want);
 }
 
 #[test]
-fn what_the_kernel_may_lack_comes_after_everything_else() {
+fn a_vrf_is_created_after_everything_that_needs_no_vrf_support() {
     let mut wiring = wiring(vrf());
     wiring.ports = vec!["eth0".to_owned(), "missing".to_owned()];
     wiring.accept_advertisements = true;
-    wiring.carried = vec![
+    wiring.extra_addresses = vec![
         ExtraAddresses { link: "lo".to_owned(), addresses: vec![net("10.0.0.1/32")] },
         ExtraAddresses { link: "dummy1".to_owned(), addresses: vec![net("fd00::9/128")] },
     ];
     let lo = Link { name: "lo".to_owned(), loopback: true, ..Link::default() };
     let eth0 = Link { index: 2, name: "eth0".to_owned(), ..Link::default() };
-    let switches = [("net/ipv6/conf/default/disable_ipv6".to_owned(), "1".to_owned())].into();
-    let observed = KernelState { links: vec![lo, eth0], switches, ..Observed::default() };
+    let sysctls = [("net/ipv6/conf/default/disable_ipv6".to_owned(), "1".to_owned())].into();
+    let observed = KernelState { links: vec![lo, eth0], sysctls, ..KernelState::default() };
 
-    let steps = said(&steps(&wiring, &observed).unwrap());
+    let steps = texts(&steps(&wiring, &observed).unwrap());
 
     let want = [
         "set net/ipv4/ip_forward = 1",
@@ -133,8 +133,8 @@ fn what_the_kernel_may_lack_comes_after_everything_else() {
 }
 
 #[test]
-fn a_half_made_namespace_is_completed() {
-    let mut observed = whole(&RoutingDomain::Shared);
+fn an_incomplete_namespace_is_completed() {
+    let mut observed = complete(&RoutingDomain::Shared);
     observed.inside = NamespaceState::Half;
     observed.links[0].addresses.clear();
 
@@ -147,12 +147,12 @@ fn a_half_made_namespace_is_completed() {
         "add address fd00:1::/127 to ours in namespace metallb",
         "set ours in namespace metallb up",
     ];
-    similar_asserts::assert_eq!(said(&steps), want);
+    similar_asserts::assert_eq!(texts(&steps), want);
 }
 
 #[test]
-fn what_is_different_is_put_right_where_that_hurts_nobody() {
-    let mut observed = whole(&vrf());
+fn differences_are_repaired_where_no_other_program_is_affected() {
+    let mut observed = complete(&vrf());
     observed.links[1].mtu = 1500;
     observed.links[1].master = None;
     observed.links[2].up = false;
@@ -168,30 +168,30 @@ fn what_is_different_is_put_right_where_that_hurts_nobody() {
         "add address fd00:1::/127 to ours",
         "set theirs up",
     ];
-    similar_asserts::assert_eq!(said(&steps), want);
+    similar_asserts::assert_eq!(texts(&steps), want);
 }
 
 #[test]
-fn a_second_vrf_on_the_table_is_named() {
-    let mut observed = whole(&vrf());
+fn a_second_vrf_with_the_same_table_is_a_conflict() {
+    let mut observed = complete(&vrf());
     observed.links.push(Link { table: Some(88), ..link(9, "blue", "vrf") });
 
     let want = "VRF blue uses table 88 of VRF metallb; give one of them another table";
-    assert_eq!(refused(&wiring(vrf()), &observed), [want]);
+    assert_eq!(conflicts(&wiring(vrf()), &observed), [want]);
 }
 
 #[test]
-fn a_vrf_keeps_its_table() {
-    let mut observed = whole(&vrf());
+fn a_vrf_with_another_table_is_a_conflict() {
+    let mut observed = complete(&vrf());
     observed.links[0].table = Some(89);
 
     let want = "VRF metallb uses table 89, not 88; change its table, or configure table 89";
-    assert_eq!(refused(&wiring(vrf()), &observed), [want]);
+    assert_eq!(conflicts(&wiring(vrf()), &observed), [want]);
 }
 
 #[test]
-fn a_link_of_another_kind_is_not_touched() {
-    let mut observed = whole(&vrf());
+fn a_link_of_another_type_is_a_conflict() {
+    let mut observed = complete(&vrf());
     observed.links[0].kind = None;
     observed.links[2].kind = Some("bridge".to_owned());
 
@@ -199,23 +199,23 @@ fn a_link_of_another_kind_is_not_touched() {
         "metallb exists and is a port, not a vrf; rename or remove it",
         "theirs exists and is a bridge, not a veth; rename or remove it",
     ];
-    assert_eq!(refused(&wiring(vrf()), &observed), want);
+    assert_eq!(conflicts(&wiring(vrf()), &observed), want);
 }
 
 #[test]
-fn the_other_end_must_be_ours() {
-    let mut observed = whole(&RoutingDomain::Shared);
+fn an_unrelated_veth_peer_is_a_conflict() {
+    let mut observed = complete(&RoutingDomain::Shared);
     observed.links[0].peer = Some(6);
     observed.links.push(Link { peer: Some(4), ..link(6, "cali1", "veth") });
-    let mut far = whole(&namespace());
+    let mut far = complete(&namespace());
     far.inside = NamespaceState::Missing;
 
     assert_eq!(
-        refused(&wiring(RoutingDomain::Shared), &observed),
+        conflicts(&wiring(RoutingDomain::Shared), &observed),
         ["the veth peer of ours is cali1, not theirs; remove ours"]
     );
     assert_eq!(
-        refused(&wiring(namespace()), &far),
+        conflicts(&wiring(namespace()), &far),
         [
             "the veth peer of theirs is a link in another namespace, not ours in namespace metallb; remove theirs"
         ]
@@ -223,21 +223,21 @@ fn the_other_end_must_be_ours() {
 }
 
 #[test]
-fn an_address_on_another_link_is_a_conflict_unless_the_agent_gave_it() {
-    let mut observed = whole(&RoutingDomain::Shared);
+fn an_address_on_another_link_is_a_conflict_unless_the_agent_added_it() {
+    let mut observed = complete(&RoutingDomain::Shared);
     let addresses = vec![net("fd00:1::1/64")];
     observed.links.push(Link { addresses: addresses.clone(), made: false, ..link(9, "eth0", "bridge") });
 
     let want = "fd00:1::1/127 belongs on theirs, but eth0 has fd00:1::1/64; remove it from eth0";
-    assert_eq!(refused(&wiring(RoutingDomain::Shared), &observed), [want]);
+    assert_eq!(conflicts(&wiring(RoutingDomain::Shared), &observed), [want]);
 
     observed.links[2].given = addresses;
     let steps = steps(&wiring(RoutingDomain::Shared), &observed).unwrap();
-    assert_eq!(said(&steps), ["remove address fd00:1::1/64 from eth0"]);
+    assert_eq!(texts(&steps), ["remove address fd00:1::1/64 from eth0"]);
 }
 
 #[test]
-fn names_and_lengths_that_cannot_be_are_refused_together() {
+fn invalid_names_and_mtus_are_reported_together() {
     let mut wiring = wiring(RoutingDomain::Namespace { name: "../etc".to_owned() });
     let pair = wiring.pair.as_mut().unwrap();
     pair.theirs.0 = "ours".to_owned();
@@ -249,12 +249,12 @@ fn names_and_lengths_that_cannot_be_are_refused_together() {
         "MTU 1279 of ours in namespace ../etc is too small for IPv6 address fd00:1::/127; want 1280 or more",
         "MTU 1279 of ours is too small for IPv6 address fd00:1::1/127; want 1280 or more",
     ];
-    assert_eq!(refused(&wiring, &KernelState::default()), want);
+    assert_eq!(conflicts(&wiring, &KernelState::default()), want);
 }
 
 #[test]
-fn only_what_the_agent_made_is_removed() {
-    let mut observed = whole(&vrf());
+fn only_objects_of_the_agent_are_removed() {
+    let mut observed = complete(&vrf());
     let lo = Link {
         name: "lo".to_owned(),
         addresses: vec![net("127.0.0.1/8"), net("10.0.0.1/32")],
@@ -263,7 +263,7 @@ fn only_what_the_agent_made_is_removed() {
     };
     observed.links.push(lo);
     observed.links.push(Link { made: false, ..link(9, "dummy0", "dummy") });
-    observed.fences[1].made = false;
+    observed.unreachable_defaults[1].made = false;
 
     let removals: Vec<_> =
         removals(&wiring(vrf()), &observed, &Sysctls::new()).iter().map(ToString::to_string).collect();
@@ -278,24 +278,24 @@ fn only_what_the_agent_made_is_removed() {
 }
 
 #[test]
-fn switches_go_back_to_what_is_remembered_of_them() {
+fn sysctls_return_to_their_recorded_values() {
     let wiring = wiring(vrf());
     let mut observed = KernelState::default();
-    let say = |observed: &mut KernelState, path: &str, value: &str| {
-        observed.switches.insert(path.to_owned(), value.to_owned());
+    let set = |observed: &mut KernelState, path: &str, value: &str| {
+        observed.sysctls.insert(path.to_owned(), value.to_owned());
     };
-    say(&mut observed, "net/ipv4/ip_forward", "0");
-    say(&mut observed, "net/ipv4/conf/all/rp_filter", "2");
-    say(&mut observed, "net/ipv6/fib_multipath_hash_policy", "1");
+    set(&mut observed, "net/ipv4/ip_forward", "0");
+    set(&mut observed, "net/ipv4/conf/all/rp_filter", "2");
+    set(&mut observed, "net/ipv6/fib_multipath_hash_policy", "1");
     let mut before = Sysctls::new();
-    note(&steps(&wiring, &observed).unwrap(), &observed, &mut before);
-    assert_eq!(before.len(), 2, "one said the right thing, and the kernel lacks the others: {before:?}");
+    record_sysctls(&steps(&wiring, &observed).unwrap(), &observed, &mut before);
+    assert_eq!(before.len(), 2, "one had the right value, and the kernel lacks the others: {before:?}");
 
-    say(&mut observed, "net/ipv4/ip_forward", "1");
-    say(&mut observed, "net/ipv4/conf/all/rp_filter", "1");
-    note(&steps(&wiring, &observed).unwrap(), &observed, &mut before);
+    set(&mut observed, "net/ipv4/ip_forward", "1");
+    set(&mut observed, "net/ipv4/conf/all/rp_filter", "1");
+    record_sysctls(&steps(&wiring, &observed).unwrap(), &observed, &mut before);
     let removals: Vec<_> = removals(&wiring, &observed, &before).iter().map(ToString::to_string).collect();
 
-    assert_eq!(before["net/ipv4/conf/all/rp_filter"], "2", "the first is remembered");
-    assert_eq!(removals, ["set net/ipv4/ip_forward to 0"], "the other is somebody else's by now");
+    assert_eq!(before["net/ipv4/conf/all/rp_filter"], "2", "the first value is kept");
+    assert_eq!(removals, ["set net/ipv4/ip_forward to 0"], "another program has changed the other one");
 }

@@ -1,52 +1,59 @@
-//! What is let through, as BIRD's filters.
+//! Prefix filters and export policy, as BIRD's filters.
 
 use ipnet::IpNet;
 
-use super::text::BirdWriter;
+use super::writer::BirdWriter;
 use crate::model::{BgpModel, Family, PrefixFilter, PrefixRule};
 use ichor_values::{Asn, Community};
 
-/// A filter of one family, which does `set` to what it lets through.
-pub fn gate(text: &mut BirdWriter, name: &str, filter: &PrefixFilter, family: Family, set: &[String]) {
-    let terms: Vec<_> = filter.of(family).copied().collect();
+/// A filter of one family, which applies `set` to the routes that it accepts.
+pub fn prefix_filter(
+    text: &mut BirdWriter,
+    name: &str,
+    filter: &PrefixFilter,
+    family: Family,
+    set: &[String],
+) {
+    let terms: Vec<_> = filter.rules_for(family).copied().collect();
     let permit = |text: &mut BirdWriter| {
         for statement in set {
-            text.say(statement);
+            text.statement(statement);
         }
-        text.say("accept");
+        text.statement("accept");
     };
     text.block(format_args!("filter {name}"), |text| {
-        // The first term that matches decides, so those that follow each other and agree are one set.
+        // The first rule that matches decides, so consecutive rules with the same action form one set.
         for run in terms.chunk_by(|one, other| one.permit == other.permit) {
             let head = format!("if net ~ {}", prefixes(run));
             match (run[0].permit, set) {
-                (true, []) => text.say(format_args!("{head} then accept")),
+                (true, []) => text.statement(format_args!("{head} then accept")),
                 (true, _) => text.nested(format_args!("{head} then"), permit),
-                (false, _) => text.say(format_args!("{head} then reject")),
+                (false, _) => text.statement(format_args!("{head} then reject")),
             }
         }
-        text.say("reject");
+        text.statement("reject");
     });
 }
 
-/// Only what starts here or at the speaker goes out, whatever the prefix: else a node between two leafs is transit.
-pub fn outward(text: &mut BirdWriter, model: &BgpModel) {
+/// Exports only routes that originate on this node or at its load balancer, whatever their prefix: otherwise a node
+/// between two leafs would provide transit.
+pub fn export_filter(text: &mut BirdWriter, model: &BgpModel) {
     let outward = &model.fabric.outward;
     text.block("filter fabric_out", |text| {
         match model.workload.as_ref().map(|workload| workload.theirs.asn) {
-            None => text.say("if !(proto ~ \"node-addresses-*\") then reject"),
+            None => text.statement("if !(proto ~ \"node-addresses-*\") then reject"),
             Some(asn) => {
                 let speaker = format!("(proto ~ \"load_balancer*\" && bgp_path ~ [= {asn} =])");
-                text.say(format_args!("if !(proto ~ \"node-addresses-*\") && !{speaker} then reject"));
+                text.statement(format_args!("if !(proto ~ \"node-addresses-*\") && !{speaker} then reject"));
             }
         }
         for community in &outward.communities {
-            text.say(added(community));
+            text.statement(added(community));
         }
         for _ in 0..outward.prepend {
-            text.say(prepended(model.asn));
+            text.statement(prepended(model.asn));
         }
-        text.say("accept");
+        text.statement("accept");
     });
 }
 
@@ -70,7 +77,7 @@ fn prepended(asn: Asn) -> String {
     format!("bgp_path.prepend({asn})")
 }
 
-/// BIRD knows no names: the numbers are IANA's.
+/// BIRD has no names for well-known communities: the numbers are IANA's.
 fn added(community: &Community) -> String {
     let numbers = match community.as_str() {
         "no-export" => "65535:65281",

@@ -1,15 +1,15 @@
 //! BIRD 2, from 2.0.12 on: `bird.conf`, and for ichor's extension `daemons`.
 //!
-//! `conf` puts the file together from its parts: `filter`, `fabric` and `speaker`, written through `text`.
+//! `conf` assembles the file from its parts: `filter`, `fabric` and `speaker`, written with `writer`.
 //!
-//! Not here: what BIRD cannot do at all (`ichor_core::plan::backend`).
+//! Not here: features that BIRD lacks (`ichor_core::plan::backend`).
 
 mod conf;
 mod daemons;
 mod fabric;
 mod filter;
 mod speaker;
-mod text;
+mod writer;
 
 use super::{ConfigFile, RenderRequest, Service};
 use crate::model::fabric::{Neighbor, PeerAddress};
@@ -23,7 +23,7 @@ const OURS: (u16, u16) = (2, 17);
 /// The release in Talos' extension, from Talos 1.12 to 1.14.
 const OFFICIAL: (u16, u16) = (2, 18);
 
-/// The oldest patch of 2.0 that is known.
+/// The oldest supported patch release of 2.0.
 const OLDEST: u16 = 12;
 
 /// The longest restart that fits into BGP's capability, in seconds (RFC 4724, section 3).
@@ -34,7 +34,7 @@ const LONGEST_RESTART: u16 = 4095;
 struct BirdRelease(u16, u16);
 
 impl BirdRelease {
-    fn of(version: Option<&SoftwareVersion>, carrier: Carrier) -> Self {
+    fn new(version: Option<&SoftwareVersion>, carrier: Carrier) -> Self {
         let known = match carrier {
             Carrier::Ichor => OURS,
             Carrier::Official => OFFICIAL,
@@ -43,31 +43,31 @@ impl BirdRelease {
         Self(major, minor)
     }
 
-    /// Whether it finds neighbours by their router advertisements and dials them itself.
+    /// Whether it discovers neighbours by their router advertisements and connects to them.
     fn discovers(self) -> bool {
         (self.0, self.1) >= (2, 19)
     }
 
-    /// Whether it wants to be told how a password is used.
-    fn names_authentication(self) -> bool {
+    /// Whether it requires the authentication method of a password.
+    fn requires_authentication_method(self) -> bool {
         (self.0, self.1) >= (2, 17)
     }
 }
 
-/// The service of a node; what is wrong is added to `issues`.
+/// Renders the service of a node; problems are added to `issues`.
 pub(crate) fn render(
-    order: RenderRequest<'_>,
+    request: RenderRequest<'_>,
     passwords: &[Option<String>],
     issues: &mut Vec<Issue>,
 ) -> Service {
-    let RenderRequest { model, version, options, carrier, routers, .. } = order;
-    let release = BirdRelease::of(version, carrier);
-    refuse_release(version, release, issues);
-    refuse_words(model, passwords, issues);
-    refuse_passwords(model, passwords, issues);
-    let told =
-        conf::BirdInputs { model, release, graceful_restart: restarts(model, carrier, issues), routers };
-    let conf = conf::render(&told, passwords);
+    let RenderRequest { model, version, options, carrier, routers, .. } = request;
+    let release = BirdRelease::new(version, carrier);
+    check_release(version, release, issues);
+    check_names(model, passwords, issues);
+    check_passwords(model, passwords, issues);
+    let inputs =
+        conf::BirdInputs { model, release, graceful_restart: restart_time(model, carrier, issues), routers };
+    let conf = conf::render(&inputs, passwords);
     let version = (release.0, release.1);
     match carrier {
         Carrier::Official => {
@@ -77,10 +77,14 @@ pub(crate) fn render(
     }
 }
 
-/// The service of files that somebody else wrote.
-pub fn ready(configuration: &str, daemons: Option<&str>, version: Option<&SoftwareVersion>) -> Service {
+/// The service of ready-made files.
+pub fn ready_made_service(
+    configuration: &str,
+    daemons: Option<&str>,
+    version: Option<&SoftwareVersion>,
+) -> Service {
     let version = version.map_or(OURS, SoftwareVersion::minor);
-    let daemons = daemons.map_or_else(daemons::usual, str::to_owned);
+    let daemons = daemons.map_or_else(daemons::default_daemons, str::to_owned);
     service(version, configuration.to_owned(), daemons)
 }
 
@@ -93,9 +97,9 @@ fn file(conf: String) -> ConfigFile {
     ConfigFile { name: "bird.conf", text: conf, private: true }
 }
 
-/// Seconds that neighbours keep routes through a restart. Without the agent BIRD is stopped as if for good: it says good-bye,
-/// and nobody keeps anything.
-fn restarts(model: &BgpModel, carrier: Carrier, issues: &mut Vec<Issue>) -> Option<u16> {
+/// Seconds that neighbours keep routes through a restart. Without the agent, BIRD always stops for good: it closes its
+/// sessions, and neighbours drop its routes.
+fn restart_time(model: &BgpModel, carrier: Carrier, issues: &mut Vec<Issue>) -> Option<u16> {
     let time = model.fabric.graceful_restart.filter(|_| carrier == Carrier::Ichor)?;
     if time > LONGEST_RESTART {
         let reason = format!("{time} seconds do not fit into BGP; take at most {LONGEST_RESTART}");
@@ -104,7 +108,7 @@ fn restarts(model: &BgpModel, carrier: Carrier, issues: &mut Vec<Issue>) -> Opti
     Some(time)
 }
 
-fn refuse_release(version: Option<&SoftwareVersion>, release: BirdRelease, issues: &mut Vec<Issue>) {
+fn check_release(version: Option<&SoftwareVersion>, release: BirdRelease, issues: &mut Vec<Issue>) {
     let patch = version.and_then(SoftwareVersion::patch);
     let early = (release.0, release.1) == (2, 0) && patch.is_some_and(|patch| patch < OLDEST);
     if release.0 != 2 || early {
@@ -114,10 +118,10 @@ fn refuse_release(version: Option<&SoftwareVersion>, release: BirdRelease, issue
     }
 }
 
-/// Neighbours on ports all come from fe80::/10, and the kernel looks for the key of a connection by address alone.
-fn refuse_passwords(model: &BgpModel, passwords: &[Option<String>], issues: &mut Vec<Issue>) {
+/// Neighbours on ports all come from fe80::/10, and the kernel looks up the key of a connection by address only.
+fn check_passwords(model: &BgpModel, passwords: &[Option<String>], issues: &mut Vec<Issue>) {
     let sessions = || model.fabric.neighbors.iter().zip(passwords);
-    // Else it was said already why one cannot be had.
+    // Otherwise the missing password has been reported already.
     let complete = sessions().all(|(neighbor, password)| neighbor.password.is_some() == password.is_some());
     let on_port = |(neighbor, _): &(&Neighbor, _)| matches!(neighbor.found, PeerAddress::Port { .. });
     let mut on_ports = sessions().filter(on_port).map(|(_, password)| password);
@@ -129,8 +133,8 @@ fn refuse_passwords(model: &BgpModel, passwords: &[Option<String>], issues: &mut
     }
 }
 
-/// BIRD has no way to write a quotation mark in a text, and takes `*` and `?` in the name of a link for a pattern.
-fn refuse_words(model: &BgpModel, passwords: &[Option<String>], issues: &mut Vec<Issue>) {
+/// BIRD has no escape for a quotation mark in a string, and treats `*` and `?` in the name of a link as a pattern.
+fn check_names(model: &BgpModel, passwords: &[Option<String>], issues: &mut Vec<Issue>) {
     if passwords.iter().flatten().any(|password| password.contains('"')) {
         let reason = "BIRD reads no password with a quotation mark in it; take another, on both ends";
         issues.push(Issue::error("routing.neighbors", reason));
@@ -144,12 +148,13 @@ fn refuse_words(model: &BgpModel, passwords: &[Option<String>], issues: &mut Vec
         RoutingDomain::Vrf { name, .. } => Some(("routing.workload.vrf.name", name.as_str())),
         _ => None,
     });
-    let mut bad: Vec<_> = ports.chain(announced).chain(vrf).filter(|(_, name)| !text::fits(name)).collect();
+    let mut bad: Vec<_> =
+        ports.chain(announced).chain(vrf).filter(|(_, name)| !writer::is_plain_name(name)).collect();
     bad.sort_unstable();
     bad.dedup();
     for (key, name) in bad {
         let reason =
-            format!("BIRD cannot be told of a link named `{name}`; take letters, digits, `-`, `_` and `.`");
+            format!("BIRD does not accept the link name `{name}`; use letters, digits, `-`, `_` and `.`");
         issues.push(Issue::error(key, reason));
     }
 }

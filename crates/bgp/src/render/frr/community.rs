@@ -1,8 +1,8 @@
-//! Communities, as FRR prints them: in the order of their numbers, each once, by name where it has one.
+//! Communities as FRR prints them: in the order of their numbers, without duplicates, by name if they have one.
 
 use ichor_values::Community;
 
-/// The well-known ones, by the second half of their number; the first is 65535.
+/// The well-known communities, by the second half of their number; the first is 65535.
 const NAMED: [(u32, &str); 14] = [
     (0, "graceful-shutdown"),
     (1, "accept-own"),
@@ -20,14 +20,14 @@ const NAMED: [(u32, &str); 14] = [
     (65284, "no-peer"),
 ];
 
-/// Those of two numbers and those of three, each as the end of a `set` line; none where there are none.
+/// The standard and the large communities, each as the value of a `set` line; none if there are none.
 pub fn words(communities: &[Community]) -> (Option<String>, Option<String>) {
     let mut all: Vec<_> = communities.iter().map(numbers).collect();
     all.sort();
     all.dedup();
     let (large, plain): (Vec<_>, Vec<_>) = all.into_iter().partition(|numbers| numbers.len() == 3);
-    let join = |of: Vec<Vec<u32>>| {
-        (!of.is_empty()).then(|| of.iter().map(|numbers| word(numbers)).collect::<Vec<_>>().join(" "))
+    let join = |list: Vec<Vec<u32>>| {
+        (!list.is_empty()).then(|| list.iter().map(|numbers| word(numbers)).collect::<Vec<_>>().join(" "))
     };
     (join(plain), join(large))
 }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn communities_in_any_order_are_told_as_frr_prints_them() {
+    fn communities_in_any_order_are_rendered_as_frr_prints_them() {
         let texts =
             ["no-peer", "65000:2", "local-as", "1:2:3", "065000:01", "65535:65281", "no-export", "1:02:2"];
         let communities = texts.map(|text| Community::parse(text).unwrap());

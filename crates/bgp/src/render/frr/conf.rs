@@ -1,29 +1,30 @@
 //! `frr.conf`.
 //!
-//! The order matters: lists before the maps that use them, and the speaker's instance before the one that imports it. FRR 8.4
-//! would else make the instance itself when it reads `import vrf`, and refuse the real one.
+//! The order matters: lists before the route maps that use them, and the load balancer's instance before the one that
+//! imports it. Otherwise FRR 8.4 would create the instance itself when it reads `import vrf`, and reject the real one.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
 use super::community;
-use super::page::{FrrWriter, words};
+use super::writer::{FrrWriter, words};
 use crate::model::fabric::{Neighbor, PeerAddress};
 use crate::model::{BgpModel, Family, PrefixFilter, PrefixRule, RoutingDomain, Workload};
 use crate::setting::Advertise;
 
-/// The file, for a release. `gateway` is where the speaker's routes point when nothing keeps them apart from the node's.
+/// Renders the file for a release. `gateway` is the next hop of the load balancer's routes when they are not isolated
+/// from the node's.
 pub(crate) fn render(
     model: &BgpModel,
     passwords: &[Option<String>],
     gateway: Option<IpAddr>,
     version: (u16, u16),
 ) -> String {
-    let passing = passes_by(model, version);
+    let excluded = excluded_load_balancer(model, version);
     let mut conf = FrrWriter::default();
     conf.head(model);
-    conf.whole_routes(Some(version), &model.fabric.neighbors);
+    conf.disable_next_hop_groups(Some(version), &model.fabric.neighbors);
     conf.bfd_profiles(&model.bfd());
     conf.ports(model);
     conf.own_addresses(model);
@@ -31,16 +32,16 @@ pub(crate) fn render(
     if let Some(workload) = &model.workload {
         conf.speaker_policy(workload, gateway);
     }
-    conf.tables(model, passing);
+    conf.tables(model, excluded);
     if let Some(workload) = &model.workload {
         conf.workload(model, workload);
     }
-    conf.fabric(model, passwords, passing.is_some());
-    conf.uses_of_tables(model);
+    conf.fabric(model, passwords, excluded.is_some());
+    conf.apply_table_maps(model);
     conf.text()
 }
 
-/// The first neighbour that has an address of the family of the link to the speaker.
+/// The first neighbour with an address of the same family as the link to the load balancer.
 pub fn gateway(model: &BgpModel) -> Option<IpAddr> {
     let link = model.workload.as_ref()?.theirs.address;
     model.fabric.neighbors.iter().find_map(|neighbor| match neighbor.found {
@@ -55,8 +56,8 @@ const EXCLUDE_LOAD_BALANCER: &str = "EXCLUDE-LOAD-BALANCER";
 /// The load balancer in names of lists, maps and peer groups.
 const LOAD_BALANCER: &str = "LOAD-BALANCER";
 
-/// The list of own addresses of a kind.
-fn list_of(kind: Advertise) -> &'static str {
+/// The name of the prefix list for own addresses of a kind.
+fn list_name(kind: Advertise) -> &'static str {
     match kind {
         Advertise::Loopback => "LOOPBACK-ADDRESSES",
         Advertise::Dummy => "DUMMY-ADDRESSES",
@@ -74,12 +75,12 @@ impl FrrWriter {
         }
         self.line("frr defaults datacenter");
         self.line(format_args!("hostname {}", model.name));
-        // bgpd refuses connections for this long after it has read this: 5 s if it is not told otherwise. With 0 later
+        // bgpd refuses connections for this long after it has read its configuration, by default 5 s. With 0, later
         // changes of route maps would never take effect.
         self.line("bgp route-map delay-timer 1");
     }
 
-    /// Router advertisements, by which neighbours without addresses find each other.
+    /// Router advertisements, by which neighbours without addresses discover each other.
     fn ports(&mut self, model: &BgpModel) {
         for neighbor in &model.fabric.neighbors {
             if let PeerAddress::Port { name, .. } = &neighbor.found {
@@ -88,7 +89,7 @@ impl FrrWriter {
         }
     }
 
-    /// What of the connected routes is announced: exactly the addresses that are meant.
+    /// Selects the connected routes to announce: exactly the addresses of the model.
     fn own_addresses(&mut self, model: &BgpModel) {
         for family in Family::ALL {
             let (ip, _, suffix) = words(family);
@@ -104,7 +105,8 @@ impl FrrWriter {
         }
     }
 
-    /// Only what starts here or at the speaker goes out, whatever the prefix: else a node between two leafs is transit.
+    /// Exports only routes that originate on this node or at its load balancer, whatever their prefix: otherwise a node
+    /// between two leafs would provide transit.
     fn fabric_policy(&mut self, model: &BgpModel) {
         self.line("bgp as-path access-list NODE-ORIGINATED seq 5 permit ^$");
         if let Some(workload) = &model.workload {
@@ -125,26 +127,26 @@ impl FrrWriter {
         self.section("route-map FABRIC-OUT permit 10", &lines);
         let inward = &model.fabric.inward;
         let preference = inward.local_preference.map(|number| format!("set local-preference {number}"));
-        self.gate("FABRIC", &inward.filter, &Family::ALL, preference.as_slice());
+        self.import_map("FABRIC", &inward.filter, &Family::ALL, preference.as_slice());
     }
 
     fn speaker_policy(&mut self, workload: &Workload, gateway: Option<IpAddr>) {
-        // Both ends are here, so the next hop is one of the node's own and FRR would take it for a mistake.
+        // Both ends are on this node, so the next hop is one of the node's own addresses, which FRR would reject.
         let next_hop =
             gateway.filter(|_| workload.domain == RoutingDomain::Shared).map(|gateway| match gateway {
                 IpAddr::V4(gateway) => format!("set ip next-hop {gateway}"),
                 IpAddr::V6(gateway) => format!("set ipv6 next-hop global {gateway}"),
             });
-        self.gate(LOAD_BALANCER, &workload.filter, &workload.families, next_hop.as_slice());
+        self.import_map(LOAD_BALANCER, &workload.filter, &workload.families, next_hop.as_slice());
         self.section(format_args!("route-map {LOAD_BALANCER}-OUT deny 10"), &[]);
     }
 
-    /// A map for each family that lets through what a filter does, and sets something on it.
-    fn gate(&mut self, name: &str, filter: &PrefixFilter, families: &[Family], set: &[String]) {
+    /// A route map for each family that permits what a filter does, and applies `set`.
+    fn import_map(&mut self, name: &str, filter: &PrefixFilter, families: &[Family], set: &[String]) {
         for &family in families {
             let (ip, _, suffix) = words(family);
             let list = format!("{name}-ALLOWED-{suffix}");
-            let terms: Vec<_> = filter.of(family).copied().collect();
+            let terms: Vec<_> = filter.rules_for(family).copied().collect();
             self.prefix_list(&list, family, &terms);
             let mut lines = vec![format!("match {ip} address prefix-list {list}")];
             lines.extend_from_slice(set);
@@ -152,19 +154,19 @@ impl FrrWriter {
         }
     }
 
-    /// What of the learnt routes enters the node's own table, and the source address of what the node sends over them. Those
-    /// over the link to the speaker are for others. In a namespace their port has a number that another port has here, so
-    /// that FRR would send service addresses back to the fabric.
-    fn tables(&mut self, model: &BgpModel, passing: Option<&Workload>) {
+    /// Which learnt routes enter the main table, and the source address of the node's own packets over them. Routes
+    /// over the link to the load balancer are for other nodes. In a namespace, the interface index of the link belongs
+    /// to another port outside it, so FRR would send service addresses back to the fabric.
+    fn tables(&mut self, model: &BgpModel, excluded: Option<&Workload>) {
         for (family, name) in table_maps(model) {
-            if let Some(workload) = apart(model) {
+            if let Some(workload) = isolated_load_balancer(model) {
                 let lines = [format!("match interface {}", workload.ours.link)];
                 self.section(format_args!("route-map {name} deny 5"), &lines);
             }
             let source = source(model, family).map(|source| format!("set src {source}"));
             self.section(format_args!("route-map {name} permit 10"), source.as_slice());
         }
-        if let Some(workload) = passing {
+        if let Some(workload) = excluded {
             self.line(format_args!(
                 "bgp as-path access-list FROM-LOAD-BALANCER seq 5 permit ^{}_",
                 workload.theirs.asn
@@ -177,15 +179,15 @@ impl FrrWriter {
         }
     }
 
-    fn uses_of_tables(&mut self, model: &BgpModel) {
+    fn apply_table_maps(&mut self, model: &BgpModel) {
         for (family, name) in table_maps(model) {
             let (ip, ..) = words(family);
             self.line(format_args!("{ip} protocol bgp route-map {name}"));
         }
     }
 
-    /// The instance toward the speaker, where it has one of its own. Its AS number is the node's: FRR 10 puts the number of
-    /// an instance that another imports into the path, FRR 8 does not, and only so both announce the same.
+    /// The instance toward the load balancer, if it is isolated. Its AS number is the node's: FRR 10 adds the number of
+    /// an instance that another imports to the path, FRR 8 does not, and this way both announce the same.
     fn workload(&mut self, model: &BgpModel, workload: &Workload) {
         let Some(domain) = workload.domain.name() else { return };
         let peer = workload.theirs.address.to_string();
@@ -199,19 +201,19 @@ impl FrrWriter {
         self.line("exit");
     }
 
-    /// What every instance starts with.
+    /// The first lines of every instance.
     fn instance(&mut self, model: &BgpModel) {
         self.line(format_args!(" bgp router-id {}", model.router_id));
         self.line(" no bgp default ipv4-unicast");
-        // Else bgpd waits a second before its first update. Without waiting at all, FRR 8.4 now and then tells neighbours
-        // that a restart is over before it has told all routes, and they drop those for a moment.
+        // By default, bgpd waits a second before its first update. Without any wait, FRR 8.4 sometimes signals the end
+        // of a restart before it has sent all routes, and neighbours drop the others for a moment.
         let wait = if model.fabric.graceful_restart.is_some() { 250 } else { 0 };
         self.line(format_args!(" coalesce-time {wait}"));
     }
 
     fn speaker(&mut self, model: &BgpModel, peer: &str, workload: &Workload) {
         self.line(format_args!(" neighbor {peer} remote-as {}", workload.theirs.asn));
-        // FRR refuses the instance's own number here.
+        // FRR rejects the instance's own number here.
         if workload.ours.asn != model.asn {
             self.line(format_args!(" neighbor {peer} local-as {} no-prepend replace-as", workload.ours.asn));
         }
@@ -221,7 +223,7 @@ impl FrrWriter {
         }
     }
 
-    /// The instance in the node's own table.
+    /// The instance in the main table.
     fn fabric(&mut self, model: &BgpModel, passwords: &[Option<String>], maps: bool) {
         self.line(format_args!("router bgp {}", model.asn));
         self.instance(model);
@@ -277,7 +279,7 @@ impl FrrWriter {
         }
     }
 
-    /// A speaker in the node's own table: its address is one of the node's, which FRR takes from a range only.
+    /// A load balancer in the main table: its address is one of the node's, which FRR accepts only from a range.
     fn listen(&mut self, model: &BgpModel, workload: &Workload) {
         self.line(format_args!(" neighbor {LOAD_BALANCER} peer-group"));
         self.speaker(model, LOAD_BALANCER, workload);
@@ -288,27 +290,29 @@ impl FrrWriter {
     }
 }
 
-/// The speaker, where something keeps its routes apart from the node's.
-fn apart(model: &BgpModel) -> Option<&Workload> {
+/// The load balancer, if its routes are isolated from the node's.
+fn isolated_load_balancer(model: &BgpModel) -> Option<&Workload> {
     model.workload.as_ref().filter(|workload| workload.domain != RoutingDomain::Shared)
 }
 
-/// The speaker whose IPv4 routes have IPv6 next hops. About such routes zebra of FRR 8.4 does not ask its map, and would send
-/// service addresses around between the two ends of the link: bgpd itself has to keep them from it. FRR 10.3 asks, and its
-/// bgpd must not: when its map refuses a new best route, the one before stays in the kernel, and leads to another node.
-fn passes_by(model: &BgpModel, version: (u16, u16)) -> Option<&Workload> {
-    apart(model).filter(|workload| version.0 < 9 && workload.extends_next_hops())
+/// The load balancer whose IPv4 routes have IPv6 next hops. zebra of FRR 8.4 does not apply its route map to such
+/// routes, and would send service addresses back and forth between the two ends of the link: bgpd itself has to exclude
+/// them. FRR 10.3 applies the route map, and its bgpd must not exclude them: when its map denies a new best route, the
+/// previous one stays in the kernel, and leads to another node.
+fn excluded_load_balancer(model: &BgpModel, version: (u16, u16)) -> Option<&Workload> {
+    isolated_load_balancer(model).filter(|workload| version.0 < 9 && workload.extends_next_hops())
 }
 
 fn source(model: &BgpModel, family: Family) -> Option<IpAddr> {
     model.sources.iter().copied().find(|source| Family::of(IpNet::from(*source)) == family)
 }
 
-/// The maps between what is learnt and the node's own table: for each family that has something to say there.
+/// The route maps between BGP and the main table: one for each family that needs it.
 fn table_maps(model: &BgpModel) -> impl Iterator<Item = (Family, &'static str)> {
     let maps = [(Family::V4, "SOURCE-ADDRESS-v4"), (Family::V6, "SOURCE-ADDRESS-v6")].into_iter();
     maps.filter(|(family, _)| {
-        let crosses = apart(model).is_some_and(|workload| workload.families.contains(family));
+        let crosses =
+            isolated_load_balancer(model).is_some_and(|workload| workload.families.contains(family));
         crosses || source(model, *family).is_some()
     })
 }
@@ -320,13 +324,13 @@ fn peer(neighbor: &Neighbor) -> String {
     }
 }
 
-/// The lists of own addresses in a family, without those that would be empty.
+/// The prefix lists of own addresses in a family, except for empty ones.
 fn own_lists(model: &BgpModel, family: Family) -> Vec<(&'static str, Vec<IpNet>)> {
-    let of = |kind| {
+    let addresses_of = |kind| {
         let announced = model.fabric.announced.iter().filter(move |it| it.kind == kind);
         announced.map(|it| it.net).filter(|net| Family::of(*net) == family).collect::<Vec<_>>()
     };
-    let lists = Advertise::ALL.iter().map(|&kind| (list_of(kind), of(kind)));
+    let lists = Advertise::ALL.iter().map(|&kind| (list_name(kind), addresses_of(kind)));
     lists.filter(|(_, nets)| !nets.is_empty()).collect()
 }
 

@@ -1,22 +1,22 @@
-//! `daemons`: which of FRR's programs run, and with what options.
+//! `daemons`: which of FRR's daemons run, and with which options.
 
 use std::fmt::Write;
 
 use crate::model::{BgpModel, RoutingDomain};
-use crate::render::{DaemonOptions, words};
+use crate::render::{DaemonOptions, daemon_options};
 use ichor_values::Issue;
 
-/// FRR's programs that a node may need.
+/// The FRR daemons that a node may need.
 const NAMES: [&str; 5] = ["mgmtd", "zebra", "bgpd", "bfdd", "staticd"];
 
-/// Without this each daemon has a shell on a TCP port of every address.
+/// Without this, each daemon has a VTY on a TCP port of every address.
 const CLOSED: &str = "-P 0";
 
-/// Bytes that zebra may have waiting from the kernel; less, and it misses changes when many come at once.
+/// Bytes in zebra's netlink receive buffer; with fewer, it misses changes in a burst.
 const NETLINK_BUFFER: &str = "16777216";
 
-/// The file for a configuration that somebody else wrote.
-pub(crate) fn usual(configuration: &str, version: (u16, u16)) -> String {
+/// The file for a ready-made configuration.
+pub(crate) fn default_daemons(configuration: &str, version: (u16, u16)) -> String {
     let bfd = configuration.lines().any(|line| line.split_whitespace().any(|word| word == "bfd"));
     let runs = |name| match name {
         "mgmtd" => version.0 >= 9,
@@ -27,7 +27,7 @@ pub(crate) fn usual(configuration: &str, version: (u16, u16)) -> String {
     NAMES.into_iter().filter(|name| runs(name)).map(line).collect()
 }
 
-/// The file; what is wrong with the options that are written is added to `issues`.
+/// Renders the file; problems with the configured options are added to `issues`.
 pub(crate) fn render(
     model: &BgpModel,
     written: &DaemonOptions,
@@ -41,7 +41,7 @@ pub(crate) fn render(
             "bfdd" => !model.bfd().is_empty(),
             _ => true,
         };
-        let more = words(written, name, issues);
+        let more = daemon_options(written, name, issues);
         if !runs && !more.is_empty() {
             let reason = format!("`{name}` does not run here, so it takes no options");
             issues.push(Issue::error("routing.daemons", reason));
@@ -61,7 +61,7 @@ fn options(model: &BgpModel, name: &str, version: (u16, u16)) -> Vec<String> {
     if name == "zebra" {
         options.push(format!("-s {NETLINK_BUFFER}"));
         if let Some(time) = model.fabric.graceful_restart {
-            // Routes stay in the kernel while zebra is away, and go when it did not learn them anew in time.
+            // Routes stay in the kernel while zebra is down, and are removed if it does not learn them again in time.
             options.push(format!("-r -K {}", u32::from(time) * 2));
         }
     }
@@ -69,7 +69,7 @@ fn options(model: &BgpModel, name: &str, version: (u16, u16)) -> Vec<String> {
         .workload
         .as_ref()
         .is_some_and(|workload| matches!(workload.domain, RoutingDomain::Namespace { .. }));
-    // With these a VRF is a network namespace and no longer a VRF device: never both.
+    // With these options, a VRF is a network namespace instead of a VRF device: never both.
     match version.0 {
         ..=8 if namespaces && name == "zebra" => options.push("-n".to_owned()),
         9.. if namespaces => options.push("-w".to_owned()),

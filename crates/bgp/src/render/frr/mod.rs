@@ -1,13 +1,13 @@
 //! FRR, 8.4 to 10: `frr.conf` and `daemons`.
 //!
-//! A `page` is what both a node's and a router's configuration (`ichor_core::render::fabric`) are written on.
+//! `writer` writes the configuration of nodes and of routers (`ichor_core::render::fabric`).
 //!
-//! Not here: what FRR cannot do at all (`ichor_core::plan::backend`).
+//! Not here: features that FRR lacks (`ichor_core::plan::backend`).
 
 pub(crate) mod community;
 mod conf;
 mod daemons;
-pub mod page;
+pub mod writer;
 
 use super::{ConfigFile, RenderRequest, Service};
 use crate::model::RoutingDomain;
@@ -16,14 +16,14 @@ use ichor_values::{Issue, SoftwareVersion};
 /// The release in ichor's extension.
 const OURS: (u16, u16) = (10, 5);
 
-/// The service of a node; what is wrong is added to `issues`.
+/// Renders the service of a node; problems are added to `issues`.
 pub(crate) fn render(
-    order: RenderRequest<'_>,
+    request: RenderRequest<'_>,
     passwords: &[Option<String>],
     issues: &mut Vec<Issue>,
 ) -> Service {
-    let RenderRequest { model, options, .. } = order;
-    let version = order.version.map_or(OURS, SoftwareVersion::minor);
+    let RenderRequest { model, options, .. } = request;
+    let version = request.version.map_or(OURS, SoftwareVersion::minor);
     if version < (8, 4) || version.0 > 10 {
         let (major, minor) = version;
         let reason = format!("FRR {major}.{minor} is not known here; take one from 8.4 to 10");
@@ -32,7 +32,7 @@ pub(crate) fn render(
     let gateway = conf::gateway(model);
     if gateway.is_none() && model.workload.as_ref().is_some_and(|it| it.domain == RoutingDomain::Shared) {
         let reason = "without isolation FRR sends what the speaker announces to a neighbour that has an address of the \
-                      link's family, and there is none; use `isolation: vrf`";
+                      link's family, but no neighbour has one; use `isolation: vrf`";
         issues.push(Issue::error("routing.workload.isolation", reason));
     }
     let daemons = daemons::render(model, options, version, issues);
@@ -40,10 +40,14 @@ pub(crate) fn render(
     service(version, conf, daemons)
 }
 
-/// The service of files that somebody else wrote.
-pub fn ready(configuration: &str, daemons: Option<&str>, version: Option<&SoftwareVersion>) -> Service {
+/// The service of ready-made files.
+pub fn ready_made_service(
+    configuration: &str,
+    daemons: Option<&str>,
+    version: Option<&SoftwareVersion>,
+) -> Service {
     let version = version.map_or(OURS, SoftwareVersion::minor);
-    let daemons = daemons.map_or_else(|| daemons::usual(configuration, version), str::to_owned);
+    let daemons = daemons.map_or_else(|| daemons::default_daemons(configuration, version), str::to_owned);
     service(version, configuration.to_owned(), daemons)
 }
 

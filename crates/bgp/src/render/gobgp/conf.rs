@@ -5,13 +5,13 @@ use super::toml::TomlWriter;
 use crate::model::fabric::{Neighbor, PeerAddress};
 use crate::model::{Bfd, BgpModel, Family, Workload};
 
-/// Seconds between attempts to connect; gobgpd waits 120 if it is not told otherwise.
+/// Seconds between attempts to connect; gobgpd's default is 120.
 const CONNECT_RETRY: u16 = 3;
 
-/// Seconds before a session that was reset is tried again; gobgpd waits 30 if it is not told otherwise.
+/// Seconds before a session is retried after a reset; gobgpd's default is 30.
 const IDLE_HOLD: u16 = 1;
 
-/// The file.
+/// Renders the file.
 pub(crate) fn render(model: &BgpModel, passwords: &[Option<String>]) -> String {
     let mut toml = TomlWriter::default();
     head(&mut toml, model);
@@ -42,7 +42,7 @@ fn fabric(toml: &mut TomlWriter, model: &BgpModel, neighbor: &Neighbor, password
         PeerAddress::Port { name, .. } => toml.key("neighbor-interface", name.as_str()),
         PeerAddress::Address { address, .. } => toml.key("neighbor-address", address.to_string()),
     };
-    // Without a number gobgpd takes whichever the neighbour has.
+    // Without an AS number, gobgpd accepts any.
     if let Some(asn) = neighbor.asn {
         toml.key("peer-as", asn.0);
     }
@@ -65,12 +65,13 @@ fn fabric(toml: &mut TomlWriter, model: &BgpModel, neighbor: &Neighbor, password
     timing(toml, neighbor.timers, neighbor.bfd);
     let restart = model.fabric.graceful_restart;
     if let Some(time) = restart {
-        // What a neighbour that does not come back may hold up: the first routes go out after this at the latest.
+        // Limits the delay by a neighbour that does not come back: the first routes are sent after this time at the
+        // latest.
         toml.table("neighbors.graceful-restart.config").key("enabled", true);
         toml.key("restart-time", time).key("deferral-time", time);
     }
     for &family in &neighbor.families {
-        carries(toml, family);
+        address_family(toml, family);
         if restart.is_some() {
             toml.table("neighbors.afi-safis.mp-graceful-restart.config").key("enabled", true);
         }
@@ -90,7 +91,7 @@ fn speaker(toml: &mut TomlWriter, model: &BgpModel, workload: &Workload) {
     toml.key("local-address", workload.ours.address.to_string()).key("passive-mode", true);
     timing(toml, workload.timers, workload.bfd);
     for &family in &workload.families {
-        carries(toml, family);
+        address_family(toml, family);
     }
 }
 
@@ -106,7 +107,7 @@ fn timing(toml: &mut TomlWriter, (keepalive, hold): (u16, u16), bfd: Option<Bfd>
     }
 }
 
-fn carries(toml: &mut TomlWriter, family: Family) {
+fn address_family(toml: &mut TomlWriter, family: Family) {
     let name = match family {
         Family::V4 => "ipv4-unicast",
         Family::V6 => "ipv6-unicast",

@@ -1,9 +1,9 @@
 //! GoBGP, 3 and 4: `gobgpd.toml` and `daemons`.
 //!
-//! gobgpd neither installs routes nor takes addresses from links. The agent does both over its API; what may leave the node is
-//! still in the file alone: of what the agent adds, only the announced addresses get out.
+//! gobgpd neither installs routes nor reads the addresses of links. The agent does both over its API; the file alone
+//! decides what may leave the node: of the prefixes that the agent adds, only announced addresses do.
 //!
-//! Not here: what GoBGP cannot do at all (`ichor_core::plan::backend`).
+//! Not here: features that GoBGP lacks (`ichor_core::plan::backend`).
 
 mod conf;
 mod daemons;
@@ -16,14 +16,14 @@ use ichor_values::{Issue, SoftwareVersion};
 /// The release in ichor's extension.
 const OURS: (u16, u16) = (4, 8);
 
-/// The service of a node; what is wrong is added to `issues`.
+/// Renders the service of a node; problems are added to `issues`.
 pub(crate) fn render(
-    order: RenderRequest<'_>,
+    request: RenderRequest<'_>,
     passwords: &[Option<String>],
     issues: &mut Vec<Issue>,
 ) -> Service {
-    let RenderRequest { model, options, .. } = order;
-    let version = order.version.map_or(OURS, SoftwareVersion::minor);
+    let RenderRequest { model, options, .. } = request;
+    let version = request.version.map_or(OURS, SoftwareVersion::minor);
     let (major, minor) = version;
     if !(3..=4).contains(&major) {
         let reason = format!("GoBGP {major}.{minor} is not known here; take one of 3 or 4");
@@ -33,10 +33,14 @@ pub(crate) fn render(
     service(version, conf::render(model, passwords), daemons)
 }
 
-/// The service of files that somebody else wrote.
-pub fn ready(configuration: &str, daemons: Option<&str>, version: Option<&SoftwareVersion>) -> Service {
+/// The service of ready-made files.
+pub fn ready_made_service(
+    configuration: &str,
+    daemons: Option<&str>,
+    version: Option<&SoftwareVersion>,
+) -> Service {
     let version = version.map_or(OURS, SoftwareVersion::minor);
-    let daemons = daemons.map_or_else(daemons::usual, str::to_owned);
+    let daemons = daemons.map_or_else(daemons::default_daemons, str::to_owned);
     service(version, configuration.to_owned(), daemons)
 }
 

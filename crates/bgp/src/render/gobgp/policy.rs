@@ -1,7 +1,7 @@
-//! Policies: what is let in, and what is let out.
+//! Policies: which routes are imported, and which are exported.
 //!
-//! gobgpd has one list of each for all neighbours, and what no statement accepts is rejected. A set that nobody defines would
-//! make it accept everything, so a set belongs to the statement that uses it.
+//! gobgpd has one list of each for all neighbours, and rejects a route that no statement accepts. An undefined set
+//! would make it accept everything, so a set belongs to the statement that uses it.
 
 use ipnet::IpNet;
 
@@ -10,32 +10,32 @@ use crate::model::fabric::{ExportPolicy, ImportPolicy};
 use crate::model::{BgpModel, Family, PrefixFilter, PrefixRule};
 use ichor_values::{Asn, Community};
 
-/// The set with the speaker in it.
-const SPEAKER: &str = "load-balancer";
+/// The neighbour set with the load balancer.
+const LOAD_BALANCER: &str = "load-balancer";
 
-/// The set of paths that start at the speaker.
-const BEHIND: &str = "from-load-balancer";
+/// The set of paths that originate at the load balancer.
+const FROM_LOAD_BALANCER: &str = "from-load-balancer";
 
 const STATEMENTS: &str = "policy-definitions.statements";
 
-/// All sets and both policies.
+/// Renders all sets and both policies.
 pub(crate) fn render(toml: &mut TomlWriter, model: &BgpModel) {
     toml.table("global.apply-policy.config");
     toml.key("import-policy-list", vec!["import"]).key("default-import-policy", "reject-route");
     toml.key("export-policy-list", vec!["export"]).key("default-export-policy", "reject-route");
     if let Some(workload) = &model.workload {
         let host = IpNet::from(workload.theirs.address).to_string();
-        toml.next("defined-sets.neighbor-sets").key("neighbor-set-name", SPEAKER);
+        toml.next("defined-sets.neighbor-sets").key("neighbor-set-name", LOAD_BALANCER);
         toml.key("neighbor-info-list", vec![host]);
-        toml.next("defined-sets.bgp-defined-sets.as-path-sets").key("as-path-set-name", BEHIND);
+        toml.next("defined-sets.bgp-defined-sets.as-path-sets").key("as-path-set-name", FROM_LOAD_BALANCER);
         toml.key("as-path-list", paths(model, workload.theirs.asn.0));
     }
-    let (inward, outward) = (inward(model), outward(model));
-    // What goes out is told apart by no other sets than what comes in.
-    for set in inward.iter().filter_map(|statement| statement.set.as_ref()) {
+    let (imports, exports) = (import_statements(model), export_statements(model));
+    // Exports are selected by the prefix sets of the imports.
+    for set in imports.iter().filter_map(|statement| statement.set.as_ref()) {
         set.write(toml);
     }
-    for (name, statements) in [("import", inward), ("export", outward)] {
+    for (name, statements) in [("import", imports), ("export", exports)] {
         toml.next("policy-definitions").key("name", name);
         for statement in &statements {
             statement.write(toml, model.asn);
@@ -43,8 +43,8 @@ pub(crate) fn render(toml: &mut TomlWriter, model: &BgpModel) {
     }
 }
 
-/// The paths of the speaker's routes as the policy sees them: the own number is already in front for a neighbour outside, and
-/// is not for one inside.
+/// The AS paths of the load balancer's routes as the policy sees them: for an external neighbour the node's AS number
+/// is already prepended, for an internal one it is not.
 fn paths(model: &BgpModel, speaker: u32) -> Vec<String> {
     let mut paths = vec![format!("^{}_{speaker}$", model.asn)];
     if has_internal(model) {
@@ -57,17 +57,17 @@ fn has_internal(model: &BgpModel) -> bool {
     model.fabric.neighbors.iter().any(|neighbor| neighbor.asn == Some(model.asn))
 }
 
-/// Which routes a statement looks at.
+/// The routes that a statement matches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MatchedRoutes {
-    /// All of them.
-    Anybody,
-    /// From the speaker, or to it.
-    Speaker,
-    /// What the agent added.
+    /// All routes.
+    All,
+    /// Routes from the load balancer, or to it.
+    LoadBalancer,
+    /// Routes that the agent added.
     Local,
-    /// What starts at the speaker.
-    Behind,
+    /// Routes that originate at the load balancer.
+    FromLoadBalancer,
 }
 
 /// A set of prefixes.
@@ -76,17 +76,17 @@ struct PrefixSet {
     terms: Vec<PrefixRule>,
 }
 
-/// One statement: what it looks for, and what becomes of it.
+/// One statement: its conditions and its actions.
 struct PolicyStatement<'m> {
     name: String,
-    of: MatchedRoutes,
-    /// Only the prefixes of this set; all if there is none.
+    routes: MatchedRoutes,
+    /// Only the prefixes of this set; unset, all prefixes.
     set: Option<PrefixSet>,
     accept: bool,
     local_preference: Option<u32>,
     /// Whether the next hop becomes an address of the node.
     own_next_hop: bool,
-    /// What is added on the way out.
+    /// Attributes that are added on export.
     outward: Option<&'m ExportPolicy>,
 }
 
@@ -101,23 +101,24 @@ impl PrefixSet {
 }
 
 impl PolicyStatement<'_> {
-    fn new(name: impl Into<String>, of: MatchedRoutes, accept: bool) -> Self {
+    fn new(name: impl Into<String>, routes: MatchedRoutes, accept: bool) -> Self {
         let name = name.into();
-        Self { name, of, set: None, accept, local_preference: None, own_next_hop: false, outward: None }
+        Self { name, routes, set: None, accept, local_preference: None, own_next_hop: false, outward: None }
     }
 
     fn write(&self, toml: &mut TomlWriter, asn: Asn) {
         toml.next(STATEMENTS).key("name", self.name.as_str());
-        match self.of {
-            MatchedRoutes::Anybody => {}
-            MatchedRoutes::Speaker => {
-                part(toml, "conditions.match-neighbor-set").key("neighbor-set", SPEAKER);
+        match self.routes {
+            MatchedRoutes::All => {}
+            MatchedRoutes::LoadBalancer => {
+                part(toml, "conditions.match-neighbor-set").key("neighbor-set", LOAD_BALANCER);
             }
             MatchedRoutes::Local => {
                 part(toml, "conditions.bgp-conditions").key("route-type", "local");
             }
-            MatchedRoutes::Behind => {
-                part(toml, "conditions.bgp-conditions.match-as-path-set").key("as-path-set", BEHIND);
+            MatchedRoutes::FromLoadBalancer => {
+                part(toml, "conditions.bgp-conditions.match-as-path-set")
+                    .key("as-path-set", FROM_LOAD_BALANCER);
             }
         }
         if let Some(set) = &self.set {
@@ -132,17 +133,17 @@ impl PolicyStatement<'_> {
             part(toml, "actions.bgp-actions").key("set-next-hop", "self");
         }
         if let Some(outward) = self.outward {
-            leave(toml, outward, asn);
+            add_attributes(toml, outward, asn);
         }
     }
 }
 
-/// Starts a table below the statement that was started last.
+/// Starts a table below the latest statement.
 fn part<'t>(toml: &'t mut TomlWriter, name: &str) -> &'t mut TomlWriter {
     toml.table(&format!("{STATEMENTS}.{name}"))
 }
 
-fn leave(toml: &mut TomlWriter, outward: &ExportPolicy, asn: Asn) {
+fn add_attributes(toml: &mut TomlWriter, outward: &ExportPolicy, asn: Asn) {
     if outward.prepend > 0 {
         let prepend = part(toml, "actions.bgp-actions.set-as-path-prepend");
         prepend.key("as", asn.to_string()).key("repeat-n", outward.prepend);
@@ -159,7 +160,7 @@ fn leave(toml: &mut TomlWriter, outward: &ExportPolicy, asn: Asn) {
     }
 }
 
-/// gobgpd's word for a community.
+/// gobgpd's name of a community.
 fn word(community: &Community) -> &str {
     match community.as_str() {
         "local-as" => "no-export-subconfed",
@@ -168,50 +169,58 @@ fn word(community: &Community) -> &str {
     }
 }
 
-/// What is let in. gobgpd asks this of what the agent adds, too.
-fn inward(model: &BgpModel) -> Vec<PolicyStatement<'_>> {
-    let mut statements = own(model, "import-node-addresses", None);
+/// The import statements. gobgpd also applies them to routes that the agent adds.
+fn import_statements(model: &BgpModel) -> Vec<PolicyStatement<'_>> {
+    let mut statements = node_address_statements(model, "import-node-addresses", None);
     if let Some(workload) = &model.workload {
-        statements.extend(gate(
+        statements.extend(prefix_statements(
             "load-balancer",
-            MatchedRoutes::Speaker,
+            MatchedRoutes::LoadBalancer,
             &workload.filter,
             &workload.families,
         ));
-        statements.push(PolicyStatement::new("load-balancer-reject-rest", MatchedRoutes::Speaker, false));
+        statements.push(PolicyStatement::new(
+            "load-balancer-reject-rest",
+            MatchedRoutes::LoadBalancer,
+            false,
+        ));
     }
     let ImportPolicy { filter, local_preference, .. } = &model.fabric.inward;
-    for mut statement in gate("fabric", MatchedRoutes::Anybody, filter, &Family::ALL) {
+    for mut statement in prefix_statements("fabric", MatchedRoutes::All, filter, &Family::ALL) {
         statement.local_preference = local_preference.filter(|_| statement.accept);
         statements.push(statement);
     }
     statements
 }
 
-/// What is let out: nothing to the speaker, and to others only what starts here or at the speaker, whatever the prefix. Else a
-/// node between two leafs is transit.
-fn outward(model: &BgpModel) -> Vec<PolicyStatement<'_>> {
+/// The export statements: nothing to the load balancer, and to others only routes that originate on this node or at its
+/// load balancer, whatever their prefix. Otherwise a node between two leafs would provide transit.
+fn export_statements(model: &BgpModel) -> Vec<PolicyStatement<'_>> {
     let outward = Some(&model.fabric.outward);
-    let own = own(model, "export-node-addresses", outward);
+    let own = node_address_statements(model, "export-node-addresses", outward);
     if model.workload.is_none() {
         return own;
     }
     let mut statements =
-        vec![PolicyStatement::new("no-export-to-load-balancer", MatchedRoutes::Speaker, false)];
+        vec![PolicyStatement::new("no-export-to-load-balancer", MatchedRoutes::LoadBalancer, false)];
     statements.extend(own);
-    // Inside one AS the next hop is kept, and the speaker's is known on this node alone.
+    // Within one AS the next hop is kept, and the load balancer's is known on this node only.
     let own_next_hop = has_internal(model);
     statements.push(PolicyStatement {
         own_next_hop,
         outward,
-        ..PolicyStatement::new("export-load-balancer-routes", MatchedRoutes::Behind, true)
+        ..PolicyStatement::new("export-load-balancer-routes", MatchedRoutes::FromLoadBalancer, true)
     });
     statements
 }
 
 /// The node's own addresses: added by the agent, and among those that are announced.
-fn own<'m>(model: &BgpModel, name: &str, outward: Option<&'m ExportPolicy>) -> Vec<PolicyStatement<'m>> {
-    let of = |family: Family| {
+fn node_address_statements<'m>(
+    model: &BgpModel,
+    name: &str,
+    outward: Option<&'m ExportPolicy>,
+) -> Vec<PolicyStatement<'m>> {
+    let statement_for = |family: Family| {
         let nets = model.fabric.announced.iter().map(|announced| announced.net);
         let nets = nets.filter(|net| Family::of(*net) == family);
         let terms: Vec<_> = nets.map(|net| PrefixRule::exactly(true, net)).collect();
@@ -220,21 +229,21 @@ fn own<'m>(model: &BgpModel, name: &str, outward: Option<&'m ExportPolicy>) -> V
         let set = PrefixSet { name: format!("node-addresses-{}", suffix(family)), terms };
         (!set.terms.is_empty()).then_some(PolicyStatement { set: Some(set), outward, ..statement })
     };
-    Family::ALL.into_iter().filter_map(of).collect()
+    Family::ALL.into_iter().filter_map(statement_for).collect()
 }
 
-/// Statements that let through what a filter does, each with the terms that can be told in one set.
-fn gate(
+/// Statements that permit what a filter does, each with the rules that fit into one set.
+fn prefix_statements(
     name: &str,
-    of: MatchedRoutes,
+    routes: MatchedRoutes,
     filter: &PrefixFilter,
     families: &[Family],
 ) -> Vec<PolicyStatement<'static>> {
     let mut statements = Vec::new();
     for &family in families {
         let mut runs: Vec<Vec<PrefixRule>> = Vec::new();
-        for &term in filter.of(family) {
-            match runs.last_mut().filter(|run| goes_with(run, &term)) {
+        for &term in filter.rules_for(family) {
+            match runs.last_mut().filter(|run| fits_into(run, &term)) {
                 Some(run) => run.push(term),
                 None => runs.push(vec![term]),
             }
@@ -243,14 +252,14 @@ fn gate(
             let name = format!("{name}-{}-{}", suffix(family), nth + 1);
             let permit = terms.first().is_some_and(|term| term.permit);
             let set = Some(PrefixSet { name: name.clone(), terms });
-            statements.push(PolicyStatement { set, ..PolicyStatement::new(name, of, permit) });
+            statements.push(PolicyStatement { set, ..PolicyStatement::new(name, routes, permit) });
         }
     }
     statements
 }
 
-/// A set has no order and no refusals; and GoBGP 3 looks only at the longest prefix of a set that a route lies in.
-fn goes_with(run: &[PrefixRule], term: &PrefixRule) -> bool {
+/// A set has no order and no denials; and GoBGP 3 considers only the longest prefix of a set that contains a route.
+fn fits_into(run: &[PrefixRule], term: &PrefixRule) -> bool {
     run.iter().all(|other| {
         let (a, b) = (other.net, term.net);
         other.permit == term.permit && (a == b || !(a.contains(&b) || b.contains(&a)))

@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 
 use serde_json::Value;
 
-/// A text that grows table by table.
+/// A file that is being written, table by table.
 #[derive(Debug, Default)]
 pub(crate) struct TomlWriter(String);
 
@@ -26,16 +26,16 @@ impl TomlWriter {
         self
     }
 
-    /// Sets a key of the table that was started last. A text, a number, a truth and a list of them are written in TOML as they
-    /// are in JSON, and so are the signs in a text that need a backslash.
+    /// Sets a key of the latest table. Strings, numbers, booleans and lists of them are written in TOML as in JSON,
+    /// including escapes.
     pub fn key(&mut self, name: &str, value: impl Into<Value>) -> &mut Self {
         let value = value.into();
-        debug_assert!(!value.is_object() && !value.is_null(), "{name} is no plain value");
+        debug_assert!(!value.is_object() && !value.is_null(), "{name} is not a plain value");
         let _ = writeln!(self.0, "{name} = {value}");
         self
     }
 
-    /// The whole text.
+    /// The text of the file.
     pub fn text(self) -> String {
         self.0
     }
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_and_backslashes_stay_inside_a_text() {
+    fn quotes_and_backslashes_are_escaped() {
         let mut toml = TomlWriter::default();
 
         toml.table("a").key("b", r#"p"w\x"#).key("c", vec!["^1$", "^1_2$"]).key("d", 3).key("e", true);

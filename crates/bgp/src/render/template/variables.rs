@@ -1,6 +1,6 @@
-//! What a template may use: the routing model in plain words, the same for every backend.
+//! The variables of templates: the routing model in plain words, the same for every backend.
 //!
-//! `docs/reference/template-variables.md` lists them. A name, once there, stays; new ones may come.
+//! `docs/reference/template-variables.md` lists them. Existing names never change; new ones may be added.
 
 use serde_json::{Value, json};
 
@@ -9,19 +9,19 @@ use crate::model::workload::SessionEndpoint;
 use crate::model::{Bfd, BgpModel, Fabric, Family, PrefixFilter, RoutingDomain, Workload};
 use ichor_values::Backend;
 
-/// What is known of the daemon that reads the file.
+/// The daemon that reads the file.
 #[derive(Clone, Copy)]
 pub struct DaemonInfo<'a> {
-    /// Who it is.
+    /// The daemon.
     pub backend: Backend,
     /// Its release.
     pub version: (u16, u16),
-    /// What ichor would have written.
+    /// The file that ichor would have written.
     pub default: &'a str,
 }
 
 /// All variables.
-pub fn of(model: &BgpModel, passwords: &[Option<String>], daemon: DaemonInfo<'_>) -> Value {
+pub fn template_variables(model: &BgpModel, passwords: &[Option<String>], daemon: DaemonInfo<'_>) -> Value {
     json!({
         "backend": daemon.backend.to_string(),
         "version": format!("{}.{}", daemon.version.0, daemon.version.1),

@@ -8,7 +8,7 @@ fn file() -> Value {
         "version": "1.0",
         "backend": "frr",
         "bgp": {
-            "node_name": "n1", "asn": 65001, "router_id": "10.0.0.1",
+            "node": "n1", "asn": 65001, "router_id": "10.0.0.1",
             "neighbors": [{
                 "peer": {"interface": {"name": "eth0"}},
                 "session": {
@@ -23,7 +23,7 @@ fn file() -> Value {
     })
 }
 
-fn wrong(change: impl FnOnce(&mut Value)) -> String {
+fn parse_error(change: impl FnOnce(&mut Value)) -> String {
     let mut file = file();
     change(&mut file);
     let error = AgentConfig::parse(&file.to_string()).unwrap_err();
@@ -32,7 +32,7 @@ fn wrong(change: impl FnOnce(&mut Value)) -> String {
 }
 
 #[test]
-fn keys_that_are_missing_have_defaults() {
+fn missing_keys_have_defaults() {
     let parsed = AgentConfig::parse(&file().to_string()).unwrap();
 
     assert_eq!(parsed.warnings, [""; 0]);
@@ -41,7 +41,7 @@ fn keys_that_are_missing_have_defaults() {
 
 #[test]
 fn unknown_keys_are_reported_together_with_the_nearest_known_keys() {
-    let error = wrong(|file| {
+    let error = parse_error(|file| {
         file["lgo_level"] = "hush".into();
         file["bgp"]["neighbors"][0]["pasword"] = "hush".into();
     });
@@ -66,8 +66,8 @@ fn unknown_keys_of_a_newer_minor_version_are_ignored_with_a_warning() {
 }
 
 #[test]
-fn a_newer_major_version_is_refused_with_what_to_do() {
-    let error = wrong(|file| file["version"] = "2.0".into());
+fn a_newer_major_version_is_rejected_with_a_hint() {
+    let error = parse_error(|file| file["version"] = "2.0".into());
 
     assert_eq!(
         error,
@@ -77,30 +77,30 @@ fn a_newer_major_version_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_value_that_does_not_fit_is_located_and_not_repeated() {
+fn an_invalid_value_is_reported_by_its_key_and_not_repeated() {
     assert_eq!(
-        wrong(|file| file["bgp"]["neighbors"][0]["session"]["timers"]["hold_seconds"] = "hush".into()),
+        parse_error(|file| file["bgp"]["neighbors"][0]["session"]["timers"]["hold_seconds"] = "hush".into()),
         "bgp.neighbors[0].session.timers.hold_seconds: want a whole number up to 65535, found a string"
     );
     assert_eq!(
-        wrong(|file| file["bgp"]["asn"] = 0.into()),
+        parse_error(|file| file["bgp"]["asn"] = 0.into()),
         "bgp.asn: want a whole number from 1 to 4294967295"
     );
     assert_eq!(
-        wrong(|file| file["backend"] = "hush".into()),
+        parse_error(|file| file["backend"] = "hush".into()),
         "backend: want one of `frr`, `bird`, `gobgp`, `native`"
     );
     assert_eq!(
-        wrong(|file| file["version"] = 1.into()),
+        parse_error(|file| file["version"] = 1.into()),
         "version: want the version of the format, such as \"1.0\""
     );
 }
 
 #[test]
 fn a_configuration_has_either_bgp_or_files() {
-    assert_eq!(wrong(|file| file["bgp"] = Value::Null), "one of the keys `bgp` and `files` is missing");
+    assert_eq!(parse_error(|file| file["bgp"] = Value::Null), "one of the keys `bgp` and `files` is missing");
     assert_eq!(
-        wrong(|file| file["files"] = json!({"config": "hush"})),
+        parse_error(|file| file["files"] = json!({"config": "hush"})),
         "`bgp` and `files` exclude each other"
     );
 }

@@ -1,4 +1,4 @@
-//! From the agent's configuration to the format.
+//! Conversion of the agent's configuration to the format.
 
 use std::num::NonZeroU32;
 
@@ -68,7 +68,7 @@ impl From<&internal::BgpConfig> for BgpV1 {
         let password = |nth: usize| bgp.passwords.get(nth).cloned().flatten();
         let neighbors = fabric.neighbors.iter().enumerate();
         Self {
-            node_name: model.name.clone(),
+            node: model.name.clone(),
             asn: number(model.asn),
             router_id: model.router_id,
             source_addresses: model.sources.clone(),
@@ -94,7 +94,7 @@ impl From<&internal::BgpConfig> for BgpV1 {
     }
 }
 
-/// An AS number is never 0; the type of the model only promises that when it was parsed.
+/// An AS number is never 0, but its type guarantees that only for parsed numbers.
 fn number(asn: Asn) -> NonZeroU32 {
     NonZeroU32::new(asn.0).expect("0 is not an AS number")
 }

@@ -1,7 +1,7 @@
-//! Version 1 of `agent.json`: its types, which are this format and nothing else.
+//! Version 1 of `agent.json`: the types of the format.
 //!
-//! What a reader may ignore is added as an optional key and raises [`VERSION`]'s minor number. Any other change needs types of
-//! a new major version; these then stay as they are, to read files of version 1.
+//! A key that readers may ignore is added as optional and raises [`VERSION`]'s minor number. Any other change needs
+//! types of a new major version; these types then stay unchanged, to read files of version 1.
 
 mod from_config;
 mod to_config;
@@ -31,7 +31,7 @@ pub(super) struct AgentConfigV1 {
     /// The BGP of the node, from which the agent renders the daemon's configuration; this or `files`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) bgp: Option<BgpV1>,
-    /// The daemon's configuration, ready; this or `bgp`.
+    /// The daemon's own configuration; this or `bgp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<FilesV1>,
     /// MTU of the veth pair to the load balancer; that of the first fabric port when it is missing.
@@ -53,7 +53,7 @@ pub(super) enum BackendV1 {
     Frr,
     Bird,
     Gobgp,
-    /// Talos itself: there is nothing that an agent could run.
+    /// Talos itself: there is no daemon to run.
     Native,
 }
 
@@ -69,7 +69,7 @@ pub(super) enum LogLevelV1 {
 
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct BgpV1 {
-    pub(crate) node_name: NodeName,
+    pub(crate) node: NodeName,
     pub asn: NonZeroU32,
     pub router_id: Ipv4Addr,
     /// Source addresses of the node's own packets over learnt routes, at most one of each family.
@@ -89,7 +89,7 @@ pub(super) struct BgpV1 {
     pub aggregates: Vec<IpNet>,
     pub(crate) import_policy: ImportPolicyV1,
     pub(crate) export_policy: ExportPolicyV1,
-    /// How long neighbors keep routes through a planned restart; no graceful restart when it is missing.
+    /// How long neighbors keep routes through a planned restart; missing without graceful restart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) graceful_restart_seconds: Option<u16>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -264,8 +264,14 @@ pub(super) enum LoadBalancerSoftwareV1 {
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum IsolationV1 {
-    Vrf { name: String, table: u32 },
-    Namespace { name: String },
+    Vrf {
+        name: String,
+        #[serde(rename = "routing_table")]
+        table: u32,
+    },
+    Namespace {
+        name: String,
+    },
     None,
 }
 

@@ -1,4 +1,4 @@
-//! From the format to the agent's configuration.
+//! Conversion of the format to the agent's configuration.
 
 use super::{
     ActionV1, AddressFamilyV1, AddressKindV1, AgentConfigV1, AnnouncedAddressV1, AnnouncedInterfaceV1,
@@ -74,8 +74,8 @@ impl From<BgpV1> for internal::BgpConfig {
             graceful_restart: bgp.graceful_restart_seconds,
         };
         let model = BgpModel {
-            name: bgp.node_name,
-            // Nobody asks for these two on the node: they are of the cluster and of Talos' own BGP.
+            name: bgp.node,
+            // Unused on the node: these two concern the cluster and Talos' own BGP.
             nth: 0,
             transit: false,
             asn: Asn(bgp.asn.get()),
@@ -147,7 +147,7 @@ impl From<DiscoverNeighborsV1> for internal::NeighborDiscovery {
             DiscoveredInterfacesV1::WithRouterAdvertisements => internal::DiscoveryPorts::Advertised,
             DiscoveredInterfacesV1::All => internal::DiscoveryPorts::All,
         };
-        // Any name will do: that of the port that is found takes its place.
+        // Any name will do: the name of the discovered port replaces it.
         let name = LinkName::parse("fe0").expect("a link name");
         Self { ports, like: session(fabric::PeerAddress::Port { name, mac: None }, discover.session) }
     }

@@ -13,7 +13,7 @@ use super::AgentStatus;
 use ichor_values::format::{Relation, Version};
 pub use v1::VERSION;
 
-/// The beginning of a status line, after any prefix of the log.
+/// The start of a status line, after any prefix of the log.
 pub(super) const MARK: &str = r#"{"ichor":"status","#;
 
 /// Why a status line cannot be read.

@@ -1,4 +1,4 @@
-//! Version 0 of the status: what agents wrote before the format had a version. It is only read.
+//! Version 0 of the status: the format of agents from before it had a version. It is only read.
 //!
 //! These types are frozen; [`StatusV0::upgrade`] turns them into those of version 1.
 
@@ -113,7 +113,7 @@ struct StatusReloadV0 {
 }
 
 impl StatusV0 {
-    /// The same in version 1.
+    /// Converts it to version 1.
     pub(super) fn upgrade(self) -> v1::StatusV1 {
         let daemon = |daemon: StatusDaemonV0| v1::StatusDaemonV1 {
             name: daemon.name,
@@ -158,6 +158,7 @@ impl StatusSessionV0 {
         };
         let extended =
             |it: StatusExtendedNextHopV0| v1::StatusExtendedNextHopV1 { local: it.ours, remote: it.theirs };
+        let (problem, help) = self.trouble.map(|it| (it.words, it.remedy)).unzip();
         v1::StatusSessionV1 {
             peer: self.peer,
             peer_role: match self.with {
@@ -178,7 +179,8 @@ impl StatusSessionV0 {
             extended_next_hop: self.extended.map(extended),
             last_notification: self.notification,
             last_error: self.said,
-            problem: self.trouble.map(|it| v1::StatusProblemV1 { message: it.words, help: it.remedy }),
+            problem,
+            help,
         }
     }
 }

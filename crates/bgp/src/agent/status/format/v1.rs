@@ -1,11 +1,11 @@
-//! Version 1 of the status: its types, which are this format and nothing else.
+//! Version 1 of the status: the types of the format.
 //!
-//! A new optional key raises [`VERSION`]'s minor number. Any other change needs types of a new major version; these then stay
-//! as they are, to read what agents of version 1 write.
+//! A new optional key raises [`VERSION`]'s minor number. Any other change needs types of a new major version; these
+//! types then stay unchanged, to read the status of agents of version 1.
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{self, gate, session, status};
+use crate::agent::{self, health_gate, session, status};
 use crate::model::Family;
 use ichor_values::format::Version;
 use ichor_values::{Issue, Moment};
@@ -99,7 +99,10 @@ pub(super) struct StatusSessionV1 {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_error: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) problem: Option<StatusProblemV1>,
+    pub(crate) problem: Option<String>,
+    /// How to fix the problem.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) help: Option<String>,
 }
 
 #[derive(Clone, Copy, Deserialize, Serialize)]
@@ -128,14 +131,14 @@ pub(super) enum StatusAddressFamilyV1 {
     Ipv6,
 }
 
-/// Who offers the extended next hop capability (RFC 8950) for IPv4.
+/// The ends that advertise the extended next hop capability (RFC 8950) for IPv4.
 #[derive(Deserialize, Serialize)]
 pub(super) struct StatusExtendedNextHopV1 {
     pub(crate) local: bool,
     pub(crate) remote: bool,
 }
 
-/// The message that last closed the session (RFC 4271, section 4.5).
+/// The notification that last closed the session (RFC 4271, section 4.5).
 #[derive(Deserialize, Serialize)]
 pub(super) struct StatusNotificationV1 {
     pub(crate) code: u8,
@@ -145,15 +148,9 @@ pub(super) struct StatusNotificationV1 {
 }
 
 #[derive(Deserialize, Serialize)]
-pub(super) struct StatusProblemV1 {
-    pub message: String,
-    pub help: String,
-}
-
-#[derive(Deserialize, Serialize)]
 pub(super) struct StatusAnycastV1 {
     pub announced: bool,
-    /// The last bad answer of the health check, unless a good one followed.
+    /// The last failure of the health check, unless a success followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -181,7 +178,7 @@ pub(super) struct StatusReloadV1 {
 }
 
 /// Converts an enum of the format from and to the one of the agent.
-macro_rules! same {
+macro_rules! convert_enum {
     ($wire:ident = $internal:path { $($one:ident = $other:ident),+ $(,)? }) => {
         impl From<$internal> for $wire {
             fn from(value: $internal) -> Self {
@@ -197,11 +194,11 @@ macro_rules! same {
     };
 }
 
-same!(StatusBackendV1 = ichor_values::Backend { Frr = Frr, Bird = Bird, Gobgp = Gobgp, Native = Native });
-same!(StatusStageV1 = status::AgentStage { Starting = Starting, Running = Running, Draining = Draining, Leaving = Leaving });
-same!(StatusPeerRoleV1 = status::PeerRole { Fabric = Fabric, LoadBalancer = Speaker });
-same!(StatusAddressFamilyV1 = Family { Ipv4 = V4, Ipv6 = V6 });
-same!(StatusStateV1 = session::SessionState {
+convert_enum!(StatusBackendV1 = ichor_values::Backend { Frr = Frr, Bird = Bird, Gobgp = Gobgp, Native = Native });
+convert_enum!(StatusStageV1 = status::AgentStage { Starting = Starting, Running = Running, Draining = Draining, Leaving = Leaving });
+convert_enum!(StatusPeerRoleV1 = status::PeerRole { Fabric = Fabric, LoadBalancer = Speaker });
+convert_enum!(StatusAddressFamilyV1 = Family { Ipv4 = V4, Ipv6 = V6 });
+convert_enum!(StatusStateV1 = session::SessionState {
     Idle = Idle,
     Connect = Connect,
     Active = Active,
@@ -252,12 +249,12 @@ impl From<StatusV1> for agent::AgentStatus {
 }
 
 impl From<&status::SessionStatus> for StatusSessionV1 {
-    fn from(told: &status::SessionStatus) -> Self {
-        let session = &told.session;
+    fn from(session_status: &status::SessionStatus) -> Self {
+        let session = &session_status.session;
         let families = |families: &Vec<Family>| families.iter().map(|family| (*family).into()).collect();
         Self {
             peer: session.peer.clone(),
-            peer_role: told.with.into(),
+            peer_role: session_status.with.into(),
             vrf_or_namespace: session.domain.clone(),
             peer_address: session.address.clone(),
             remote_asn: session.asn,
@@ -278,10 +275,8 @@ impl From<&status::SessionStatus> for StatusSessionV1 {
                 sent: it.sent,
             }),
             last_error: session.said.clone(),
-            problem: told.trouble.as_ref().map(|it| StatusProblemV1 {
-                message: it.message.clone(),
-                help: it.help.clone().unwrap_or_default(),
-            }),
+            problem: session_status.trouble.as_ref().map(|it| it.message.clone()),
+            help: session_status.trouble.as_ref().and_then(|it| it.help.clone()),
         }
     }
 }
@@ -291,7 +286,7 @@ impl From<StatusSessionV1> for status::SessionStatus {
         let families = |families: Vec<StatusAddressFamilyV1>| families.into_iter().map(Into::into).collect();
         Self {
             with: session.peer_role.into(),
-            trouble: session.problem.map(|it| Issue::error("", it.message).with_help(it.help)),
+            trouble: session.problem.map(|problem| Issue { help: session.help, ..Issue::error("", problem) }),
             session: agent::Session {
                 peer: session.peer,
                 domain: session.vrf_or_namespace,
@@ -321,13 +316,14 @@ impl From<StatusSessionV1> for status::SessionStatus {
 
 impl From<&status::AnycastStatus> for StatusAnycastV1 {
     fn from(anycast: &status::AnycastStatus) -> Self {
-        Self { announced: anycast.gate == gate::GateState::Open, reason: anycast.reason.clone() }
+        Self { announced: anycast.gate == health_gate::GateState::Open, reason: anycast.reason.clone() }
     }
 }
 
 impl From<StatusAnycastV1> for status::AnycastStatus {
     fn from(anycast: StatusAnycastV1) -> Self {
-        let gate = if anycast.announced { gate::GateState::Open } else { gate::GateState::Shut };
+        let gate =
+            if anycast.announced { health_gate::GateState::Open } else { health_gate::GateState::Closed };
         Self { gate, reason: anycast.reason }
     }
 }
