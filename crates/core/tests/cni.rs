@@ -1,4 +1,4 @@
-//! Pod networks, addresses of the API, overlays and manifests: from the cluster file into configurations, on every release.
+//! Pod networks, API addresses, overlays and manifests: from the cluster file to configurations, on every release.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ impl cluster::Files for Files {
     }
 }
 
-/// A cluster of a control plane and a worker: `cluster` stands in its `cluster`, `more` below it.
+/// A cluster of a control plane and a worker: `cluster` is added to its `cluster` section, `more` below it.
 fn files(release: &str, cluster: &str, more: &str, beside: &[(&'static str, &str)]) -> Files {
     let text = format!(
         "cluster: {{name: sol, id: 101, talos: {release}, services: [172.20.0.0/16], {cluster}}}\n\
@@ -44,13 +44,13 @@ fn files(release: &str, cluster: &str, more: &str, beside: &[(&'static str, &str
     Files(files)
 }
 
-/// The configurations of the two nodes, before and after the installation, or what is wrong.
+/// The configurations of the two nodes, before and after the installation, or the problems.
 fn configured(
     mut files: Files,
     cilium: Result<&'static str, &'static str>,
 ) -> Result<[(String, String); 2], String> {
     let (cluster, plan) = ichor_testbed::planned(load("ichor.yaml", &mut files));
-    let beside = RenderFixture { cilium, ..RenderFixture::of(&cluster, &mut files) };
+    let beside = RenderFixture { cilium, ..RenderFixture::new(&cluster, &mut files) };
     let made = beside.with((&cluster, &plan), |inputs| {
         let renderer = Renderer::new(inputs)?;
         let both = |node: &NodePlan| -> Result<_, Vec<Issue>> {
@@ -63,7 +63,7 @@ fn configured(
     made.map_err(|issues: Vec<Issue>| issues.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }
 
-/// The whole configurations of both, on every release.
+/// The complete configurations of both nodes, on every release.
 fn everywhere(
     cluster: &str,
     more: &str,
@@ -87,7 +87,7 @@ fn manifests(machine: &str) -> BTreeMap<String, String> {
     own.chain(legacy.map(|(_, it)| (text(&it["name"]), text(&it["contents"])))).collect()
 }
 
-/// The software that Talos brings as a pod network.
+/// The pod network that Talos installs.
 fn brought(machine: &str) -> &'static str {
     let documents = document::read(machine).unwrap();
     let legacy = documents.iter().find_map(|it| document::value_at(it, "/cluster/network/cni/name"));
@@ -96,14 +96,14 @@ fn brought(machine: &str) -> &'static str {
         Some("none") => "none",
         Some("flannel") => "flannel",
         None if own => "flannel",
-        // Up to 1.13 Talos brings flannel unless told otherwise.
+        // Up to 1.13 Talos installs flannel by default.
         None if documents.iter().any(|it| document::kind(it) == Some("KubeNetworkConfig")) => "none",
         _ => "flannel",
     }
 }
 
 #[test]
-fn flannel_is_told_its_link_and_arguments() {
+fn flannel_has_its_link_and_arguments() {
     for (release, [plane, _]) in everywhere("flannel: {interface: eth0, args: [--ip-masq]}", "", &[]) {
         let (_, args) = plane.split_once("extraArgs:").unwrap_or_else(|| panic!("{release}: {plane}"));
         let args: Vec<_> = args.lines().skip(1).take(2).map(str::trim).collect();
@@ -114,7 +114,7 @@ fn flannel_is_told_its_link_and_arguments() {
 }
 
 #[test]
-fn no_pod_network_is_none_that_talos_brings() {
+fn cni_none_disables_talos_pod_network() {
     for (release, [plane, worker]) in everywhere("cni: none", "", &[]) {
         assert_eq!(brought(&plane), "none", "{release}: {plane}");
         assert!(manifests(&plane).is_empty() && manifests(&worker).is_empty(), "{release}");
@@ -123,7 +123,7 @@ fn no_pod_network_is_none_that_talos_brings() {
 }
 
 #[test]
-fn a_pod_network_of_ones_own_is_in_the_control_planes_before_they_boot() {
+fn a_custom_pod_network_is_in_the_control_planes_first_configuration() {
     let own = "apiVersion: v1\nkind: Namespace\nmetadata: {name: own}\n";
     for (release, [plane, worker]) in
         everywhere("cni: {manifest: net/own.yaml}", "", &[("net/own.yaml", own)])
@@ -144,7 +144,7 @@ fn off(machine: &str) -> bool {
 }
 
 #[test]
-fn cilium_as_helm_rendered_it_is_in_the_control_planes_and_takes_kube_proxys_place() {
+fn the_rendered_cilium_chart_is_in_the_control_planes_and_replaces_kube_proxy() {
     for (release, [plane, worker]) in everywhere("cni: cilium", "", &[]) {
         assert_eq!(brought(&plane), "none", "{release}");
         assert_eq!(
@@ -157,7 +157,7 @@ fn cilium_as_helm_rendered_it_is_in_the_control_planes_and_takes_kube_proxys_pla
 }
 
 #[test]
-fn a_speaker_of_service_addresses_is_told_of_bgp_before_it_starts() {
+fn the_speaker_has_its_bgp_configuration_from_the_start() {
     let routing = "image: {registry: ghcr.io/me}\n\
                    routing: {backend: frr, neighbors: [{link: eth0}], workload: {speaker: cilium}}";
     for (release, [plane, worker]) in everywhere("cni: cilium", routing, &[]) {
@@ -178,7 +178,7 @@ fn a_speaker_of_service_addresses_is_told_of_bgp_before_it_starts() {
 }
 
 #[test]
-fn a_manifest_of_cilium_is_taken_in_place_of_helms() {
+fn a_cilium_manifest_replaces_the_chart() {
     let beside = [("rendered.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: cilium}\n")];
     for (release, [plane, _]) in everywhere("cni: cilium, cilium: {manifest: rendered.yaml}", "", &beside) {
         assert_eq!(manifests(&plane).into_keys().collect::<Vec<_>>(), ["rendered"], "{release}");
@@ -186,7 +186,7 @@ fn a_manifest_of_cilium_is_taken_in_place_of_helms() {
 }
 
 #[test]
-fn the_manifest_of_a_pod_network_that_is_not_wanted_is_left_out() {
+fn the_manifest_of_an_unused_pod_network_is_omitted() {
     let beside = [("rendered.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: cilium}\n")];
     for (release, [plane, _]) in everywhere("cilium: {manifest: rendered.yaml}", "", &beside) {
         assert!(manifests(&plane).is_empty(), "{release}");
@@ -195,14 +195,14 @@ fn the_manifest_of_a_pod_network_that_is_not_wanted_is_left_out() {
 }
 
 #[test]
-fn why_there_is_no_cilium_is_told_once_for_the_cluster() {
+fn a_missing_cilium_chart_is_reported_once_for_the_cluster() {
     let made = configured(files(RELEASES[2], "cni: cilium", "", &[]), Err("helm is on holiday"));
 
     assert_eq!(made.unwrap_err(), "cluster.cni: helm is on holiday");
 }
 
 #[test]
-fn kube_vip_is_in_the_control_planes_before_they_boot() {
+fn kube_vip_is_in_the_control_planes_first_configuration() {
     for (release, [plane, worker]) in
         everywhere("kube_vip: {address: 10.101.0.10, interface: eth0}, kubeprism: 7446", "", &[])
     {
@@ -215,14 +215,14 @@ fn kube_vip_is_in_the_control_planes_before_they_boot() {
         assert_eq!((env["address"], env["vip_interface"]), ("10.101.0.10", "eth0"), "{release}");
         assert_eq!((env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"]), ("localhost", "7446"));
         assert!(manifests(&worker).is_empty(), "{release}");
-        // Talos itself holds no such address.
+        // Talos itself does not hold the address.
         assert!(!plane.contains("Layer2VIPConfig") && !plane.contains("vip:\n"), "{release}: {plane}");
         assert!(plane.contains("https://10.101.0.10:6443"), "{release}");
     }
 }
 
 #[test]
-fn talos_own_vip_brings_no_kube_vip() {
+fn talos_own_vip_needs_no_kube_vip() {
     for (release, [plane, worker]) in
         everywhere("kubeprism: 7445", "roles: {controlplane: {network: {api: {vip: 10.101.0.10}}}}", &[])
     {
@@ -233,7 +233,7 @@ fn talos_own_vip_brings_no_kube_vip() {
 }
 
 #[test]
-fn patterns_bring_every_manifest_they_match() {
+fn patterns_include_every_matching_manifest() {
     let object = |name: &str| format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}}}\n");
     let (a, b, c) = (object("a"), object("b"), object("c"));
     let beside =
@@ -247,7 +247,7 @@ fn patterns_bring_every_manifest_they_match() {
 }
 
 #[test]
-fn an_overlay_is_joined_with_a_key_that_only_the_whole_configuration_has() {
+fn only_the_complete_configuration_has_the_overlay_key() {
     let overlay = "overlay: {tailscale: {server: https://headscale.sol.example, key: {env: TS_KEY}, tags: [tag:edge], \
                    routes: [10.20.0.0/24]}}";
     for release in RELEASES {
@@ -270,7 +270,7 @@ fn an_overlay_is_joined_with_a_key_that_only_the_whole_configuration_has() {
 }
 
 #[test]
-fn a_key_that_mints_others_is_in_no_configuration() {
+fn an_oauth_secret_is_in_no_configuration() {
     let overlay = "overlay: {tailscale: {key: {env: TS_KEY}, mint: true, key_life: 1h}}";
     for (release, nodes) in everywhere("kubeprism: 7445", overlay, &[]) {
         for machine in nodes {
@@ -283,17 +283,17 @@ fn a_key_that_mints_others_is_in_no_configuration() {
     }
 }
 
-/// What helm is asked for: its words, and the values that Talos needs.
+/// The arguments for helm, and the values that Talos needs.
 fn order(cluster: &str, more: &str) -> (String, Value) {
     let mut files = files("v1.13.9", cluster, more, &[("values.yaml", "hubble: {relay: {enabled: true}}\n")]);
     let (cluster, plan) = ichor_testbed::planned(load("ichor.yaml", &mut files));
     let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut files);
-    let order = ChartRequest::of(&plan, &attachments).unwrap();
+    let order = ChartRequest::from_plan(&plan, &attachments).unwrap();
     (order.arguments().join(" "), document::read(&order.values()[0]).unwrap().remove(0))
 }
 
 #[test]
-fn helm_is_asked_for_cilium_as_talos_needs_it() {
+fn the_cilium_chart_has_the_values_that_talos_needs() {
     let (words, values) = order("cni: cilium, kubernetes: v1.34.1", "");
 
     assert_eq!(
@@ -313,7 +313,7 @@ fn helm_is_asked_for_cilium_as_talos_needs_it() {
 }
 
 #[test]
-fn helm_is_asked_for_what_the_rest_of_the_file_says() {
+fn the_cilium_chart_has_the_values_of_the_cluster_file() {
     let (words, values) = order(
         "cni: cilium, kube_proxy: true, kubeprism: 7446, pods: [\"fd00:101:244::/56\"],
          cilium: {chart: \"oci://registry.sol.example/charts/cilium\", version: 1.18.13}",
@@ -334,8 +334,8 @@ fn helm_is_asked_for_what_the_rest_of_the_file_says() {
     assert_eq!(values["bgpControlPlane"]["enabled"], Value::Bool(true));
 }
 
-/// What rules find about Cilium's values.
-fn found(cluster: &str, more: &str, values: &str) -> Vec<String> {
+/// The findings about Cilium's values.
+fn values_findings(cluster: &str, more: &str, values: &str) -> Vec<String> {
     let mut files = files("v1.13.9", cluster, more, &[("values.yaml", values)]);
     let (cluster, plan) = ichor_testbed::planned(load("ichor.yaml", &mut files));
     let attachments = Attachments::gather(&cluster, "ichor.yaml", &mut files);
@@ -346,8 +346,8 @@ fn found(cluster: &str, more: &str, values: &str) -> Vec<String> {
 }
 
 #[test]
-fn values_against_talos_are_found_each_with_its_reason() {
-    let found = found(
+fn values_that_contradict_talos_are_reported_with_the_reason() {
+    let found = values_findings(
         "cni: cilium, cilium: {values: values.yaml}",
         "routing: {backend: frr, neighbors: [{link: eth0}], workload: {speaker: cilium}}",
         "{kubeProxyReplacement: \"false\", k8sServicePort: 6443, cgroup: {autoMount: true}, bgpControlPlane: {enabled: false},
@@ -370,10 +370,10 @@ fn values_against_talos_are_found_each_with_its_reason() {
 }
 
 #[test]
-fn values_are_not_judged_where_nobody_reads_them() {
+fn unused_values_are_not_checked() {
     let cluster = "cni: cilium, cilium: {values: values.yaml, manifest: values.yaml}";
 
-    let found = found(cluster, "", "{ipam: {mode: cluster-pool}, apiVersion: v1, kind: A}");
+    let found = values_findings(cluster, "", "{ipam: {mode: cluster-pool}, apiVersion: v1, kind: A}");
 
     let unused =
         "cni-settings-unused cluster.cilium.values: not used: `cluster.cilium.manifest` replaces the chart";

@@ -1,4 +1,4 @@
-//! Both ends of the wire on real FRR. Needs root, `scripts/tools frr` and `scripts/lab-root`.
+//! Both ends of sessions on real FRR. Needs root, `scripts/tools frr` and `scripts/lab-root`.
 
 mod lab {
     use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ mod lab {
     use ichor_testbed::lab::{LabMachine, output_text, wait_for};
     use ichor_testbed::random::holds_around;
     use ichor_testbed::routing::{PASSWORD, service_with};
-    use ichor_testbed::vty::compared;
+    use ichor_testbed::vty::compare_running;
     use ichor_testbed::{fabric, folder, planned_case};
 
     fn of_frr(file: &Artifact) -> bool {
@@ -30,7 +30,7 @@ mod lab {
         fabric::cases().into_iter().flat_map(of_case).collect()
     }
 
-    /// What FRR says against a file.
+    /// FRR's objections to a file.
     fn against(machine: &LabMachine, conf: &str) -> String {
         machine.write("/tmp/frr.conf", conf);
         machine.write("/tmp/bgpd.conf", &of_bgpd(conf));
@@ -53,7 +53,7 @@ mod lab {
     fn any_router_can_be_read_by(frr: Frr) {
         let machine = frr.machine();
         holds_around(40, |random| {
-            for file in random.around().unwrap().iter().filter(|file| of_frr(file)) {
+            for file in random.render_fabric().unwrap().iter().filter(|file| of_frr(file)) {
                 let against = against(&machine, file.text().unwrap());
                 prop_assert!(against.is_empty(), "{} {}\n{}", file.path, against, file.text().unwrap());
             }
@@ -82,7 +82,7 @@ mod lab {
             let loaded = Frr::load(&machine, &conf);
 
             assert!(loaded.status.success(), "{frr:?} {name}: {}", output_text(&loaded));
-            assert_eq!(compared(&machine, frr, &conf), Vec::<String>::new(), "{frr:?} {name}");
+            assert_eq!(compare_running(&machine, frr, &conf), Vec::<String>::new(), "{frr:?} {name}");
         }
     }
 
@@ -96,7 +96,7 @@ mod lab {
         every_line_is_run_by(Frr::V10);
     }
 
-    /// The case `fabric/wire`, as it is written: every machine has nothing but its own file.
+    /// The case `fabric/wire` as written: every machine has only its own file.
     struct Wire(BTreeMap<&'static str, LabMachine>);
 
     impl Wire {
@@ -124,7 +124,7 @@ mod lab {
             wire
         }
 
-        /// The cables that the file means, and the network that nodes and gateway share.
+        /// The intended cables of the file, and the network that nodes and gateway share.
         fn connect(&self) {
             let cables = [
                 ("n1", "fab0", "leaf1", "swp1"),
@@ -152,7 +152,7 @@ mod lab {
             );
         }
 
-        /// How many paths a machine has to a prefix, all of them used at once.
+        /// The number of paths of a machine to a prefix, all used at once.
         fn paths(&self, name: &str, prefix: &str) -> usize {
             let family = if prefix.contains(':') { "ipv6" } else { "ipv4" };
             let table = self.0[name].ask(&format!("vtysh -c 'show bgp {family} unicast {prefix} json'"));
@@ -170,7 +170,7 @@ mod lab {
         }
     }
 
-    /// What every machine of the case reads.
+    /// The files of all machines of the case.
     fn wire_confs() -> BTreeMap<String, String> {
         let case = folder("cases/fabric-wire");
         let (cluster, plan) = planned_case(&case, "ichor.yaml");
@@ -192,7 +192,7 @@ mod lab {
     fn both_ends_as_written_exchange_both_families() {
         let wire = Wire::new();
 
-        // One path at those who are next to a node, two at the spine; three ways out for a node.
+        // One path on the neighbours of a node, two on the spine; three default routes on a node.
         let arrived = || {
             let at = |name, count| LOOPBACKS.iter().all(|net| wire.paths(name, net) == count);
             let out = |name| ["0.0.0.0/0", "::/0"].iter().all(|net| wire.paths(name, net) == 3);
@@ -205,7 +205,7 @@ mod lab {
     }
 
     #[test]
-    fn routers_refuse_what_no_node_may_announce() {
+    fn routers_reject_prefixes_that_no_node_may_announce() {
         let wire = Wire::new();
         wait_for("a session", || wire.paths("leaf1", LOOPBACKS[0]) == 1, || wire.state());
 
@@ -213,7 +213,7 @@ mod lab {
             "vtysh -c 'configure terminal' -c 'router bgp 4210005001' -c 'no bgp network import-check' \
              -c 'address-family ipv4 unicast' -c 'network 8.8.8.8/32' -c 'network 10.5.254.77/32'",
         );
-        // An address of the loopbacks' prefix is let in, so the other one had its time.
+        // An address of the loopbacks' prefix is accepted, so the other one has had enough time.
         let arrived = || ["leaf1", "leaf2", "gw"].iter().all(|name| wire.paths(name, "10.5.254.77/32") == 1);
         wait_for("what may be announced", arrived, || wire.state());
 

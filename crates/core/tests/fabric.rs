@@ -1,4 +1,4 @@
-//! The other end of the wire: routers, and what Kubernetes is told.
+//! The configuration of routers and of speakers in Kubernetes.
 
 use ichor_core::render::artifact::Artifact;
 use ichor_testbed::fabric::{cases, files, files_of};
@@ -10,7 +10,7 @@ fn the_same_input_gives_the_same_bytes() {
     }
 }
 
-/// Nodes around the router `gw`, whose keys and sessions are given.
+/// Nodes around the router `gw`, with the given keys and sessions.
 fn around(router: &str, nodes: &str) -> String {
     format!(
         "cluster: {{name: a, id: 1, talos: v1.13.9}}\n\
@@ -30,7 +30,7 @@ fn text_of(files: &[Artifact], path: &str) -> String {
 }
 
 #[test]
-fn a_range_takes_those_who_are_alike_and_others_are_listed() {
+fn a_listen_range_covers_equal_nodes_and_others_are_listed() {
     let nodes = "{name: b, index: 1}, {name: c, index: 2}, \
                  {name: d, index: 3, routing: {neighbors: [{router: gw, timers: [1, 3]}]}}, \
                  {name: e, index: 4, routing: {neighbors: [{router: gw, passive: true}]}}";
@@ -45,7 +45,7 @@ fn a_range_takes_those_who_are_alike_and_others_are_listed() {
 }
 
 #[test]
-fn a_node_with_the_as_number_of_a_mikrotik_is_told_to_it_as_such() {
+fn a_node_with_a_mikrotiks_as_number_is_an_ibgp_peer() {
     let nodes = "{name: b, index: 1, routing: {asn: 65001}}, {name: c, index: 2, routing: {asn: 65002}}";
 
     let files = files_of(&around("software: routeros, version: 7.24", nodes)).unwrap();
@@ -60,7 +60,7 @@ fn a_node_with_the_as_number_of_a_mikrotik_is_told_to_it_as_such() {
 
 /// FRR: "Peer-group members must be all internal or all external".
 #[test]
-fn a_node_with_the_routers_own_as_number_is_in_another_group() {
+fn a_node_with_the_routers_as_number_is_in_another_group() {
     let nodes = "{name: b, index: 1, routing: {asn: 65001}}, {name: c, index: 2, routing: {asn: 65002}}";
 
     let listed = files_of(&around("", nodes)).unwrap();
@@ -84,7 +84,7 @@ fn a_node_with_the_routers_own_as_number_is_in_another_group() {
 }
 
 #[test]
-fn a_node_of_unknown_address_needs_a_range() {
+fn a_node_with_an_unknown_address_needs_a_listen_range() {
     let leased = "network: {node: {addressing: dhcp}}";
     let nodes = format!(
         "{{name: b, index: 1}}, {{name: c, index: 2, {leased}, routing: {{neighbors: [{{router: gw, timers: [1, 3]}}]}}}}"
@@ -95,7 +95,8 @@ fn a_node_of_unknown_address_needs_a_range() {
     let alone = files_of(&around("listen: \"fd00:1::/64\"", &format!("{{name: c, index: 2, {leased}}}")));
 
     assert!(
-        without.contains("fabric.routers.gw: DHCP gives c its address") && without.contains("say `listen`"),
+        without.contains("fabric.routers.gw: c has its address from DHCP")
+            && without.contains("set `listen`"),
         "{without}"
     );
     assert!(other.contains("others have another password"), "{other}");
@@ -103,7 +104,7 @@ fn a_node_of_unknown_address_needs_a_range() {
 }
 
 #[test]
-fn more_sessions_than_frr_takes_by_itself_are_announced_to_it() {
+fn the_listen_limit_of_frr_is_raised_for_many_sessions() {
     let nodes: Vec<_> = (1..=60).map(|nth| format!("{{name: n{nth}, index: {nth}}}")).collect();
 
     let files = files_of(&around("listen: \"fd00:1::/64\"", &nodes.join(", "))).unwrap();
@@ -112,7 +113,7 @@ fn more_sessions_than_frr_takes_by_itself_are_announced_to_it() {
 }
 
 #[test]
-fn a_zone_of_proxmox_gets_what_proxmox_takes_in() {
+fn a_proxmox_zone_has_only_supported_settings() {
     let zone = |more: &str| files_of(&around(&format!("vrf: vrf_zone, {more}"), "{name: b, index: 1}"));
 
     let files = zone("bfd: false").unwrap();
@@ -127,13 +128,13 @@ fn a_zone_of_proxmox_gets_what_proxmox_takes_in() {
         assert!(known.iter().any(|start| line.starts_with(start)), "{line}");
     }
     assert!(!added.contains("router-id"), "Proxmox has said it");
-    assert!(refused.contains("fabric.routers.gw.bfd: Proxmox SDN leaves out the profiles"), "{refused}");
+    assert!(refused.contains("fabric.routers.gw.bfd: Proxmox SDN drops the BFD profiles"), "{refused}");
     assert!(strange.contains("fabric.routers.gw.vrf: the name of a VRF"), "{strange}");
     assert!(!other.iter().any(|file| file.path.ends_with("frr.conf.local")));
 }
 
 #[test]
-fn no_file_that_everybody_may_read_holds_a_password() {
+fn world_readable_files_have_no_password() {
     for case in cases() {
         for file in files(&case).iter().filter(|file| !file.private) {
             assert!(
@@ -147,7 +148,7 @@ fn no_file_that_everybody_may_read_holds_a_password() {
 }
 
 #[test]
-fn metallbs_own_frr_is_told_of_extended_next_hop_where_nodes_are_alike() {
+fn metallbs_frr_has_extended_next_hop_where_all_nodes_have() {
     let text = |mode: &str, more: &str| {
         format!(
             "cluster: {{name: a, id: 1, talos: v1.13.9}}\n\
@@ -170,10 +171,10 @@ fn metallbs_own_frr_is_told_of_extended_next_hop_where_nodes_are_alike() {
 }
 
 #[test]
-fn only_routeros_7_is_written_for() {
+fn routeros_before_7_is_rejected() {
     let refused = files_of(&around("software: routeros, version: 6.49", "{name: b, index: 1}")).unwrap_err();
     let other = files_of(&around("software: other, version: 6.49", "{name: b, index: 1}")).unwrap();
 
-    assert!(refused[0].contains("fabric.routers.gw.version: ichor writes for RouterOS 7"), "{refused:?}");
+    assert!(refused[0].contains("fabric.routers.gw.version: ichor supports RouterOS 7"), "{refused:?}");
     assert!(!other.iter().any(|file| file.path.starts_with("fabric/gw/")));
 }

@@ -1,7 +1,7 @@
-//! Every folder under `findings/` is a cluster with mistakes: `ichor.yaml` in, everything the rules find out.
+//! Every folder under `findings/` is a cluster with mistakes: `ichor.yaml` in, all findings of the rules out.
 //!
-//! `UPDATE_GOLDEN=1 cargo nextest run -p ichor-core findings::` rewrites `findings.txt`; the diff is reviewed. What one rule says
-//! of a few lines is in `said.rs`.
+//! `UPDATE_GOLDEN=1 cargo nextest run -p ichor-core findings::` rewrites `findings.txt`; the diff is reviewed. Messages of
+//! single rules about a few lines are tested in `rule_messages.rs`.
 
 use ichor_core::rules::Finding;
 

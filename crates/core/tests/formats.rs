@@ -1,4 +1,4 @@
-//! Schematics, META values and META key 10, against what the Image Factory and Talos themselves say.
+//! Schematics, META values and META key 10, compared with the Image Factory and Talos.
 #![expect(clippy::disallowed_methods, reason = "the cases are files")]
 
 use std::fs;
@@ -22,7 +22,7 @@ fn json_file(path: &Path) -> Value {
 }
 
 #[test]
-fn every_schematic_has_the_id_the_factory_gives_it() {
+fn schematics_have_the_ids_of_the_image_factory() {
     let cases = json_file(&folder("schematics/ids.json"));
 
     for case in cases.as_array().unwrap() {
@@ -40,7 +40,7 @@ fn every_schematic_has_the_id_the_factory_gives_it() {
 }
 
 #[test]
-fn canonical_texts_are_written_the_same_as_plain_values() {
+fn canonical_text_and_plain_values_are_written_alike() {
     for case in json_file(&folder("schematics/ids.json")).as_array().unwrap() {
         let Some(canonical) = case["canonical"].as_str() else { continue };
         let values = document::read(canonical).unwrap();
@@ -98,7 +98,7 @@ fn meta_key_10_is_read_as_each_release_reads_it() {
     }
 }
 
-/// A cluster file and nothing else.
+/// Only a cluster file.
 struct One(&'static str);
 
 impl Files for One {
@@ -142,7 +142,7 @@ nodes:
 ";
 
 #[test]
-fn every_release_makes_of_key_10_what_the_plan_says() {
+fn every_release_reads_the_planned_network_from_key_10() {
     let plan = planned(CLUSTER);
     for release in ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"] {
         let talos = TalosVersion::parse(release).unwrap();
@@ -186,9 +186,9 @@ fn every_release_makes_of_key_10_what_the_plan_says() {
 }
 
 #[test]
-fn a_schematic_has_what_the_plan_decided() {
+fn a_schematic_has_the_values_of_the_plan() {
     let plan = planned(CLUSTER);
-    let [a, c] = [0, 2].map(|nth: usize| node_schematic::of(&plan.nodes[nth], None).unwrap());
+    let [a, c] = [0, 2].map(|nth: usize| node_schematic::node_schematic(&plan.nodes[nth], None).unwrap());
 
     assert_eq!(a.extensions, ["siderolabs/tailscale"]);
     assert_eq!(a.kernel_args, ["net.ifnames=0"]);
@@ -201,11 +201,11 @@ fn a_schematic_has_what_the_plan_decided() {
 }
 
 #[test]
-fn a_schematic_with_a_secret_is_refused_without_showing_it() {
+fn a_schematic_with_a_secret_is_rejected_without_quoting_it() {
     let plan = planned(CLUSTER);
     let config = "apiVersion: v1alpha1\nkind: ExtensionServiceConfig\nname: tailscale\nenvironment: [TS_AUTHKEY=hunter2]\n";
 
-    let error = node_schematic::of(&plan.nodes[0], Some(config)).unwrap_err().to_string();
+    let error = node_schematic::node_schematic(&plan.nodes[0], Some(config)).unwrap_err().to_string();
 
     assert!(error.contains("customization.embeddedMachineConfiguration"), "{error}");
     assert!(!error.contains("hunter2"), "{error}");

@@ -1,4 +1,4 @@
-//! The report of a lab's test: `lab/report.html` is what a made-up verdict looks like.
+//! The report of a lab test: `lab/report.html` shows an example.
 //!
 //! `UPDATE_GOLDEN=1 cargo nextest run -p ichor-core lab_report::` rewrites it; look at it in a browser before the diff is accepted.
 #![expect(clippy::disallowed_methods, reason = "the case is a file")]
@@ -6,9 +6,9 @@
 use std::path::Path;
 use std::{env, fs};
 
+use ichor_core::lab::comparison::{Comparison, CutMode, FailureComparison, InjectedFailure, Outage};
 use ichor_core::lab::report;
 use ichor_core::lab::state::Flow;
-use ichor_core::lab::verdict::{Comparison, CutMode, FailureComparison, InjectedFailure, Outage};
 
 const PICTURE: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"400\" \
                        height=\"60\"><text x=\"20\" y=\"36\" fill=\"#0f172a\">rack</text></svg>\n";
@@ -30,16 +30,20 @@ fn row(name: &str, kind: &str, noticed: u64, outages: Option<(u64, u64)>) -> Fai
     }
 }
 
-fn verdict() -> Comparison {
-    let told = "16 sessions, 120 routes, 180 flows answered".to_owned();
-    let whole =
-        FailureComparison { without: None, expected: told.clone(), observed: told, ..row("", "", 0, None) };
+fn comparison() -> Comparison {
+    let summary = "16 sessions, 120 routes, 180 flows answered".to_owned();
+    let intact = FailureComparison {
+        without: None,
+        expected: summary.clone(),
+        observed: summary,
+        ..row("", "", 0, None)
+    };
     let wrong = FailureComparison {
         expected: "203.0.113.2/32 is gone; 12 of 180 flows end".to_owned(),
         observed: "203.0.113.2/32 and 10.0.0.2/32 are gone; 24 of 180 flows end".to_owned(),
         differences: vec![
-            "leaf1 and leaf2: no route to 10.0.0.2/32, and 1 path foreseen".to_owned(),
-            "cp1 <by fab0>: no answer from 10.0.0.2".to_owned(),
+            "leaf1 and leaf2: no route to 10.0.0.2/32, expected 1 path".to_owned(),
+            "cp1 <by fab0>: no reply from 10.0.0.2".to_owned(),
         ],
         ..row("cp2:metallb", "speaker", 9000, Some((0, 0)))
     };
@@ -48,10 +52,10 @@ fn verdict() -> Comparison {
         emulated: false,
         resolution: 45,
         cut: CutMode::Silent,
-        differs: vec!["FRR 8.4.4 runs in the place of FRR 10.3.1 on leaf1 and leaf2".to_owned()],
+        deviations: vec!["FRR 8.4.4 runs instead of FRR 10.3.1 on leaf1 and leaf2".to_owned()],
         flows: 180,
         rows: vec![
-            whole,
+            intact,
             row("leaf1", "router", 900, Some((912, 45))),
             row("spine1", "router", 9000, Some((8840, 0))),
             row("cp1", "node", 900, None),
@@ -63,7 +67,7 @@ fn verdict() -> Comparison {
 
 #[test]
 fn the_report_is_the_expected_page() {
-    let page = report::html(&verdict(), PICTURE);
+    let page = report::html(&comparison(), PICTURE);
 
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lab/report.html");
     if env::var_os("UPDATE_GOLDEN").is_some() {
@@ -74,8 +78,8 @@ fn the_report_is_the_expected_page() {
 }
 
 #[test]
-fn the_page_stands_alone_and_its_markup_is_well_formed() {
-    let page = report::html(&verdict(), PICTURE);
+fn the_page_is_self_contained_and_well_formed() {
+    let page = report::html(&comparison(), PICTURE);
 
     let body = page.strip_prefix("<!DOCTYPE html>\n").unwrap();
     let body = body.replace("<meta charset=\"utf-8\">", "");
@@ -91,7 +95,7 @@ fn the_page_stands_alone_and_its_markup_is_well_formed() {
 
 #[test]
 fn times_of_an_emulated_machine_are_marked_everywhere() {
-    let page = report::html(&Comparison { emulated: true, ..verdict() }, PICTURE);
+    let page = report::html(&Comparison { emulated: true, ..comparison() }, PICTURE);
 
     assert!(page.contains("~912 ms") && page.contains("Emulated."));
     assert!(!page.contains(">912 ms"));

@@ -1,4 +1,4 @@
-//! Whole configurations of nodes: that Talos accepts them, and what they must not hold.
+//! Complete configurations of nodes: Talos accepts them, and they have no forbidden contents.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ fn rendered(case: &Path, release: &str) -> Result<Vec<Node>, Vec<Issue>> {
 }
 
 #[test]
-fn every_example_becomes_configurations_that_talos_takes() {
+fn talos_accepts_the_configurations_of_every_example() {
     for case in cases() {
         for release in RELEASES {
             let rendered = rendered(&case, release);
@@ -43,7 +43,7 @@ fn every_example_becomes_configurations_that_talos_takes() {
 }
 
 #[test]
-fn what_a_machine_has_before_it_is_installed_holds_no_secret() {
+fn the_first_configuration_has_no_cluster_secret() {
     let bundle = ichor_testbed::machine::bundle();
     let token = bundle.trustd_token.as_str();
     for case in cases() {
@@ -61,7 +61,7 @@ fn what_a_machine_has_before_it_is_installed_holds_no_secret() {
 }
 
 #[test]
-fn a_worker_holds_no_key_of_the_cluster() {
+fn a_worker_has_no_key_of_the_cluster() {
     let bundle = ichor_testbed::machine::bundle();
     let keys = bundle.entries().map(|(_, _, key)| key.base64());
     for case in cases() {
@@ -73,7 +73,7 @@ fn a_worker_holds_no_key_of_the_cluster() {
 }
 
 #[test]
-fn a_node_that_runs_frr_is_told_its_duty_before_and_after_the_installation() {
+fn the_agent_is_configured_before_and_after_the_installation() {
     for release in RELEASES {
         for (name, _, boot, machine) in
             rendered(&ichor_testbed::folder("../../../examples/metallb"), release).unwrap()
@@ -90,7 +90,7 @@ fn a_node_that_runs_frr_is_told_its_duty_before_and_after_the_installation() {
     }
 }
 
-/// What the only node of a text has before the installation, or why not.
+/// The first configuration of the only node of a text, or why there is none.
 fn boot_of(text: &str) -> String {
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
     let boot = ichor_testbed::machine::rendered(&cluster, &plan, |renderer| renderer.boot(&plan.nodes[0]));
@@ -98,7 +98,7 @@ fn boot_of(text: &str) -> String {
 }
 
 #[test]
-fn a_password_is_part_of_what_a_machine_has_before_it_is_installed() {
+fn the_first_configuration_has_the_session_password() {
     let boot = boot_of(
         "cluster: {name: a, id: 1, talos: v1.13.9, endpoint: \"https://10.1.0.1:6443\"}\n\
          routing: {backend: frr, service: bgp, neighbors: [{link: eth0, password: {env: PW}}]}\n\

@@ -1,4 +1,4 @@
-//! What the product decides, tested from outside: one program, because each that links the crate costs seconds.
+//! Tests of the library from outside. They are one program, because each program that links the crate costs seconds.
 //!
 //! A module that needs root, daemons or a virtual machine is called `lab`, and runs in nextest's profile of that name.
 
@@ -7,6 +7,7 @@ mod bringup;
 mod cni;
 mod differential;
 mod ends;
+mod explain;
 mod fabric;
 mod findings;
 mod formats;
@@ -15,6 +16,7 @@ mod gobgp;
 mod golden;
 mod hypervisor;
 mod lab_report;
+mod lab_topology;
 mod machine;
 mod media;
 mod migrate;
@@ -26,10 +28,8 @@ mod reference;
 mod refused;
 mod reload;
 mod routing;
+mod rule_messages;
 mod rules;
-mod said;
-mod scene;
 mod templates;
 mod topology;
 mod vrf;
-mod why;

@@ -1,8 +1,8 @@
-//! Moving from one routing backend to another: which documents go and come, and in which order.
+//! Migration between routing backends: the documents to remove and add, and their order.
 
 use ichor_core::cluster::section::Role;
 use ichor_core::migrate::{
-    DocumentId, MigrationPlan, MigrationSide, MigrationStep, UpgradeTiming, losses, sides,
+    DocumentId, MigrationPlan, MigrationSide, MigrationStep, UpgradeTiming, compute_losses, plan_migration,
 };
 use ichor_core::model::Cluster;
 use ichor_core::plan::{self, Plan};
@@ -18,14 +18,14 @@ fn documents(cluster: &Cluster, plan: &Plan, nodes: &[usize]) -> Vec<Vec<Value>>
     rendered.unwrap()
 }
 
-/// The steps between two sides, each proven as it is made.
+/// The steps between two sides, each verified.
 fn steps(MigrationPlan { from, to, nodes }: &MigrationPlan) -> Vec<MigrationStep> {
     let (before, after) = (plan::plan(from), plan::plan(to));
     let (old, new) = (documents(from, &before, nodes), documents(to, &after, nodes));
     let step = |(nth, &number): (usize, &usize)| {
         let from = MigrationSide { node: &before.nodes[number], documents: &old[nth] };
         let to = MigrationSide { node: &after.nodes[number], documents: &new[nth] };
-        MigrationStep::between(from, to, &after.cluster.contract.value).unwrap()
+        MigrationStep::new(from, to, &after.cluster.contract.value).unwrap()
     };
     nodes.iter().enumerate().map(step).collect()
 }
@@ -34,20 +34,20 @@ fn steps(MigrationPlan { from, to, nodes }: &MigrationPlan) -> Vec<MigrationStep
 fn example(from: Backend, to: Backend) -> Vec<MigrationStep> {
     let text = format!("{EXAMPLE}\nimage: {{registry: example.com/talos}}\n");
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
-    steps(&sides(&cluster, &plan, from, to).unwrap())
+    steps(&plan_migration(&cluster, &plan, from, to).unwrap())
 }
 
-fn told(ids: impl IntoIterator<Item = DocumentId>) -> Vec<String> {
+fn id_names(ids: impl IntoIterator<Item = DocumentId>) -> Vec<String> {
     ids.into_iter().map(|id| id.to_string()).collect()
 }
 
 #[test]
-fn from_frr_to_native_the_service_goes_and_instances_come() {
+fn a_migration_from_frr_to_native_replaces_the_service_by_instances() {
     let steps = example(Backend::Frr, Backend::Native);
 
     let step = &steps[0];
-    assert_eq!(told(step.remove.clone()), ["ExtensionServiceConfig frr", "KernelModuleConfig vrf"]);
-    let added = told(step.add.iter().map(DocumentId::of));
+    assert_eq!(id_names(step.remove.clone()), ["ExtensionServiceConfig frr", "KernelModuleConfig vrf"]);
+    let added = id_names(step.add.iter().map(DocumentId::from_document));
     for id in [
         "VethConfig metallb-frr",
         "VRFConfig metallb",
@@ -62,13 +62,13 @@ fn from_frr_to_native_the_service_goes_and_instances_come() {
 }
 
 #[test]
-fn the_way_back_is_the_way_there_reversed() {
+fn the_reverse_migration_has_the_reverse_changes() {
     let there = example(Backend::Frr, Backend::Native);
     let back = example(Backend::Native, Backend::Frr);
 
     for (there, back) in there.iter().zip(&back) {
-        let mut gone = told(back.remove.clone());
-        let mut came = told(there.add.iter().map(DocumentId::of));
+        let mut gone = id_names(back.remove.clone());
+        let mut came = id_names(there.add.iter().map(DocumentId::from_document));
         came.retain(|id| !id.starts_with("UnattendedInstallConfig"));
         gone.sort();
         came.sort();
@@ -78,7 +78,7 @@ fn the_way_back_is_the_way_there_reversed() {
 }
 
 #[test]
-fn workers_move_first_and_control_planes_last() {
+fn workers_migrate_first_and_control_planes_last() {
     let steps = example(Backend::Frr, Backend::Native);
 
     let names: Vec<_> = steps.iter().map(|step| step.node.as_str()).collect();
@@ -98,7 +98,7 @@ fn the_file_may_have_either_backend() {
     };
     let between = |text: String| {
         let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
-        steps(&sides(&cluster, &plan, Backend::Frr, Backend::Native).unwrap())
+        steps(&plan_migration(&cluster, &plan, Backend::Frr, Backend::Native).unwrap())
     };
 
     let before = between(file("frr, version: 10.3"));
@@ -108,13 +108,13 @@ fn the_file_may_have_either_backend() {
 }
 
 #[test]
-fn nodes_of_other_backends_stay() {
+fn nodes_of_other_backends_are_not_migrated() {
     let text = "cluster: {name: a, id: 1, talos: v1.14.0-rc.1}\nrouting: {neighbors: [{link: eth0}]}\n\
                 nodes: [{name: a, index: 1, routing: {backend: bird}}, {name: b, index: 2, routing: {backend: frr}}, {name: c, index: 3}]";
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
 
-    let moved = sides(&cluster, &plan, Backend::Frr, Backend::Native).unwrap();
-    let nobody = sides(&cluster, &plan, Backend::Gobgp, Backend::Gobgp);
+    let moved = plan_migration(&cluster, &plan, Backend::Frr, Backend::Native).unwrap();
+    let nobody = plan_migration(&cluster, &plan, Backend::Gobgp, Backend::Gobgp);
 
     assert_eq!(moved.nodes, [1, 2]);
     assert!(nobody.is_none());
@@ -129,13 +129,14 @@ fn nodes_of_other_backends_stay() {
 }
 
 #[test]
-fn a_backend_whose_image_nobody_names_is_refused_with_the_key_to_set() {
+fn a_backend_without_an_image_is_rejected_with_the_key_to_set() {
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(EXAMPLE));
-    let MigrationPlan { from, to, nodes } = sides(&cluster, &plan, Backend::Native, Backend::Frr).unwrap();
+    let MigrationPlan { from, to, nodes } =
+        plan_migration(&cluster, &plan, Backend::Native, Backend::Frr).unwrap();
     let (before, after) = (plan::plan(&from), plan::plan(&to));
     let (old, new) = (documents(&from, &before, &nodes), documents(&to, &after, &nodes));
 
-    let step = MigrationStep::between(
+    let step = MigrationStep::new(
         MigrationSide { node: &before.nodes[nodes[0]], documents: &old[0] },
         MigrationSide { node: &after.nodes[nodes[0]], documents: &new[0] },
         &after.cluster.contract.value,
@@ -149,13 +150,13 @@ fn a_backend_whose_image_nobody_names_is_refused_with_the_key_to_set() {
 }
 
 #[test]
-fn what_merging_cannot_do_is_refused() {
+fn changes_that_cannot_be_merged_are_rejected() {
     let (_, plan) = ichor_testbed::planned(ichor_testbed::load_text(EXAMPLE));
     let side =
         |name: &str| [json!({"version": "v1alpha1", "machine": {"type": "worker", "certSANs": [name]}})];
     let (one, other) = (side("a"), side("b"));
 
-    let step = MigrationStep::between(
+    let step = MigrationStep::new(
         MigrationSide { node: &plan.nodes[0], documents: &one },
         MigrationSide { node: &plan.nodes[0], documents: &other },
         &plan.cluster.contract.value,
@@ -170,11 +171,11 @@ fn what_merging_cannot_do_is_refused() {
 }
 
 #[test]
-fn what_machine_loses_is_deleted_by_the_patch() {
+fn keys_removed_from_machine_are_deleted_by_the_patch() {
     let text = include_str!("../../../examples/cilium/ichor.yaml");
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
 
-    let there = steps(&sides(&cluster, &plan, Backend::Frr, Backend::Gobgp).unwrap());
+    let there = steps(&plan_migration(&cluster, &plan, Backend::Frr, Backend::Gobgp).unwrap());
 
     // Talos 1.11 has modules of the kernel in `machine`, and gobgp needs none. It is in another image than FRR.
     let patch = there[0].patch();
@@ -186,11 +187,12 @@ fn what_machine_loses_is_deleted_by_the_patch() {
 }
 
 #[test]
-fn what_a_node_alone_announces_is_missed_by_all_who_reach_it() {
+fn prefixes_of_a_single_node_are_lost_for_all_others() {
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(EXAMPLE));
-    let MigrationPlan { from, to, nodes } = sides(&cluster, &plan, Backend::Native, Backend::Frr).unwrap();
+    let MigrationPlan { from, to, nodes } =
+        plan_migration(&cluster, &plan, Backend::Native, Backend::Frr).unwrap();
 
-    let losses = losses((&from, &plan::plan(&from)), (&to, &plan::plan(&to)), &nodes).unwrap();
+    let losses = compute_losses((&from, &plan::plan(&from)), (&to, &plan::plan(&to)), &nodes).unwrap();
 
     let own: Vec<_> = losses[0].own.iter().map(ToString::to_string).collect();
     assert_eq!(own, ["10.0.0.11/32", "fd00:1:fe::11/128", "10.0.1.11/32"]);
@@ -198,7 +200,7 @@ fn what_a_node_alone_announces_is_missed_by_all_who_reach_it() {
 }
 
 #[test]
-fn a_step_does_not_print_what_its_documents_hold() {
+fn a_step_is_printed_without_its_documents() {
     let steps = example(Backend::Native, Backend::Frr);
 
     assert!(steps[0].patch().contains("router_id"));

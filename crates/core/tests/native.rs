@@ -1,9 +1,9 @@
-//! BGP by Talos itself: that Talos takes the documents, and that they mean what the model does.
+//! Talos' own BGP: Talos accepts the documents, and they match the model.
 
 use ichor_bgp::model::{Family, PrefixFilter, PrefixRule};
 use ichor_core::cluster::section::Role;
 use ichor_core::model::Cluster;
-use ichor_core::plan::backend::{RequestedFeatures, lacks};
+use ichor_core::plan::backend::{RequestedFeatures, limitations};
 use ichor_core::plan::{ConfigStage, NodePlan, Plan};
 use ichor_core::render::native;
 use ichor_core::render::native::selectors::selectors;
@@ -51,15 +51,15 @@ fn text(routing: &str, rest: &str) -> String {
     )
 }
 
-/// What Talos' own BGP cannot do of what the first node of a text asks.
+/// The limitations of Talos' own BGP that affect the first node of a text.
 fn lacking(routing: &str, rest: &str) -> Vec<&'static str> {
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text(routing, rest)));
-    let ask = RequestedFeatures::of(&cluster, &plan.nodes[0]).unwrap();
-    lacks(Backend::Native, None, &ask).iter().map(|lack| lack.what).collect()
+    let ask = RequestedFeatures::from_node(&cluster, &plan.nodes[0]).unwrap();
+    limitations(Backend::Native, None, &ask).iter().map(|lack| lack.what).collect()
 }
 
 #[test]
-fn talos_takes_the_documents_of_every_node_that_needs_nothing_else() {
+fn talos_accepts_the_documents_of_every_supported_node() {
     let talos = TalosVersion::parse("v1.14.0-rc.1").unwrap();
     let mut seen = 0;
     for case in cases() {
@@ -82,7 +82,7 @@ fn talos_takes_the_documents_of_every_node_that_needs_nothing_else() {
 }
 
 #[test]
-fn talos_takes_the_documents_of_any_cluster() {
+fn talos_accepts_the_documents_of_any_cluster() {
     holds_for(60, Backend::Native, |random| {
         let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(random.text.as_str()));
         for node in routed(&plan) {
@@ -101,7 +101,7 @@ fn talos_takes_the_documents_of_any_cluster() {
 }
 
 #[test]
-fn whole_configurations_with_them_are_taken() {
+fn talos_accepts_complete_configurations_with_bgp() {
     let mut seen = 0;
     for case in cases() {
         let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
@@ -125,7 +125,7 @@ fn whole_configurations_with_them_are_taken() {
 }
 
 #[test]
-fn every_link_that_an_instance_names_is_there() {
+fn the_links_of_every_instance_exist() {
     for case in cases() {
         let (_, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
         for (name, stages) in documents(&case) {
@@ -154,7 +154,7 @@ fn the_anycast_address_is_announced_after_the_installation_only() {
 }
 
 #[test]
-fn nothing_is_told_to_the_speaker_and_its_routes_are_not_installed() {
+fn the_speaker_receives_no_routes_and_its_own_are_not_installed() {
     for case in cases() {
         for (_, [_, last]) in documents(&case) {
             let workloads =
@@ -169,7 +169,7 @@ fn nothing_is_told_to_the_speaker_and_its_routes_are_not_installed() {
 }
 
 #[test]
-fn what_is_imported_is_what_the_model_lets_through() {
+fn imports_are_the_prefixes_that_the_model_admits() {
     for case in cases() {
         let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
         for (name, [_, last]) in documents(&case) {
@@ -226,7 +226,7 @@ fn the_official_extension_has_the_link_to_the_speaker_as_documents() {
 }
 
 #[test]
-fn what_talos_cannot_do_is_known() {
+fn limitations_of_talos_are_known() {
     let pools = "network: {services: {pools: {all: [198.51.100.0/24]}}}";
     let one = "neighbors: [{link: eth0}]";
     let cases: [(&str, &str, &[&str]); 14] = [
@@ -258,13 +258,13 @@ fn what_talos_cannot_do_is_known() {
         (&format!("{one}, workload: {{speaker: cilium}}"), "", &[]),
     ];
 
-    for (routing, rest, told) in cases {
-        assert_eq!(lacking(routing, rest), told, "{routing}");
+    for (routing, rest, reported) in cases {
+        assert_eq!(lacking(routing, rest), reported, "{routing}");
     }
 }
 
 #[test]
-fn a_link_with_other_addresses_than_the_announced_ones_is_told() {
+fn a_link_with_other_than_announced_addresses_is_reported() {
     let routing = |advertise: &str| format!("neighbors: [{{link: eth0}}], advertise: {advertise}");
     let more = ["only some addresses of a link"];
     let none: [&str; 0] = [];
@@ -283,7 +283,7 @@ fn a_link_with_other_addresses_than_the_announced_ones_is_told() {
 }
 
 #[test]
-fn a_gate_of_too_many_holes_is_refused() {
+fn too_many_import_selectors_are_rejected() {
     let nodes: Vec<String> = (0..200)
         .map(|nth| format!("{{name: n{nth}, network: {{loopback: {{v4: 10.{nth}.{nth}.1}}}}, routing: {{asn: {}, router_id: 10.0.0.{nth}}}}}", 65001 + nth))
         .collect();
@@ -316,7 +316,7 @@ fn a_worker_has_no_anycast_to_announce() {
 }
 
 #[test]
-fn a_closed_firewall_lets_routers_and_speaker_in() {
+fn a_closed_firewall_admits_routers_and_speaker() {
     let case = ichor_testbed::folder("cases/native-unnumbered");
     let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
 
@@ -351,7 +351,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn selectors_select_the_addresses_that_the_filter_lets_through(
+    fn selectors_match_the_addresses_that_the_filter_admits(
         terms in proptest::collection::vec(a_term(), 0..8),
         tried in proptest::collection::vec(a_net(), 0..20),
     ) {

@@ -1,4 +1,4 @@
-//! The network of nodes in Talos' forms: that every release accepts it.
+//! The network of nodes in Talos' formats: every release accepts it.
 #![expect(clippy::disallowed_methods, reason = "the cases are files")]
 
 use std::fs;
@@ -27,16 +27,16 @@ fn cases() -> Vec<PathBuf> {
     ["example", "network"].into_iter().flat_map(ichor_testbed::group).collect()
 }
 
-/// What a release says against values.
+/// The release's objections to values.
 fn refused(values: &[Value], talos: &TalosVersion) -> Vec<String> {
     let config = match talos::load_values(values, talos) {
         Ok(config) => config,
         Err(error) => return vec![error.to_string()],
     };
     let issues = validate(&config, Setting { talos, mode: Mode::Cloud });
-    // By itself the network is only a part of the document it belongs to.
-    let whole = values[0].get("machine").is_none();
-    let concerned = |path: &str| whole || path.starts_with("machine.network");
+    // The network is only a part of the document that it belongs to.
+    let complete = values[0].get("machine").is_none();
+    let concerned = |path: &str| complete || path.starts_with("machine.network");
     issues
         .into_iter()
         .map(|found| found.issue)
@@ -46,7 +46,7 @@ fn refused(values: &[Value], talos: &TalosVersion) -> Vec<String> {
 }
 
 #[test]
-fn every_release_takes_what_is_written_for_it() {
+fn every_release_accepts_its_network_configuration() {
     let all = cases().into_iter().chain(ichor_testbed::group("plan"));
     for case in all.filter(|case| fs::exists(case.join("ichor.yaml")).unwrap()) {
         for release in RELEASES {
@@ -74,7 +74,7 @@ fn every_release_takes_what_is_written_for_it() {
 }
 
 #[test]
-fn what_is_written_as_text_is_what_was_meant() {
+fn the_yaml_text_has_the_intended_values() {
     for case in cases() {
         let plan = planned(&case, "v1.12.4");
         for node in &plan.nodes {

@@ -1,4 +1,4 @@
-//! What holds for any file: it is understood or has problems, never both, never a panic; and printed, it reads the same.
+//! Invariants of any file: it is parsed or has problems, never both, never a panic; and printed, it reads the same.
 
 use ichor_core::cluster::{File, Files};
 use ichor_core::{model, plan};
@@ -6,8 +6,8 @@ use ichor_values::read::Read;
 use ichor_values::schema::{FieldShape, Shape};
 use proptest::prelude::*;
 
-/// Goes through everything a command would do with a text.
-fn use_it(text: &[u8]) -> Result<(), TestCaseError> {
+/// Runs everything that a command would do with a text.
+fn exercise_cluster(text: &[u8]) -> Result<(), TestCaseError> {
     let loaded = ichor_testbed::load_text(text);
     let understood = loaded.problems.is_empty();
     prop_assert!(loaded.file.is_some() || !understood, "neither a file nor a problem");
@@ -28,7 +28,7 @@ fn use_it(text: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Decisions of a test, one byte each; when they run out, the smallest is taken.
+/// Choices of a test, one byte each; after the last byte, the smallest is chosen.
 struct Dice<'d>(std::slice::Iter<'d, u8>);
 
 impl Dice<'_> {
@@ -37,7 +37,7 @@ impl Dice<'_> {
     }
 }
 
-/// A record with some of its keys, each with its example or with keys of its own.
+/// A record with some of its keys, each with its example or with its own keys.
 fn record(fields: &[FieldShape], dice: &mut Dice<'_>, depth: u8) -> String {
     let mut entries = Vec::new();
     for field in fields.iter().filter(|field| !field.example.is_empty() && field.name != "include") {
@@ -65,26 +65,26 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_combination_of_keys_is_read_and_reads_the_same_when_printed(seed in prop::collection::vec(any::<u8>(), 0..600)) {
+    fn any_combination_of_keys_survives_printing(seed in prop::collection::vec(any::<u8>(), 0..600)) {
         let text = whole_file(&mut Dice(seed.iter()));
         let loaded = ichor_testbed::load_text(text.as_str());
 
         prop_assert!(loaded.problems.is_empty(), "{}: {:?}", text, loaded.problems);
-        use_it(text.as_bytes())?;
+        exercise_cluster(text.as_bytes())?;
     }
 
     #[test]
-    fn any_text_is_understood_or_has_problems(text in "[a-z:{}\\[\\],\"'&*!#|>%@`~<\\- \n\t0-9]{0,200}") {
-        use_it(text.as_bytes())?;
+    fn any_text_is_parsed_or_has_problems(text in "[a-z:{}\\[\\],\"'&*!#|>%@`~<\\- \n\t0-9]{0,200}") {
+        exercise_cluster(text.as_bytes())?;
     }
 
     #[test]
-    fn any_bytes_are_understood_or_have_problems(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        use_it(&bytes)?;
+    fn any_bytes_are_parsed_or_have_problems(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        exercise_cluster(&bytes)?;
     }
 
     #[test]
-    fn a_damaged_example_is_understood_or_has_problems(
+    fn a_corrupt_example_is_parsed_or_has_problems(
         which in any::<prop::sample::Index>(),
         edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_u8..4), 1..12),
     ) {
@@ -102,6 +102,6 @@ proptest! {
             }
         }
 
-        use_it(&bytes)?;
+        exercise_cluster(&bytes)?;
     }
 }

@@ -1,24 +1,11 @@
-//! The schema and the reference say what the types say.
+//! The schema and the reference match the types.
 
 use ichor_core::cluster::{File, Files};
 use ichor_core::render::topology;
 use ichor_core::{rules, verify};
+use ichor_testbed::assert_section;
 use ichor_values::read::Read;
 use ichor_values::schema::{json_schema, records, reference};
-
-/// Replaces what stands between two marks of a document, or compares it.
-fn assert_section(document: &str, section: &str, want: &str) {
-    let path = ichor_testbed::folder("../../..").join(document);
-    let text = String::from_utf8(
-        ichor_testbed::FolderFiles(ichor_testbed::folder("../../..")).read(document).unwrap(),
-    )
-    .unwrap();
-    let (begin, end) = (format!("<!-- {section}: begin -->\n"), format!("<!-- {section}: end -->"));
-    let from = text.find(&begin).unwrap_or_else(|| panic!("{document} has no mark {begin}")) + begin.len();
-    let to = text.find(&end).unwrap_or_else(|| panic!("{document} has no mark {end}"));
-
-    ichor_testbed::assert_same(&path, &format!("{}\n{want}\n{}", &text[..from], &text[to..]));
-}
 
 #[test]
 fn the_reference_lists_every_key() {
@@ -26,17 +13,25 @@ fn the_reference_lists_every_key() {
 }
 
 #[test]
-fn the_picture_in_the_readme_is_of_the_metallb_example() {
-    let loaded = ichor_testbed::load_case(&ichor_testbed::folder("../../../examples/metallb"), "ichor.yaml");
-    let (cluster, plan) = ichor_testbed::planned(loaded);
+fn the_diagrams_in_the_documents_are_of_the_examples() {
+    for (example, picture) in [
+        ("metallb", "topology.svg"),
+        ("homelab", "tutorials/homelab-on-proxmox.svg"),
+        ("cilium", "tutorials/cilium-on-proxmox.svg"),
+        ("edge", "tutorials/edge-sites.svg"),
+        ("native", "tutorials/native-bgp.svg"),
+    ] {
+        let example = ichor_testbed::folder("../../../examples").join(example);
+        let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_case(&example, "ichor.yaml"));
 
-    let picture = topology::render(&cluster, &plan);
+        let got = topology::render(&cluster, &plan);
 
-    ichor_testbed::assert_same(&ichor_testbed::folder("../../../docs").join("topology.svg"), &picture);
+        ichor_testbed::assert_same(&ichor_testbed::folder("../../../docs").join(picture), &got);
+    }
 }
 
 #[test]
-fn the_rules_are_all_explained() {
+fn all_rules_are_explained() {
     let mut want = String::new();
     for (group, rules) in rules::explanations() {
         want += &format!("\n## {group}\n");
@@ -52,7 +47,7 @@ fn the_rules_are_all_explained() {
 }
 
 #[test]
-fn the_checks_are_all_listed() {
+fn all_checks_are_listed() {
     let mut want = "| check | what holds | what is looked at | needs |\n|---|---|---|---|\n".to_owned();
     for check in verify::CHECKS {
         let whose = if matches!(check.scope, verify::CheckScope::Cluster(_)) { "(cluster) " } else { "" };
@@ -70,7 +65,7 @@ fn the_checks_are_all_listed() {
 }
 
 #[test]
-fn every_example_of_a_key_can_stand_behind_it() {
+fn the_example_of_every_key_is_a_valid_value() {
     let mut checked = 0;
     for (record, fields) in records(&File::shape()) {
         for field in fields.iter().filter(|field| record.name == "File" && field.name != "include") {
@@ -88,7 +83,7 @@ fn every_example_of_a_key_can_stand_behind_it() {
 }
 
 #[test]
-fn the_schema_accepts_every_example_and_refuses_an_unknown_key() {
+fn the_schema_accepts_every_example_and_rejects_an_unknown_key() {
     let schema = json_schema(&File::shape());
     let validator = jsonschema::validator_for(&schema).unwrap();
     for case in ichor_testbed::cases("../../../examples") {

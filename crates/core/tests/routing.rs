@@ -1,4 +1,4 @@
-//! What a node's BGP means, and how routing daemons are told.
+//! The BGP model of a node, and the configuration of routing daemons.
 
 use ichor_bgp::model::{BgpModel, Family};
 use ichor_bgp::render::SecretError;
@@ -24,7 +24,7 @@ fn the_same_input_gives_the_same_bytes() {
 }
 
 #[test]
-fn no_speaker_gives_a_default_route_or_a_prefix_of_the_cluster() {
+fn the_speakers_filter_rejects_default_routes_and_prefixes_of_the_cluster() {
     for case in cases() {
         let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
         for node in routed(&plan) {
@@ -46,7 +46,7 @@ fn no_speaker_gives_a_default_route_or_a_prefix_of_the_cluster() {
 }
 
 #[test]
-fn metallb_gives_single_addresses_of_the_pools_and_cilium_everything() {
+fn metallb_announces_single_addresses_of_pools_and_cilium_all_prefixes() {
     let text = |workload: &str| {
         format!(
             "cluster: {{name: a, id: 1, talos: v1.13.9}}\n\
@@ -69,7 +69,7 @@ fn metallb_gives_single_addresses_of_the_pools_and_cilium_everything() {
 }
 
 #[test]
-fn a_session_carries_the_families_it_can() {
+fn a_session_has_the_families_that_it_supports() {
     let text = "cluster: {name: a, id: 1, talos: v1.13.9}\n\
                 fabric: {routers: [{name: old, asn: 65001, addresses: [\"fd00:1::fffe\"], extended_nexthop: false}]}\n\
                 routing: {backend: frr, neighbors: [{link: eth0}, {address: 10.1.0.1, asn: 65001}, {router: old}]}\n\
@@ -83,7 +83,7 @@ fn a_session_carries_the_families_it_can() {
 }
 
 #[test]
-fn an_address_that_dhcp_gives_is_no_source() {
+fn a_dhcp_address_is_not_a_source_address() {
     let text = |addressing: &str| {
         format!(
             "cluster: {{name: a, id: 1, talos: v1.13.9}}\nnetwork: {{node: {{addressing: {addressing}}}}}\n\
@@ -100,7 +100,7 @@ fn an_address_that_dhcp_gives_is_no_source() {
 }
 
 #[test]
-fn what_frr_cannot_be_told_is_refused() {
+fn settings_that_frr_does_not_support_are_rejected() {
     let text = |routing: &str| {
         format!(
             "cluster: {{name: a, id: 1, talos: v1.13.9}}\nrouting: {{backend: frr, {routing}}}\n\
@@ -120,7 +120,7 @@ fn what_frr_cannot_be_told_is_refused() {
 }
 
 #[test]
-fn the_nodes_own_as_number_toward_the_speaker_is_no_local_as() {
+fn the_nodes_as_number_toward_the_speaker_is_not_a_local_as() {
     let text = |asn: &str| {
         format!(
             "cluster: {{name: a, id: 1, talos: v1.13.9}}\n\
@@ -137,7 +137,7 @@ fn the_nodes_own_as_number_toward_the_speaker_is_no_local_as() {
 }
 
 #[test]
-fn service_addresses_behind_a_namespace_do_not_lead_back_to_the_fabric() {
+fn service_addresses_behind_a_namespace_do_not_loop_to_the_fabric() {
     let text = "cluster: {name: a, id: 1, talos: v1.13.9}\nnetwork: {loopback: {v4: 10.1.254.0/24, v6: null}}\n\
                 routing: {backend: frr, neighbors: [{link: eth0}], workload: {speaker: metallb, isolation: netns}}\n\
                 nodes: [{name: a, index: 1}]";
@@ -202,7 +202,7 @@ fn bgpd_of_frr_8_alone_keeps_ipv4_service_addresses_over_ipv6_from_zebra() {
 }
 
 #[test]
-fn what_gobgp_cannot_be_told_is_refused() {
+fn settings_that_gobgp_does_not_support_are_rejected() {
     let text = |routing: &str| {
         format!(
             "cluster: {{name: a, id: 1, talos: v1.13.9}}\nrouting: {{backend: gobgp, {routing}}}\n\
@@ -233,7 +233,7 @@ fn quotes_in_a_password_stay_inside_it_in_toml() {
 }
 
 #[test]
-fn a_password_cannot_add_lines_and_is_not_told() {
+fn a_password_cannot_add_lines_and_is_not_quoted() {
     let text = "cluster: {name: a, id: 1, talos: v1.13.9}\n\
                 routing: {backend: frr, neighbors: [{link: eth0, password: {env: PW}}]}\nnodes: [{name: a, index: 1}]";
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));

@@ -1,5 +1,5 @@
-//! Every folder under `rules/` is named after a rule: `trips.yaml` breaks it, `passes.yaml` keeps it, and `expected.txt` is
-//! everything that is reported about `trips.yaml`, with the fix of the folder's rule.
+//! Every folder under `rules/` is named after a rule: `trips.yaml` violates it, `passes.yaml` complies, and `expected.txt` has
+//! all findings for `trips.yaml`, with the fix of the folder's rule.
 //!
 //! Rules between clusters have a second file for each, `trips-other.yaml` and `passes-other.yaml`. Those of boot media are in
 //! `inspect/rules.rs`. `UPDATE_GOLDEN=1 cargo nextest run -p ichor-core rules::` rewrites `expected.txt`; the diff is reviewed.
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use ichor_core::rules::{self, Finding, Rule, clash};
 
-/// The findings in `NAME.yaml`, or, where there is a `NAME-other.yaml`, those between both; each with its file.
+/// The findings in `NAME.yaml`, or between it and `NAME-other.yaml` if that exists; each with its file.
 #[expect(clippy::disallowed_methods, reason = "a case is a folder")]
 fn findings(case: &Path, name: &str) -> Vec<(String, Finding)> {
     let (one, other) = (format!("{name}.yaml"), format!("{name}-other.yaml"));
@@ -21,11 +21,11 @@ fn findings(case: &Path, name: &str) -> Vec<(String, Finding)> {
     }
     let [(a, plan_a), (b, plan_b)] = [&one, &other].map(|file| ichor_testbed::planned_case(case, file));
     let files = [one, other];
-    let found = clash::across(&[(&files[0], &a, &plan_a), (&files[1], &b, &plan_b)]);
+    let found = clash::compare(&[(&files[0], &a, &plan_a), (&files[1], &b, &plan_b)]);
     found.into_iter().map(|(nth, finding)| (files[nth].clone(), finding)).collect()
 }
 
-/// A finding as `expected.txt` has it. The fix is a rule's own, so only the findings of `rule` show it.
+/// A finding as written to `expected.txt`. Only findings of `rule` show the fix.
 fn described(file: &str, finding: &Finding, rule: &Rule) -> String {
     let Finding { rule: found, issue, place, silenced } = finding;
     let (severity, path, message) = (issue.severity, &issue.subject, &issue.message);
@@ -36,7 +36,7 @@ fn described(file: &str, finding: &Finding, rule: &Rule) -> String {
 }
 
 #[test]
-fn every_rule_reports_exactly_what_is_expected_of_its_case() {
+fn rules_report_exactly_the_findings_of_their_case() {
     for rule in rules::all().filter(|rule| !rule.id.starts_with("media-")) {
         let case = ichor_testbed::folder("rules").join(rule.id);
         let trips = findings(&case, "trips");
@@ -48,7 +48,7 @@ fn every_rule_reports_exactly_what_is_expected_of_its_case() {
 }
 
 #[test]
-fn no_rule_is_broken_by_the_file_that_keeps_it() {
+fn the_valid_file_of_each_rule_has_no_finding() {
     for rule in rules::all().filter(|rule| !rule.id.starts_with("media-")) {
         let passes = findings(&ichor_testbed::folder("rules").join(rule.id), "passes");
         let broken = passes.iter().any(|(_, found)| found.rule.id == rule.id);
@@ -59,7 +59,7 @@ fn no_rule_is_broken_by_the_file_that_keeps_it() {
 }
 
 #[test]
-fn every_case_belongs_to_a_rule() {
+fn each_case_belongs_to_a_rule() {
     let rules: BTreeSet<&str> = rules::all().map(|rule| rule.id).collect();
     for case in ichor_testbed::cases("rules") {
         let name = case.file_name().unwrap().to_str().unwrap();

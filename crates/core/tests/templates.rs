@@ -1,4 +1,4 @@
-//! Templates of one's own: the document lists every variable, and its example holds.
+//! Custom templates: the document lists every variable, and its example renders.
 #![expect(clippy::disallowed_methods, reason = "the document is a file")]
 
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ fn block(document: &str, language: &str) -> String {
     rest.split_once("```").unwrap().0.to_owned()
 }
 
-/// The paths of everything in a value that is not made of parts.
+/// The paths of all leaf values.
 fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(map) => map.iter().for_each(|(name, value)| {
@@ -36,7 +36,7 @@ fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn the_document_lists_every_variable_and_no_other() {
+fn the_document_lists_exactly_the_variables() {
     let mut known = BTreeSet::new();
     for case in cases() {
         let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
@@ -46,7 +46,7 @@ fn the_document_lists_every_variable_and_no_other() {
                 model.fabric.neighbors.iter().map(|_| Some(PASSWORD.to_owned())).collect();
             let backend = node.routing.as_deref().unwrap().backend.value;
             let daemon = DaemonInfo { backend, version: (1, 0), default: "text" };
-            paths(&variables::of(&model, &passwords, daemon), "", &mut known);
+            paths(&variables::template_variables(&model, &passwords, daemon), "", &mut known);
         }
     }
 
@@ -59,7 +59,7 @@ fn the_document_lists_every_variable_and_no_other() {
 }
 
 #[test]
-fn the_example_of_the_document_gives_what_it_says() {
+fn the_example_of_the_document_renders_as_documented() {
     let document = document();
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(block(&document, "yaml")));
     let text = block(&document, "jinja");
@@ -71,9 +71,9 @@ fn the_example_of_the_document_gives_what_it_says() {
     assert!(service.files[0].private);
 }
 
-/// For every case there is: a template that only repeats what ichor would write changes nothing.
+/// For every case: a template that only includes the default changes nothing.
 #[test]
-fn the_default_in_a_template_is_the_whole_file() {
+fn the_default_in_a_template_is_the_complete_file() {
     for case in cases() {
         let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
         for node in routed(&plan) {

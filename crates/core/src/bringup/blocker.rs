@@ -1,26 +1,26 @@
-//! Why nothing is done with a node, and what would help.
+//! Why a node or the cluster is not brought up, and the remedy.
 
 use ichor_values::Issue;
 
 use super::contact::NodeAddress;
 
-/// What keeps a node, or the cluster, from being brought up.
+/// A problem that prevents the bring-up of a node or of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocker {
-    /// Where it was seen.
+    /// The address at which it was observed.
     pub at: Option<NodeAddress>,
-    /// What is wrong. The subject is where it was seen, in words.
+    /// The problem. Its subject is the address, as text.
     pub issue: Issue,
 }
 
 impl Blocker {
-    /// What is wrong with what was seen at `at`, and what to do about it.
+    /// A problem observed at `at`, with its remedy.
     pub fn new(at: Option<NodeAddress>, reason: impl Into<String>, remedy: impl Into<String>) -> Self {
         let subject = at.map(|at| format!("at {at}")).unwrap_or_default();
         Self { at, issue: Issue::error(subject, reason).with_help(remedy) }
     }
 
-    /// What to do about it.
+    /// The remedy.
     pub fn remedy(&self) -> &str {
         self.issue.help.as_deref().unwrap_or_default()
     }

@@ -1,38 +1,40 @@
-//! Whether a node runs the configuration that is wanted.
+//! Compares the configuration of a node with the desired one.
 
 use serde_json::Value;
 
-use super::seen::ConfigState;
+use super::observed::ConfigState;
 use crate::cluster::section::Role;
 use ichor_talos::difference::{between, documents};
 use ichor_talos::document;
 use ichor_values::TalosVersion;
 
-/// The most keys that are told.
-const TOLD: usize = 8;
+/// The maximum number of keys to report.
+const MAX_KEYS: usize = 8;
 
-/// Compares what a node says it runs with what is wanted, both as its release understands them.
-pub fn compare(active: &str, wanted: &str, talos: &TalosVersion) -> ConfigState {
+/// Compares the active configuration with the desired one, both as the node's release reads them.
+pub fn compare_configs(active: &str, wanted: &str, talos: &TalosVersion) -> ConfigState {
     if active == wanted {
         return ConfigState::Same;
     }
-    let (Ok(is), Ok(shall)) = (documents(active, talos), documents(wanted, talos)) else {
-        return ConfigState::Differs { role: None, keys: vec!["all of it".to_owned()] };
+    let (Ok(current), Ok(desired)) = (documents(active, talos), documents(wanted, talos)) else {
+        return ConfigState::Differs { role: None, keys: vec!["all keys".to_owned()] };
     };
-    let role =
-        match is.first().and_then(|first| document::value_at(first, "/machine/type")).and_then(Value::as_str)
-        {
-            Some("controlplane") => Some(Role::Controlplane),
-            Some("worker") => Some(Role::Worker),
-            _ => None,
-        };
-    let mut keys: Vec<String> = between(&is, &shall).iter().map(|it| it.place.clone()).collect();
+    let role = match current
+        .first()
+        .and_then(|first| document::value_at(first, "/machine/type"))
+        .and_then(Value::as_str)
+    {
+        Some("controlplane") => Some(Role::Controlplane),
+        Some("worker") => Some(Role::Worker),
+        _ => None,
+    };
+    let mut keys: Vec<String> = between(&current, &desired).iter().map(|it| it.place.clone()).collect();
     if keys.is_empty() {
         return ConfigState::Same;
     }
-    if keys.len() > TOLD {
-        let more = keys.len() - TOLD;
-        keys.truncate(TOLD);
+    if keys.len() > MAX_KEYS {
+        let more = keys.len() - MAX_KEYS;
+        keys.truncate(MAX_KEYS);
         keys.push(format!("{more} more"));
     }
     ConfigState::Differs { role, keys }
@@ -45,11 +47,11 @@ mod tests {
     const WANTED: &str = "machine:\n  type: worker\n  token: abc\n  ca: {crt: \"\", key: \"\"}\ncluster:\n  controlPlane: {endpoint: https://10.0.0.1:6443}\n---\napiVersion: v1alpha1\nkind: HostnameConfig\nhostname: a\n";
 
     fn compared(active: &str) -> ConfigState {
-        compare(active, WANTED, &TalosVersion::parse("v1.13.9").unwrap())
+        compare_configs(active, WANTED, &TalosVersion::parse("v1.13.9").unwrap())
     }
 
     #[test]
-    fn order_and_spelling_mean_nothing() {
+    fn order_and_quoting_are_ignored() {
         let active =
             WANTED.replace("  type: worker\n  token: abc\n", "  token: \"abc\"\n  type: worker # it is\n");
 
@@ -57,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_told_and_values_are_not() {
+    fn keys_are_reported_without_values() {
         let active = WANTED.replace("token: abc", "token: secret").replace("hostname: a", "hostname: b");
 
         let ConfigState::Differs { role, keys } = compared(&active) else { panic!("they differ") };
@@ -67,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_too_many_and_missing_are_told() {
+    fn additional_and_missing_documents_are_reported() {
         let active = WANTED.replace(
             "kind: HostnameConfig\nhostname: a\n",
             "kind: WatchdogTimerConfig\ndevice: /dev/watchdog0\n",
@@ -79,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_differs() {
+    fn an_unreadable_configuration_differs() {
         assert!(matches!(compared("machine: ["), ConfigState::Differs { role: None, .. }));
         assert!(matches!(compared(""), ConfigState::Differs { role: None, .. }));
     }

@@ -1,4 +1,4 @@
-//! Where a machine can be reached, and at which stage of its life.
+//! The addresses of a machine, by stage.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::NodePlan;
 
-/// The time of a machine's life an address belongs to.
+/// The stage in which a machine has an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AddressStage {
-    /// While it boots, from outside.
+    /// While it boots, reachable from outside.
     External,
-    /// While it boots, by a DHCP server.
+    /// While it boots, assigned by DHCP.
     Dhcp,
     /// Once it is configured.
     Static,
-    /// Once it joined the overlay.
+    /// Once it has joined the overlay.
     Overlay,
 }
 
@@ -32,19 +32,19 @@ impl fmt::Display for AddressStage {
     }
 }
 
-/// Who says that a machine has an address.
+/// The source of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AddressOrigin {
-    /// Whoever called.
+    /// The command line.
     Caller,
     /// The cluster file.
     File,
-    /// The hypervisor, by its guest agent or its leases.
+    /// The hypervisor: its guest agent or leases.
     Hypervisor,
-    /// The neighbour table of this machine.
+    /// The neighbour table of this host.
     Neighbours,
-    /// A DHCP server, by its file of leases.
+    /// The lease file of a DHCP server.
     Leases,
     /// Outputs of Terraform.
     Terraform,
@@ -68,9 +68,10 @@ impl fmt::Display for AddressOrigin {
 pub struct NodeAddress {
     /// The address.
     pub address: IpAddr,
-    /// When the machine has it.
+    /// The stage in which the machine has it.
+    #[serde(rename = "address_stage")]
     pub stage: AddressStage,
-    /// Who says so.
+    /// The source.
     pub source: AddressOrigin,
 }
 
@@ -83,29 +84,29 @@ impl fmt::Display for NodeAddress {
     }
 }
 
-/// Every address a node may be found at, in the order of its life; each once.
+/// All possible addresses of a node, by stage, each once.
 ///
-/// `found` are those that others told. Before it is configured a machine has its first ones, afterwards its last ones.
-pub fn contacts(node: &NodePlan, found: &[NodeAddress]) -> Vec<NodeAddress> {
+/// `found` are addresses from other sources than the cluster file.
+pub fn node_addresses(node: &NodePlan, found: &[NodeAddress]) -> Vec<NodeAddress> {
     let written = |stage, address| NodeAddress { address, stage, source: AddressOrigin::File };
     let mut all: Vec<NodeAddress> = found.to_vec();
     let early = [(AddressStage::External, node.stages.external()), (AddressStage::Dhcp, node.stages.dhcp())];
     all.extend(early.into_iter().filter_map(|(stage, address)| Some(written(stage, address?))));
     all.extend(node.address.iter().map(|(net, _)| written(AddressStage::Static, net.addr())));
-    // A loopback is reached only if somebody announces it.
+    // A loopback is reachable only if the node announces it.
     if node.routing.is_some() {
         all.extend(node.loopback.iter().map(|(net, _)| written(AddressStage::Static, net.addr())));
     }
     let overlay = node.stages.overlay();
     all.extend(overlay.map(|address| written(AddressStage::Overlay, address)));
-    let mut each = Vec::new();
+    let mut unique = Vec::new();
     for contact in all {
-        if !each.iter().any(|known: &NodeAddress| known.address == contact.address) {
-            each.push(contact);
+        if !unique.iter().any(|known: &NodeAddress| known.address == contact.address) {
+            unique.push(contact);
         }
     }
-    each.sort_by_key(|contact| contact.stage);
-    each
+    unique.sort_by_key(|contact| contact.stage);
+    unique
 }
 
 #[cfg(test)]
@@ -113,31 +114,31 @@ mod tests {
     use super::*;
     use crate::plan::tests::planned;
 
-    fn told(stage: AddressStage, address: &str, source: AddressOrigin) -> NodeAddress {
+    fn known_address(stage: AddressStage, address: &str, source: AddressOrigin) -> NodeAddress {
         NodeAddress { address: address.parse().unwrap(), stage, source }
     }
 
     #[test]
-    fn a_node_that_moves_from_dhcp_to_static_has_both() {
+    fn a_node_that_changes_from_dhcp_to_static_has_both_addresses() {
         let plan = planned(
             "{cluster: {name: sol, id: 101, talos: v1.13.9}, nodes: [{name: a, index: 11,
               network: {node: {addressing: dhcp-then-static}}, address: {dhcp: 10.0.232.14}}]}",
         );
 
-        let all: Vec<_> = contacts(&plan.nodes[0], &[]).iter().map(ToString::to_string).collect();
+        let all: Vec<_> = node_addresses(&plan.nodes[0], &[]).iter().map(ToString::to_string).collect();
 
         assert_eq!(all, ["10.0.232.14 (dhcp)", "10.101.0.11 (static)", "fd00:101::11 (static)"]);
     }
 
     #[test]
-    fn external_comes_first_and_the_overlay_last() {
+    fn external_addresses_come_first_and_overlay_addresses_last() {
         let plan = planned(
             "{cluster: {name: sol, talos: v1.13.9}, network: {node: {addressing: dhcp}}, nodes: [{name: a,
               address: {overlay: 100.64.0.1, external: 203.0.113.20}}]}",
         );
-        let found = [told(AddressStage::Dhcp, "10.0.0.5", AddressOrigin::Neighbours)];
+        let found = [known_address(AddressStage::Dhcp, "10.0.0.5", AddressOrigin::Neighbours)];
 
-        let all: Vec<_> = contacts(&plan.nodes[0], &found).iter().map(ToString::to_string).collect();
+        let all: Vec<_> = node_addresses(&plan.nodes[0], &found).iter().map(ToString::to_string).collect();
 
         assert_eq!(
             all,
@@ -146,13 +147,13 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_told_once() {
+    fn an_address_is_listed_once() {
         let plan = planned(
             "{cluster: {name: sol, talos: v1.13.9}, network: {node: {addressing: dhcp}},
               nodes: [{name: a, address: {dhcp: 10.0.0.5}}]}",
         );
-        let found = [told(AddressStage::Dhcp, "10.0.0.5", AddressOrigin::Caller)];
+        let found = [known_address(AddressStage::Dhcp, "10.0.0.5", AddressOrigin::Caller)];
 
-        assert_eq!(contacts(&plan.nodes[0], &found), found);
+        assert_eq!(node_addresses(&plan.nodes[0], &found), found);
     }
 }

@@ -1,33 +1,33 @@
-//! What to do next.
+//! Decides the next steps.
 
 use super::blocker::Blocker;
+use super::desired::{DesiredNode, DesiredState};
 use super::identity::IdentityMatch;
-use super::record::BringupRecord;
-use super::seen::{
+use super::observed::{
     ClusterMember, ConfigState, EtcdPhase, NodeProbe, ObservedNode, ObservedState, ObservedVm,
 };
-use super::wanted::{DesiredNode, DesiredState};
+use super::record::BringupRecord;
 use crate::cluster::section::Role;
 use ichor_talos::api::machine::Stage as MachineStage;
 
-/// How often a machine is given its first configuration in one run.
-const TRIES: u8 = 3;
+/// The number of attempts to apply the first configuration in one run.
+const MAX_ATTEMPTS: u8 = 3;
 
-/// What comes next, for one node or the cluster as a whole.
+/// The next step of a node or of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextStep<S> {
-    /// This is to be done now.
+    /// Run this step now.
     Do(S),
-    /// Nothing now: this is waited for.
+    /// Wait for this.
     Wait(WaitReason),
-    /// Nothing any more.
+    /// All steps are complete.
     Done,
-    /// Nothing, for this reason.
+    /// Blocked for this reason.
     Refused(Blocker),
 }
 
 impl<S> NextStep<S> {
-    /// Whether nothing will come any more.
+    /// Whether no further step follows.
     pub fn is_over(&self) -> bool {
         matches!(self, Self::Done | Self::Refused(_))
     }
@@ -41,36 +41,36 @@ impl<S> NextStep<S> {
     }
 }
 
-/// What is waited for.
+/// The reason for waiting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitReason {
-    /// What.
+    /// The awaited event.
     pub reason: String,
-    /// Whether it is the turn of others, so that the time is not the node's own.
+    /// Whether other nodes must act first, so that the node's timeout does not run.
     pub on_others: bool,
 }
 
-/// What is done with a node.
+/// A step of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeStep {
-    /// Make its machine.
+    /// Create its machine.
     Make,
-    /// Put its boot media in.
+    /// Insert its boot media.
     Attach,
-    /// Switch it on.
+    /// Power it on.
     Start,
-    /// Give a machine without a configuration its own.
+    /// Apply the first configuration.
     Apply,
-    /// Give a running node the configuration that is wanted now.
+    /// Update the configuration of a running node.
     Reconfigure,
-    /// Take its boot media out.
+    /// Eject its boot media.
     Eject,
 }
 
-/// What is done with the cluster as a whole.
+/// A step of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClusterStep {
-    /// Bootstrap etcd, on this node.
+    /// Bootstrap etcd on this node.
     Bootstrap(usize),
     /// Wait until the Kubernetes API answers at the endpoint.
     Endpoint,
@@ -81,7 +81,7 @@ pub enum ClusterStep {
 }
 
 impl ClusterStep {
-    /// The node that is asked for it, where it is one.
+    /// The node that runs the step, if any.
     pub fn node(self) -> Option<usize> {
         match self {
             Self::Bootstrap(nth) | Self::Health(nth) | Self::Kubeconfig(nth) => Some(nth),
@@ -90,28 +90,28 @@ impl ClusterStep {
     }
 }
 
-/// What comes next.
+/// The next steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BringupDecision {
-    /// For each node, as in [`DesiredState`].
+    /// By node, as in [`DesiredState`].
     pub nodes: Vec<NextStep<NodeStep>>,
-    /// For the cluster as a whole.
+    /// For the cluster.
     pub cluster: NextStep<ClusterStep>,
 }
 
 impl BringupDecision {
-    /// Whether nothing will come any more.
+    /// Whether no further step follows.
     pub fn is_over(&self) -> bool {
         self.cluster.is_over() && self.nodes.iter().all(NextStep::is_over)
     }
 }
 
-/// Says what every node and the cluster as a whole needs next.
+/// Decides the next step of every node and of the cluster.
 pub fn decide(wanted: &DesiredState, seen: &ObservedState, record: &BringupRecord) -> BringupDecision {
     let mut nodes: Vec<_> =
-        wanted.nodes.iter().zip(&seen.nodes).map(|(node, seen)| of_node(node, seen, record)).collect();
-    in_order(wanted, seen, &mut nodes);
-    let cluster = of_cluster(wanted, seen, record, &nodes);
+        wanted.nodes.iter().zip(&seen.nodes).map(|(node, seen)| next_node_step(node, seen, record)).collect();
+    limit_concurrency(wanted, seen, &mut nodes);
+    let cluster = next_cluster_step(wanted, seen, record, &nodes);
     if let NextStep::Refused(blocker) = &cluster {
         for (next, seen) in nodes.iter_mut().zip(&seen.nodes) {
             if matches!(next, NextStep::Wait(_))
@@ -123,12 +123,12 @@ pub fn decide(wanted: &DesiredState, seen: &ObservedState, record: &BringupRecor
             }
         }
     }
-    // Media are taken out when the cluster stands, or when the rest of it never will.
-    let stands = seen.cluster.healthy || matches!(cluster, NextStep::Refused(_));
+    // Media are ejected once the cluster is healthy, or if it is blocked.
+    let is_settled = seen.cluster.healthy || matches!(cluster, NextStep::Refused(_));
     for ((next, node), seen) in nodes.iter_mut().zip(&wanted.nodes).zip(&seen.nodes) {
         let media = seen.machine.is_some() && record.has_media(&node.name);
         if *next == NextStep::Done && node.chosen && media {
-            *next = match (stands, seen.busy) {
+            *next = match (is_settled, seen.busy) {
                 (true, false) => NextStep::Do(NodeStep::Eject),
                 _ => NextStep::wait_for_others("the cluster, before its boot media are ejected"),
             };
@@ -137,8 +137,8 @@ pub fn decide(wanted: &DesiredState, seen: &ObservedState, record: &BringupRecor
     BringupDecision { nodes, cluster }
 }
 
-/// What a node needs, were it alone.
-fn of_node(node: &DesiredNode, seen: &ObservedNode, record: &BringupRecord) -> NextStep<NodeStep> {
+/// The next step of a node, regardless of other nodes.
+fn next_node_step(node: &DesiredNode, seen: &ObservedNode, record: &BringupRecord) -> NextStep<NodeStep> {
     if !node.chosen {
         return NextStep::Done;
     }
@@ -150,9 +150,9 @@ fn of_node(node: &DesiredNode, seen: &ObservedNode, record: &BringupRecord) -> N
     }
     match &seen.look {
         None => NextStep::wait("the first probe"),
-        Some(NodeProbe::Silent) => of_silent(seen, record.began(&node.name)),
-        Some(NodeProbe::Maintenance(facts)) => match node.identity.judge(facts) {
-            IdentityMatch::Same => of_maintenance(seen),
+        Some(NodeProbe::Silent) => handle_silent(seen, record.has_first_config(&node.name)),
+        Some(NodeProbe::Maintenance(facts)) => match node.identity.match_unconfigured(facts) {
+            IdentityMatch::Same => handle_maintenance(seen),
             IdentityMatch::Other(reason) => NextStep::Refused(Blocker::new(
                 seen.at,
                 format!("the machine is not {}: {reason}", node.name),
@@ -160,7 +160,7 @@ fn of_node(node: &DesiredNode, seen: &ObservedNode, record: &BringupRecord) -> N
             )),
             IdentityMatch::Unknown(reason) => NextStep::Refused(Blocker::new(
                 seen.at,
-                format!("cannot tell whether the machine is {}: {reason}", node.name),
+                format!("cannot identify the machine as {}: {reason}", node.name),
                 format!(
                     "write its MAC addresses into `macs` of the node, or pass the fingerprint that its console shows with \
                      `--fingerprint {}=…`",
@@ -175,12 +175,12 @@ fn of_node(node: &DesiredNode, seen: &ObservedNode, record: &BringupRecord) -> N
              talosconfig of its own cluster), or boot it with its disk wiped",
         )),
         Some(NodeProbe::Unclear(reason)) => NextStep::wait(reason),
-        Some(NodeProbe::Ours(ours)) => of_ours(node, seen, ours, record.is_bootstrapped()),
+        Some(NodeProbe::Ours(ours)) => handle_member(node, seen, ours, record.is_bootstrapped()),
     }
 }
 
-/// A machine that nobody hears; `began` if it was given a configuration before, and so boots from its disk.
-fn of_silent(seen: &ObservedNode, began: bool) -> NextStep<NodeStep> {
+/// A machine that does not answer. `began` if a configuration was applied before, so that it boots from its disk.
+fn handle_silent(seen: &ObservedNode, began: bool) -> NextStep<NodeStep> {
     match seen.machine {
         Some(ObservedVm { made: false, .. }) => NextStep::Do(NodeStep::Make),
         Some(ObservedVm { on: false, takes_media: true, .. }) if !seen.attached && !began => {
@@ -192,26 +192,26 @@ fn of_silent(seen: &ObservedNode, began: bool) -> NextStep<NodeStep> {
     }
 }
 
-fn of_maintenance(seen: &ObservedNode) -> NextStep<NodeStep> {
+fn handle_maintenance(seen: &ObservedNode) -> NextStep<NodeStep> {
     match seen.applied {
         0 => NextStep::Do(NodeStep::Apply),
         _ if !seen.left => NextStep::wait("the installation to finish"),
-        tries if tries < TRIES => NextStep::Do(NodeStep::Apply),
-        tries => NextStep::Refused(Blocker::new(
+        attempts if attempts < MAX_ATTEMPTS => NextStep::Do(NodeStep::Apply),
+        attempts => NextStep::Refused(Blocker::new(
             seen.at,
-            format!("the machine returned to maintenance mode after {tries} attempts to install it"),
+            format!("the machine returned to maintenance mode after {attempts} attempts to install it"),
             "read its console: often the disk of `install.disk` does not exist, or the installer image cannot be pulled",
         )),
     }
 }
 
-fn of_ours(
+fn handle_member(
     node: &DesiredNode,
     seen: &ObservedNode,
     ours: &ClusterMember,
     bootstrapped: bool,
 ) -> NextStep<NodeStep> {
-    match node.identity.judge_ours(&ours.facts, &node.name) {
+    match node.identity.match_member(&ours.facts, &node.name) {
         IdentityMatch::Same => {}
         IdentityMatch::Unknown(reason) => return NextStep::wait(reason),
         IdentityMatch::Other(reason) => {
@@ -229,8 +229,8 @@ fn of_ours(
                 seen.at,
                 format!(
                     "the node is installed as a {}, but the cluster file makes it a {}",
-                    word(*role),
-                    word(node.role)
+                    role_name(*role),
+                    role_name(node.role)
                 ),
                 "reset the node first, or restore its role in the cluster file: an installed node cannot change its role",
             ));
@@ -241,7 +241,7 @@ fn of_ours(
     match ours.stage {
         MachineStage::Running => NextStep::Done,
         MachineStage::Installing => NextStep::wait("the installation to finish"),
-        // Before there is a cluster, nothing on the node itself can make it run.
+        // Without a cluster, no step on the node itself can make it run.
         _ if !bootstrapped => NextStep::wait_for_others("etcd"),
         _ if ours.etcd == EtcdPhase::Waiting => NextStep::wait("etcd to join the other members"),
         _ if ours.unmet.is_empty() => NextStep::wait("the node to reach stage running"),
@@ -249,15 +249,15 @@ fn of_ours(
     }
 }
 
-fn word(role: Role) -> &'static str {
+fn role_name(role: Role) -> &'static str {
     match role {
         Role::Controlplane => "control plane",
         Role::Worker => "worker",
     }
 }
 
-/// Lets only so many nodes begin as may be changed at once, control planes in their order and running ones one by one.
-fn in_order(wanted: &DesiredState, seen: &ObservedState, nodes: &mut [NextStep<NodeStep>]) {
+/// Limits the number of nodes that are changed at once. Control planes start in order and are reconfigured one at a time.
+fn limit_concurrency(wanted: &DesiredState, seen: &ObservedState, nodes: &mut [NextStep<NodeStep>]) {
     let mut room = wanted.at_once.saturating_sub(
         wanted.nodes.iter().zip(&seen.nodes).filter(|(node, seen)| node.chosen && is_in_work(seen)).count(),
     );
@@ -267,14 +267,16 @@ fn in_order(wanted: &DesiredState, seen: &ObservedState, nodes: &mut [NextStep<N
         let control_plane = node.role == Role::Controlplane;
         if let NextStep::Do(step) = nodes[nth] {
             let begun = is_begun(&seen.nodes[nth]);
-            let held = match (step, earlier) {
+            let hold_reason = match (step, earlier) {
                 (NodeStep::Apply, Some(earlier)) if control_plane => {
                     Some(format!("{}, which comes first", wanted.nodes[earlier].name))
                 }
-                (NodeStep::Reconfigure, _) if control_plane => others_moving(wanted, seen, nodes, nth),
+                (NodeStep::Reconfigure, _) if control_plane => {
+                    other_control_plane_in_work(wanted, seen, nodes, nth)
+                }
                 _ => None,
             };
-            if let Some(reason) = held {
+            if let Some(reason) = hold_reason {
                 nodes[nth] = NextStep::wait_for_others(reason);
             } else if !begun {
                 if room == 0 {
@@ -285,25 +287,26 @@ fn in_order(wanted: &DesiredState, seen: &ObservedState, nodes: &mut [NextStep<N
                 }
             }
         }
-        let given =
-            matches!(nodes[nth], NextStep::Done) || is_given(&seen.nodes[nth]) || nodes[nth].is_over();
-        if control_plane && !given && earlier.is_none() {
+        let is_configured = matches!(nodes[nth], NextStep::Done)
+            || has_configuration(&seen.nodes[nth])
+            || nodes[nth].is_over();
+        if control_plane && !is_configured && earlier.is_none() {
             earlier = Some(nth);
         }
     }
 }
 
-/// Whether a control plane has its configuration, so that the next may have its own.
-fn is_given(seen: &ObservedNode) -> bool {
+/// Whether a control plane has its configuration, so that the next one may start.
+fn has_configuration(seen: &ObservedNode) -> bool {
     seen.applied > 0 && !seen.busy || matches!(seen.look, Some(NodeProbe::Ours(_)))
 }
 
-/// Whether a node is being changed, by us or by what we did.
+/// Whether a node is being changed.
 fn is_in_work(seen: &ObservedNode) -> bool {
     seen.failed.is_none() && (seen.busy || is_begun(seen))
 }
 
-/// Whether a node was given its configuration in this run and is not yet back with it.
+/// Whether a node got its configuration in this run and has not returned with it.
 fn is_begun(seen: &ObservedNode) -> bool {
     let back = match &seen.look {
         Some(NodeProbe::Ours(ours)) => {
@@ -314,27 +317,27 @@ fn is_begun(seen: &ObservedNode) -> bool {
     (seen.applied > 0 || seen.reconfigured) && !back
 }
 
-/// The control plane that is not where it shall be, so that no other may be changed beside it.
-fn others_moving(
+/// Another control plane that is being changed or is not running, so that this one must wait.
+fn other_control_plane_in_work(
     wanted: &DesiredState,
     seen: &ObservedState,
     nodes: &[NextStep<NodeStep>],
     nth: usize,
 ) -> Option<String> {
-    let moving = |other: &usize| {
+    let is_in_transition = |other: &usize| {
         let seen = &seen.nodes[*other];
-        let away = matches!(&seen.look, Some(NodeProbe::Ours(ours)) if ours.stage != MachineStage::Running && ours.etcd != EtcdPhase::Waiting);
+        let is_down = matches!(&seen.look, Some(NodeProbe::Ours(ours)) if ours.stage != MachineStage::Running && ours.etcd != EtcdPhase::Waiting);
         *other != nth
             && (is_in_work(seen)
-                || away
+                || is_down
                 || (*other < nth && nodes[*other] == NextStep::Do(NodeStep::Reconfigure)))
     };
-    let other = wanted.control_planes().find(moving)?;
+    let other = wanted.control_planes().find(is_in_transition)?;
     Some(format!("{}: one control plane at a time", wanted.nodes[other].name))
 }
 
-/// What the cluster as a whole needs.
-fn of_cluster(
+/// The next step of the cluster.
+fn next_cluster_step(
     wanted: &DesiredState,
     seen: &ObservedState,
     record: &BringupRecord,
@@ -359,7 +362,7 @@ fn of_cluster(
                  --recover-from`); ichor does not bootstrap it a second time",
             ))
         } else {
-            bootstrap(wanted, seen, record, nodes)
+            next_bootstrap_step(wanted, seen, record, nodes)
         };
     };
     if !seen.cluster.endpoint {
@@ -377,9 +380,9 @@ fn of_cluster(
     NextStep::Done
 }
 
-/// Whether etcd can be bootstrapped: on the node of the file, or the one on which it was begun; and only if no control
-/// plane can have data of it.
-fn bootstrap(
+/// Whether etcd can be bootstrapped: on the node in the file, or the one on which it was started, and only if no other control
+/// plane can have data of etcd.
+fn next_bootstrap_step(
     wanted: &DesiredState,
     seen: &ObservedState,
     record: &BringupRecord,
@@ -428,7 +431,7 @@ fn bootstrap(
             if ours.etcd == EtcdPhase::Waiting
                 && !seen.nodes[nth].busy
                 && matches!(ours.stage, MachineStage::Booting | MachineStage::Running)
-                && matches!(node.identity.judge_ours(&ours.facts, &node.name), IdentityMatch::Same)
+                && matches!(node.identity.match_member(&ours.facts, &node.name), IdentityMatch::Same)
                 && (ours.config == ConfigState::Same || seen.nodes[nth].reconfigured) =>
         {
             NextStep::Do(ClusterStep::Bootstrap(nth))
@@ -437,7 +440,7 @@ fn bootstrap(
     }
 }
 
-/// Why a control plane beside the one to bootstrap may have data of etcd: two clusters would come of it.
+/// Why another control plane may have data of etcd. Bootstrapping would then create a second cluster.
 fn may_have_etcd(
     wanted: &DesiredState,
     seen: &ObservedState,
@@ -446,13 +449,13 @@ fn may_have_etcd(
     other: usize,
 ) -> Option<String> {
     let name = &wanted.nodes[other].name;
-    let began = record.began(name);
+    let began = record.has_first_config(name);
     match &seen.nodes[other].look {
         Some(NodeProbe::Maintenance(_)) => None,
         _ if began => None,
-        // Somebody else gave both of them their configurations. Talos itself bootstraps nothing over data.
+        // Both were configured outside ichor. Talos itself does not bootstrap over existing data.
         Some(NodeProbe::Ours(ours))
-            if ours.etcd == EtcdPhase::Waiting && !record.began(&wanted.nodes[nth].name) =>
+            if ours.etcd == EtcdPhase::Waiting && !record.has_first_config(&wanted.nodes[nth].name) =>
         {
             None
         }

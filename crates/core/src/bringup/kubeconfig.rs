@@ -1,8 +1,8 @@
-//! A kubeconfig with one cluster more.
+//! Merging of kubeconfigs.
 //!
-//! [`merge`] keeps everything of the file that is not about this cluster, in its order. Comments are lost, as with
-//! `kubectl config`. [`leads_to`] says whether that is needed at all: every kubeconfig that Talos gives out has a fresh
-//! certificate, and a file that works is left alone.
+//! [`merge`] keeps all entries that do not concern this cluster, in their order. Comments are lost, as with `kubectl config`.
+//! [`has_access`] shows whether a merge is needed: Talos issues a new certificate with every kubeconfig, and a file that works
+//! is not changed.
 
 use serde_json::{Map, Value};
 
@@ -15,30 +15,30 @@ use ichor_values::go_yaml::reader::SyntaxError;
 /// Why kubeconfigs cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
-    /// The file is none.
+    /// The existing file is invalid.
     #[error("the existing file is not a kubeconfig: {0}")]
     Theirs(KubeconfigError),
-    /// The one from the cluster is none.
+    /// The kubeconfig from the cluster is invalid.
     #[error("the cluster returned an invalid kubeconfig: {0}")]
     Ours(KubeconfigError),
 }
 
-/// Why a text is no kubeconfig.
+/// Why a text is not a kubeconfig.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KubeconfigError {
-    /// It is not YAML.
+    /// Not YAML.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
-    /// It is a map of another kind.
+    /// A map of another kind.
     #[error("`kind` is not `Config`")]
     Kind,
-    /// It is a list or a word.
+    /// A list or scalar.
     #[error("the document is not a map")]
     NoMap,
-    /// It is more than one document.
+    /// More than one document.
     #[error("the file has several documents")]
     Documents,
-    /// A key that holds a list has another value.
+    /// A list key with another value.
     #[error("`{0}` is not a list")]
     NoList(&'static str),
 }
@@ -46,10 +46,10 @@ pub enum KubeconfigError {
 /// The lists of a kubeconfig.
 const LISTS: [&str; 3] = ["clusters", "contexts", "users"];
 
-/// `theirs` with the context of `ours` added, or put in the place of the one with its name, and made the current one.
+/// Adds the entries of `ours` to `theirs`, replacing those of the same name, and makes its context the current one.
 pub fn merge(theirs: &str, ours: &str) -> Result<String, MergeError> {
-    let ours = read(ours).map_err(MergeError::Ours)?;
-    let mut merged = read(theirs).map_err(MergeError::Theirs)?;
+    let ours = parse(ours).map_err(MergeError::Ours)?;
+    let mut merged = parse(theirs).map_err(MergeError::Theirs)?;
     for list in LISTS {
         let more = entries(&ours, list).cloned().collect::<Vec<_>>();
         let known = merged.entry(list).or_insert(Value::Null);
@@ -72,19 +72,18 @@ pub fn merge(theirs: &str, ours: &str) -> Result<String, MergeError> {
     Ok(emit::emit(&Value::Object(merged)))
 }
 
-/// Whether the file has a way to the cluster behind `server`, by its authority and with a certificate that still holds at
-/// `now`.
-pub fn leads_to(text: &str, server: &str, authority: &Pem, now: Moment) -> bool {
-    let Ok(file) = read(text) else { return false };
+/// Whether the file has access to the cluster at `server`, with its CA and a client certificate that is valid at `now`.
+pub fn has_access(text: &str, server: &str, authority: &Pem, now: Moment) -> bool {
+    let Ok(file) = parse(text) else { return false };
     let data = authority.base64();
     let is_ours = |entry: &&Value| {
         entry.pointer("/cluster/server").and_then(Value::as_str) == Some(server)
             && entry.pointer("/cluster/certificate-authority-data").and_then(Value::as_str) == Some(&data)
     };
-    let named = |list: &'static str, name: Option<&str>| {
+    let find_named = |list: &'static str, name: Option<&str>| {
         entries(&file, list).find(|entry| entry.get("name").and_then(Value::as_str) == name)
     };
-    let holds = |user: &Value| {
+    let is_valid = |user: &Value| {
         let data = user.pointer("/user/client-certificate-data").and_then(Value::as_str);
         data.and_then(Pem::from_base64).and_then(|pem| ends(&pem)).is_some_and(|end| end > now)
     };
@@ -92,16 +91,18 @@ pub fn leads_to(text: &str, server: &str, authority: &Pem, now: Moment) -> bool 
         let name = cluster.get("name").and_then(Value::as_str);
         entries(&file, "contexts")
             .filter(|context| context.pointer("/context/cluster").and_then(Value::as_str) == name)
-            .filter_map(|context| named("users", context.pointer("/context/user").and_then(Value::as_str)))
-            .any(holds)
+            .filter_map(|context| {
+                find_named("users", context.pointer("/context/user").and_then(Value::as_str))
+            })
+            .any(is_valid)
     })
 }
 
-/// The file without every way to the cluster of this authority, wherever it leads; none where there is no such way.
+/// Removes all entries for clusters with this CA; none if there are none.
 ///
-/// Users go with the contexts that alone name them.
-pub fn remove(text: &str, authority: &Pem) -> Result<Option<String>, MergeError> {
-    let mut file = read(text).map_err(MergeError::Theirs)?;
+/// Users are removed unless another context names them.
+pub fn remove_cluster(text: &str, authority: &Pem) -> Result<Option<String>, MergeError> {
+    let mut file = parse(text).map_err(MergeError::Theirs)?;
     let data = authority.base64();
     let name = |entry: &Value| entry.get("name").and_then(Value::as_str).map(str::to_owned);
     let is_ours = |entry: &&Value| {
@@ -113,21 +114,22 @@ pub fn remove(text: &str, authority: &Pem) -> Result<Option<String>, MergeError>
     }
     let word =
         |entry: &Value, pointer: &str| entry.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-    let leads = |entry: &&Value| word(entry, "/context/cluster").is_some_and(|name| clusters.contains(&name));
-    let contexts: Vec<_> = entries(&file, "contexts").filter(leads).filter_map(name).collect();
-    let others: Vec<_> = entries(&file, "contexts").filter(|entry| !leads(entry)).collect();
+    let is_removed =
+        |entry: &&Value| word(entry, "/context/cluster").is_some_and(|name| clusters.contains(&name));
+    let contexts: Vec<_> = entries(&file, "contexts").filter(is_removed).filter_map(name).collect();
+    let others: Vec<_> = entries(&file, "contexts").filter(|entry| !is_removed(entry)).collect();
     let users: Vec<_> = entries(&file, "contexts")
-        .filter(leads)
+        .filter(is_removed)
         .filter_map(|entry| word(entry, "/context/user"))
         .filter(|user| !others.iter().any(|other| word(other, "/context/user").as_ref() == Some(user)))
         .collect();
-    for (list, gone) in LISTS.into_iter().zip([&clusters, &contexts, &users]) {
+    for (list, removed) in LISTS.into_iter().zip([&clusters, &contexts, &users]) {
         if let Some(Value::Array(all)) = file.get_mut(list) {
-            all.retain(|entry| name(entry).is_none_or(|name| !gone.contains(&name)));
+            all.retain(|entry| name(entry).is_none_or(|name| !removed.contains(&name)));
         }
     }
     let current = file.get("current-context").and_then(Value::as_str);
-    if current.is_some_and(|current| contexts.iter().any(|gone| gone == current)) {
+    if current.is_some_and(|current| contexts.iter().any(|removed| removed == current)) {
         file.insert("current-context".to_owned(), Value::String(String::new()));
     }
     Ok(Some(emit::emit(&Value::Object(file))))
@@ -137,8 +139,8 @@ fn entries<'v>(file: &'v Map<String, Value>, list: &str) -> impl Iterator<Item =
     file.get(list).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// A kubeconfig; an empty text is one with nothing in it.
-fn read(text: &str) -> Result<Map<String, Value>, KubeconfigError> {
+/// Parses a kubeconfig. An empty text is an empty kubeconfig.
+fn parse(text: &str) -> Result<Map<String, Value>, KubeconfigError> {
     let mut documents = document::read(text)?;
     match documents.len() {
         0 => Ok(Map::from_iter(
@@ -167,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn other_contexts_are_kept_and_ours_becomes_the_current_one() {
+    fn other_contexts_are_kept_and_the_merged_one_becomes_current() {
         let merged = merge(&one("luna", "l"), &one("sol", "s")).unwrap();
 
         let value = &document::read(&merged).unwrap()[0];
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_that_is_gone_takes_its_context_and_user_along_and_nothing_else() {
+    fn a_removed_cluster_takes_only_its_context_and_user_along() {
         let authority = Pem::new("CERTIFICATE", b"ours");
         let ours = one("sol", "s").replace(
             "https://sol:6443",
@@ -186,7 +188,7 @@ mod tests {
         );
         let merged = merge(&one("luna", "l"), &ours).unwrap();
 
-        let removed = remove(&merged, &authority).unwrap().unwrap();
+        let removed = remove_cluster(&merged, &authority).unwrap().unwrap();
 
         let value = &document::read(&removed).unwrap()[0];
         assert_eq!(value["current-context"], "");
@@ -194,13 +196,13 @@ mod tests {
             assert_eq!(value[list].as_array().unwrap().len(), 1, "{list}");
         }
         assert_eq!(value["users"][0]["user"]["token"], "l");
-        assert_eq!(remove(&removed, &authority), Ok(None));
-        // Another cluster at the same address is somebody else's.
-        assert_eq!(remove(&merged, &Pem::new("CERTIFICATE", b"other")), Ok(None));
+        assert_eq!(remove_cluster(&removed, &authority), Ok(None));
+        // Another cluster at the same address is not removed.
+        assert_eq!(remove_cluster(&merged, &Pem::new("CERTIFICATE", b"other")), Ok(None));
     }
 
     #[test]
-    fn twice_gives_the_same_file_and_a_new_one_takes_the_place_of_the_old() {
+    fn a_repeated_merge_changes_nothing_and_a_new_one_replaces_the_old() {
         let merged = merge(&one("luna", "l"), &one("sol", "s")).unwrap();
 
         assert_eq!(merge(&merged, &one("sol", "s")).unwrap(), merged);
@@ -210,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_empty_or_has_no_lists_gets_them() {
+    fn missing_lists_are_added() {
         for theirs in ["", "apiVersion: v1\nkind: Config\npreferences: {}\nclusters: null\n"] {
             let merged = merge(theirs, &one("sol", "s")).unwrap();
 
@@ -219,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_kubeconfig_is_left_alone() {
+    fn other_files_are_rejected() {
         assert!(matches!(merge("- a\n", &one("sol", "s")), Err(MergeError::Theirs(_))));
         assert!(matches!(merge("kind: Pod\n", &one("sol", "s")), Err(MergeError::Theirs(_))));
         assert!(matches!(merge("clusters: 5\n", &one("sol", "s")), Err(MergeError::Theirs(_))));
@@ -227,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_to_the_cluster_needs_its_authority_and_a_certificate_that_holds() {
+    fn access_needs_the_ca_of_the_cluster_and_a_valid_certificate() {
         let bundle =
             Bundle::read(include_str!("../../../talos/tests/data/secrets-check/001-ok.yaml")).unwrap();
         let (authority, server) = (bundle.k8s.crt.base64(), "https://10.0.0.1:6443");
@@ -238,12 +240,12 @@ mod tests {
         );
         let leads = |server: &str, year: &str| {
             let now = Moment::parse(&format!("{year}-01-01T00:00:00Z")).unwrap();
-            leads_to(&file, server, &bundle.k8s.crt, now)
+            has_access(&file, server, &bundle.k8s.crt, now)
         };
 
         assert!(leads(server, "2026"));
         assert!(!leads("https://10.0.0.2:6443", "2026"));
         assert!(!leads(server, "2099"));
-        assert!(!leads_to(&file, server, &bundle.os.crt, Moment::parse("2026-01-01T00:00:00Z").unwrap()));
+        assert!(!has_access(&file, server, &bundle.os.crt, Moment::parse("2026-01-01T00:00:00Z").unwrap()));
     }
 }

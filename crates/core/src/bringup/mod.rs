@@ -1,12 +1,11 @@
-//! Bringing a cluster up: what is wanted, what is seen, and what to do next.
+//! Bring-up of a cluster: desired state, observed state, and the next steps.
 //!
-//! [`DesiredState`] comes from the plan. Whoever looks at the machines fills a [`ObservedState`], and what must survive the end of a
-//! program is in a [`BringupRecord`]. From these three [`decide`] says what every node and the cluster as a whole needs next; it
-//! is asked again after everything that was done or seen, so a run that is killed and one that begins anew take the same
-//! way. [`foresee`] says beforehand what all of it will be.
+//! [`DesiredState`] is derived from the plan, [`ObservedState`] has the machines as observed, and [`BringupRecord`] persists
+//! between runs. From these three, [`decide`] determines the next step of every node and of the cluster. It runs again after
+//! every step and observation, so an interrupted run continues like a new one. [`preview`] predicts all steps.
 //!
-//! Three things hold whatever is seen: a configuration is given only to a machine that is known to be the node
-//! ([`identity`]), etcd is bootstrapped once, and nothing is ever reset.
+//! Three guarantees: a configuration is applied only to a machine that is identified as the node ([`identity`]), etcd is
+//! bootstrapped once, and nothing is ever reset.
 //!
 //! Not here: connections, hypervisors, clocks and files.
 
@@ -14,23 +13,23 @@ mod blocker;
 pub mod configured;
 pub mod contact;
 mod decide;
-mod foresee;
+mod desired;
 pub mod identity;
 pub mod kubeconfig;
 pub mod leases;
+mod observed;
+mod preview;
 mod record;
-mod seen;
 pub mod terraform;
-mod wanted;
 
 pub use blocker::Blocker;
 pub use contact::{AddressOrigin, AddressStage, NodeAddress};
 pub use decide::{BringupDecision, ClusterStep, NextStep, NodeStep, WaitReason, decide};
-pub use foresee::{BringupPreview, foresee};
+pub use desired::{DesiredNode, DesiredState};
 pub use identity::{MachineFacts, MachineIdentity};
-pub use record::{AppliedConfig, BootstrapRecord, BringupRecord, NodeRecord, RECORD_VERSION};
-pub use seen::{
+pub use observed::{
     ClusterMember, ConfigState, EtcdPhase, NodeProbe, ObservedCluster, ObservedNode, ObservedState,
-    ObservedVm, prefer,
+    ObservedVm, select_probe,
 };
-pub use wanted::{DesiredNode, DesiredState};
+pub use preview::{BringupPreview, preview};
+pub use record::{AppliedConfig, BootstrapRecord, BringupRecord, NodeRecord, RECORD_VERSION};

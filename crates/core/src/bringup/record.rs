@@ -1,4 +1,4 @@
-//! What a run leaves for the next: kept in a file beside the cluster file.
+//! The state that persists between runs, in a file beside the cluster file.
 
 use std::collections::BTreeMap;
 
@@ -8,43 +8,43 @@ use super::identity::MachineFacts;
 use ichor_values::Moment;
 use ichor_values::format::Version;
 
-/// The version of the file's format. Files of before it had one are read alike.
+/// The version of the file's format. Files without a version are read alike.
 pub const RECORD_VERSION: Version = Version::new(2, 0);
 
-/// What was done so far.
+/// The completed steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BringupRecord {
     /// Nodes by name.
     #[serde(default)]
     pub nodes: BTreeMap<String, NodeRecord>,
-    /// The bootstrap of etcd; written before it is asked for.
+    /// The bootstrap of etcd, written before it is requested.
     #[serde(default)]
     pub bootstrap: Option<BootstrapRecord>,
 }
 
-/// What was done with a node.
+/// The completed steps of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeRecord {
-    /// Its first configuration, written before it is given.
+    /// Its first configuration, written before it is applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied: Option<AppliedConfig>,
-    /// Whether its boot media are in, or about to be.
+    /// Whether its boot media are inserted, or about to be.
     #[serde(default, rename = "media_attached", alias = "media", skip_serializing_if = "std::ops::Not::not")]
     pub media: bool,
 }
 
-/// A configuration that was given to a machine without one.
+/// A first configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AppliedConfig {
-    /// SHA-256 of it.
+    /// Its SHA-256.
     #[serde(rename = "config_sha256", alias = "config")]
     pub config: String,
-    /// What the machine told of itself.
+    /// The identifying properties of the machine.
     pub machine: MachineFacts,
-    /// When.
+    /// The time.
     #[serde(rename = "time", alias = "at")]
     pub at: Moment,
 }
@@ -55,21 +55,21 @@ pub struct AppliedConfig {
 pub struct BootstrapRecord {
     /// The node.
     pub node: String,
-    /// When it was about to be asked for.
+    /// The time before the request.
     #[serde(rename = "started_at", alias = "begun")]
     pub begun: Moment,
-    /// When it was known to be done.
+    /// The time at which it was known to be complete.
     #[serde(default, rename = "completed_at", alias = "done", skip_serializing_if = "Option::is_none")]
     pub done: Option<Moment>,
 }
 
 impl BringupRecord {
-    /// Whether a node had no configuration, and so no etcd, when it was given one.
-    pub(crate) fn began(&self, name: &str) -> bool {
+    /// Whether ichor applied a node's first configuration, so that it had no etcd data before.
+    pub(crate) fn has_first_config(&self, name: &str) -> bool {
         self.nodes.get(name).is_some_and(|node| node.applied.is_some())
     }
 
-    /// Whether a node's boot media are in.
+    /// Whether a node's boot media are inserted.
     pub(crate) fn has_media(&self, name: &str) -> bool {
         self.nodes.get(name).is_some_and(|node| node.media)
     }

@@ -1,8 +1,7 @@
-//! Where Terraform says that machines are: what `terraform output -json` prints.
+//! Addresses from the output of `terraform output -json`.
 //!
-//! Three outputs are read, all maps by the names of nodes: `external_addresses`, as ichor's own module for Google's cloud has it,
-//! `dhcp_addresses`, and `macs`, the addresses of the machine's ports where nobody but the cloud chooses them. A node has one
-//! of each or a list.
+//! Three outputs are used, all maps by node name: `external_addresses`, as in ichor's module for Google Cloud, `dhcp_addresses`,
+//! and `macs`, the MAC addresses that a cloud assigns. A value is a string or a list.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,12 +10,12 @@ use serde_json::Value;
 
 use ichor_values::{Mac, ValueError};
 
-/// What Terraform tells of machines.
+/// The outputs of Terraform.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TerraformOutputs {
-    /// Addresses that machines are reached by from outside, by node.
+    /// External addresses by node.
     pub external: BTreeMap<String, Vec<IpAddr>>,
-    /// Addresses that DHCP servers gave machines, by node.
+    /// DHCP addresses by node.
     pub dhcp: BTreeMap<String, Vec<IpAddr>>,
     /// MAC addresses by node.
     pub macs: BTreeMap<String, Vec<Mac>>,
@@ -25,20 +24,20 @@ pub struct TerraformOutputs {
 /// Why outputs cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutputError {
-    /// It is no JSON.
+    /// Not JSON.
     #[error("not the output of `terraform output -json`: {0}")]
     Syntax(String),
-    /// No address is there.
+    /// No addresses.
     #[error(
         "found neither an output `external_addresses` nor `dhcp_addresses`, maps from node names to addresses"
     )]
     None,
-    /// A value is something else.
+    /// An invalid value.
     #[error("output `{output}`: {reason}")]
     Value {
         /// The output.
         output: &'static str,
-        /// What is wrong.
+        /// The fault.
         reason: OutputValueError,
     },
 }
@@ -46,10 +45,10 @@ pub enum OutputError {
 /// Why the value of an output cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutputValueError {
-    /// It is not a map.
+    /// Not a map.
     #[error("not a map from node names")]
     NoMap,
-    /// A node has something else than text.
+    /// A value is not a string.
     #[error("{node}: {value} is not a string")]
     NoText {
         /// The node.
@@ -57,7 +56,7 @@ pub enum OutputValueError {
         /// What it has.
         value: Value,
     },
-    /// A node has something else than an address.
+    /// A value is not an address.
     #[error("{node}: `{text}` is not an IP address")]
     Address {
         /// The node.
@@ -65,24 +64,24 @@ pub enum OutputValueError {
         /// What it has.
         text: String,
     },
-    /// A node has something else than a MAC address.
+    /// A value is not a MAC address.
     #[error("{node}: `{text}`: {reason}")]
     Mac {
         /// The node.
         node: String,
         /// What it has.
         text: String,
-        /// What is wrong with it.
+        /// The fault.
         reason: ValueError,
     },
 }
 
-/// Reads what `terraform output -json` prints.
-pub fn read(text: &str) -> Result<TerraformOutputs, OutputError> {
+/// Parses the output of `terraform output -json`.
+pub fn parse_outputs(text: &str) -> Result<TerraformOutputs, OutputError> {
     let all: Value = serde_json::from_str(text).map_err(|error| OutputError::Syntax(error.to_string()))?;
     let output = |name: &str| all.get(name)?.get("value").filter(|value| !value.is_null());
     let address = |node: &str, text: &str| {
-        // Some resources tell an address with its prefix length.
+        // Some resources have addresses with a prefix length.
         let address = text.split('/').next().unwrap_or(text);
         address
             .parse()
@@ -95,16 +94,16 @@ pub fn read(text: &str) -> Result<TerraformOutputs, OutputError> {
             reason,
         })
     };
-    let external = by_node("external_addresses", output("external_addresses"), address)?;
-    let dhcp = by_node("dhcp_addresses", output("dhcp_addresses"), address)?;
-    let macs = by_node("macs", output("macs"), mac)?;
+    let external = parse_by_node("external_addresses", output("external_addresses"), address)?;
+    let dhcp = parse_by_node("dhcp_addresses", output("dhcp_addresses"), address)?;
+    let macs = parse_by_node("macs", output("macs"), mac)?;
     if external.is_empty() && dhcp.is_empty() {
         return Err(OutputError::None);
     }
     Ok(TerraformOutputs { external, dhcp, macs })
 }
 
-fn by_node<T>(
+fn parse_by_node<T>(
     output: &'static str,
     value: Option<&Value>,
     parse: impl Fn(&str, &str) -> Result<T, OutputValueError>,
@@ -116,12 +115,12 @@ fn by_node<T>(
     for (node, value) in map {
         let one = std::slice::from_ref(value);
         let texts = value.as_array().map_or(one, Vec::as_slice);
-        let read = |value: &Value| {
+        let parse_value = |value: &Value| {
             let no_text = || OutputValueError::NoText { node: node.clone(), value: value.clone() };
             let text = value.as_str().ok_or_else(|| wrong(no_text()))?;
             parse(node, text).map_err(wrong)
         };
-        all.insert(node.clone(), texts.iter().map(read).collect::<Result<_, _>>()?);
+        all.insert(node.clone(), texts.iter().map(parse_value).collect::<Result<_, _>>()?);
     }
     Ok(all)
 }
@@ -136,7 +135,7 @@ mod tests {
             "dhcp_addresses": {"value": {"b": ["10.0.0.2/24", "fd00::2"]}},
             "macs": {"value": {"a": ["02:00:00:00:00:01"]}}, "other": {"value": 1}}"#;
 
-        let outputs = read(text).unwrap();
+        let outputs = parse_outputs(text).unwrap();
 
         assert_eq!(outputs.external["a"], ["203.0.113.20".parse::<IpAddr>().unwrap()]);
         assert_eq!(outputs.dhcp["b"].len(), 2);
@@ -144,8 +143,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
-        let wrong = |text: &str| read(text).unwrap_err().to_string();
+    fn invalid_outputs_are_rejected_with_the_reason() {
+        let wrong = |text: &str| parse_outputs(text).unwrap_err().to_string();
 
         assert!(wrong("no").starts_with("not the output of"));
         assert_eq!(

@@ -140,11 +140,11 @@ struct ClusterLoader<'a> {
 
 impl<'a> ClusterLoader<'a> {
     /// Loads one file with its includes and its table of nodes, and returns its root.
-    fn load_file(&mut self, name: &str, asked: Option<Location>) -> Option<u32> {
+    fn load_file(&mut self, name: &str, included_at: Option<Location>) -> Option<u32> {
         let path = resolve_path("", name);
         if self.chain.contains(&path) {
             let chain = [self.chain.join(" → "), path].join(" → ");
-            let place = asked.unwrap_or_default();
+            let place = included_at.unwrap_or_default();
             self.problems.push(
                 FileIssue::new("include", place, "the file includes itself")
                     .want(format!("want includes without a cycle: {chain}")),
@@ -154,7 +154,7 @@ impl<'a> ClusterLoader<'a> {
         if self.chain.len() == DEEPEST_INCLUDE {
             let message = format!("includes nested deeper than {DEEPEST_INCLUDE} files");
             self.problems.push(
-                FileIssue::new("include", asked.unwrap_or_default(), message)
+                FileIssue::new("include", included_at.unwrap_or_default(), message)
                     .want("want a flatter set of files"),
             );
             return None;
@@ -162,7 +162,7 @@ impl<'a> ClusterLoader<'a> {
         if !self.seen.insert(path.clone()) {
             return None;
         }
-        let (number, text) = self.read_text(name, asked.map(|place| ("include", place)))?;
+        let (number, text) = self.read_text(name, included_at.map(|place| ("include", place)))?;
         let root = self.forest.parse(number, text, &mut self.problems)?;
         let View::Map(entries) = self.forest.tree(root).view() else {
             let place = self.forest.tree(root).place();
@@ -202,18 +202,18 @@ impl<'a> ClusterLoader<'a> {
     }
 
     /// Reads the text of a file and assigns its number.
-    fn read_text(&mut self, name: &str, asked: Option<(&str, Location)>) -> Option<(u16, &'a str)> {
+    fn read_text(&mut self, name: &str, included_at: Option<(&str, Location)>) -> Option<(u16, &'a str)> {
         let bytes = match self.files.read(name) {
             Ok(bytes) => bytes,
             Err(reason) => {
-                let (path, place) = asked.unwrap_or_default();
+                let (path, place) = included_at.unwrap_or_default();
                 self.problems
                     .push(FileIssue::new(path, place, format!("cannot read {name}: {reason}")).unreadable());
                 return None;
             }
         };
         if self.names.len() >= MOST_FILES {
-            let (path, place) = asked.unwrap_or_default();
+            let (path, place) = included_at.unwrap_or_default();
             self.problems.push(FileIssue::new(path, place, format!("more than {MOST_FILES} files")));
             return None;
         }

@@ -1,59 +1,59 @@
-//! How it is with a cluster's etcd, and whether it can do without a member.
+//! The health of a cluster's etcd, and whether it tolerates the loss of a member.
 //!
-//! An [`EtcdCluster`] is what its members were asked. [`EtcdCluster::problems`] is what is wrong with it, [`EtcdCluster::without`] whether a node may
-//! be away for a while, and [`EtcdCluster::leaving`] whether it may go for good.
+//! An [`EtcdCluster`] has the reports of its members. [`EtcdCluster::problems`] lists their problems,
+//! [`EtcdCluster::reboot_impact`] determines whether a node may reboot, [`EtcdCluster::removal_impact`] whether it may be removed.
 //!
-//! Not here: asking.
+//! Not here: querying the members.
 
 use std::fmt;
 
 use crate::probe::ProbeError;
 
-/// A cluster's etcd, as it was seen.
+/// A cluster's etcd as observed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EtcdCluster {
-    /// Its members, as one of them lists them.
+    /// Its members, as listed by one of them.
     pub members: Vec<QuorumMember>,
-    /// What it complains of.
+    /// Its alarms.
     pub alarms: Vec<RaisedAlarm>,
 }
 
 /// A member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuorumMember {
-    /// By what etcd knows it.
+    /// Its ID in etcd.
     pub id: u64,
     /// The node it is on.
     pub node: String,
-    /// Whether it does not vote yet.
+    /// Whether it is a learner, which does not vote.
     pub learner: bool,
-    /// What it says of itself, or why it says nothing.
-    pub said: Result<MemberHealth, ProbeError>,
+    /// Its health, or why that is unknown.
+    pub health: Result<MemberHealth, ProbeError>,
 }
 
-/// What a member says of itself.
+/// The health that a member reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemberHealth {
-    /// Who leads; 0 for nobody.
+    /// The ID of the leader; 0 if there is none.
     pub leader: u64,
-    /// What it complains of.
+    /// Its errors.
     pub errors: Vec<String>,
 }
 
-/// What etcd complains of until somebody disarms it.
+/// An alarm, which stays until an operator disarms it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RaisedAlarm {
     /// Its database is full.
     NoSpace,
     /// Members have different data.
     Corrupt,
-    /// Something newer than this list.
+    /// An alarm of a newer release.
     Other(i32),
 }
 
 impl RaisedAlarm {
-    /// By its number in Talos' API; none for no alarm.
-    pub fn of(number: i32) -> Option<Self> {
+    /// The alarm with this number in Talos' API; none for 0.
+    pub fn from_number(number: i32) -> Option<Self> {
         match number {
             0 => None,
             1 => Some(Self::NoSpace),
@@ -73,42 +73,42 @@ impl fmt::Display for RaisedAlarm {
     }
 }
 
-/// What it means for etcd that a node is away for a while.
+/// The impact of a node's reboot on etcd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RebootImpact {
-    /// Nothing: it is no member.
+    /// None: the node is not a member.
     None,
-    /// The others go on.
+    /// The other members keep the quorum.
     Spared,
-    /// Nothing can be written until it is back, whenever that is: there are too few members for anything else.
+    /// No writes until it is back. Unavoidable, because there are too few members.
     Outage,
 }
 
-/// Why a node must not go away: too few members of etcd would be well.
+/// Why a node must not be taken down: too few members of etcd would be healthy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuorumError {
-    /// Those that stay could not write.
-    #[error("without {node} etcd would have {well} of {voters} members that are well, and needs {needed}")]
+    /// The remaining members would have no quorum.
+    #[error("without {node} etcd would have {well} of {voters} members healthy, and needs {needed}")]
     Lost {
-        /// The node that would go.
+        /// The node to take down.
         node: String,
-        /// Members that would be well.
+        /// Members that would be healthy.
         well: usize,
         /// Members that would vote.
         voters: usize,
-        /// The members it takes to write.
+        /// The quorum.
         needed: usize,
     },
-    /// Those that are there cannot agree that it goes.
-    #[error("etcd has {well} of {voters} members that are well and needs {needed} to let {node} go")]
+    /// The members have no quorum to remove it.
+    #[error("etcd has {well} of {voters} members healthy and needs {needed} to remove {node}")]
     NoMajority {
-        /// The node that would go.
+        /// The node to remove.
         node: String,
-        /// Members that are well.
+        /// Members that are healthy.
         well: usize,
         /// Members that vote.
         voters: usize,
-        /// The members it takes to write.
+        /// The quorum.
         needed: usize,
     },
 }
@@ -119,10 +119,10 @@ impl EtcdCluster {
         self.members.iter().find(|member| member.node == node)
     }
 
-    /// The node that leads.
+    /// The node with the leader.
     pub fn leader(&self) -> Option<&str> {
-        let told = |member: &QuorumMember| member.said.as_ref().map_or(0, |said| said.leader);
-        let leader = self.members.iter().map(told).find(|leader| *leader != 0)?;
+        let leader_of = |member: &QuorumMember| member.health.as_ref().map_or(0, |health| health.leader);
+        let leader = self.members.iter().map(leader_of).find(|leader| *leader != 0)?;
         self.members.iter().find(|member| member.id == leader).map(|member| member.node.as_str())
     }
 
@@ -130,42 +130,44 @@ impl EtcdCluster {
         self.members.iter().filter(|member| !member.learner)
     }
 
-    fn is_well(member: &QuorumMember) -> bool {
-        member.said.as_ref().is_ok_and(|said| said.leader != 0 && said.errors.is_empty())
+    fn is_healthy(member: &QuorumMember) -> bool {
+        member.health.as_ref().is_ok_and(|health| health.leader != 0 && health.errors.is_empty())
     }
 
-    /// Everything that is wrong with it now.
+    /// All current problems.
     pub fn problems(&self) -> Vec<String> {
-        let mut found: Vec<String> =
+        let mut problems: Vec<String> =
             self.alarms.iter().map(|alarm| format!("etcd has raised the alarm {alarm}")).collect();
         if self.members.is_empty() {
-            found.push("etcd has no members".to_owned());
+            problems.push("etcd has no members".to_owned());
         }
         for member in &self.members {
             let node = &member.node;
-            match &member.said {
-                Err(why) => found.push(format!("etcd's member on {node} does not answer: {why}")),
-                Ok(said) if said.leader == 0 => {
-                    found.push(format!("etcd's member on {node} knows no leader"));
+            match &member.health {
+                Err(why) => problems.push(format!("etcd's member on {node} does not answer: {why}")),
+                Ok(health) if health.leader == 0 => {
+                    problems.push(format!("etcd's member on {node} has no leader"));
                 }
-                Ok(said) if !said.errors.is_empty() => {
-                    found.push(format!("etcd's member on {node} says: {}", said.errors.join("; ")));
+                Ok(health) if !health.errors.is_empty() => {
+                    problems.push(format!("etcd's member on {node} reports: {}", health.errors.join("; ")));
                 }
-                Ok(_) if member.learner => found.push(format!("etcd's member on {node} does not vote yet")),
+                Ok(_) if member.learner => {
+                    problems.push(format!("etcd's member on {node} is still a learner"))
+                }
                 Ok(_) => {}
             }
         }
-        found
+        problems
     }
 
-    /// What happens while a node is away, or why it must not be now.
-    pub fn without(&self, node: &str) -> Result<RebootImpact, QuorumError> {
+    /// The impact of a node's reboot, or why it must not reboot now.
+    pub fn reboot_impact(&self, node: &str) -> Result<RebootImpact, QuorumError> {
         let Some(member) = self.member(node).filter(|member| !member.learner) else {
             return Ok(RebootImpact::None);
         };
         let voters = self.voters().count();
         let quorum = voters / 2 + 1;
-        let others = self.voters().filter(|other| other.id != member.id && Self::is_well(other)).count();
+        let others = self.voters().filter(|other| other.id != member.id && Self::is_healthy(other)).count();
         if others >= quorum {
             return Ok(RebootImpact::Spared);
         }
@@ -175,8 +177,8 @@ impl EtcdCluster {
         Err(QuorumError::Lost { node: node.to_owned(), well: others, voters, needed: quorum })
     }
 
-    /// Whether a node may leave for good: those that stay must be enough, and must be able to agree that it leaves.
-    pub fn leaving(&self, node: &str) -> Result<RemovalImpact, QuorumError> {
+    /// Whether a node may be removed: the members need a quorum to remove it, and the remaining ones need one afterwards.
+    pub fn removal_impact(&self, node: &str) -> Result<RemovalImpact, QuorumError> {
         let Some(member) = self.member(node) else { return Ok(RemovalImpact::NoMember) };
         if member.learner {
             return Ok(RemovalImpact::Leaves);
@@ -185,9 +187,9 @@ impl EtcdCluster {
         if voters == 1 {
             return Ok(RemovalImpact::Last);
         }
-        let others = self.voters().filter(|other| other.id != member.id && Self::is_well(other)).count();
+        let others = self.voters().filter(|other| other.id != member.id && Self::is_healthy(other)).count();
         let (now, then) = (voters / 2 + 1, (voters - 1) / 2 + 1);
-        let agree = others + usize::from(Self::is_well(member));
+        let agree = others + usize::from(Self::is_healthy(member));
         if agree < now {
             return Err(QuorumError::NoMajority { node: node.to_owned(), well: agree, voters, needed: now });
         }
@@ -198,22 +200,22 @@ impl EtcdCluster {
         Ok(RemovalImpact::Leaves)
     }
 
-    /// The same when a node has left.
+    /// The cluster after a node has been removed.
     #[must_use]
-    pub(crate) fn after(&self, node: &str) -> Self {
+    pub(crate) fn without_member(&self, node: &str) -> Self {
         let members = self.members.iter().filter(|member| member.node != node).cloned().collect();
         Self { members, alarms: self.alarms.clone() }
     }
 }
 
-/// What it means for etcd that a node goes for good.
+/// The impact of a node's removal on etcd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemovalImpact {
-    /// Nothing: it is no member.
+    /// None: the node is not a member.
     NoMember,
-    /// The others go on.
+    /// The other members keep the quorum.
     Leaves,
-    /// It is the end of it, and of everything in it.
+    /// It is the last member: etcd and all its data are lost.
     Last,
 }
 
@@ -226,7 +228,7 @@ mod tests {
             id,
             node: format!("cp{id}"),
             learner: false,
-            said: if *well {
+            health: if *well {
                 Ok(MemberHealth { leader: 1, errors: Vec::new() })
             } else {
                 Err(ProbeError::new("off"))
@@ -236,40 +238,40 @@ mod tests {
     }
 
     #[test]
-    fn one_of_three_may_be_away_if_the_others_are_well() {
-        assert_eq!(etcd(&[true, true, true]).without("cp2"), Ok(RebootImpact::Spared));
-        assert_eq!(etcd(&[true, false, true]).without("cp2"), Ok(RebootImpact::Spared));
+    fn a_member_may_reboot_if_a_majority_remains_healthy() {
+        assert_eq!(etcd(&[true, true, true]).reboot_impact("cp2"), Ok(RebootImpact::Spared));
+        assert_eq!(etcd(&[true, false, true]).reboot_impact("cp2"), Ok(RebootImpact::Spared));
 
-        let said = etcd(&[true, false, true]).without("cp1").unwrap_err().to_string();
+        let error = etcd(&[true, false, true]).reboot_impact("cp1").unwrap_err().to_string();
 
-        assert_eq!(said, "without cp1 etcd would have 1 of 3 members that are well, and needs 2");
+        assert_eq!(error, "without cp1 etcd would have 1 of 3 members healthy, and needs 2");
     }
 
     #[test]
-    fn with_one_or_two_members_there_is_an_outage_and_a_worker_is_none_of_them() {
-        assert_eq!(etcd(&[true]).without("cp1"), Ok(RebootImpact::Outage));
-        assert_eq!(etcd(&[true, true]).without("cp1"), Ok(RebootImpact::Outage));
-        assert!(etcd(&[true, false]).without("cp1").is_err());
-        assert_eq!(etcd(&[true]).without("worker1"), Ok(RebootImpact::None));
+    fn a_reboot_of_one_or_two_members_is_an_outage_and_of_a_worker_none() {
+        assert_eq!(etcd(&[true]).reboot_impact("cp1"), Ok(RebootImpact::Outage));
+        assert_eq!(etcd(&[true, true]).reboot_impact("cp1"), Ok(RebootImpact::Outage));
+        assert!(etcd(&[true, false]).reboot_impact("cp1").is_err());
+        assert_eq!(etcd(&[true]).reboot_impact("worker1"), Ok(RebootImpact::None));
     }
 
     #[test]
-    fn no_departure_ever_leaves_fewer_than_a_majority() {
-        // Every way in which up to five members are well or not.
+    fn a_removal_always_leaves_a_healthy_majority() {
+        // All combinations of up to five healthy or unhealthy members.
         for count in 1..=5_u32 {
             for bits in 0..1_u32 << count {
                 let well: Vec<bool> = (0..count).map(|nth| bits >> nth & 1 == 1).collect();
                 let etcd = etcd(&well);
                 for member in &etcd.members {
-                    let left = etcd.after(&member.node);
-                    let well = left.members.iter().filter(|other| EtcdCluster::is_well(other)).count();
-                    match etcd.leaving(&member.node) {
+                    let left = etcd.without_member(&member.node);
+                    let well = left.members.iter().filter(|other| EtcdCluster::is_healthy(other)).count();
+                    match etcd.removal_impact(&member.node) {
                         Ok(RemovalImpact::Leaves) => assert!(well * 2 > left.members.len()),
                         Ok(RemovalImpact::Last) => assert_eq!(count, 1),
-                        Ok(RemovalImpact::NoMember) => panic!("it is one"),
+                        Ok(RemovalImpact::NoMember) => panic!("every node is a member"),
                         Err(_) => assert!(
                             well * 2 <= left.members.len() || {
-                                let before = well + usize::from(EtcdCluster::is_well(member));
+                                let before = well + usize::from(EtcdCluster::is_healthy(member));
                                 before * 2 <= etcd.members.len()
                             }
                         ),
@@ -280,16 +282,16 @@ mod tests {
     }
 
     #[test]
-    fn alarms_silence_and_learners_are_problems() {
+    fn alarms_silent_members_and_learners_are_problems() {
         let mut etcd = etcd(&[true, false]);
-        etcd.alarms = RaisedAlarm::of(1).into_iter().collect();
+        etcd.alarms = RaisedAlarm::from_number(1).into_iter().collect();
         etcd.members[0].learner = true;
 
         assert_eq!(
             etcd.problems(),
             [
                 "etcd has raised the alarm NOSPACE: its database is full",
-                "etcd's member on cp1 does not vote yet",
+                "etcd's member on cp1 is still a learner",
                 "etcd's member on cp2 does not answer: off",
             ]
         );

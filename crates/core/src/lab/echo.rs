@@ -1,12 +1,12 @@
-//! Echo requests and their answers (RFC 792, RFC 4443), with the number of a stream and of a packet in them.
+//! ICMP echo requests and replies (RFC 792, RFC 4443) that carry the numbers of a stream and a packet.
 
 const HEADER: usize = 8;
 
-/// Bytes behind the header: stream and sequence, each of 32 bits.
+/// Bytes after the header: stream and sequence, 32 bits each.
 const LOAD: usize = 8;
 
-/// An echo request. The kernel computes the checksum of IPv6, which covers addresses.
-pub fn request(v6: bool, token: u16, stream: usize, sequence: usize) -> Vec<u8> {
+/// An echo request. The kernel computes the checksum of ICMPv6, which covers the addresses.
+pub fn build_request(v6: bool, token: u16, stream: usize, sequence: usize) -> Vec<u8> {
     let mut packet = vec![if v6 { 128 } else { 8 }, 0, 0, 0];
     packet.extend(token.to_be_bytes());
     packet.extend(low(sequence).to_be_bytes().iter().skip(2));
@@ -19,13 +19,14 @@ pub fn request(v6: bool, token: u16, stream: usize, sequence: usize) -> Vec<u8> 
     packet
 }
 
-/// Stream and sequence of the answer to one of ours; none if it is anything else. A raw socket of IPv4 gives the IP header too.
-pub fn reply(v6: bool, token: u16, packet: &[u8]) -> Option<(usize, usize)> {
+/// Stream and sequence of the parse_reply to one of our requests, or `None` for other packets. A raw IPv4 socket includes the IP
+/// header.
+pub fn parse_reply(v6: bool, token: u16, packet: &[u8]) -> Option<(usize, usize)> {
     let packet = if v6 { packet } else { packet.get(usize::from(packet.first()? & 0xf) * 4..)? };
     let kind = if v6 { 129 } else { 0 };
-    let of_us = packet.len() >= HEADER + LOAD && packet[0] == kind && packet[4..6] == token.to_be_bytes();
+    let is_ours = packet.len() >= HEADER + LOAD && packet[0] == kind && packet[4..6] == token.to_be_bytes();
     let number = |at: usize| u32::from_be_bytes(packet[at..at + 4].try_into().expect("four bytes"));
-    of_us.then(|| (number(HEADER) as usize, number(HEADER + 4) as usize))
+    is_ours.then(|| (number(HEADER) as usize, number(HEADER + 4) as usize))
 }
 
 fn low(number: usize) -> u32 {
@@ -48,31 +49,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_the_request_with_another_type() {
-        let mut v6 = request(true, 7, 3, 70_000);
+    fn a_reply_is_the_request_with_another_type() {
+        let mut v6 = build_request(true, 7, 3, 70_000);
         v6[0] = 129;
-        assert_eq!(reply(true, 7, &v6), Some((3, 70_000)));
-        let mut v4 = request(false, 7, 3, 70_000);
+        assert_eq!(parse_reply(true, 7, &v6), Some((3, 70_000)));
+        let mut v4 = build_request(false, 7, 3, 70_000);
         v4[0] = 0;
         let mut with_header = vec![0x45; 20];
         with_header.extend(v4);
-        assert_eq!(reply(false, 7, &with_header), Some((3, 70_000)));
+        assert_eq!(parse_reply(false, 7, &with_header), Some((3, 70_000)));
     }
 
     #[test]
-    fn what_is_not_an_answer_to_us_is_none() {
-        let mut packet = request(true, 7, 3, 1);
-        assert_eq!(reply(true, 7, &packet), None);
+    fn other_packets_are_ignored() {
+        let mut packet = build_request(true, 7, 3, 1);
+        assert_eq!(parse_reply(true, 7, &packet), None);
         packet[0] = 129;
-        assert_eq!(reply(true, 8, &packet), None);
+        assert_eq!(parse_reply(true, 8, &packet), None);
         for length in 0..packet.len() {
-            assert_eq!(reply(true, 7, &packet[..length]), None);
-            assert_eq!(reply(false, 7, &packet[..length]), None);
+            assert_eq!(parse_reply(true, 7, &packet[..length]), None);
+            assert_eq!(parse_reply(false, 7, &packet[..length]), None);
         }
     }
 
     #[test]
     fn the_sum_over_a_request_with_its_checksum_is_zero() {
-        assert_eq!(checksum(&request(false, 0xbeef, 1, 2)), 0);
+        assert_eq!(checksum(&build_request(false, 0xbeef, 1, 2)), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! The kernel's routes as `ip -json route` tells them.
+//! The kernel's routes as `ip -json route` prints them.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,10 +8,10 @@ use serde::Deserialize;
 
 use super::state::PathCount;
 
-/// Who else puts routes into a table: links, people and router advertisements. All others are routing daemons.
+/// Protocols of routes from links, operators and router advertisements. All others are routing daemons.
 const NOT_DAEMONS: [&str; 5] = ["kernel", "boot", "static", "ra", "redirect"];
 
-/// A route as iproute2 writes it.
+/// A route as iproute2 prints it.
 #[derive(Debug, Deserialize)]
 struct IpRoute {
     dst: String,
@@ -24,21 +24,21 @@ struct IpRoute {
     nexthops: Vec<serde_json::Value>,
 }
 
-/// Something that is not a list of routes.
+/// Output that is not a list of routes.
 #[derive(Debug, thiserror::Error)]
 pub enum IpRouteError {
-    /// No JSON, or other than it was.
-    #[error("cannot understand the routes that `ip -json route` tells")]
+    /// Not JSON, or of another structure.
+    #[error("cannot parse the output of `ip -json route`")]
     Json(#[from] serde_json::Error),
-    /// A destination that is none.
+    /// An invalid destination.
     #[error("`{0}` is neither a prefix nor an address")]
     Destination(String),
 }
 
-/// What routing daemons have put into a table: prefixes with their number of paths. What drops packets leads nowhere and is left
-/// out. `v6` says which family was asked for: `default` is a route of either.
-pub fn routes(json: &str, v6: bool) -> Result<BTreeMap<IpNet, PathCount>, IpRouteError> {
-    // Without any route iproute2 writes nothing at all in some releases.
+/// The routes that routing daemons installed: prefixes with their number of paths, without routes that drop packets. `v6` is
+/// the queried family: `default` exists in both.
+pub fn parse_routes(json: &str, v6: bool) -> Result<BTreeMap<IpNet, PathCount>, IpRouteError> {
+    // Some releases of iproute2 print nothing if there are no routes.
     let listed: Vec<IpRoute> = if json.trim().is_empty() { Vec::new() } else { serde_json::from_str(json)? };
     let mut best: BTreeMap<IpNet, (u64, usize)> = BTreeMap::new();
     for route in listed {
@@ -48,7 +48,7 @@ pub fn routes(json: &str, v6: bool) -> Result<BTreeMap<IpNet, PathCount>, IpRout
         }
         let net = destination(&route.dst, v6).ok_or(IpRouteError::Destination(route.dst))?;
         let paths = route.nexthops.len().max(1);
-        // Of IPv6, some daemons install every path as a route of its own, with the same metric.
+        // Some daemons install each IPv6 path as a separate route with the same metric.
         let known = best.entry(net).or_insert((route.metric, 0));
         match route.metric.cmp(&known.0) {
             std::cmp::Ordering::Less => *known = (route.metric, paths),
@@ -71,8 +71,8 @@ fn destination(text: &str, v6: bool) -> Option<IpNet> {
 mod tests {
     use super::*;
 
-    fn told(json: &str, v6: bool) -> Vec<(String, PathCount)> {
-        routes(json, v6).unwrap().into_iter().map(|(net, paths)| (net.to_string(), paths)).collect()
+    fn parsed(json: &str, v6: bool) -> Vec<(String, PathCount)> {
+        parse_routes(json, v6).unwrap().into_iter().map(|(net, paths)| (net.to_string(), paths)).collect()
     }
 
     #[test]
@@ -84,26 +84,26 @@ mod tests {
             {"type":"blackhole","dst":"10.0.0.0/8","protocol":"bird","flags":[]}]"#;
 
         assert_eq!(
-            told(json, false),
+            parsed(json, false),
             [("0.0.0.0/0".to_owned(), PathCount::By(2)), ("10.0.0.2/32".to_owned(), PathCount::By(1))]
         );
     }
 
     #[test]
-    fn paths_that_are_routes_of_their_own_are_counted_and_worse_ones_not() {
+    fn separate_routes_count_as_paths_unless_their_metric_is_worse() {
         let json = r#"[
             {"dst":"fd00::1","gateway":"fe80::1","dev":"eth0","protocol":"bird","metric":32,"flags":[],"pref":"medium"},
             {"dst":"fd00::1","gateway":"fe80::2","dev":"eth1","protocol":"bird","metric":32,"flags":[],"pref":"medium"},
             {"dst":"fd00::1","gateway":"fe80::3","dev":"eth2","protocol":"bird","metric":1024,"flags":[],"pref":"medium"},
             {"dst":"default","gateway":"fe80::1","dev":"eth0","protocol":"ra","metric":1024,"flags":[],"pref":"medium"}]"#;
 
-        assert_eq!(told(json, true), [("fd00::1/128".to_owned(), PathCount::By(2))]);
+        assert_eq!(parsed(json, true), [("fd00::1/128".to_owned(), PathCount::By(2))]);
     }
 
     #[test]
-    fn no_routes_are_no_error_and_nonsense_is_one() {
-        assert_eq!(told("", false), []);
-        assert!(routes("[{\"dst\":\"nowhere\",\"protocol\":\"bgp\"}]", false).is_err());
-        assert!(routes("Cannot find device", false).is_err());
+    fn empty_output_is_valid_and_other_text_is_rejected() {
+        assert_eq!(parsed("", false), []);
+        assert!(parse_routes("[{\"dst\":\"nowhere\",\"protocol\":\"bgp\"}]", false).is_err());
+        assert!(parse_routes("Cannot find device", false).is_err());
     }
 }

@@ -1,30 +1,29 @@
-//! A cluster's fabric on one machine: what has to be built so that real daemons do what the cluster file says.
+//! A lab: a cluster's fabric on one machine, with real daemons.
 //!
-//! A [`LabTopology`] is data: machines, the cables between them, and the sessions that shall come up. Whoever builds it needs nothing
-//! of the cluster file any more. [`mod@derive`] makes it of a cluster and of what there is [`here`]; [`kit`] is what a virtual
-//! machine for it is made of.
+//! A [`LabTopology`] is data: machines, the cables between them and the expected sessions. It is built without the cluster
+//! file. [`mod@derive`] derives it from a cluster and the capabilities of the [`host`]; [`vm_image`] is the image of the
+//! virtual machine that a lab may run in.
 //!
-//! A [`LabStatus`] is what is seen of a lab that runs: sessions, prefixes and paths. [`pcap`] keeps what goes over its cables. What
-//! becomes of it is compared with what is [`foreseen`]: both are a [`State`](state::State), and a [`verdict`] says where they
-//! differ.
+//! A [`LabStatus`] is the state of a running lab: sessions, prefixes and paths. [`pcap`] writes captured packets. A test
+//! compares the observed [`FabricState`](state::FabricState) with the [`prediction`]; a [`comparison`] has the differences.
 
+pub mod comparison;
 pub mod derive;
 pub mod echo;
-pub mod foreseen;
-pub mod here;
+pub mod host;
 pub mod kernel;
-pub mod kit;
-pub mod needs;
 pub mod outage;
 pub mod pcap;
+pub mod prediction;
 pub mod report;
-pub mod scene;
+pub mod requirements;
 pub mod state;
-pub mod verdict;
-pub mod view;
+pub mod status;
+pub mod topology;
+pub mod vm_image;
 
 pub use derive::TopologyInputs;
-pub use foreseen::Prediction;
-pub use here::HostCapabilities;
-pub use scene::LabTopology;
-pub use view::LabStatus;
+pub use host::HostCapabilities;
+pub use prediction::Prediction;
+pub use status::LabStatus;
+pub use topology::LabTopology;

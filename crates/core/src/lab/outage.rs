@@ -1,76 +1,76 @@
-//! Packets that were sent one after the other, and how long none came back.
+//! Outages: intervals in which a sequence of echo requests had no replies.
 
 use serde::Serialize;
 
-/// A packet that was sent: when, in milliseconds, and whether its answer came.
+/// An echo request: when it was sent, and whether it was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EchoSample {
-    /// When it was sent.
+    /// The time at which it was sent, in milliseconds.
     pub at: u64,
     /// Whether it was answered.
     pub answered: bool,
 }
 
-/// A time without answers.
+/// An interval without replies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LossInterval {
-    /// When the first packet was sent that nobody answered.
+    /// The time of the first request without a reply.
     pub start: u64,
-    /// How long it took until one was sent that was answered; until the last one, where none was.
+    /// The time until the next answered request, or until the last request if none was answered.
     pub length: u64,
 }
 
-/// The times without answers, in their order.
-pub fn gaps(samples: &[EchoSample]) -> Vec<LossInterval> {
-    let mut gaps = Vec::new();
+/// The intervals without replies, in order.
+pub fn loss_intervals(samples: &[EchoSample]) -> Vec<LossInterval> {
+    let mut intervals = Vec::new();
     let mut lost: Option<u64> = None;
     for sample in samples {
         match (lost, sample.answered) {
             (None, false) => lost = Some(sample.at),
             (Some(start), true) => {
-                gaps.push(LossInterval { start, length: sample.at - start });
+                intervals.push(LossInterval { start, length: sample.at - start });
                 lost = None;
             }
             _ => {}
         }
     }
     if let (Some(start), Some(last)) = (lost, samples.last()) {
-        gaps.push(LossInterval { start, length: last.at - start });
+        intervals.push(LossInterval { start, length: last.at - start });
     }
-    gaps
+    intervals
 }
 
-/// The longest time without answers that began at a moment or later.
+/// The longest interval without replies that began at `since` or later.
 pub fn longest_since(samples: &[EchoSample], since: u64) -> Option<LossInterval> {
-    gaps(samples).into_iter().filter(|gap| gap.start >= since).max_by_key(|gap| gap.length)
+    loss_intervals(samples).into_iter().filter(|gap| gap.start >= since).max_by_key(|gap| gap.length)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn samples(told: &str) -> Vec<EchoSample> {
+    fn samples(marks: &str) -> Vec<EchoSample> {
         (0..)
-            .zip(told.bytes())
+            .zip(marks.bytes())
             .map(|(nth, byte)| EchoSample { at: nth * 10, answered: byte == b'!' })
             .collect()
     }
 
     #[test]
-    fn a_gap_lasts_until_the_next_packet_that_is_answered() {
+    fn a_loss_interval_ends_with_the_next_answered_packet() {
         assert_eq!(
-            gaps(&samples("!!...!.!")),
+            loss_intervals(&samples("!!...!.!")),
             [LossInterval { start: 20, length: 30 }, LossInterval { start: 60, length: 10 }]
         );
     }
 
     #[test]
-    fn a_gap_without_an_end_lasts_until_the_last_packet() {
-        assert_eq!(gaps(&samples("!....")), [LossInterval { start: 10, length: 30 }]);
+    fn an_open_loss_interval_ends_with_the_last_packet() {
+        assert_eq!(loss_intervals(&samples("!....")), [LossInterval { start: 10, length: 30 }]);
     }
 
     #[test]
-    fn what_was_lost_before_does_not_count() {
+    fn earlier_losses_do_not_count() {
         let samples = samples("!.....!..!!");
 
         assert_eq!(longest_since(&samples, 60), Some(LossInterval { start: 70, length: 20 }));

@@ -1,4 +1,4 @@
-//! Who has what at one moment: as the proof foresees it, or as it was seen. Both are the same data, so that they can be compared.
+//! The state of a fabric, predicted or observed. Both have the same type, so that they can be compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -6,40 +6,40 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-/// A fabric at one moment.
+/// The state of a fabric at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FabricState {
-    /// Machines that are taken away: nothing is known of them.
+    /// Failed machines, whose state is unknown.
     pub gone: BTreeSet<String>,
-    /// By machine: what it has routes to from its routing daemon.
+    /// By machine: the routes of its routing daemon.
     pub routes: BTreeMap<String, BTreeMap<IpNet, PathCount>>,
-    /// Of every session whether it is up, in the order of the scene.
+    /// Whether each session is up, in the order of the topology.
     pub sessions: Vec<bool>,
-    /// Of every flow whether packets come back, in the order of the flows.
+    /// Whether each flow has replies, in the order of the flows.
     pub flows: Vec<Reachability>,
 }
 
-/// What a machine has of a prefix.
+/// A machine's paths to a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathCount {
-    /// It is its own, or its speaker's.
+    /// The prefix is its own or its speaker's.
     Own,
-    /// A route over so many paths at once.
+    /// A route with this number of paths.
     By(usize),
-    /// The same with so many at most: several of those who tell of it may name the same neighbour.
+    /// A route with at most this number of paths: several routers may advertise the same next hop.
     UpTo(usize),
 }
 
 impl PathCount {
-    /// Whether what was seen is what is meant.
-    pub(crate) fn admits(self, seen: Self) -> bool {
+    /// Whether the observed paths match the predicted ones.
+    pub(crate) fn admits(self, observed: Self) -> bool {
         match self {
-            Self::UpTo(most) => (1..=most).contains(&seen.count()),
-            _ => self == seen,
+            Self::UpTo(most) => (1..=most).contains(&observed.count()),
+            _ => self == observed,
         }
     }
 
-    /// How many paths there are, at most.
+    /// The maximum number of paths.
     pub fn count(self) -> usize {
         match self {
             Self::Own => 0,
@@ -48,37 +48,37 @@ impl PathCount {
     }
 }
 
-/// Whether packets come back.
+/// Whether a flow has replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reachability {
-    /// All of them.
+    /// All packets are answered.
     All,
-    /// That depends on the way they take.
+    /// Only packets on some paths are answered.
     Some,
-    /// None.
+    /// No packet is answered.
     None,
 }
 
-/// Packets from one place to an address, and back.
+/// Packets from a machine to an address, and the replies.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct Flow {
-    /// Machine that sends.
+    /// The sending machine.
     #[serde(rename = "machine")]
     pub from: String,
-    /// Of a machine outside: the router that takes the packets in.
+    /// The entry router of packets from the outside host.
     #[serde(rename = "via_router")]
     pub door: Option<String>,
     /// The sender's address.
     #[serde(rename = "source_address")]
     pub source: IpAddr,
-    /// Where to.
+    /// The destination address.
     #[serde(rename = "destination_address")]
     pub to: IpAddr,
 }
 
 impl Flow {
-    /// Who asks, for people: `cp1`, or `the outside by leaf1`.
-    pub(crate) fn who(&self) -> String {
+    /// The sender as text: `cp1`, or `outside by leaf1`.
+    pub(crate) fn sender(&self) -> String {
         match &self.door {
             Some(router) => format!("{} by {router}", self.from),
             None => self.from.clone(),

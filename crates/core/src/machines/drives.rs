@@ -1,50 +1,50 @@
-//! What is in the drives of a machine, as whoever provides it says.
+//! The contents of a machine's drives.
 
 use crate::render::hypervisor::medium::Medium;
 
 /// The drives of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drives {
-    /// What is in them, drive by drive.
+    /// Inserted media, by drive.
     pub inside: Vec<DriveMedium>,
-    /// What belongs into them and is not there.
+    /// Media that should be inserted and are missing.
     pub missing: Vec<DriveMedium>,
-    /// Whether the machine boots a CD that is in, before its disk.
+    /// Whether the machine boots an inserted CD before its disk.
     pub boots_cd: bool,
 }
 
-/// Something in a drive, or that belongs there.
+/// A medium that is, or should be, in a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriveMedium {
-    /// The drive; empty where any will do.
+    /// The drive; empty if any.
     pub(crate) drive: String,
-    /// What it is, as the provider calls it.
+    /// The provider's name of the medium.
     pub what: String,
-    /// Whose it is.
+    /// Its purpose.
     pub kind: MediumKind,
 }
 
-/// What a CD is to a machine.
+/// The purpose of a medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediumKind {
-    /// What it boots to be installed.
+    /// The installation medium, which the machine boots.
     Boots,
-    /// What carries its first configuration.
+    /// The medium with its first configuration.
     Carries,
-    /// Nothing: somebody else put it in.
+    /// A medium that ichor did not insert.
     Foreign,
 }
 
 impl MediumKind {
-    /// What a medium of the machine is to it.
-    pub fn of(medium: &Medium) -> Self {
+    /// The purpose of one of the machine's own media.
+    pub fn from_medium(medium: &Medium) -> Self {
         if medium.boots { Self::Boots } else { Self::Carries }
     }
 }
 
 impl Drives {
-    /// Sorts what is `inside`, by drive, with what is `wanted`: each with the drive it belongs to (none where any will do), what the
-    /// provider calls it, and what it is.
+    /// Compares the inserted media, by drive, with the `wanted` ones: each with its drive (none if any), the provider's name and
+    /// the medium.
     pub fn compare<'m>(
         inside: impl IntoIterator<Item = (String, String)>,
         wanted: impl IntoIterator<Item = (Option<&'m str>, String, &'m Medium)>,
@@ -54,7 +54,8 @@ impl Drives {
             .into_iter()
             .map(|(drive, what)| {
                 let known = wanted.iter().find(|(_, name, _)| *name == what);
-                let kind = known.map_or(MediumKind::Foreign, |(_, _, medium)| MediumKind::of(medium));
+                let kind =
+                    known.map_or(MediumKind::Foreign, |(_, _, medium)| MediumKind::from_medium(medium));
                 DriveMedium { drive, what, kind }
             })
             .collect();
@@ -62,14 +63,14 @@ impl Drives {
         let missing = missing.map(|(drive, what, medium)| DriveMedium {
             drive: drive.unwrap_or_default().to_owned(),
             what: what.clone(),
-            kind: MediumKind::of(medium),
+            kind: MediumKind::from_medium(medium),
         });
         let missing = missing.collect();
         Self { inside, missing, boots_cd: false }
     }
 
-    /// The drive of a name has something in it.
-    pub(crate) fn is_full(&self, drive: &str) -> bool {
+    /// Whether a drive has a medium.
+    pub(crate) fn is_occupied(&self, drive: &str) -> bool {
         self.inside.iter().any(|it| it.drive == drive)
     }
 }

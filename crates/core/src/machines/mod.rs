@@ -1,9 +1,10 @@
-//! What is decided before a machine is made, switched on or taken away, wherever that is done.
+//! Decisions before a machine is created, powered on or deleted at any provider.
 //!
-//! Each provider has a folder: what is wanted of it comes from a [`Guest`](crate::render::hypervisor::guest::Guest), what is
-//! there from its own answers, and what keeps one from becoming the other are [`Issue`](ichor_values::Issue)s.
+//! Each provider has a folder: the desired machine is derived from a
+//! [`VmDefinition`](crate::render::hypervisor::vm_definition::VmDefinition), the inventory from the provider's replies, and
+//! blockers are [`Issue`](ichor_values::Issue)s.
 //!
-//! Not here: asking a provider, which `ichor` does.
+//! Not here: requests to a provider, which are in `crates/cli`.
 
 pub mod drives;
 pub mod libvirt;
@@ -14,7 +15,7 @@ use std::net::IpAddr;
 
 pub use drives::Drives;
 
-/// Whether an address of a machine's port is good on more than one link.
+/// Whether an address of a machine's port can be reached from other links.
 pub(crate) fn is_reachable(address: &IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => !v4.is_link_local() && !v4.is_unspecified(),

@@ -1,4 +1,4 @@
-//! What differs between two configurations, document by document.
+//! Differences between two configurations, by document.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,23 +7,23 @@ use serde_json::{Map, Value, json};
 
 use ichor_talos::document;
 
-/// What a document is known by.
+/// The identity of a document.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DocumentId {
-    /// Its kind; none for the one with `machine` and `cluster`.
+    /// Its kind; none for the document with `machine` and `cluster`.
     pub kind: Option<String>,
-    /// Its name, where its kind has one.
+    /// Its name, if its kind has one.
     pub name: Option<String>,
 }
 
 impl DocumentId {
-    /// That of a document.
-    pub fn of(value: &Value) -> Self {
+    /// The identity of a document.
+    pub fn from_document(value: &Value) -> Self {
         let text = |text: Option<&str>| text.map(ToOwned::to_owned);
         Self { kind: text(document::kind(value)), name: text(document::name(value)) }
     }
 
-    /// The piece of a patch that removes it.
+    /// The patch that deletes the document.
     pub(crate) fn deletion(&self) -> Value {
         let mut value = json!({"apiVersion": "v1alpha1", "kind": self.kind});
         if let Some(name) = &self.name {
@@ -44,27 +44,27 @@ impl fmt::Display for DocumentId {
     }
 }
 
-/// Documents by what they are known by.
+/// Documents by their identity.
 pub(crate) fn by_id(documents: &[Value]) -> BTreeMap<DocumentId, &Value> {
-    documents.iter().map(|document| (DocumentId::of(document), document)).collect()
+    documents.iter().map(|document| (DocumentId::from_document(document), document)).collect()
 }
 
-/// The documents that go, and those that come or change. Of the one with `machine` and `cluster` only what changes comes.
-pub(crate) fn between(from: &[Value], to: &[Value]) -> (Vec<DocumentId>, Vec<Value>) {
+/// The documents to remove, and those to add or change. Of the document with `machine` and `cluster` only the changes.
+pub(crate) fn compare(from: &[Value], to: &[Value]) -> (Vec<DocumentId>, Vec<Value>) {
     let (old, new) = (by_id(from), by_id(to));
-    let gone = old.keys().filter(|id| !new.contains_key(id)).cloned().collect();
-    let coming = to.iter().filter_map(|document| {
-        let id = DocumentId::of(document);
+    let removed = old.keys().filter(|id| !new.contains_key(id)).cloned().collect();
+    let added = to.iter().filter_map(|document| {
+        let id = DocumentId::from_document(document);
         match old.get(&id) {
             Some(same) if **same == *document => None,
             Some(old) if id.kind.is_none() => value_changes(old, document),
             _ => Some(document.clone()),
         }
     });
-    (gone, coming.collect())
+    (removed, added.collect())
 }
 
-/// What a patch must say of a value: keys and items that are new or others, and the deletion of those that go.
+/// The patch of a value: new or changed keys and items, and deletions.
 fn value_changes(old: &Value, new: &Value) -> Option<Value> {
     let part = match (old, new) {
         (Value::Object(old), Value::Object(new)) => Value::Object(key_changes(old, new)),
@@ -84,18 +84,18 @@ fn key_changes(old: &Map<String, Value>, new: &Map<String, Value>) -> Map<String
         };
         map.extend(part.map(|part| (key.clone(), part)));
     }
-    let gone = old.keys().filter(|key| !new.contains_key(*key));
-    map.extend(gone.map(|key| (key.clone(), json!({"$patch": "delete"}))));
+    let removed = old.keys().filter(|key| !new.contains_key(*key));
+    map.extend(removed.map(|key| (key.clone(), json!({"$patch": "delete"}))));
     map
 }
 
-/// Talos adds items to those there are, and knows one that goes by its first key.
+/// Talos appends items to a list, and identifies an item to delete by its first key.
 fn item_changes(old: &[Value], new: &[Value]) -> Vec<Value> {
-    let gone = old.iter().filter(|item| !new.contains(item)).filter_map(|item| {
+    let removed = old.iter().filter(|item| !new.contains(item)).filter_map(|item| {
         let (key, value) = item.as_object()?.iter().next()?;
         Some(json!({key: value, "$patch": "delete"}))
     });
-    gone.chain(new.iter().filter(|item| !old.contains(item)).cloned()).collect()
+    removed.chain(new.iter().filter(|item| !old.contains(item)).cloned()).collect()
 }
 
 #[cfg(test)]
@@ -103,24 +103,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goes_is_deleted_and_what_stays_is_not_said() {
+    fn removed_keys_are_deleted_and_unchanged_ones_omitted() {
         let old = json!({"machine": {"kernel": {"modules": [{"name": "vrf"}]}, "sysctls": {"a": "1", "b": "2"}, "type": "worker"}});
         let new = json!({"machine": {"sysctls": {"a": "1", "b": "3"}, "type": "worker"}});
 
         let old = [old];
-        let (_, coming) = between(&old, &[new]);
-        let (_, nothing) = between(&old, &old);
+        let (_, added) = compare(&old, &[new]);
+        let (_, nothing) = compare(&old, &old);
 
         let expected = json!({"machine": {"sysctls": {"b": "3"}, "kernel": {"$patch": "delete"}}});
-        assert_eq!((coming, nothing), (vec![expected], Vec::new()));
+        assert_eq!((added, nothing), (vec![expected], Vec::new()));
     }
 
     #[test]
-    fn items_of_lists_go_and_come_one_by_one() {
+    fn list_items_are_added_and_deleted_individually() {
         let list = |names: &[&str]| json!({"modules": names.iter().map(|name| json!({"name": name})).collect::<Vec<_>>()});
 
-        let (_, coming) = between(&[list(&["vrf", "dummy"])], &[list(&["dummy", "veth"])]);
+        let (_, added) = compare(&[list(&["vrf", "dummy"])], &[list(&["dummy", "veth"])]);
 
-        assert_eq!(coming, [json!({"modules": [{"name": "vrf", "$patch": "delete"}, {"name": "veth"}]})]);
+        assert_eq!(added, [json!({"modules": [{"name": "vrf", "$patch": "delete"}, {"name": "veth"}]})]);
     }
 }

@@ -1,4 +1,4 @@
-//! What is done on one node.
+//! The migration of one node.
 
 use ipnet::IpNet;
 use serde_json::Value;
@@ -13,102 +13,101 @@ use ichor_values::Backend;
 use ichor_values::go_yaml::emit::emit_all;
 use ichor_values::{NodeName, TalosVersion};
 
-/// What is done on one node, in one change.
+/// The migration of one node, in one change.
 #[derive(Clone, PartialEq)]
 pub struct MigrationStep {
     /// The node.
     pub node: NodeName,
     /// Its role.
     pub role: Role,
-    /// Documents that go.
+    /// Documents to remove.
     pub remove: Vec<DocumentId>,
-    /// Documents that come, or say something else.
+    /// Documents to add or change.
     pub add: Vec<Value>,
-    /// The image it needs, where that is another.
+    /// The upgrade, if the node needs another image.
     pub upgrade: Option<ImageUpgrade>,
-    /// The sessions that must be up again before the next node has its turn.
+    /// The sessions that must be up again before the next node is migrated.
     pub sessions: Vec<String>,
-    /// Addresses of the node alone: they are away with it, whoever speaks.
+    /// Addresses of this node only, which are unreachable meanwhile with any backend.
     pub owns: Vec<IpNet>,
-    /// Seconds for which the routers keep the node's routes while nobody speaks; none where they drop them at once.
+    /// Seconds for which the routers keep the node's routes without a session; none if they remove them at once.
     pub kept: Option<u16>,
 }
 
-/// Documents may hold passwords.
+/// Documents may contain passwords.
 impl std::fmt::Debug for MigrationStep {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Step").field("node", &self.node).field("remove", &self.remove).finish_non_exhaustive()
     }
 }
 
-/// Another image for a node.
+/// An upgrade to another image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageUpgrade {
     /// The installer.
     pub image: String,
-    /// When the node is upgraded to it.
+    /// Whether to upgrade before or after the documents change.
     pub when: UpgradeTiming,
 }
 
-/// Before or after the documents change.
+/// The order of the upgrade and the change of documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpgradeTiming {
-    /// The new daemon comes with the image.
+    /// Upgrade first: the image has the new daemon.
     Before,
-    /// The old daemon goes with the image.
+    /// Upgrade last: the image no longer has the old daemon.
     After,
 }
 
-/// No step leads from one configuration to the other.
+/// A node cannot be migrated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot migrate {node}: {reason}")]
 pub struct MigrationError {
     /// The node.
     pub node: NodeName,
-    /// Why.
+    /// The reason.
     pub reason: MigrationFailure,
 }
 
-/// Why no step leads from one configuration to the other.
+/// Why a node cannot be migrated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MigrationFailure {
-    /// The new backend is in an image that the file does not name.
+    /// The cluster file does not name the image with the new backend.
     #[error(
-        "{backend} needs an image that the file does not name: set `image.registry` or `image.source.installer`"
+        "the file does not name the image with {backend}; set `image.registry` or `image.source.installer`"
     )]
     NoImage {
         /// The backend.
         backend: String,
     },
-    /// Talos would not read the configuration.
+    /// Talos would reject the configuration.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// Talos would refuse the patch.
+    /// Talos would reject the patch.
     #[error(transparent)]
     Patch(#[from] PatchError),
-    /// Talos would merge the patch to something else than is wanted.
+    /// Talos would not merge the patch into the new configuration.
     #[error(
-        "after Talos' merge a patch would {change}; apply the whole new configuration with `talosctl apply-config`"
+        "Talos' merge of the patch would {change}; apply the complete new configuration with `talosctl apply-config`"
     )]
     Unmergeable {
-        /// What it would do.
+        /// The wrong result.
         change: String,
     },
 }
 
-/// A node on one side: what was decided, and its configuration.
+/// A node before or after the migration.
 #[derive(Clone, Copy, Debug)]
 pub struct MigrationSide<'a> {
-    /// What was decided.
+    /// Its plan.
     pub node: &'a NodePlan,
     /// Its configuration.
     pub documents: &'a [Value],
 }
 
 impl MigrationStep {
-    /// What leads from one side to the other, tried with Talos' own way of merging. `talos` is the release configurations are
-    /// written for.
-    pub fn between(
+    /// The step between two sides, verified with Talos' merge. `talos` is the release that configurations are written for.
+    pub fn new(
         from: MigrationSide<'_>,
         to: MigrationSide<'_>,
         talos: &TalosVersion,
@@ -116,10 +115,10 @@ impl MigrationStep {
         if installer(from.documents).is_some() && installer(to.documents).is_none() {
             return Err(MigrationError {
                 node: to.node.name.clone(),
-                reason: MigrationFailure::NoImage { backend: backend(to.node) },
+                reason: MigrationFailure::NoImage { backend: backend_name(to.node) },
             });
         }
-        let (remove, add) = difference::between(from.documents, to.documents);
+        let (remove, add) = difference::compare(from.documents, to.documents);
         let step = Self {
             node: to.node.name.clone(),
             role: to.node.role,
@@ -130,7 +129,7 @@ impl MigrationStep {
             owns: own_addresses(to.node),
             kept: graceful_restart_seconds(from.node),
         };
-        step.prove(from.documents, to.documents, talos)
+        step.verify_patch(from.documents, to.documents, talos)
             .map_err(|reason| MigrationError { node: step.node.clone(), reason })?;
         Ok(step)
     }
@@ -141,20 +140,25 @@ impl MigrationStep {
         emit_all(&deletions.chain(self.add.iter().cloned()).collect::<Vec<_>>())
     }
 
-    fn prove(&self, from: &[Value], to: &[Value], talos: &TalosVersion) -> Result<(), MigrationFailure> {
+    fn verify_patch(
+        &self,
+        from: &[Value],
+        to: &[Value],
+        talos: &TalosVersion,
+    ) -> Result<(), MigrationFailure> {
         let mut config = load::load_values(from, talos)?;
         let text = self.patch();
         if !text.is_empty() {
             let patch = Patch::read("the patch", &text, talos)?;
             patch.apply(&mut config, talos)?;
         }
-        let made = encode::encode(&config, talos);
-        let (made, meant) = (difference::by_id(&made), difference::by_id(to));
-        match meant.iter().find(|(id, document)| made.get(id) != Some(document)) {
+        let merged = encode::encode(&config, talos);
+        let (merged, expected) = (difference::by_id(&merged), difference::by_id(to));
+        match expected.iter().find(|(id, document)| merged.get(id) != Some(document)) {
             Some((id, _)) => {
                 Err(MigrationFailure::Unmergeable { change: format!("change `{id}` incorrectly") })
             }
-            None => match made.keys().find(|id| !meant.contains_key(id)) {
+            None => match merged.keys().find(|id| !expected.contains_key(id)) {
                 Some(id) => Err(MigrationFailure::Unmergeable { change: format!("keep `{id}`") }),
                 None => Ok(()),
             },
@@ -162,7 +166,7 @@ impl MigrationStep {
     }
 }
 
-fn backend(node: &NodePlan) -> String {
+fn backend_name(node: &NodePlan) -> String {
     node.routing.as_ref().map(|routing| routing.backend.value.to_string()).unwrap_or_default()
 }
 
@@ -202,7 +206,7 @@ fn own_addresses(node: &NodePlan) -> Vec<IpNet> {
     node.loopback.iter().chain(dummies).map(|(net, _)| IpNet::from(net.addr())).collect()
 }
 
-/// Graceful restart, which all backends but Talos' own have.
+/// The restart time of graceful restart, which all backends except Talos' own support.
 fn graceful_restart_seconds(node: &NodePlan) -> Option<u16> {
     let routing = node.routing.as_ref().filter(|routing| routing.backend.value != Backend::Native)?;
     routing.graceful_restart.as_ref().map(|seconds| seconds.value)

@@ -15,7 +15,7 @@ pub(crate) fn add_problems(file: &File, problems: &mut Vec<FileIssue>) {
     let paths: HashSet<&str> = problems.iter().map(|problem| problem.issue.subject.as_str()).collect();
     let places: HashSet<Location> = problems.iter().map(|problem| problem.place).collect();
     // Neither is a value with a misspelt key.
-    let meant: HashSet<String> = problems
+    let suggested: HashSet<String> = problems
         .iter()
         .filter_map(|problem| {
             let (_, rest) = problem.issue.message.split_once("did you mean `")?;
@@ -30,7 +30,7 @@ pub(crate) fn add_problems(file: &File, problems: &mut Vec<FileIssue>) {
         !unread
             && !lost
             && !paths.contains(problem.issue.subject.as_str())
-            && !meant.contains(&problem.issue.subject)
+            && !suggested.contains(&problem.issue.subject)
     });
     problems.extend(found);
 }

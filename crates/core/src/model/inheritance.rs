@@ -11,7 +11,7 @@ use ichor_values::key::{MergeOver, Spanned};
 /// The second list has the combination of each node.
 pub(crate) fn inherited_settings(
     file: &File,
-    ground: &NodeSettings,
+    file_settings: &NodeSettings,
     nodes: &[Spanned<Node>],
 ) -> (Vec<NodeSettings>, Vec<u32>) {
     let mut known: HashMap<(Role, &str, Vec<&str>), u32> = HashMap::new();
@@ -23,7 +23,7 @@ pub(crate) fn inherited_settings(
             let site = node.site.get().map_or("", |site| site.as_str());
             let groups: Vec<_> = node.groups.values().map(|group| group.as_str()).collect();
             *known.entry((role(node), site, groups.clone())).or_insert_with(|| {
-                bases.push(merge_layers(file, ground, role(node), site, &groups));
+                bases.push(merge_layers(file, file_settings, role(node), site, &groups));
                 u32::try_from(bases.len() - 1).expect("no more bases than nodes")
             })
         })
@@ -43,7 +43,13 @@ pub(crate) fn file_settings(file: &File) -> NodeSettings {
     }
 }
 
-fn merge_layers(file: &File, ground: &NodeSettings, role: Role, site: &str, groups: &[&str]) -> NodeSettings {
+fn merge_layers(
+    file: &File,
+    file_settings: &NodeSettings,
+    role: Role,
+    site: &str,
+    groups: &[&str],
+) -> NodeSettings {
     let roles = file.roles.get();
     let by_role = roles.and_then(|roles| match role {
         Role::Controlplane => roles.controlplane.get(),
@@ -55,5 +61,5 @@ fn merge_layers(file: &File, ground: &NodeSettings, role: Role, site: &str, grou
         .into_iter()
         .flatten()
         .chain(by_group)
-        .fold(ground.clone(), |base, layer| layer.merge_over(&base))
+        .fold(file_settings.clone(), |base, layer| layer.merge_over(&base))
 }

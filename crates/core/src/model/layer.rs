@@ -13,7 +13,7 @@ use ichor_values::key::Spanned;
 /// A layer of settings and its owner.
 #[derive(Clone, Copy, Debug)]
 pub struct Layer<'c> {
-    whose: LayerOwner<'c>,
+    owner: LayerOwner<'c>,
     /// Its settings.
     pub(crate) settings: &'c NodeSettings,
     /// Its start; none for the top-level sections.
@@ -31,21 +31,21 @@ enum LayerOwner<'c> {
 }
 
 impl<'c> Layer<'c> {
-    fn new(whose: LayerOwner<'c>, at: Spanned<&'c NodeSettings>) -> Self {
-        Self { whose, settings: at.value, place: Some(at.place) }
+    fn new(owner: LayerOwner<'c>, at: Spanned<&'c NodeSettings>) -> Self {
+        Self { owner, settings: at.value, place: Some(at.place) }
     }
 
     fn from_site(name: &'c Word, at: Spanned<&'c Site>) -> Self {
-        Self { whose: LayerOwner::Site(name), settings: &at.value.settings, place: Some(at.place) }
+        Self { owner: LayerOwner::Site(name), settings: &at.value.settings, place: Some(at.place) }
     }
 
     fn from_node(node: &'c Spanned<Node>) -> Self {
-        Self { whose: LayerOwner::Node(&node.value), settings: &node.value.settings, place: Some(node.place) }
+        Self { owner: LayerOwner::Node(&node.value), settings: &node.value.settings, place: Some(node.place) }
     }
 
     /// The path of a key of the settings.
     pub fn path(&self, key: &str) -> String {
-        match self.whose {
+        match self.owner {
             LayerOwner::File => key.to_owned(),
             LayerOwner::Defaults => format!("defaults.{key}"),
             LayerOwner::Role(role) => format!("roles.{role}.{key}"),
@@ -59,16 +59,16 @@ impl<'c> Layer<'c> {
 
     /// Whether it applies to every node.
     pub(crate) fn is_common(&self) -> bool {
-        matches!(self.whose, LayerOwner::File | LayerOwner::Defaults)
+        matches!(self.owner, LayerOwner::File | LayerOwner::Defaults)
     }
 
     /// Whether it belongs to a single node.
     pub(crate) fn is_node(&self) -> bool {
-        matches!(self.whose, LayerOwner::Node(_))
+        matches!(self.owner, LayerOwner::Node(_))
     }
 
     fn applies_to(&self, node: &Node) -> bool {
-        match self.whose {
+        match self.owner {
             LayerOwner::File | LayerOwner::Defaults => true,
             LayerOwner::Role(role) => model::role(node) == role,
             LayerOwner::Site(site) => node.site.get() == Some(site),
@@ -108,13 +108,13 @@ pub fn network_layers(cluster: &Cluster) -> impl Iterator<Item = (Layer<'_>, &Ne
 /// The layers without names: top-level sections, defaults and roles.
 fn unnamed_layers(cluster: &Cluster) -> impl Iterator<Item = Layer<'_>> {
     let file = &cluster.file;
-    let ground = Layer { whose: LayerOwner::File, settings: cluster.file_settings(), place: None };
+    let top_level = Layer { owner: LayerOwner::File, settings: cluster.file_settings(), place: None };
     let defaults = file.defaults.at().map(|at| Layer::new(LayerOwner::Defaults, at));
     let roles = file.roles.get().into_iter().flat_map(|roles| {
         let layers = [(Role::Controlplane, roles.controlplane.at()), (Role::Worker, roles.worker.at())];
         layers.map(|(role, at)| at.map(|at| Layer::new(LayerOwner::Role(role), at)))
     });
-    std::iter::once(ground).chain(defaults).chain(roles.flatten())
+    std::iter::once(top_level).chain(defaults).chain(roles.flatten())
 }
 
 /// The layers that apply to node number `node`, its own first.
@@ -139,7 +139,7 @@ pub(crate) fn find_setting<'c, T>(
     node_layers(cluster, node).find_map(|layer| Some((layer, find(layer.settings)?)))
 }
 
-/// The path of what stands at `place`, where `at` says where a rung has it and `key` is its path below the settings.
+/// The key path of the value at `place`. `at` returns the place of the value in a layer, `key` is its path below the settings.
 pub fn setting_path(
     cluster: &Cluster,
     node: usize,
@@ -164,10 +164,10 @@ pub(crate) fn layer_at(cluster: &Cluster, node: usize, place: Option<Location>) 
         file.image.place(),
         file.overlay.place(),
     ];
-    let ground = |place| Layer { whose: LayerOwner::File, settings: cluster.file_settings(), place };
+    let top_level = |place| Layer { owner: LayerOwner::File, settings: cluster.file_settings(), place };
     sections
         .into_iter()
-        .map(ground)
+        .map(top_level)
         .chain(shared_layers(cluster))
         .chain([own])
         .filter(|layer| layer.place.is_some_and(|start| start.file == place.file && start <= place))

@@ -24,7 +24,7 @@ pub struct Cluster {
     /// Talos release of nodes without their own.
     pub talos: TalosVersion,
     nodes: Vec<Spanned<Node>>,
-    ground: NodeSettings,
+    file_settings: NodeSettings,
     /// The merged settings of the shared layers, once for each combination; few nodes differ in them.
     bases: Vec<NodeSettings>,
     /// The merged settings of each node.
@@ -53,11 +53,11 @@ pub fn validate(file: Option<File>, mut problems: Vec<FileIssue>) -> Result<Clus
 impl Cluster {
     /// Merges the layers for every node.
     fn from_nodes(file: File, talos: TalosVersion, nodes: Vec<Spanned<Node>>) -> Self {
-        let ground = inheritance::file_settings(&file);
-        let (bases, base_of) = inheritance::inherited_settings(&file, &ground, &nodes);
+        let file_settings = inheritance::file_settings(&file);
+        let (bases, base_of) = inheritance::inherited_settings(&file, &file_settings, &nodes);
         let own = nodes.iter().map(|node| &node.value.settings);
         let settings = own.zip(base_of).map(|(own, base)| own.merge_over(&bases[base as usize])).collect();
-        Self { file, talos, nodes, ground, bases, settings, by_name: OnceLock::new() }
+        Self { file, talos, nodes, file_settings, bases, settings, by_name: OnceLock::new() }
     }
 
     /// The `cluster` section.
@@ -77,7 +77,7 @@ impl Cluster {
 
     /// The first layer: the top-level sections of the file that nodes have as well.
     pub(crate) fn file_settings(&self) -> &NodeSettings {
-        &self.ground
+        &self.file_settings
     }
 
     /// The nodes as written, in their order.

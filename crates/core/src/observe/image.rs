@@ -1,76 +1,76 @@
-//! The image a node shall run, as far as nodes tell one from another: a release may have many.
+//! The expected image of a node, as far as it can be identified: a release may have many images.
 
 use super::InstalledExtension;
-use super::expected::short;
+use super::expected::manifest_name;
 use crate::cluster::section::ImageSource;
 use crate::plan::{ImagePlan, NodePlan};
 use crate::render::machine;
 use ichor_talos::asset::AssetSelection;
 use ichor_talos::schematic::EXTENSION as SCHEMATIC;
 
-/// So much of an id is enough to tell it from others.
+/// The number of digits of an ID to show.
 const DIGITS: usize = 12;
 
-/// By what an image is known.
+/// The identity of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExpectedImage {
-    /// Made by the Image Factory, of the schematic with this id.
+    /// From the Image Factory, with this schematic ID.
     Schematic(String),
-    /// Made by ichor, with these extensions, by the names they give themselves.
+    /// Built by ichor, with these extensions, by the names in their manifests.
     Extensions(Vec<String>),
-    /// By nothing that a node tells.
+    /// Not identifiable from a node's reports.
     Any,
 }
 
 impl ExpectedImage {
     /// The image of a node with this installer.
-    pub fn of(node: &NodePlan, installer: Option<&str>) -> Self {
+    pub fn from_installer(node: &NodePlan, installer: Option<&str>) -> Self {
         if let Some(made) = installer.and_then(|installer| AssetSelection::parse(installer).ok()) {
             return Self::Schematic(made.id);
         }
         match node.boot.image.value {
             ImagePlan::Made(ImageSource::Ichor) => {
-                Self::Extensions(node.boot.extensions.iter().map(|it| short(&it.value)).collect())
+                Self::Extensions(node.boot.extensions.iter().map(|it| manifest_name(&it.value)).collect())
             }
             _ => Self::Any,
         }
     }
 
-    /// The image of a node, by its plan alone: none where patches may name another installer.
-    pub(crate) fn planned(node: &NodePlan) -> Self {
+    /// The image of a node from its plan. Unknown if it has patches, which may set another installer.
+    pub(crate) fn from_plan(node: &NodePlan) -> Self {
         if !node.patches.is_empty() {
             return Self::Any;
         }
         let installer = machine::installer(node).ok().flatten();
-        Self::of(node, installer.as_deref())
+        Self::from_installer(node, installer.as_deref())
     }
 
-    /// In what an image with the extensions `has` is another one.
-    pub fn differs(&self, has: &[InstalledExtension]) -> Option<String> {
+    /// The difference of an image with the extensions `has`.
+    pub fn difference(&self, has: &[InstalledExtension]) -> Option<String> {
         match self {
             Self::Any => None,
             Self::Schematic(wanted) => match has.iter().find(|it| it.name == SCHEMATIC) {
                 Some(it) if it.version == *wanted => None,
                 Some(it) => Some(format!(
-                    "its image is of the schematic {}, and the file means {}",
-                    first(&it.version),
-                    first(wanted)
+                    "the image has the schematic {}, expected {}",
+                    abbreviate(&it.version),
+                    abbreviate(wanted)
                 )),
                 None => Some(format!(
-                    "its image is not of the Image Factory, and the file means the schematic {}",
-                    first(wanted)
+                    "the image is not from the Image Factory, expected the schematic {}",
+                    abbreviate(wanted)
                 )),
             },
             Self::Extensions(wanted) => {
                 let lacks = wanted.iter().filter(|name| !has.iter().any(|it| it.name == **name));
                 let lacks: Vec<&str> = lacks.map(String::as_str).collect();
-                (!lacks.is_empty()).then(|| format!("its image lacks {}", lacks.join(", ")))
+                (!lacks.is_empty()).then(|| format!("the image lacks {}", lacks.join(", ")))
             }
         }
     }
 }
 
-fn first(id: &str) -> &str {
+fn abbreviate(id: &str) -> &str {
     id.get(..DIGITS).unwrap_or(id)
 }
 
@@ -78,7 +78,7 @@ fn first(id: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn told(all: &[(&str, &str)]) -> Vec<InstalledExtension> {
+    fn installed(all: &[(&str, &str)]) -> Vec<InstalledExtension> {
         let one = |(name, version): &(&str, &str)| InstalledExtension {
             name: (*name).to_owned(),
             version: (*version).to_owned(),
@@ -87,21 +87,21 @@ mod tests {
     }
 
     #[test]
-    fn an_image_of_the_factory_is_known_by_its_schematic() {
+    fn an_image_of_the_factory_is_identified_by_its_schematic() {
         let wanted = ExpectedImage::Schematic("376567988ad370138ad8".to_owned());
 
-        assert_eq!(wanted.differs(&told(&[("frr", "1"), (SCHEMATIC, "376567988ad370138ad8")])), None);
-        let other = wanted.differs(&told(&[(SCHEMATIC, "ce4c980550dd2ab1b17b")])).unwrap();
-        assert_eq!(other, "its image is of the schematic ce4c980550dd, and the file means 376567988ad3");
-        assert!(wanted.differs(&[]).unwrap().starts_with("its image is not of the Image Factory"));
+        assert_eq!(wanted.difference(&installed(&[("frr", "1"), (SCHEMATIC, "376567988ad370138ad8")])), None);
+        let other = wanted.difference(&installed(&[(SCHEMATIC, "ce4c980550dd2ab1b17b")])).unwrap();
+        assert_eq!(other, "the image has the schematic ce4c980550dd, expected 376567988ad3");
+        assert!(wanted.difference(&[]).unwrap().starts_with("the image is not from the Image Factory"));
     }
 
     #[test]
-    fn an_image_of_our_own_is_known_by_its_extensions() {
+    fn an_image_of_ichor_is_identified_by_its_extensions() {
         let wanted = ExpectedImage::Extensions(vec!["frr".to_owned(), "tailscale".to_owned()]);
 
-        assert_eq!(wanted.differs(&told(&[("tailscale", "1"), ("frr", "2"), ("more", "3")])), None);
-        assert_eq!(wanted.differs(&told(&[("frr", "2")])).unwrap(), "its image lacks tailscale");
-        assert_eq!(ExpectedImage::Any.differs(&[]), None);
+        assert_eq!(wanted.difference(&installed(&[("tailscale", "1"), ("frr", "2"), ("more", "3")])), None);
+        assert_eq!(wanted.difference(&installed(&[("frr", "2")])).unwrap(), "the image lacks tailscale");
+        assert_eq!(ExpectedImage::Any.difference(&[]), None);
     }
 }

@@ -1,20 +1,21 @@
-//! How a cluster is, against how its file means it.
+//! The state of a cluster, compared with its file.
 //!
-//! Whoever asks the nodes fills an [`QueryOutcome`] for each, and the [`EtcdMemberList`] of etcd. [`ExpectedNode`] is the file's side; from both
-//! comes a [`NodeStatusReport`], whose `problems` are all that is not as it should be, in plain words with what helps.
-//! [`ClusterStatusReport`] is all of them, and [`ClusterStatusReport::table`] and [`ClusterStatusReport::problems`] are for people.
+//! The inputs are a [`QueryOutcome`] per node and etcd's [`EtcdMemberList`]. Each is compared with an [`ExpectedNode`] from the
+//! file. The result is a [`NodeStatusReport`] with `problems` and their remedies. [`ClusterStatusReport`] has all nodes, and
+//! [`ClusterStatusReport::table`] and [`ClusterStatusReport::problems`] format it.
 //!
-//! [`found`] is about machines that nobody knows yet, [`seam`] about logs that go on after a node was lost.
+//! [`discovered_machine`] describes machines that no cluster file has yet, [`log_cursor`] resumes logs after a connection was
+//! lost.
 //!
-//! Not here: how nodes are asked, and what to do about it (`ichor up`, `ichor verify`).
+//! Not here: querying nodes, and repairs (`ichor up`, `ichor verify`).
 
+pub mod discovered_machine;
 mod expected;
-pub mod found;
 pub mod image;
-mod judge;
-pub mod seam;
+pub mod log_cursor;
+mod problems;
+mod snapshot;
 mod table;
-mod told;
 
 use serde::Serialize;
 
@@ -23,36 +24,36 @@ use crate::cluster::section::Role;
 
 pub use expected::{ExpectedNode, routing_service};
 pub use image::ExpectedImage;
-pub use told::{
+pub use snapshot::{
     EtcdMemberSummary, InstalledExtension, KubernetesStatus, NodeSnapshot, QueryOutcome, SessionStatus,
 };
 
-/// A node, and how it is with it.
+/// The status of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NodeStatusReport {
     /// The node.
     #[serde(rename = "node")]
     pub name: String,
-    /// What it is in the cluster.
-    #[serde(serialize_with = "role")]
+    /// Its role.
+    #[serde(serialize_with = "serialize_role")]
     pub role: Role,
-    /// Where it answered.
+    /// The address at which it answered.
     #[serde(rename = "contact", skip_serializing_if = "Option::is_none")]
     pub at: Option<NodeAddress>,
-    /// The release it should have.
+    /// The expected release.
     #[serde(rename = "expected_talos_version")]
     pub(crate) talos_wanted: String,
-    /// What it answered.
+    /// The outcome of the query.
     #[serde(flatten)]
     pub answer: QueryOutcome,
-    /// What is not right; empty for a node that is.
+    /// Its problems.
     pub problems: Vec<String>,
 }
 
-/// The members of etcd, by their host names, as a control plane tells them.
+/// The members of etcd by host name, as reported by a control plane.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EtcdMemberList {
-    /// Who told.
+    /// The reporting node.
     #[serde(rename = "reported_by")]
     pub told_by: String,
     /// Their names.
@@ -60,44 +61,44 @@ pub struct EtcdMemberList {
     pub names: Vec<String>,
 }
 
-/// A cluster, and how it is with it.
+/// The status of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClusterStatusReport {
     /// Its name.
     pub cluster: String,
     /// Its nodes, in the order of the file.
     pub nodes: Vec<NodeStatusReport>,
-    /// Who is in etcd; none where nobody could tell.
+    /// The members of etcd; none if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub etcd: Option<EtcdMemberList>,
-    /// What is not right with no single node.
+    /// Problems that concern no single node.
     pub problems: Vec<String>,
 }
 
 impl NodeStatusReport {
-    /// Judges what a node answered.
+    /// Compares the outcome of a query with the expected node.
     pub fn new(expected: &ExpectedNode, at: Option<NodeAddress>, answer: QueryOutcome) -> Self {
-        let problems = judge::node(expected, &answer);
+        let problems = problems::find_node_problems(expected, &answer);
         let (name, role) = (expected.name.clone(), expected.role);
         Self { name, role, at, talos_wanted: expected.talos.to_string(), answer, problems }
     }
 }
 
 impl ClusterStatusReport {
-    /// Judges a cluster as a whole.
+    /// Finds the problems of the cluster.
     pub fn new(cluster: String, nodes: Vec<NodeStatusReport>, etcd: Option<EtcdMemberList>) -> Self {
-        let problems = judge::cluster(&nodes, etcd.as_ref());
+        let problems = problems::find_cluster_problems(&nodes, etcd.as_ref());
         Self { cluster, nodes, etcd, problems }
     }
 
-    /// Whether all is as it should be.
-    pub fn is_right(&self) -> bool {
+    /// Whether there are no problems.
+    pub fn is_healthy(&self) -> bool {
         self.problems.is_empty() && self.nodes.iter().all(|node| node.problems.is_empty())
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
-fn role<S: serde::Serializer>(role: &Role, to: S) -> Result<S::Ok, S::Error> {
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn serialize_role<S: serde::Serializer>(role: &Role, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(role.word())
 }
 

@@ -1,4 +1,4 @@
-//! A report for people.
+//! The report as a table.
 
 use super::{ClusterStatusReport, NodeSnapshot, NodeStatusReport, QueryOutcome};
 use crate::cluster::section::Role;
@@ -7,13 +7,13 @@ use crate::table;
 const HEADING: [&str; 9] = ["NODE", "ROLE", "ADDRESS", "STAGE", "TALOS", "K8S", "ETCD", "BGP", "CONFIG"];
 
 impl ClusterStatusReport {
-    /// One row for each node.
+    /// One row per node.
     pub fn table(&self) -> String {
         let rows: Vec<_> = self.nodes.iter().map(row).collect();
         table::text(&HEADING, &rows)
     }
 
-    /// Everything that is not right, with the node it is about.
+    /// All problems, each with its node.
     pub fn problems(&self) -> impl Iterator<Item = (Option<&str>, &str)> {
         let of_nodes = self.nodes.iter().flat_map(|node| {
             node.problems.iter().map(|problem| (Some(node.name.as_str()), problem.as_str()))
@@ -28,38 +28,38 @@ fn row(node: &NodeStatusReport) -> Vec<String> {
         Role::Worker => "worker",
     };
     let stage = match &node.answer {
-        QueryOutcome::Configured(told) if told.ready => told.stage.clone(),
-        QueryOutcome::Configured(told) => format!("{}, not ready", told.stage),
+        QueryOutcome::Configured(snapshot) if snapshot.ready => snapshot.stage.clone(),
+        QueryOutcome::Configured(snapshot) => format!("{}, not ready", snapshot.stage),
         QueryOutcome::Maintenance { .. } => "maintenance".to_owned(),
         QueryOutcome::Other { .. } => "another machine".to_owned(),
-        QueryOutcome::Silent { .. } => "silent".to_owned(),
+        QueryOutcome::Silent { .. } => "unreachable".to_owned(),
     };
     let at = node.at.map_or_else(String::new, |at| at.to_string());
     let head = [node.name.clone(), role.to_owned(), at, stage];
-    let told = node.answer.told().map(|told| cells(node, told)).unwrap_or_default();
-    head.into_iter().chain(told).collect()
+    let cells = node.answer.snapshot().map(|snapshot| snapshot_cells(node, snapshot)).unwrap_or_default();
+    head.into_iter().chain(cells).collect()
 }
 
-fn cells(node: &NodeStatusReport, told: &NodeSnapshot) -> [String; 5] {
-    let talos = match &told.talos {
+fn snapshot_cells(node: &NodeStatusReport, snapshot: &NodeSnapshot) -> [String; 5] {
+    let talos = match &snapshot.talos {
         Some(talos) if *talos == node.talos_wanted => talos.clone(),
         Some(talos) => format!("{talos}, not {}", node.talos_wanted),
         None => String::new(),
     };
-    let kubernetes = told.kubernetes.map_or("", |it| match (it.ready, it.schedulable) {
+    let kubernetes = snapshot.kubernetes.map_or("", |it| match (it.ready, it.schedulable) {
         (true, true) => "ready",
         (true, false) => "cordoned",
         (false, _) => "not ready",
     });
-    let etcd = told.etcd.as_ref().map_or("", |it| match (it.leads, it.learner) {
-        (true, _) => "leads",
-        (false, true) => "learns",
+    let etcd = snapshot.etcd.as_ref().map_or("", |it| match (it.leads, it.learner) {
+        (true, _) => "leader",
+        (false, true) => "learner",
         (false, false) => "member",
     });
-    let bgp = told.sessions.as_ref().map_or_else(String::new, |sessions| {
+    let bgp = snapshot.sessions.as_ref().map_or_else(String::new, |sessions| {
         format!("{}/{}", sessions.iter().filter(|it| it.established).count(), sessions.len())
     });
-    let config = match told.drift.as_deref() {
+    let config = match snapshot.drift.as_deref() {
         None => "",
         Some([]) => "same",
         Some(_) => "differs",

@@ -5,7 +5,7 @@ use ichor_values::TalosVersion;
 fn expected(name: &str, role: Role) -> ExpectedNode {
     let talos = TalosVersion::parse("v1.13.9").unwrap();
     let extensions = vec!["qemu-guest-agent".to_owned()];
-    let (image, service) = (Image::Any, Some("ext-frr".into()));
+    let (image, service) = (ExpectedImage::Any, Some("ext-frr".into()));
     ExpectedNode { name: name.into(), role, talos, extensions, image, service, sessions: true }
 }
 
@@ -22,8 +22,8 @@ fn session(peer: &str, established: bool) -> SessionStatus {
     }
 }
 
-/// A node with which all is well.
-fn well(role: Role) -> NodeSnapshot {
+/// A healthy node.
+fn healthy(role: Role) -> NodeSnapshot {
     NodeSnapshot {
         stage: "running".into(),
         ready: true,
@@ -41,88 +41,97 @@ fn well(role: Role) -> NodeSnapshot {
     }
 }
 
-fn problems(told: NodeSnapshot) -> Vec<String> {
-    NodeStatusReport::new(&expected("a", Role::Worker), None, QueryOutcome::Configured(Box::new(told)))
+fn problems(snapshot: NodeSnapshot) -> Vec<String> {
+    NodeStatusReport::new(&expected("a", Role::Worker), None, QueryOutcome::Configured(Box::new(snapshot)))
         .problems
 }
 
 #[test]
-fn a_node_that_is_as_the_file_means_it_has_no_problem() {
+fn a_node_that_matches_the_file_has_no_problem() {
     for role in [Role::Controlplane, Role::Worker] {
-        let report =
-            NodeStatusReport::new(&expected("a", role), None, QueryOutcome::Configured(Box::new(well(role))));
+        let report = NodeStatusReport::new(
+            &expected("a", role),
+            None,
+            QueryOutcome::Configured(Box::new(healthy(role))),
+        );
 
         assert_eq!(report.problems, [""; 0]);
     }
 }
 
 #[test]
-fn whatever_is_not_right_is_told() {
-    let well = || well(Role::Worker);
+fn every_problem_is_reported() {
+    let healthy = || healthy(Role::Worker);
     let trouble = SessionStatus { trouble: Some("no cable; plug it in".into()), ..session("eth1", false) };
     let cases = [
-        (NodeSnapshot { stage: "booting".into(), ..well() }, "it is booting"),
+        (NodeSnapshot { stage: "booting".into(), ..healthy() }, "the node is booting"),
         (
-            NodeSnapshot { ready: false, unmet: vec!["services: ext-frr not running".into()], ..well() },
+            NodeSnapshot { ready: false, unmet: vec!["services: ext-frr not running".into()], ..healthy() },
             "not ready: services: ext-frr not running",
         ),
-        (NodeSnapshot { ready: false, ..well() }, "it is not ready, and does not say why"),
+        (NodeSnapshot { ready: false, ..healthy() }, "the node is not ready and reports no reason"),
         (
-            NodeSnapshot { talos: Some("v1.12.1".into()), ..well() },
-            "it runs Talos v1.12.1, and should run v1.13.9",
+            NodeSnapshot { talos: Some("v1.12.1".into()), ..healthy() },
+            "the node runs Talos v1.12.1, expected v1.13.9",
         ),
         (
-            NodeSnapshot { extensions: Some(vec![]), ..well() },
-            "its image lacks qemu-guest-agent: it runs another than the file means",
-        ),
-        (NodeSnapshot { sessions: Some(vec![session("eth1", false)]), ..well() }, "BGP with eth1 is Active"),
-        (NodeSnapshot { sessions: Some(vec![trouble]), ..well() }, "BGP with eth1: no cable; plug it in"),
-        (NodeSnapshot { sessions: None, ..well() }, "it tells nothing of its BGP sessions"),
-        (
-            NodeSnapshot { drift: Some(vec!["machine.token".into()]), ..well() },
-            "its configuration is another in machine.token: `ichor diff` shows it",
+            NodeSnapshot { extensions: Some(vec![]), ..healthy() },
+            "the image lacks qemu-guest-agent: it is not the image of the cluster file",
         ),
         (
-            NodeSnapshot { kubernetes: Some(KubernetesStatus { ready: true, schedulable: false }), ..well() },
-            "it is cordoned",
+            NodeSnapshot { sessions: Some(vec![session("eth1", false)]), ..healthy() },
+            "BGP with eth1 is Active",
         ),
-        (NodeSnapshot { kubernetes: None, ..well() }, "Kubernetes does not know it"),
+        (NodeSnapshot { sessions: Some(vec![trouble]), ..healthy() }, "BGP with eth1: no cable; plug it in"),
+        (NodeSnapshot { sessions: None, ..healthy() }, "the node does not report its BGP sessions"),
         (
-            NodeSnapshot { down: vec!["kubelet (Waiting)".into()], ..well() },
-            "service kubelet (Waiting): `ichor logs` says why",
+            NodeSnapshot { drift: Some(vec!["machine.token".into()]), ..healthy() },
+            "the configuration differs in machine.token: see `ichor diff`",
+        ),
+        (
+            NodeSnapshot {
+                kubernetes: Some(KubernetesStatus { ready: true, schedulable: false }),
+                ..healthy()
+            },
+            "the Kubernetes node is cordoned",
+        ),
+        (NodeSnapshot { kubernetes: None, ..healthy() }, "the node is not registered in Kubernetes"),
+        (
+            NodeSnapshot { down: vec!["kubelet (Waiting)".into()], ..healthy() },
+            "service kubelet (Waiting): see `ichor logs`",
         ),
     ];
 
-    for (told, words) in cases {
-        assert_eq!(problems(told), [words]);
+    for (snapshot, words) in cases {
+        assert_eq!(problems(snapshot), [words]);
     }
 }
 
 #[test]
-fn what_is_told_by_its_cause_is_not_told_again_by_its_service() {
+fn a_service_named_by_an_unmet_condition_is_reported_once() {
     let unmet = vec!["services: ext-frr not running".to_owned()];
-    let told =
-        NodeSnapshot { ready: false, unmet, down: vec!["ext-frr (Waiting)".into()], ..well(Role::Worker) };
+    let snapshot =
+        NodeSnapshot { ready: false, unmet, down: vec!["ext-frr (Waiting)".into()], ..healthy(Role::Worker) };
 
-    assert_eq!(problems(told), ["not ready: services: ext-frr not running"]);
+    assert_eq!(problems(snapshot), ["not ready: services: ext-frr not running"]);
 }
 
 #[test]
-fn a_node_that_does_not_answer_says_why() {
+fn a_node_that_does_not_answer_is_reported_with_the_reason() {
     let reasons = vec!["10.0.0.1 (static): connection refused".to_owned()];
     let silent = NodeStatusReport::new(&expected("a", Role::Worker), None, QueryOutcome::Silent { reasons });
     let lost =
         NodeStatusReport::new(&expected("b", Role::Worker), None, QueryOutcome::Silent { reasons: vec![] });
 
-    assert_eq!(silent.problems, ["it does not answer: 10.0.0.1 (static): connection refused"]);
-    assert!(lost.problems[0].starts_with("nobody knows where it is"));
+    assert_eq!(silent.problems, ["the node does not answer: 10.0.0.1 (static): connection refused"]);
+    assert!(lost.problems[0].starts_with("the node's address is unknown"));
 }
 
 #[test]
-fn strangers_in_etcd_and_planes_that_are_missing_are_told() {
+fn unknown_and_missing_members_of_etcd_are_reported() {
     let plane = |name: &str, answer| NodeStatusReport::new(&expected(name, Role::Controlplane), None, answer);
     let nodes = vec![
-        plane("a", QueryOutcome::Configured(Box::new(well(Role::Controlplane)))),
+        plane("a", QueryOutcome::Configured(Box::new(healthy(Role::Controlplane)))),
         plane("b", QueryOutcome::Silent { reasons: vec![] }),
     ];
     let members = EtcdMemberList { told_by: "a".into(), names: vec!["a".into(), "old".into()] };
@@ -132,22 +141,25 @@ fn strangers_in_etcd_and_planes_that_are_missing_are_told() {
     assert_eq!(
         report.problems,
         [
-            "etcd has a member old that is no control plane of the file: it counts for the quorum",
-            "b is no member of etcd, a says"
+            "etcd has a member old that is not in the cluster file and counts towards the quorum",
+            "a reports that b is not a member of etcd"
         ]
     );
-    assert!(!report.is_right());
+    assert!(!report.is_healthy());
 }
 
 #[test]
-fn a_table_has_a_row_for_each_node() {
-    let differs =
-        NodeSnapshot { talos: Some("v1.12.1".into()), drift: Some(vec!["x".into()]), ..well(Role::Worker) };
+fn the_table_has_a_row_for_each_node() {
+    let differs = NodeSnapshot {
+        talos: Some("v1.12.1".into()),
+        drift: Some(vec!["x".into()]),
+        ..healthy(Role::Worker)
+    };
     let nodes = vec![
         NodeStatusReport::new(
             &expected("cp1", Role::Controlplane),
             None,
-            QueryOutcome::Configured(Box::new(well(Role::Controlplane))),
+            QueryOutcome::Configured(Box::new(healthy(Role::Controlplane))),
         ),
         NodeStatusReport::new(
             &expected("wk1", Role::Worker),
@@ -163,20 +175,20 @@ fn a_table_has_a_row_for_each_node() {
     assert_eq!(
         [lines[0], lines[2], lines[3], lines[4]],
         [
-            "NODE  ROLE           STAGE    TALOS                 K8S    ETCD   BGP  CONFIG",
-            "cp1   control plane  running  v1.13.9               ready  leads  2/2  same",
-            "wk1   worker         running  v1.12.1, not v1.13.9  ready         2/2  differs",
-            "wk2   worker         silent",
+            "NODE  ROLE           STAGE        TALOS                 K8S    ETCD    BGP  CONFIG",
+            "cp1   control plane  running      v1.13.9               ready  leader  2/2  same",
+            "wk1   worker         running      v1.12.1, not v1.13.9  ready          2/2  differs",
+            "wk2   worker         unreachable",
         ]
     );
 }
 
 #[test]
-fn json_has_what_the_table_has() {
+fn the_report_as_json_has_the_table_values() {
     let report = NodeStatusReport::new(
         &expected("a", Role::Worker),
         None,
-        QueryOutcome::Configured(Box::new(well(Role::Worker))),
+        QueryOutcome::Configured(Box::new(healthy(Role::Worker))),
     );
 
     let json = serde_json::to_value(&report).unwrap();
@@ -189,7 +201,7 @@ fn json_has_what_the_table_has() {
 }
 
 #[test]
-fn the_service_that_routes_is_named_by_backend_or_file() {
+fn the_routing_service_is_named_after_the_backend_or_the_setting() {
     let service = |routing: &'static str| {
         let text = format!(
             "{{cluster: {{name: sol, id: 101, talos: v1.14.0}}, routing: {{asn: 65001, {routing}}}, nodes: [{{name: a, index: 11}}]}}"

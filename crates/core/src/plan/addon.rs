@@ -40,7 +40,7 @@ pub struct CiliumPlan {
 pub struct KubeVipPlan {
     /// The address.
     pub address: Decided<IpAddr>,
-    /// Link it is announced on; none where the control planes have their addresses on different links.
+    /// Link it is announced on; none if the control planes have their addresses on different links.
     pub(crate) interface: Option<Decided<LinkName>>,
 }
 
@@ -63,7 +63,7 @@ pub fn cni(section: &ClusterSection) -> Decided<CniPlan> {
 
 /// Additional arguments of flannel.
 pub(crate) fn flannel_args(section: &ClusterSection) -> Option<Decided<List<Text>>> {
-    Decided::of(&section.flannel.get()?.args)
+    Decided::from_key(&section.flannel.get()?.args)
 }
 
 /// Decides the chart of Cilium; none if Cilium is not the CNI.
@@ -74,29 +74,29 @@ pub fn cilium(section: &ClusterSection, cni: &CniPlan) -> Option<CiliumPlan> {
     let none = Cilium::default();
     let Cilium { version, values, chart, repository, manifest } = section.cilium.get().unwrap_or(&none);
     Some(CiliumPlan {
-        version: Decided::text(version, "1.20.1", "supports Kubernetes 1.33 to 1.36"),
-        chart: Decided::text(chart, "cilium", "the chart's name in Cilium's repository"),
-        repository: Decided::text(repository, "https://helm.cilium.io/", "Cilium's repository"),
-        values: Decided::of(values),
-        manifest: Decided::of(manifest),
+        version: Decided::text_or(version, "1.20.1", "supports Kubernetes 1.33 to 1.36"),
+        chart: Decided::text_or(chart, "cilium", "the chart's name in Cilium's repository"),
+        repository: Decided::text_or(repository, "https://helm.cilium.io/", "Cilium's repository"),
+        values: Decided::from_key(values),
+        manifest: Decided::from_key(manifest),
     })
 }
 
 /// Decides the settings of kube-vip; none if the file does not use it.
 pub(crate) fn kube_vip(section: &ClusterSection, nodes: &[NodePlan]) -> Option<KubeVipPlan> {
     let written = section.kube_vip.get()?;
-    let address = Decided::of(&written.address)?;
+    let address = Decided::from_key(&written.address)?;
     let mut links = nodes.iter().filter(|node| node.role == Role::Controlplane).map(|node| &node.link);
     let first = links.next();
     let common = first.filter(|first| links.all(|link| link.value == first.value)).cloned();
-    Some(KubeVipPlan { address, interface: Decided::of(&written.interface).or(common) })
+    Some(KubeVipPlan { address, interface: Decided::from_key(&written.interface).or(common) })
 }
 
 /// Decides whether kube-proxy runs.
 pub(crate) fn kube_proxy(section: &ClusterSection, cni: &CniPlan) -> Decided<bool> {
     match cni {
-        CniPlan::Cilium => Decided::or(&section.kube_proxy, false, "Cilium replaces it"),
-        _ => Decided::or(&section.kube_proxy, true, "Talos runs it"),
+        CniPlan::Cilium => Decided::from_key_or(&section.kube_proxy, false, "Cilium replaces it"),
+        _ => Decided::from_key_or(&section.kube_proxy, true, "Talos runs it"),
     }
 }
 

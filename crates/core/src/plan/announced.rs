@@ -8,7 +8,7 @@ use ichor_bgp::setting::Advertise;
 use ichor_values::LinkName;
 
 /// The kinds of addresses a node announces; the default is all of them.
-pub(crate) fn kinds(routing: &Routing) -> Vec<Advertise> {
+pub(crate) fn advertised_kinds(routing: &Routing) -> Vec<Advertise> {
     match routing.advertise.get() {
         Some(written) => written.values().copied().collect(),
         None => Advertise::ALL.to_vec(),
@@ -16,9 +16,9 @@ pub(crate) fn kinds(routing: &Routing) -> Vec<Advertise> {
 }
 
 /// Whether an announced link has other addresses, or an address with a shorter prefix.
-pub(crate) fn has_more(settings: &NodeSettings, role: Role, routing: &Routing) -> bool {
+pub(crate) fn has_other_addresses(settings: &NodeSettings, role: Role, routing: &Routing) -> bool {
     let network = settings.network.get();
-    let links = AnnouncedLinks { network, role, advertise: kinds(routing) };
+    let links = AnnouncedLinks { network, role, advertise: advertised_kinds(routing) };
     let written = settings.links.values().any(|link| {
         let has_addresses = link.addresses.values().next().is_some();
         has_addresses && link.name.get().is_some_and(|name| links.announces(name))

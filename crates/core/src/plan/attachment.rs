@@ -46,29 +46,29 @@ impl Attachments {
     /// Reads every file that `cluster` refers to, once; `name` is the path of the cluster file.
     pub fn gather(cluster: &Cluster, name: &str, files: &mut dyn Files) -> Self {
         let mut attachments = Self::default();
-        for named in named(cluster) {
+        for named in file_refs(cluster) {
             attachments
                 .texts
                 .entry(named.path)
-                .or_insert_with_key(|path| text(files, &resolve_path(name, path)));
+                .or_insert_with_key(|path| read_text(files, &resolve_path(name, path)));
         }
-        for named in patterns(cluster) {
+        for named in file_patterns(cluster) {
             let found = attachments
                 .matches
                 .entry(named.path)
                 .or_insert_with_key(|pattern| files.find(&resolve_path(name, pattern)));
             for path in found.iter().flatten() {
-                attachments.texts.entry(path.clone()).or_insert_with(|| text(files, path));
+                attachments.texts.entry(path.clone()).or_insert_with(|| read_text(files, path));
             }
         }
         attachments.patches = ConfigPatches::read(cluster, &attachments);
         let lock = cluster.section().name.get().map(lock_name);
-        attachments.lock = lock.and_then(|lock| text(files, &resolve_path(name, &lock)).ok());
+        attachments.lock = lock.and_then(|lock| read_text(files, &resolve_path(name, &lock)).ok());
         attachments
     }
 }
 
-fn text(files: &mut dyn Files, path: &str) -> Result<String, AttachmentError> {
+fn read_text(files: &mut dyn Files, path: &str) -> Result<String, AttachmentError> {
     String::from_utf8(files.read(path)?).map_err(|_| AttachmentError::NotText)
 }
 
@@ -92,7 +92,7 @@ impl FileRef {
 }
 
 /// Every file that `cluster` refers to by path, in the order of the file.
-pub(crate) fn named(cluster: &Cluster) -> Vec<FileRef> {
+pub(crate) fn file_refs(cluster: &Cluster) -> Vec<FileRef> {
     let mut names = FileRefs(Vec::new());
     let section = cluster.section();
     if let Some(WordOrRecord::Record(own)) = section.cni.get() {
@@ -108,7 +108,7 @@ pub(crate) fn named(cluster: &Cluster) -> Vec<FileRef> {
 }
 
 /// Every file pattern in `cluster`; only `cluster.manifests` may have them.
-pub(crate) fn patterns(cluster: &Cluster) -> impl Iterator<Item = FileRef> {
+pub(crate) fn file_patterns(cluster: &Cluster) -> impl Iterator<Item = FileRef> {
     manifest_refs(cluster).filter(|manifest| manifest.path.contains('*'))
 }
 

@@ -41,7 +41,7 @@ pub enum LimitationKind {
 pub struct Limitation {
     /// Kind of the limitation.
     pub kind: LimitationKind,
-    /// The key below `routing` that requests it; for [`LimitationKind::Health`] the whole path.
+    /// The key below `routing` that requests it; for [`LimitationKind::Health`] the full path.
     pub key: &'static str,
     /// The feature.
     pub what: &'static str,
@@ -65,26 +65,30 @@ pub struct RequestedFeatures<'a> {
     /// Whether it has an anycast address that follows the API's health.
     pub health: bool,
     /// Whether announced links have other addresses.
-    pub(crate) more: bool,
+    pub(crate) has_other_addresses: bool,
 }
 
 /// The requested features that `backend` does not support if `carrier` provides it.
-pub fn lacks(backend: Backend, carrier: Option<Carrier>, ask: &RequestedFeatures<'_>) -> Vec<Limitation> {
-    let mut lacks = LimitationList(Vec::new());
+pub fn limitations(
+    backend: Backend,
+    carrier: Option<Carrier>,
+    features: &RequestedFeatures<'_>,
+) -> Vec<Limitation> {
+    let mut limitations = LimitationList(Vec::new());
     match backend {
-        Backend::Native => native::note(&mut lacks, ask),
-        Backend::Frr => lacks.check_frr(ask),
-        Backend::Bird => lacks.check_bird(ask),
-        Backend::Gobgp => lacks.check_gobgp(ask),
+        Backend::Native => native::add_limitations(&mut limitations, features),
+        Backend::Frr => limitations.check_frr(features),
+        Backend::Bird => limitations.check_bird(features),
+        Backend::Gobgp => limitations.check_gobgp(features),
     }
     if carrier == Some(Carrier::Official) && backend != Backend::Native {
-        lacks.check_official_extension(backend, ask);
+        limitations.check_official_extension(backend, features);
     }
     if backend == Backend::Native || carrier == Some(Carrier::Official) {
-        lacks.check_agent(ask);
+        limitations.check_agent(features);
     }
-    lacks.check_files(backend, ask);
-    lacks.0
+    limitations.check_files(backend, features);
+    limitations.0
 }
 
 /// Whether an extension is Talos' official BIRD.
@@ -112,7 +116,7 @@ pub fn daemons(backend: Backend) -> &'static [&'static str] {
 
 impl<'a> RequestedFeatures<'a> {
     /// The features of a planned node, if it has routing.
-    pub fn of(cluster: &'a Cluster, node: &'a NodePlan) -> Option<Self> {
+    pub fn from_node(cluster: &'a Cluster, node: &'a NodePlan) -> Option<Self> {
         let plan = node.routing.as_deref()?;
         let routing = node.settings.routing.get()?;
         Some(Self {
@@ -122,7 +126,7 @@ impl<'a> RequestedFeatures<'a> {
             neighbors: &plan.neighbors,
             workload: plan.workload.as_ref(),
             health: watches_health(&node.settings, node.role),
-            more: announced::has_more(&node.settings, node.role, routing),
+            has_other_addresses: announced::has_other_addresses(&node.settings, node.role, routing),
         })
     }
 
@@ -183,115 +187,120 @@ pub(crate) fn watches_health(settings: &NodeSettings, role: Role) -> bool {
     role == Role::Controlplane && api.is_some_and(|api| api.health.is_set() && has_items(&api.anycast))
 }
 
-fn any<T>(list: &Key<List<T>>) -> bool {
+fn has_items<T>(list: &Key<List<T>>) -> bool {
     list.items().next().is_some()
 }
 
 struct LimitationList(Vec<Limitation>);
 
 impl LimitationList {
-    fn add(&mut self, asked: bool, key: &'static str, what: &'static str, why: &'static str) {
-        self.add_kind(LimitationKind::Other, asked, key, what, why);
+    fn add(&mut self, requested: bool, key: &'static str, what: &'static str, why: &'static str) {
+        self.add_kind(LimitationKind::Other, requested, key, what, why);
     }
 
     fn add_kind(
         &mut self,
         kind: LimitationKind,
-        asked: bool,
+        requested: bool,
         key: &'static str,
         what: &'static str,
         why: &'static str,
     ) {
-        if asked {
+        if requested {
             self.0.push(Limitation { kind, key, what, why });
         }
     }
 
-    fn check_frr(&mut self, ask: &RequestedFeatures<'_>) {
+    fn check_frr(&mut self, features: &RequestedFeatures<'_>) {
         self.add(
-            ask.isolates(Isolation::None) && ask.major() != Some(8),
+            features.isolates(Isolation::None) && features.major() != Some(8),
             "workload.isolation",
             "a speaker without isolation",
             "only FRR 8 keeps all paths in this setup",
         );
     }
 
-    fn check_bird(&mut self, ask: &RequestedFeatures<'_>) {
-        self.check_namespace(ask, "BIRD runs in one network namespace");
+    fn check_bird(&mut self, features: &RequestedFeatures<'_>) {
+        self.check_namespace(features, "BIRD runs in one network namespace");
         self.add(
-            has_items(&ask.routing.aggregates),
+            has_items(&features.routing.aggregates),
             "aggregates",
             "aggregates",
             "BIRD 2 has no aggregation, and a static route instead would stay after its parts are withdrawn",
         );
         self.add(
-            ask.has_passwords_on_some_ports(),
+            features.has_passwords_on_some_ports(),
             "neighbors",
             "passwords on some ports only",
             "BIRD listens on all ports with one password, or with none",
         );
         self.add(
-            ask.wants_speaker_bfd() && ask.isolates(Isolation::None),
+            features.wants_speaker_bfd() && features.isolates(Isolation::None),
             "workload.bfd",
             "BFD with a speaker without isolation",
             "both ends use the same BFD port, and one receives the packets of the other",
         );
     }
 
-    fn check_gobgp(&mut self, ask: &RequestedFeatures<'_>) {
-        let old = ask.major().is_some_and(|major| major < 4);
+    fn check_gobgp(&mut self, features: &RequestedFeatures<'_>) {
+        let old = features.major().is_some_and(|major| major < 4);
         self.add(
-            old && ask.is_unnumbered(),
+            old && features.is_unnumbered(),
             "neighbors",
             "unnumbered sessions",
             "GoBGP before 4 announces routes with the next hop `::`, which FRR drops",
         );
-        self.add(old && ask.wants_bfd(), "neighbors", "BFD", "GoBGP supports it from 4 on");
+        self.add(old && features.wants_bfd(), "neighbors", "BFD", "GoBGP supports it from 4 on");
         if !old {
-            self.check_bfd_with_range(ask);
+            self.check_bfd_with_range(features);
         }
-        let zero = ask.policy_in().is_some_and(|policy| policy.local_preference.value() == Some(0));
+        let zero = features.policy_in().is_some_and(|policy| policy.local_preference.value() == Some(0));
         let why = "gobgpd treats 0 as unset";
         self.add(zero, "policy.in.local_preference", "a local preference of 0", why);
-        self.add(has_items(&ask.routing.aggregates), "aggregates", "aggregates", "gobgpd has no aggregation");
         self.add(
-            !old && ask.wants_speaker_bfd(),
+            has_items(&features.routing.aggregates),
+            "aggregates",
+            "aggregates",
+            "gobgpd has no aggregation",
+        );
+        self.add(
+            !old && features.wants_speaker_bfd(),
             "workload.bfd",
             "BFD with the speaker",
             "both ends are in one namespace, where only one program receives BFD packets",
         );
-        self.check_namespace(ask, "gobgpd runs in one network namespace");
+        self.check_namespace(features, "gobgpd runs in one network namespace");
         self.add(
-            ask.isolates(Isolation::Vrf),
+            features.isolates(Isolation::Vrf),
             "workload.isolation",
             "a speaker in a VRF",
             "gobgpd listens in the default VRF only",
         );
     }
 
-    fn check_namespace(&mut self, ask: &RequestedFeatures<'_>, why: &'static str) {
-        self.add(ask.isolates(Isolation::Netns), "workload.isolation", "a network namespace", why);
+    fn check_namespace(&mut self, features: &RequestedFeatures<'_>, why: &'static str) {
+        self.add(features.isolates(Isolation::Netns), "workload.isolation", "a network namespace", why);
     }
 
     /// This includes Talos' own BGP, which is GoBGP 4.
-    fn check_bfd_with_range(&mut self, ask: &RequestedFeatures<'_>) {
+    fn check_bfd_with_range(&mut self, features: &RequestedFeatures<'_>) {
         self.add_kind(
             LimitationKind::BfdRange,
-            ask.wants_bfd_with_range(),
+            features.wants_bfd_with_range(),
             "neighbors",
             "BFD with a router that has a listen range",
             "with GoBGP 4 the session flaps",
         );
     }
 
-    fn check_official_extension(&mut self, backend: Backend, ask: &RequestedFeatures<'_>) {
+    fn check_official_extension(&mut self, backend: Backend, features: &RequestedFeatures<'_>) {
         self.add(
             backend != Backend::Bird,
             "carrier",
             "an official extension for this backend",
             "Talos' only official routing extension is bird2",
         );
-        let old = backend == Backend::Bird && !release::at_least(ask.talos, 12);
+        let old = backend == Backend::Bird && !release::at_least(features.talos, 12);
         self.add_kind(
             LimitationKind::Release,
             old,
@@ -299,21 +308,21 @@ impl LimitationList {
             "the official bird2 extension",
             "Talos supports it from 1.12 on",
         );
-        let graceful = matches!(ask.routing.graceful_restart.get(), Some(Toggle::On(_)));
+        let graceful = matches!(features.routing.graceful_restart.get(), Some(Toggle::On(_)));
         self.add(
             backend == Backend::Bird && graceful,
             "graceful_restart",
             "graceful restart",
             "without the agent BIRD does not restart gracefully, and neighbours drop its routes at once",
         );
-        let options = ask.routing.daemons.entries().any(|(name, _)| name.as_str() == "bird");
+        let options = features.routing.daemons.entries().any(|(name, _)| name.as_str() == "bird");
         self.add(
             backend == Backend::Bird && options,
             "daemons",
             "options for this daemon",
             "the official extension starts the daemon with its own options",
         );
-        let no_link = ask.workload.is_some() && !release::at_least(ask.talos, 14);
+        let no_link = features.workload.is_some() && !release::at_least(features.talos, 14);
         self.add_kind(
             LimitationKind::Release,
             no_link,
@@ -323,26 +332,26 @@ impl LimitationList {
         );
     }
 
-    fn check_agent(&mut self, ask: &RequestedFeatures<'_>) {
+    fn check_agent(&mut self, features: &RequestedFeatures<'_>) {
         self.add_kind(
             LimitationKind::Health,
-            ask.health,
+            features.health,
             "network.api.health",
             "anycast that depends on the API's health",
             "it needs ichor's agent",
         );
-        let serves = ask.routing.agent.get().is_some_and(|agent| agent.status.is_set());
+        let serves = features.routing.agent.get().is_some_and(|agent| agent.status.is_set());
         self.add(serves, "agent.status", "the agent's status", "the agent does not run");
     }
 
-    fn check_files(&mut self, backend: Backend, ask: &RequestedFeatures<'_>) {
-        let mut templates = ask.routing.template.entries().peekable();
+    fn check_files(&mut self, backend: Backend, features: &RequestedFeatures<'_>) {
+        let mut templates = features.routing.template.entries().peekable();
         let given = templates.peek().is_some();
         let own = backend != Backend::Native && templates.any(|(of, _)| *of == backend);
         self.add(given && !own, "template", "a template", "the file has no template for this backend");
         let known = daemons(backend);
-        let strange = ask.routing.daemons.entries().any(|(name, _)| !known.contains(&name.as_str()));
-        self.add(strange, "daemons", "options for this daemon", "the backend has no daemon of this name");
+        let unknown = features.routing.daemons.entries().any(|(name, _)| !known.contains(&name.as_str()));
+        self.add(unknown, "daemons", "options for this daemon", "the backend has no daemon of this name");
     }
 }
 
@@ -370,13 +379,14 @@ mod tests {
         let cluster = model::validate(loaded.file, loaded.problems).unwrap();
         let plan = plan::plan(&cluster);
         let routing = plan.nodes[0].routing.as_deref().unwrap();
-        (routing.backend.value, routing.lacks.iter().map(|lack| lack.what).collect())
+        (routing.backend.value, routing.limitations.iter().map(|lack| lack.what).collect())
     }
 
     #[test]
     fn native_is_the_default_if_it_supports_everything() {
-        let plain = decided("routing: {neighbors: [{link: eth0}]}\nnodes: [{name: a, index: 1}]");
-        let marked = decided(
+        let plain =
+            backend_and_limitations("routing: {neighbors: [{link: eth0}]}\nnodes: [{name: a, index: 1}]");
+        let marked = backend_and_limitations(
             "routing: {neighbors: [{link: eth0}], policy: {out: {prepend: 1}}}\nnodes: [{name: a, index: 1}]",
         );
 
@@ -386,11 +396,11 @@ mod tests {
 
     #[test]
     fn api_health_is_a_limitation_only_on_control_planes() {
-        let worker = decided(
+        let worker = backend_and_limitations(
             "network: {api: {anycast: [10.0.0.100/32], health: https://127.0.0.1:6443/readyz}}\n\
              routing: {backend: native}\nnodes: [{name: a, index: 1}]",
         );
-        let controlplane = decided(
+        let controlplane = backend_and_limitations(
             "network: {api: {anycast: [10.0.0.100/32], health: https://127.0.0.1:6443/readyz}}\n\
              routing: {backend: native}\nnodes: [{name: a, role: controlplane, index: 1}]",
         );
@@ -401,10 +411,12 @@ mod tests {
 
     #[test]
     fn a_template_for_another_backend_is_not_a_limitation() {
-        let both = decided(
+        let both = backend_and_limitations(
             "routing: {backend: frr, template: {frr: a.j2, bird: b.j2}}\nnodes: [{name: a, index: 1}]",
         );
-        let other = decided("routing: {backend: frr, template: {bird: b.j2}}\nnodes: [{name: a, index: 1}]");
+        let other = backend_and_limitations(
+            "routing: {backend: frr, template: {bird: b.j2}}\nnodes: [{name: a, index: 1}]",
+        );
 
         assert_eq!(both.1, Vec::<&str>::new());
         assert_eq!(other.1, ["a template"]);
@@ -412,18 +424,19 @@ mod tests {
 
     #[test]
     fn gobgp_supports_a_speaker_without_isolation() {
-        let plain =
-            decided("routing: {backend: gobgp, workload: {speaker: metallb}}\nnodes: [{name: a, index: 1}]");
+        let plain = backend_and_limitations(
+            "routing: {backend: gobgp, workload: {speaker: metallb}}\nnodes: [{name: a, index: 1}]",
+        );
 
         assert_eq!(plain, (Backend::Gobgp, vec![]));
     }
 
     #[test]
     fn gobgp_3_has_neither_unnumbered_sessions_nor_bfd() {
-        let old = decided(
+        let old = backend_and_limitations(
             "routing: {backend: gobgp, version: 3.36.0, neighbors: [{link: eth0}]}\nnodes: [{name: a, index: 1}]",
         );
-        let new = decided(
+        let new = backend_and_limitations(
             "routing: {backend: gobgp, version: 4.8.0, neighbors: [{link: eth0}]}\nnodes: [{name: a, index: 1}]",
         );
 
@@ -433,10 +446,10 @@ mod tests {
 
     #[test]
     fn gobgp_supports_neither_bfd_with_the_speaker_nor_local_preference_0() {
-        let bfd = decided(
+        let bfd = backend_and_limitations(
             "routing: {backend: gobgp, workload: {speaker: metallb, bfd: true}}\nnodes: [{name: a, index: 1}]",
         );
-        let policy = decided(
+        let policy = backend_and_limitations(
             "routing: {backend: gobgp, policy: {in: {max_prefixes: 9, local_preference: 0}}}\n\
              nodes: [{name: a, index: 1}]",
         );
@@ -447,8 +460,12 @@ mod tests {
 
     #[test]
     fn only_bird_has_an_official_extension() {
-        let frr = decided("routing: {backend: frr, carrier: official}\nnodes: [{name: a, index: 1}]");
-        let bird = decided("routing: {backend: bird, carrier: official}\nnodes: [{name: a, index: 1}]");
+        let frr = backend_and_limitations(
+            "routing: {backend: frr, carrier: official}\nnodes: [{name: a, index: 1}]",
+        );
+        let bird = backend_and_limitations(
+            "routing: {backend: bird, carrier: official}\nnodes: [{name: a, index: 1}]",
+        );
 
         assert_eq!(frr.1, ["an official extension for this backend"]);
         assert_eq!(bird.1, Vec::<&str>::new());
@@ -456,12 +473,14 @@ mod tests {
 
     #[test]
     fn the_official_extension_does_not_support_features_of_the_agent() {
-        let default = decided("routing: {backend: bird, carrier: official}\nnodes: [{name: a, index: 1}]");
-        let official = decided(
+        let default = backend_and_limitations(
+            "routing: {backend: bird, carrier: official}\nnodes: [{name: a, index: 1}]",
+        );
+        let official = backend_and_limitations(
             "routing: {backend: bird, carrier: official, graceful_restart: {time: 30}, daemons: {bird: [-l]}}\n\
              nodes: [{name: a, index: 1}]",
         );
-        let ours = decided(
+        let ours = backend_and_limitations(
             "routing: {backend: bird, graceful_restart: {time: 30}, daemons: {bird: [-l]}}\nnodes: [{name: a, index: 1}]",
         );
 
@@ -472,11 +491,11 @@ mod tests {
 
     #[test]
     fn bird_supports_a_password_only_on_all_ports() {
-        let some = decided(
+        let some = backend_and_limitations(
             "routing: {backend: bird, neighbors: [{link: eth0, password: {env: PW}}, {link: eth1}]}\n\
              nodes: [{name: a, index: 1}]",
         );
-        let all = decided(
+        let all = backend_and_limitations(
             "routing: {backend: bird, neighbors: [{link: eth0, password: {env: PW}}, {address: 10.0.0.1, asn: 65001}]}\n\
              nodes: [{name: a, index: 1}]",
         );
@@ -487,21 +506,23 @@ mod tests {
 
     #[test]
     fn bird_supports_bfd_with_a_speaker_only_with_isolation() {
-        let apart = decided(
+        let isolated = backend_and_limitations(
             "routing: {backend: bird, workload: {speaker: metallb, bfd: true}}\nnodes: [{name: a, index: 1}]",
         );
-        let beside = decided(
+        let shared = backend_and_limitations(
             "routing: {backend: bird, workload: {speaker: metallb, bfd: true, isolation: none}}\n\
              nodes: [{name: a, index: 1}]",
         );
 
-        assert_eq!(apart.1, Vec::<&str>::new());
-        assert_eq!(beside.1, ["BFD with a speaker without isolation"]);
+        assert_eq!(isolated.1, Vec::<&str>::new());
+        assert_eq!(shared.1, ["BFD with a speaker without isolation"]);
     }
 
     #[test]
     fn options_for_a_daemon_of_another_backend_are_a_limitation() {
-        let zebra = decided("routing: {backend: bird, daemons: {zebra: [-n]}}\nnodes: [{name: a, index: 1}]");
+        let zebra = backend_and_limitations(
+            "routing: {backend: bird, daemons: {zebra: [-n]}}\nnodes: [{name: a, index: 1}]",
+        );
 
         assert_eq!(zebra.1, ["options for this daemon"]);
     }

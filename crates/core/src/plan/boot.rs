@@ -64,7 +64,7 @@ pub struct PrebuiltImagesPlan {
 }
 
 /// Decides the source of a node's first configuration.
-pub fn from(settings: &NodeSettings, platform: Platform) -> Decided<BootFrom> {
+pub fn config_source(settings: &NodeSettings, platform: Platform) -> Decided<BootFrom> {
     match settings.boot.get().and_then(|boot| boot.from.at()) {
         Some(from) => Decided::written(*from.value, from.place),
         None => {
@@ -88,17 +88,21 @@ pub fn plan(
     let image = settings.image.get().unwrap_or(&image);
     BootPlan {
         from,
-        server: Decided::of(&boot.server),
+        server: Decided::from_key(&boot.server),
         disk: install_disk(cluster, install, vm),
-        select: Decided::of(&install.select).filter(|_| !install.disk.is_set()),
-        wipe: Decided::or(&install.wipe, false, "Talos keeps existing data"),
+        select: Decided::from_key(&install.select).filter(|_| !install.disk.is_set()),
+        wipe: Decided::from_key_or(&install.wipe, false, "Talos keeps existing data"),
         image: image_source(image, routing),
         given: prebuilt_images(&image.source),
-        factory: Decided::text(&image.factory, FACTORY, "the public Image Factory"),
-        registry: Decided::of(&image.registry),
-        secure_boot: Decided::or(&image.secure_boot, false, "it needs keys enrolled in the firmware"),
-        schematic: Decided::of(&image.schematic),
-        sbc: Decided::of(&settings.sbc),
+        factory: Decided::text_or(&image.factory, FACTORY, "the public Image Factory"),
+        registry: Decided::from_key(&image.registry),
+        secure_boot: Decided::from_key_or(
+            &image.secure_boot,
+            false,
+            "it needs keys enrolled in the firmware",
+        ),
+        schematic: Decided::from_key(&image.schematic),
+        sbc: Decided::from_key(&settings.sbc),
         extensions: required_extensions(settings, routing),
     }
 }
@@ -119,8 +123,8 @@ fn install_disk(cluster: &Cluster, install: &Install, vm: Option<&VmPlan>) -> Op
 
 fn prebuilt_images(source: &Key<WordOrRecord<ImageSource, GivenImages>>) -> Option<Box<PrebuiltImagesPlan>> {
     let WordOrRecord::Record(given) = source.get()? else { return None };
-    let (iso, disk) = (Decided::of(&given.iso), Decided::of(&given.disk));
-    Some(Box::new(PrebuiltImagesPlan { iso, disk, installer: Decided::of(&given.installer) }))
+    let (iso, disk) = (Decided::from_key(&given.iso), Decided::from_key(&given.disk));
+    Some(Box::new(PrebuiltImagesPlan { iso, disk, installer: Decided::from_key(&given.installer) }))
 }
 
 fn image_source(image: &Image, routing: Option<&RoutingPlan>) -> Decided<ImagePlan> {
@@ -166,8 +170,8 @@ fn required_extensions(settings: &NodeSettings, routing: Option<&RoutingPlan>) -
 }
 
 impl NodePlan {
-    /// A source that its platform reads, that fits its configuration, and that no one else can read.
-    pub(crate) fn fitting_carrier(&self) -> BootFrom {
+    /// A source that its platform supports, that is large enough for its configuration, and that no other machine can read.
+    pub(crate) fn suitable_boot_source(&self) -> BootFrom {
         match self.platform.value {
             Platform::Nocloud => BootFrom::Cidata,
             Platform::Metal if self.needs_more_than_documents() => BootFrom::Meta,
@@ -192,8 +196,8 @@ impl NodePlan {
         })
     }
 
-    /// Who could read the passwords of its BGP sessions in the first configuration; none if no one could.
-    pub(crate) fn shows_passwords_to(&self) -> Option<&'static str> {
+    /// Readers of the first configuration other than the node, if it contains passwords of BGP sessions.
+    pub(crate) fn password_readers(&self) -> Option<&'static str> {
         let routing = self.routing.as_deref();
         routing.filter(|routing| routing.neighbors.iter().any(|neighbor| neighbor.password.is_some()))?;
         match self.boot.from.value {

@@ -18,7 +18,7 @@ pub struct Cables<'a> {
 
 impl<'a> Cables<'a> {
     /// Reads the cables of a cluster.
-    pub fn of(cluster: &'a Cluster) -> Self {
+    pub fn from_cluster(cluster: &'a Cluster) -> Self {
         let mut cables = Self { routers: Vec::new(), nodes: BTreeMap::new() };
         let fabric = cluster.file.fabric.get();
         for pair in fabric.into_iter().flat_map(|fabric| fabric.cables.values()) {
@@ -35,7 +35,7 @@ impl<'a> Cables<'a> {
     }
 
     /// The cables of node `nth`: its port and the remote end.
-    pub(crate) fn of_node(&self, nth: usize) -> impl Iterator<Item = (&'a str, CablePort<'a>)> {
+    pub(crate) fn node_cables(&self, nth: usize) -> impl Iterator<Item = (&'a str, CablePort<'a>)> {
         self.nodes.range((nth, "")..(nth + 1, "")).map(|((_, port), far)| (*port, *far))
     }
 }

@@ -1,4 +1,4 @@
-//! Settings of the whole cluster.
+//! Cluster-wide settings.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -24,7 +24,7 @@ pub fn prefixes(cluster: &Cluster, gaps: &mut Vec<Gap>) -> ClusterPrefixes {
     let network = cluster.network();
     let node = network.map(|network| &network.node);
     let loopback = network.map(|network| &network.loopback);
-    let mut ground = PrefixPlanner { id: cluster.id().map(|id| *id.value), gaps };
+    let mut planner = PrefixPlanner { id: cluster.id().map(|id| *id.value), gaps };
     // A cleared network derives nothing.
     let drop_node = node.is_some_and(|node| node.is_written() && !node.is_set());
     let drop_loopback = loopback.is_some_and(|node| node.is_written() && !node.is_set());
@@ -35,13 +35,13 @@ pub fn prefixes(cluster: &Cluster, gaps: &mut Vec<Gap>) -> ClusterPrefixes {
     let node = if drop_node {
         Prefixes::default()
     } else {
-        ground.prefixes(
+        planner.prefixes(
             &node_keys,
             (Derivation::NodePrefix4, 0, "network.node.v4"),
             (Derivation::NodePrefix6, 0, "network.node.v6"),
         )
     };
-    let told = ground.gaps.len();
+    let gaps_before = planner.gaps.len();
     let loopback = if drop_loopback {
         Prefixes::default()
     } else {
@@ -49,13 +49,13 @@ pub fn prefixes(cluster: &Cluster, gaps: &mut Vec<Gap>) -> ClusterPrefixes {
             (Derivation::LoopbackPrefix4, 254, "network.loopback.v4"),
             (Derivation::LoopbackPrefix6, 0xfe, "network.loopback.v6"),
         );
-        ground.prefixes(&loopback_keys, v4, v6)
+        planner.prefixes(&loopback_keys, v4, v6)
     };
     // Without routing, no node needs a loopback.
     if !cluster.has_routing() {
-        ground.gaps.truncate(told);
+        planner.gaps.truncate(gaps_before);
     }
-    let gateway = ground
+    let gateway = planner
         .id
         .and_then(|id| derive::gateway6(id).ok())
         .map(|v6| Decided::derived(v6, Derivation::Gateway6, None));
@@ -100,8 +100,8 @@ impl PrefixPlanner<'_> {
     }
 }
 
-/// Decides the settings of the whole cluster.
-pub fn plan(cluster: &Cluster, ground: ClusterPrefixes, nodes: &[NodePlan]) -> ClusterPlan {
+/// Decides the cluster-wide settings.
+pub fn plan(cluster: &Cluster, prefixes: ClusterPrefixes, nodes: &[NodePlan]) -> ClusterPlan {
     let section = cluster.section();
     let network = cluster.network();
     let control_planes = || nodes.iter().filter(|node| node.role == Role::Controlplane);
@@ -109,7 +109,7 @@ pub fn plan(cluster: &Cluster, ground: ClusterPrefixes, nodes: &[NodePlan]) -> C
     // Any layer may have it, and it concerns only control planes.
     let api = control_planes().next().map_or(network, |first| first.settings.network.get());
     let (vip, anycast) = api_addresses(section, api.and_then(|network| network.api.get()));
-    let subnets = |pick: fn(&Network) -> &Key<List<Prefix>>| subnets(cluster, &ground, network.map(pick));
+    let subnets = |pick: fn(&Network) -> &Key<List<Prefix>>| subnets(cluster, &prefixes, network.map(pick));
     let (kubelet_subnets, etcd_subnets) =
         (subnets(|network| &network.kubelet_subnets), subnets(|network| &network.etcd_subnets));
     let cni = addon::cni(section);
@@ -119,11 +119,11 @@ pub fn plan(cluster: &Cluster, ground: ClusterPrefixes, nodes: &[NodePlan]) -> C
         talos: cluster.talos.clone(),
         kubernetes: kubernetes(section, &contract),
         contract,
-        endpoint: Decided::of(&section.endpoint)
+        endpoint: Decided::from_key(&section.endpoint)
             .or_else(|| endpoint(vip.as_ref(), &anycast, control_planes().next())),
         talos_endpoints: talos_endpoints(section, control_planes()),
         bootstrap: bootstrap(section, control_planes().next()),
-        sans: Decided::of(&section.sans),
+        sans: Decided::from_key(&section.sans),
         pods: networks(&section.pods, "10.244.0.0/16", "Talos' default pod network"),
         services: networks(&section.services, "10.96.0.0/12", "Talos' default service network"),
         kube_proxy: addon::kube_proxy(section, &cni.value),
@@ -131,13 +131,13 @@ pub fn plan(cluster: &Cluster, ground: ClusterPrefixes, nodes: &[NodePlan]) -> C
         flannel_args: addon::flannel_args(section),
         cni,
         kube_vip: addon::kube_vip(section, nodes),
-        kubeprism: Decided::or(&section.kubeprism, 7445, "Talos' default port"),
+        kubeprism: Decided::from_key_or(&section.kubeprism, 7445, "Talos' default port"),
         discovery: talos_config::discovery(section),
         registries: talos_config::registries(section),
-        firewall: Decided::or(&section.firewall, Firewall::Off, "Talos' default"),
+        firewall: Decided::from_key_or(&section.firewall, Firewall::Off, "Talos' default"),
         encryption: talos_config::encryption(section),
-        node: ground.node,
-        loopback: ground.loopback,
+        node: prefixes.node,
+        loopback: prefixes.loopback,
         vip,
         anycast,
         pools: pools(cluster),
@@ -152,8 +152,8 @@ fn api_addresses(
     section: &ClusterSection,
     api: Option<&Api>,
 ) -> (Option<Decided<IpAddr>>, Vec<Decided<IpNet>>) {
-    let of_kube_vip = || Decided::of(&section.kube_vip.get()?.address);
-    let vip = api.and_then(|api| Decided::of(&api.vip)).or_else(of_kube_vip);
+    let of_kube_vip = || Decided::from_key(&section.kube_vip.get()?.address);
+    let vip = api.and_then(|api| Decided::from_key(&api.vip)).or_else(of_kube_vip);
     let anycast = api.into_iter().flat_map(|api| api.anycast.items());
     (vip, anycast.map(|at| Decided::written(at.value.0, at.place)).collect())
 }
@@ -161,7 +161,7 @@ fn api_addresses(
 /// Subnets that a daemon may use an address of, cluster-wide.
 fn subnets(
     cluster: &Cluster,
-    ground: &ClusterPrefixes,
+    prefixes: &ClusterPrefixes,
     key: Option<&Key<List<Prefix>>>,
 ) -> Decided<Vec<IpNet>> {
     if let Some(at) = key.and_then(Key::at) {
@@ -173,7 +173,7 @@ fn subnets(
         return Decided::derived(addresses, Derivation::OverlayPrefix, overlay.place());
     }
     // Nodes without addresses on their ports are identified by their loopbacks.
-    let from = if ground.node.iter().next().is_some() { &ground.node } else { &ground.loopback };
+    let from = if prefixes.node.iter().next().is_some() { &prefixes.node } else { &prefixes.loopback };
     Decided::derived(from.iter().map(|(prefix, _)| prefix).collect(), Derivation::NodePrefixes, None)
 }
 
@@ -181,7 +181,7 @@ fn kubernetes(
     section: &ClusterSection,
     contract: &Decided<TalosVersion>,
 ) -> Option<Decided<KubernetesVersion>> {
-    Decided::of(&section.kubernetes).or_else(|| {
+    Decided::from_key(&section.kubernetes).or_else(|| {
         let version = release::default_kubernetes(&contract.value)?;
         Some(Decided::derived(version, Derivation::TalosDefault, contract.place()))
     })
@@ -205,7 +205,7 @@ fn bootstrap(section: &ClusterSection, first: Option<&NodePlan>) -> Option<Decid
     let derived = |node: &NodePlan| {
         Decided::derived(node.name.clone(), Derivation::FirstControlPlane, Some(node.place))
     };
-    Decided::of(&section.bootstrap).or_else(|| first.map(derived))
+    Decided::from_key(&section.bootstrap).or_else(|| first.map(derived))
 }
 
 fn contract(cluster: &Cluster, nodes: &[NodePlan]) -> Decided<TalosVersion> {
@@ -247,7 +247,7 @@ fn endpoint(
 
 fn relays(cluster: &Cluster) -> BTreeMap<Word, Decided<IpAddr>> {
     let sites = cluster.file.sites.entries();
-    sites.filter_map(|(name, site)| Some((name.clone(), Decided::of(&site.value.relay)?))).collect()
+    sites.filter_map(|(name, site)| Some((name.clone(), Decided::from_key(&site.value.relay)?))).collect()
 }
 
 fn pools(cluster: &Cluster) -> Vec<(Word, Vec<Decided<IpNet>>)> {

@@ -54,19 +54,19 @@ impl<T> Decided<T> {
 
 impl<T: Clone> Decided<T> {
     /// The value of a key without a default; none if the key is unset.
-    pub(super) fn of(key: &Key<T>) -> Option<Self> {
+    pub(super) fn from_key(key: &Key<T>) -> Option<Self> {
         key.at().map(|at| Self::written(at.value.clone(), at.place))
     }
 
     /// The value of a key, or its default and the reason for it.
-    pub(super) fn or(key: &Key<T>, default: T, reason: &'static str) -> Self {
-        Self::of(key).unwrap_or_else(|| Self::default(default, reason))
+    pub(super) fn from_key_or(key: &Key<T>, default: T, reason: &'static str) -> Self {
+        Self::from_key(key).unwrap_or_else(|| Self::default(default, reason))
     }
 }
 
 impl Decided<String> {
     /// The text of a key, or its default and the reason for it.
-    pub(super) fn text<T: ToString>(key: &Key<T>, default: &str, reason: &'static str) -> Self {
+    pub(super) fn text_or<T: ToString>(key: &Key<T>, default: &str, reason: &'static str) -> Self {
         match key.at() {
             Some(at) => Self::written(at.value.to_string(), at.place),
             None => Self::default(default.to_owned(), reason),

@@ -83,7 +83,7 @@ pub enum Derivation {
 
 impl Derivation {
     /// Description of the rule.
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::NodePrefix4 => "10.ID.0.0/24",
             Self::NodePrefix6 => "fd00:ID::/64, the id's digits",
@@ -126,7 +126,7 @@ impl Derivation {
     }
 
     /// Whether it uses the cluster's ID.
-    pub(crate) fn takes_id(self) -> bool {
+    pub(crate) fn uses_id(self) -> bool {
         matches!(
             self,
             Self::NodePrefix4
@@ -142,7 +142,7 @@ impl Derivation {
     }
 
     /// Whether it uses the node's index.
-    pub(crate) fn takes_index(self) -> bool {
+    pub(crate) fn uses_index(self) -> bool {
         matches!(
             self,
             Self::Host4

@@ -62,12 +62,12 @@ fn proxmox(section: &Proxmox) -> ProxmoxPlan {
     // Hosts and storages are decided for each machine.
     let Proxmox { url, token, user, password, fingerprint, ca, hosts: _, iso: _, disks: _ } = section;
     ProxmoxPlan {
-        url: Decided::of(url),
-        token: Decided::of(token),
-        user: Decided::of(user),
-        password: Decided::of(password),
-        fingerprint: Decided::of(fingerprint),
-        ca: Decided::of(ca),
+        url: Decided::from_key(url),
+        token: Decided::from_key(token),
+        user: Decided::from_key(user),
+        password: Decided::from_key(password),
+        fingerprint: Decided::from_key(fingerprint),
+        ca: Decided::from_key(ca),
     }
 }
 
@@ -77,9 +77,9 @@ fn libvirt(section: &Libvirt) -> LibvirtPlan {
     let Libvirt { uri, network, pool: _, iso: _ } = section;
     let LibvirtNetwork { bridge, ovs, nat } = network.get().unwrap_or(&none);
     LibvirtPlan {
-        uri: Decided::text(uri, "qemu:///system", "the host on which ichor runs"),
-        bridge: Decided::text(bridge, DEFAULT_BRIDGE, "libvirt's default bridge"),
-        ovs: Decided::or(ovs, false, "bridges are Linux bridges"),
-        nat: Decided::of(nat),
+        uri: Decided::text_or(uri, "qemu:///system", "the host on which ichor runs"),
+        bridge: Decided::text_or(bridge, DEFAULT_BRIDGE, "libvirt's default bridge"),
+        ovs: Decided::from_key_or(ovs, false, "bridges are Linux bridges"),
+        nat: Decided::from_key(nat),
     }
 }

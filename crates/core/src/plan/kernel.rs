@@ -56,10 +56,11 @@ fn modules(kernel: &Kernel, routing: Option<&RoutingPlan>) -> Vec<Decided<String
 
 /// The sysctls that routing requires, overridden by those of the file.
 fn sysctls(kernel: &Kernel, routing: Option<&RoutingPlan>) -> BTreeMap<String, Decided<String>> {
-    let needed = |value: &str| Decided::derived(value.to_owned(), Derivation::NeededByRouting, None);
-    let needs = routing.into_iter().flat_map(|_| ROUTING).map(|(key, value)| (key.to_owned(), needed(value)));
+    let requirement = |value: &str| Decided::derived(value.to_owned(), Derivation::NeededByRouting, None);
+    let required =
+        routing.into_iter().flat_map(|_| ROUTING).map(|(key, value)| (key.to_owned(), requirement(value)));
     let written = kernel.sysctls.entries();
     let written =
         written.map(|(key, at)| (key.to_string(), Decided::written(at.value.to_string(), at.place)));
-    needs.chain(written).collect()
+    required.chain(written).collect()
 }

@@ -1,7 +1,7 @@
 //! The links of a node with their addresses and routes.
 //!
-//! [`NodePlan::links`] puts together what the file says in several places: ports, `links`, the node's address and
-//! gateways, its loopback, dummies, anycast and VIP. Renderers of a node's network start from this list.
+//! [`NodePlan::links`] combines several keys of the file: ports, `links`, the node's address and gateways, its loopback,
+//! dummies, anycast and VIP. Renderers of a node's network start from this list.
 //!
 //! Not here: the link to a speaker of service addresses ([`WorkloadPlan`](super::WorkloadPlan)).
 
@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use sha2::{Digest, Sha256};
 
-use super::made_link::{self, BondPlan};
+use super::virtual_link::{self, BondPlan};
 use super::{NeighborAddress, NodePlan, port_name};
 use crate::cluster::section::{Addressing, BondHash, BondMode, Link};
 use ichor_values::{LinkName, Mac, Mtu, VlanId};
@@ -104,7 +104,7 @@ pub enum LinkKind {
 
 impl LinkKind {
     /// The MAC address that a port is matched by.
-    pub(crate) fn found_by(&self) -> Option<Mac> {
+    pub(crate) fn matched_mac(&self) -> Option<Mac> {
         match self {
             LinkKind::Port { mac, by_mac: true } => *mac,
             _ => None,
@@ -142,15 +142,15 @@ impl RoutePlan {
 impl NodePlan {
     /// The links of the node: loopback, ports, bonds, VLANs, bridges, dummies.
     pub fn links(&self, stage: ConfigStage) -> Vec<LinkPlan> {
-        let mut gather = LinkBuilder { node: self, stage, links: Vec::new() };
-        gather.add_loopback();
-        gather.add_ports();
-        gather.add_made_links();
-        gather.add_dummies();
-        gather.add_addresses();
-        gather.add_vip();
-        gather.drop_unused_loopback();
-        gather.links
+        let mut builder = LinkBuilder { node: self, stage, links: Vec::new() };
+        builder.add_loopback();
+        builder.add_ports();
+        builder.add_virtual_links();
+        builder.add_dummies();
+        builder.add_addresses();
+        builder.add_vip();
+        builder.drop_unused_loopback();
+        builder.links
     }
 }
 
@@ -231,7 +231,7 @@ impl<'n> LinkBuilder<'n> {
     }
 
     /// Adds bonds, then VLANs, then bridges.
-    fn add_made_links(&mut self) {
+    fn add_virtual_links(&mut self) {
         let passes: [fn(&Self, &Link) -> Option<LinkKind>; 3] = [Self::bond, Self::vlan, Self::bridge];
         for kind_of in passes {
             for (name, link) in self.configured_links() {
@@ -243,7 +243,7 @@ impl<'n> LinkBuilder<'n> {
     }
 
     fn bond(&self, link: &Link) -> Option<LinkKind> {
-        let (BondPlan { mode, miimon, hash }, links) = BondPlan::of(link.bond.get()?);
+        let (BondPlan { mode, miimon, hash }, links) = BondPlan::from_section(link.bond.get()?);
         let links = links.map(|name| self.kernel_name(name)).collect();
         Some(LinkKind::Bond { links, mode: mode.value, miimon: miimon.value, hash: hash.value })
     }
@@ -256,7 +256,7 @@ impl<'n> LinkBuilder<'n> {
     fn bridge(&self, link: &Link) -> Option<LinkKind> {
         let bridge = link.bridge.get()?;
         let links = bridge.links.values().map(|name| self.kernel_name(name)).collect();
-        Some(LinkKind::Bridge { links, stp: made_link::stp(bridge).value })
+        Some(LinkKind::Bridge { links, stp: virtual_link::stp(bridge).value })
     }
 
     fn push(&mut self, name: LinkName, kind: LinkKind, link: Option<&Link>) {
@@ -388,10 +388,9 @@ fn routes(link: &Link) -> Vec<RoutePlan> {
         via,
         metric,
     };
-    let routes = link
-        .routes
-        .values()
-        .map(|route| plan(route.via.value(), route.to.get().map(|to| to.0), made_link::metric(route).value));
+    let routes = link.routes.values().map(|route| {
+        plan(route.via.value(), route.to.get().map(|to| to.0), virtual_link::metric(route).value)
+    });
     routes.filter(|route| route.family().is_some()).collect()
 }
 
@@ -431,12 +430,12 @@ mod tests {
     fn describe_links(text: &'static str, stage: ConfigStage) -> Vec<String> {
         let plan = planned(text);
         let links = plan.nodes[0].links(stage);
-        let tell = |link: &LinkPlan| {
+        let describe = |link: &LinkPlan| {
             let addresses: Vec<_> = link.addresses.iter().map(ToString::to_string).collect();
             let dhcp = if link.dhcp { " dhcp" } else { "" };
             format!("{} [{}]{dhcp}", link.name, addresses.join(" "))
         };
-        links.iter().map(tell).collect()
+        links.iter().map(describe).collect()
     }
 
     #[test]
@@ -445,8 +444,8 @@ mod tests {
                      network: {node: {v4: 10.0.0.0/24, addressing: dhcp-then-static}},
                      nodes: [{name: a, index: 1, platform: nocloud, ports: [eth0, eth1]}]}";
 
-        assert_eq!(told(text, ConfigStage::Boot), ["eth0 [] dhcp", "eth1 [] dhcp"]);
-        assert_eq!(told(text, ConfigStage::Final), ["eth0 [10.0.0.1/24]", "eth1 [] dhcp"]);
+        assert_eq!(describe_links(text, ConfigStage::Boot), ["eth0 [] dhcp", "eth1 [] dhcp"]);
+        assert_eq!(describe_links(text, ConfigStage::Final), ["eth0 [10.0.0.1/24]", "eth1 [] dhcp"]);
     }
 
     #[test]
@@ -457,7 +456,7 @@ mod tests {
                        links: [{name: bond0, bond: {links: [up0, up1]}}]}]}";
 
         assert_eq!(
-            told(text, ConfigStage::Final),
+            describe_links(text, ConfigStage::Final),
             ["fab0 []", "up0 []", "up1 []", "up2 [] dhcp", "bond0 []"]
         );
     }
@@ -467,7 +466,7 @@ mod tests {
         let text = "{cluster: {name: a, talos: v1.13.9}, network: {node: {addressing: dhcp, link: bond0}},
                      nodes: [{name: a, ports: [eno1, eno2], links: [{name: bond0, bond: {links: [eno1, eno2]}}]}]}";
 
-        assert_eq!(told(text, ConfigStage::Final), ["eno1 []", "eno2 []", "bond0 [] dhcp"]);
+        assert_eq!(describe_links(text, ConfigStage::Final), ["eno1 []", "eno2 []", "bond0 [] dhcp"]);
     }
 
     #[test]
@@ -477,9 +476,9 @@ mod tests {
                      nodes: [{name: a, role: controlplane, index: 1, ports: [eno1]}]}";
         let vip = |stage| planned(text).nodes[0].links(stage)[0].vip;
 
-        assert_eq!(told(text, ConfigStage::Boot), ["eno1 [10.0.0.1/24]"]);
+        assert_eq!(describe_links(text, ConfigStage::Boot), ["eno1 [10.0.0.1/24]"]);
         assert_eq!(
-            told(text, ConfigStage::Final),
+            describe_links(text, ConfigStage::Final),
             ["eno1 [10.0.0.1/24]", "dummy1 [10.9.9.9/32 10.9.9.8/32]"]
         );
         assert_eq!((vip(ConfigStage::Boot), vip(ConfigStage::Final)), (None, "10.0.0.9".parse().ok()));
@@ -514,7 +513,7 @@ mod tests {
         let text = "{cluster: {name: a, id: 7, talos: v1.13.9}, network: {node: {addressing: dhcp}},
                      nodes: [{name: a, index: 1}]}";
 
-        assert_eq!(told(text, ConfigStage::Final), [""; 0]);
+        assert_eq!(describe_links(text, ConfigStage::Final), [""; 0]);
     }
 
     #[test]
@@ -522,7 +521,7 @@ mod tests {
         let text = "{cluster: {name: a, talos: v1.13.9}, network: {node: {v4: 10.0.0.0/24, link: enp3s0}},
                      nodes: [{name: a, index: 1}]}";
 
-        assert_eq!(told(text, ConfigStage::Final), ["enp3s0 [10.0.0.1/24]"]);
+        assert_eq!(describe_links(text, ConfigStage::Final), ["enp3s0 [10.0.0.1/24]"]);
     }
 
     #[test]
@@ -531,7 +530,7 @@ mod tests {
                      nodes: [{name: a, index: 1, ports: [eno1],
                        links: [{name: storage, vlan: {id: 20, link: eno1}}]}]}";
 
-        assert_eq!(told(text, ConfigStage::Final), ["eno1 [] dhcp", "eno1.20 [10.0.0.1/24]"]);
+        assert_eq!(describe_links(text, ConfigStage::Final), ["eno1 [] dhcp", "eno1.20 [10.0.0.1/24]"]);
         let long = LinkName::parse("enx001122334455").unwrap();
         assert_eq!(vlan_name(&long, VlanId(4094)).as_str().len(), 15);
     }
@@ -546,7 +545,7 @@ mod tests {
         let found: Vec<_> = plan
             .nodes
             .iter()
-            .map(|node| node.links(ConfigStage::Boot)[0].kind.found_by().is_some())
+            .map(|node| node.links(ConfigStage::Boot)[0].kind.matched_mac().is_some())
             .collect();
 
         assert_eq!(found, [true, false, false]);
@@ -558,6 +557,6 @@ mod tests {
                      nodes: [{name: a, index: 1, ports: [eno1], links: [{name: x, vlan: {id: 1, link: y}},
                        {name: y, vlan: {id: 2, link: x}}]}]}";
 
-        assert_eq!(told(text, ConfigStage::Final).len(), 3);
+        assert_eq!(describe_links(text, ConfigStage::Final).len(), 3);
     }
 }

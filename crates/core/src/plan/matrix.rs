@@ -75,30 +75,34 @@ pub struct FeatureSupport {
     /// The feature.
     pub feature: &'static str,
     /// Why a variant does not support it, if it does not.
-    pub lacks: Vec<Option<&'static str>>,
+    pub limitations: Vec<Option<&'static str>>,
 }
 
 /// The support of all features.
 pub fn matrix() -> Vec<FeatureSupport> {
-    let lacks = |feature: &Feature| VARIANTS.iter().map(|way| unsupported_reason(feature, way)).collect();
-    FEATURES.iter().map(|feature| FeatureSupport { feature: feature.name, lacks: lacks(feature) }).collect()
+    let reasons =
+        |feature: &Feature| VARIANTS.iter().map(|variant| unsupported_reason(feature, variant)).collect();
+    FEATURES
+        .iter()
+        .map(|feature| FeatureSupport { feature: feature.name, limitations: reasons(feature) })
+        .collect()
 }
 
 /// Why a variant does not support a feature.
-fn unsupported_reason(feature: &Feature, way: &BackendVariant) -> Option<&'static str> {
-    let loaded = load("ichor.yaml", &mut InlineFile(cluster_text(feature, way)));
+fn unsupported_reason(feature: &Feature, variant: &BackendVariant) -> Option<&'static str> {
+    let loaded = load("ichor.yaml", &mut InlineFile(cluster_text(feature, variant)));
     let cluster = model::validate(loaded.file, loaded.problems).expect("the texts above are understood");
     let plan = plan(&cluster);
-    let lacks = &plan.nodes.first()?.routing.as_ref()?.lacks;
-    lacks.first().map(|lack| lack.why)
+    let reasons = &plan.nodes.first()?.routing.as_ref()?.limitations;
+    reasons.first().map(|lack| lack.why)
 }
 
-fn cluster_text(feature: &Feature, way: &BackendVariant) -> String {
-    let mut routing = format!("backend: {}", way.backend);
-    if let Some(carrier) = way.carrier {
+fn cluster_text(feature: &Feature, variant: &BackendVariant) -> String {
+    let mut routing = format!("backend: {}", variant.backend);
+    if let Some(carrier) = variant.carrier {
         routing += &format!(", carrier: {carrier}");
     }
-    if let Some(version) = way.version {
+    if let Some(version) = variant.version {
         routing += &format!(", version: {version}");
     }
     if !feature.routing.is_empty() {
@@ -136,7 +140,7 @@ mod tests {
     fn row(feature: &str) -> Vec<bool> {
         let matrix = matrix();
         let row = matrix.iter().find(|row| row.feature == feature).unwrap();
-        row.lacks.iter().map(Option::is_none).collect()
+        row.limitations.iter().map(Option::is_none).collect()
     }
 
     #[test]

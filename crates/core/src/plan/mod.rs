@@ -5,34 +5,34 @@
 //! rules report them. [`why()`](why::why) explains one value.
 
 mod addon;
-mod alike;
 mod announced;
 pub mod attachment;
 pub mod backend;
+mod bgp_group;
 mod boot;
 pub mod cable;
 mod cluster;
 mod decided;
 pub mod derive;
 mod hypervisor;
+mod interner;
 mod kernel;
-mod kind;
 pub mod link;
-mod made_link;
 pub mod matrix;
 mod neighbor;
 mod node;
+mod node_class;
 mod overlay;
 pub(crate) mod patch;
 pub(crate) mod port_name;
-mod route;
+mod route_lookup;
 pub mod router;
 mod routing;
 mod rows;
 mod subnet;
 mod talos_config;
+mod virtual_link;
 mod vm;
-mod way;
 pub mod why;
 mod workload;
 
@@ -45,6 +45,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use crate::cluster::section::{Addressing, Firewall, NodeSettings, PatchRef, Platform, Power, Role};
 use crate::model::Cluster;
 pub use addon::{CiliumPlan, CniPlan, KubeVipPlan};
+pub use bgp_group::BgpGroup;
 pub use boot::{BootPlan, ImagePlan, PrebuiltImagesPlan};
 pub use decided::{Decided, Origin};
 use derive::Derivation;
@@ -59,11 +60,10 @@ use ichor_values::{
     TalosVersion, Text, Url, Word,
 };
 pub use kernel::KernelPlan;
-pub use kind::NodeClass;
 pub use link::{ConfigStage, LinkKind, LinkPlan, Master, RoutePlan};
 pub use neighbor::{BfdPlan, NeighborAddress, NeighborPlan};
+pub use node_class::NodeClass;
 pub use overlay::{StagePlan, TailscalePlan};
-pub use route::BgpGroup;
 pub use router::RouterPlan;
 pub use routing::{PolicyPlan, RoutingPlan};
 pub use talos_config::{DiscoveryPlan, EncryptionPlan, RegistriesPlan};
@@ -73,14 +73,14 @@ pub use workload::WorkloadPlan;
 /// The decided settings of a cluster.
 #[derive(Debug)]
 pub struct Plan {
-    /// Settings of the whole cluster.
+    /// Cluster-wide settings.
     pub cluster: ClusterPlan,
     /// Every node, in the order of the file.
     pub nodes: Vec<NodePlan>,
     /// The nodes with routing, grouped by BGP settings.
     pub(crate) routed: Vec<BgpGroup>,
     /// The nodes, grouped by machine settings.
-    pub(crate) kinds: Vec<NodeClass>,
+    pub(crate) classes: Vec<NodeClass>,
     /// The routers of the fabric, in the order of the file.
     pub routers: Vec<RouterPlan>,
     /// The hypervisors, in the order of their names.
@@ -102,8 +102,8 @@ impl Plan {
     }
 
     /// Each class of nodes with its first node, which represents all of them.
-    pub fn by_kind(&self) -> impl Iterator<Item = (&NodePlan, &NodeClass)> {
-        self.kinds.iter().map(|kind| (&self.nodes[kind.first()], kind))
+    pub fn by_class(&self) -> impl Iterator<Item = (&NodePlan, &NodeClass)> {
+        self.classes.iter().map(|class| (&self.nodes[class.first()], class))
     }
 
     /// The node of this name.
@@ -142,7 +142,7 @@ pub enum GapReason {
     AsnOver,
 }
 
-/// Settings of the whole cluster.
+/// Cluster-wide settings.
 #[derive(Debug)]
 pub struct ClusterPlan {
     /// Name.
@@ -379,20 +379,28 @@ pub struct VipPlan {
 /// Decides all settings of `cluster`.
 pub fn plan(cluster: &Cluster) -> Plan {
     let mut gaps = Vec::new();
-    let mut routes = route::BgpPlanner::default();
+    let mut routes = bgp_group::BgpPlanner::default();
     let prefixes = cluster::prefixes(cluster, &mut gaps);
     let mut nodes: Vec<_> = (0..cluster.nodes().len())
         .map(|nth| node::plan(cluster, &prefixes, nth, &mut routes, &mut gaps))
         .collect();
-    let kinds = kind::kinds(&nodes);
+    let classes = node_class::node_classes(&nodes);
     let file = &cluster.file;
     let routers = router::plan(cluster);
     let cluster = cluster::plan(cluster, prefixes, &nodes);
-    vm::spread(file, &mut nodes);
+    vm::assign_hosts(file, &mut nodes);
     for node in &mut nodes {
         node.old_links = !release::at_least(&cluster.contract.value, 12);
     }
-    Plan { cluster, nodes, kinds, routed: routes.planned, routers, hypervisors: hypervisor::plan(file), gaps }
+    Plan {
+        cluster,
+        nodes,
+        classes,
+        routed: routes.planned,
+        routers,
+        hypervisors: hypervisor::plan(file),
+        gaps,
+    }
 }
 
 #[cfg(test)]

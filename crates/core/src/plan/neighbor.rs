@@ -62,19 +62,19 @@ pub struct BfdPlan {
 
 impl BfdPlan {
     /// The written timers, with defaults for missing ones.
-    pub(super) fn of(bfd: &Bfd) -> Self {
+    pub(super) fn from_section(bfd: &Bfd) -> Self {
         let Bfd { interval, multiplier } = bfd;
         Self {
-            interval: Decided::or(interval, 300, "the daemons' default"),
-            multiplier: Decided::or(multiplier, 3, "the daemons' default"),
+            interval: Decided::from_key_or(interval, 300, "the daemons' default"),
+            multiplier: Decided::from_key_or(multiplier, 3, "the daemons' default"),
         }
     }
 
     /// BFD as written, else with default timers if `default` is set.
     pub(super) fn decide(key: &Key<Toggle<Bfd>>, default: bool) -> Option<Self> {
         match key.get() {
-            Some(toggle) => toggle.on().map(Self::of),
-            None => default.then(|| Self::of(&Bfd::default())),
+            Some(toggle) => toggle.settings().map(Self::from_section),
+            None => default.then(|| Self::from_section(&Bfd::default())),
         }
     }
 }
@@ -89,13 +89,13 @@ pub fn plan(cluster: &Cluster, routing: &Routing, ports: &[LinkName]) -> Vec<Nei
 
 fn timers(key: &Key<Pair<u16>>) -> Decided<(u16, u16)> {
     match key.at() {
-        Some(at) => Decided::from_written((at.value.0.value, at.value.1.value), at.place),
+        Some(at) => Decided::written((at.value.0.value, at.value.1.value), at.place),
         None => Decided::default((3, 9), "a failed neighbour is detected within seconds"),
     }
 }
 
 fn passive(key: &Key<bool>) -> Decided<bool> {
-    Decided::or(key, false, "either end may connect first")
+    Decided::from_key_or(key, false, "either end may connect first")
 }
 
 fn from_written(cluster: &Cluster, at: &Spanned<Neighbor>) -> Option<NeighborPlan> {
@@ -114,17 +114,17 @@ fn from_written(cluster: &Cluster, at: &Spanned<Neighbor>) -> Option<NeighborPla
         router: router.and_then(|router| router.name.get().cloned()),
         router_nth: found.map(|(nth, _)| nth),
         peer,
-        extended_nexthop: router.is_none_or(extends_next_hops),
-        asn: Decided::of(&neighbor.asn).or_else(|| Decided::of(&router?.asn)),
+        extended_nexthop: router.is_none_or(supports_extended_nexthop),
+        asn: Decided::from_key(&neighbor.asn).or_else(|| Decided::from_key(&router?.asn)),
         bfd: BfdPlan::decide(&neighbor.bfd, bfd),
         timers: timers(&neighbor.timers),
         passive: passive(&neighbor.passive),
-        password: Decided::of(&neighbor.password).or_else(|| Decided::of(&router?.password)),
+        password: Decided::from_key(&neighbor.password).or_else(|| Decided::from_key(&router?.password)),
     })
 }
 
 /// The router that a neighbour names, else the one with its address.
-fn router_of<'c>(cluster: &'c Cluster, neighbor: &Neighbor) -> Option<(usize, &'c Router)> {
+fn find_router<'c>(cluster: &'c Cluster, neighbor: &Neighbor) -> Option<(usize, &'c Router)> {
     let mut routers = cluster.routers().map(|router| &router.value).enumerate();
     match (neighbor.router.get(), neighbor.address.get()) {
         (Some(name), _) => routers.find(|(_, router)| router.name.get() == Some(name)),
@@ -172,9 +172,9 @@ fn session_with_router(nth: usize, router: &Spanned<Router>, peer: NeighborAddre
         bfd: BfdPlan::decide(&router.bfd, matches!(peer, NeighborAddress::Link(_))),
         peer,
         extended_nexthop: supports_extended_nexthop(router),
-        asn: Decided::of(&router.asn),
+        asn: Decided::from_key(&router.asn),
         timers: timers(&Key::default()),
         passive: passive(&Key::default()),
-        password: Decided::of(&router.password),
+        password: Decided::from_key(&router.password),
     }
 }

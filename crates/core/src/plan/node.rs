@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use ipnet::{Ipv4Net, Ipv6Net};
 
+use super::bgp_group::BgpPlanner;
 use super::derive::{self, Derivation};
 use super::link::METRIC;
-use super::route::BgpPlanner;
 use super::routing::RoutingInputs;
 use super::{
     Decided, DummyPlan, Gap, GapReason, Gateways, NodePlan, PortPlan, Prefixes, RoutingPlan, VipPlan, VmPlan,
@@ -36,7 +36,7 @@ pub(crate) struct GapCollector<'g> {
 }
 
 impl GapCollector<'_> {
-    pub fn note<T>(
+    pub fn record<T>(
         &mut self,
         key: &'static str,
         rule: Derivation,
@@ -69,7 +69,7 @@ struct AddressPlan {
 /// Decides the settings of node `nth`.
 pub fn plan(
     cluster: &Cluster,
-    ground: &ClusterPrefixes,
+    cluster_prefixes: &ClusterPrefixes,
     nth: usize,
     planner: &mut BgpPlanner,
     gaps: &mut Vec<Gap>,
@@ -83,14 +83,14 @@ pub fn plan(
     let platform = platform(cluster, settings);
     let ports = ports(cluster, node, settings, settings.vm.is_set(), &mut gaps);
     let AddressPlan { addressing, address, gateway, loopback, dummies, link, vip } =
-        subject.addresses(ground, &ports, &mut gaps);
+        subject.addresses(cluster_prefixes, &ports, &mut gaps);
     let routes = settings.routing.is_set();
     let asn = asn(cluster, node, settings, routes, &mut gaps);
     let router_id = router_id(cluster, node, settings, &loopback, routes, &mut gaps);
     let talos = talos(cluster, settings);
     let routing = subject.routing(nth, &ports, &talos.value, planner);
-    let arch = Decided::or(&settings.arch, Arch::Amd64, "the most common architecture");
-    let from = boot::from(settings, platform.value);
+    let arch = Decided::from_key_or(&settings.arch, Arch::Amd64, "the most common architecture");
+    let from = boot::config_source(settings, platform.value);
     let vm = subject.vm(arch.value, from.value, &mut gaps);
     let none = (Network::default(), NodeNetwork::default());
     let network = settings.network.get().unwrap_or(&none.0);
@@ -120,19 +120,19 @@ pub fn plan(
         router_id,
         boot: boot::plan(cluster, settings, from, routing.as_deref(), vm.as_deref()),
         vm,
-        power: Decided::of(&settings.power).map(Box::new),
-        name_servers: Decided::of(&network.dns),
-        time_servers: Decided::of(&network.ntp),
-        mtu: Decided::of(&network.mtu),
-        metric: Decided::or(&own.metric, METRIC, "Talos' default"),
-        health: health.and_then(|api| Decided::of(&api.health)),
+        power: Decided::from_key(&settings.power).map(Box::new),
+        name_servers: Decided::from_key(&network.dns),
+        time_servers: Decided::from_key(&network.ntp),
+        mtu: Decided::from_key(&network.mtu),
+        metric: Decided::from_key_or(&own.metric, METRIC, "Talos' default"),
+        health: health.and_then(|api| Decided::from_key(&api.health)),
         stages: overlay::stages(settings),
         tailscale: overlay::plan(settings),
         kernel: kernel::plan(settings, routing.as_deref()),
-        labels: Decided::of(&settings.labels),
-        taints: Decided::of(&settings.taints),
+        labels: Decided::from_key(&settings.labels),
+        taints: Decided::from_key(&settings.taints),
         patches: written_items(settings.patches.items()),
-        drain: Decided::or(&settings.drain, false, "the node announces its routes"),
+        drain: Decided::from_key_or(&settings.drain, false, "the node announces its routes"),
         routing,
         settings: settings.clone(),
     }
@@ -147,13 +147,13 @@ fn talos(cluster: &Cluster, settings: &NodeSettings) -> Decided<TalosVersion> {
         let place: Location = cluster.section().talos.place().unwrap_or_default();
         Decided::written(cluster.talos.clone(), place)
     };
-    Decided::of(&settings.talos).unwrap_or_else(of_cluster)
+    Decided::from_key(&settings.talos).unwrap_or_else(of_cluster)
 }
 
 impl NodeInputs<'_> {
     fn addresses(
         &self,
-        ground: &ClusterPrefixes,
+        cluster_prefixes: &ClusterPrefixes,
         ports: &[PortPlan],
         gaps: &mut GapCollector<'_>,
     ) -> AddressPlan {
@@ -162,35 +162,40 @@ impl NodeInputs<'_> {
         let none = NodeNetwork::default();
         let on_ports = network.and_then(|network| network.node.get()).unwrap_or(&none);
         let addressing =
-            Decided::or(&on_ports.addressing, Addressing::Static, "addresses come from this file");
+            Decided::from_key_or(&on_ports.addressing, Addressing::Static, "addresses come from this file");
         let spelling = network.and_then(|network| network.digits.value()).unwrap_or(Digits::Decimal);
         let section = |network: &Network| network.node.get().map(|node| (node.v4.clone(), node.v6.clone()));
         let source = AddressSource {
             own: own.and_then(section),
             below: network.and_then(section),
-            ground: &ground.node,
+            cluster_prefixes: &cluster_prefixes.node,
             index: self.index,
             spelling,
         };
         let address = if addressing.value == Addressing::Dhcp {
-            source.written()
+            source.written_addresses()
         } else {
             source.addresses("network.node.v4", "network.node.v6", false, gaps)
         };
-        let link = Decided::of(&on_ports.link)
+        let link = Decided::from_key(&on_ports.link)
             .unwrap_or_else(|| Decided::default(first_port(ports), "the first port"));
         AddressPlan {
             addressing,
-            gateway: gateways(network, ground, &address),
+            gateway: gateways(network, cluster_prefixes, &address),
             address,
-            loopback: self.loopback(ground, spelling, gaps),
+            loopback: self.loopback(cluster_prefixes, spelling, gaps),
             dummies: dummies(own, network, self.role, self.index, spelling, gaps),
             vip: self.vip(&link.value),
             link,
         }
     }
 
-    fn loopback(&self, ground: &ClusterPrefixes, spelling: Digits, gaps: &mut GapCollector<'_>) -> Prefixes {
+    fn loopback(
+        &self,
+        cluster_prefixes: &ClusterPrefixes,
+        spelling: Digits,
+        gaps: &mut GapCollector<'_>,
+    ) -> Prefixes {
         let own = self.node.settings.network.get();
         let network = self.settings.network.get();
         let section =
@@ -198,7 +203,7 @@ impl NodeInputs<'_> {
         let source = AddressSource {
             own: own.and_then(section),
             below: network.and_then(section),
-            ground: &ground.loopback,
+            cluster_prefixes: &cluster_prefixes.loopback,
             index: self.index,
             spelling,
         };
@@ -213,7 +218,7 @@ impl NodeInputs<'_> {
 
     fn vip(&self, link: &LinkName) -> Option<VipPlan> {
         let network = self.settings.network.get().filter(|_| self.role == Role::Controlplane)?;
-        if self.cluster.section().kube_vip.is_set() { None } else { vip_of(network, link) }
+        if self.cluster.section().kube_vip.is_set() { None } else { vip_plan(network, link) }
     }
 
     fn routing(
@@ -232,20 +237,20 @@ impl NodeInputs<'_> {
             role: self.role,
             talos,
             health: backend::watches_health(self.settings, self.role),
-            more: announced::has_more(self.settings, self.role, routing),
+            has_other_addresses: announced::has_other_addresses(self.settings, self.role, routing),
         };
         Some(planner.plan(nth, inputs))
     }
 
     fn vm(&self, arch: Arch, from: BootFrom, gaps: &mut GapCollector<'_>) -> Option<Box<VmPlan>> {
-        let ground = vm::VmInputs { cluster: self.cluster, arch, from, index: self.index };
-        Some(Box::new(vm::plan(&ground, self.settings.vm.get()?, gaps)))
+        let inputs = vm::VmInputs { cluster: self.cluster, arch, from, index: self.index };
+        Some(Box::new(vm::plan(&inputs, self.settings.vm.get()?, gaps)))
     }
 }
 
 fn first_port(ports: &[PortPlan]) -> LinkName {
-    let usual = || LinkName::parse("eth0").expect("a link name");
-    ports.first().map_or_else(usual, |port| port.name.clone())
+    let default = || LinkName::parse("eth0").expect("a link name");
+    ports.first().map_or_else(default, |port| port.name.clone())
 }
 
 fn platform(cluster: &Cluster, settings: &NodeSettings) -> Decided<Platform> {
@@ -287,7 +292,7 @@ fn ports(
                     (cluster.id().ok_or(GapReason::NoId), node.index.value().ok_or(GapReason::NoIndex));
                 let port = u8::try_from(nth).unwrap_or(u8::MAX);
                 let mac = id.and_then(|id| derive::mac(*id.value, index?, port));
-                gaps.note("macs", Derivation::Mac, mac)
+                gaps.record("macs", Derivation::Mac, mac)
                     .map(|mac| Decided::derived(mac, Derivation::Mac, None))
             });
             PortPlan { name: name(nth), mac: mac.flatten() }
@@ -301,7 +306,7 @@ type PrefixKeys = (Key<AddressOrPrefix4>, Key<AddressOrPrefix6>);
 struct AddressSource<'s> {
     own: Option<PrefixKeys>,
     below: Option<PrefixKeys>,
-    ground: &'s Prefixes,
+    cluster_prefixes: &'s Prefixes,
     index: Option<u32>,
     spelling: Digits,
 }
@@ -318,7 +323,7 @@ impl AddressSource<'_> {
     }
 
     /// The addresses written on the node: with DHCP nothing is derived.
-    fn written(&self) -> Prefixes {
+    fn written_addresses(&self) -> Prefixes {
         let v4 = self.own.as_ref().and_then(|(v4, _)| self.own4(v4, false));
         let v6 = self.own.as_ref().and_then(|(_, v6)| self.own6(v6, false));
         Prefixes { v4, v6 }
@@ -328,8 +333,9 @@ impl AddressSource<'_> {
         let at = key.at()?;
         let address = at.value.own()?;
         let around = self.below.as_ref().and_then(|(v4, _)| v4.get()?.around());
-        let inherited =
-            around.or(self.ground.v4.as_ref().map(|v4| v4.value)).filter(|net| net.contains(&address));
+        let inherited = around
+            .or(self.cluster_prefixes.v4.as_ref().map(|v4| v4.value))
+            .filter(|net| net.contains(&address));
         let length =
             if host { 32 } else { at.value.length.or(inherited.map(|net| net.prefix_len())).unwrap_or(32) };
         Some(Decided::written(Ipv4Net::new_assert(address, length), at.place))
@@ -339,8 +345,9 @@ impl AddressSource<'_> {
         let at = key.at()?;
         let address = at.value.own()?;
         let around = self.below.as_ref().and_then(|(_, v6)| v6.get()?.around());
-        let inherited =
-            around.or(self.ground.v6.as_ref().map(|v6| v6.value)).filter(|net| net.contains(&address));
+        let inherited = around
+            .or(self.cluster_prefixes.v6.as_ref().map(|v6| v6.value))
+            .filter(|net| net.contains(&address));
         let length =
             if host { 128 } else { at.value.length.or(inherited.map(|net| net.prefix_len())).unwrap_or(128) };
         Some(Decided::written(Ipv6Net::new_assert(address, length), at.place))
@@ -353,10 +360,10 @@ impl AddressSource<'_> {
         }
         let (prefix, place) = match below.filter(|v4| v4.is_written()) {
             Some(written) => (written.get()?.prefix()?, written.place()),
-            None => (self.ground.v4.as_ref()?.value, self.ground.v4.as_ref()?.place()),
+            None => (self.cluster_prefixes.v4.as_ref()?.value, self.cluster_prefixes.v4.as_ref()?.place()),
         };
         let address = self.index.ok_or(GapReason::NoIndex).and_then(|index| derive::host4(prefix, index));
-        let address = gaps.note(key, Derivation::Host4, address)?;
+        let address = gaps.record(key, Derivation::Host4, address)?;
         let length = if host { 32 } else { prefix.prefix_len() };
         Some(Decided::derived(Ipv4Net::new_assert(address, length), Derivation::Host4, place))
     }
@@ -368,24 +375,24 @@ impl AddressSource<'_> {
         }
         let (prefix, place) = match below.filter(|v6| v6.is_written()) {
             Some(written) => (written.get()?.prefix()?, written.place()),
-            None => (self.ground.v6.as_ref()?.value, self.ground.v6.as_ref()?.place()),
+            None => (self.cluster_prefixes.v6.as_ref()?.value, self.cluster_prefixes.v6.as_ref()?.place()),
         };
         let address = self
             .index
             .ok_or(GapReason::NoIndex)
             .and_then(|index| derive::host6(prefix, index, self.spelling));
-        let address = gaps.note(key, Derivation::Host6, address)?;
+        let address = gaps.record(key, Derivation::Host6, address)?;
         let length = if host { 128 } else { prefix.prefix_len() };
         Some(Decided::derived(Ipv6Net::new_assert(address, length), Derivation::Host6, place))
     }
 }
 
-fn gateways(network: Option<&Network>, ground: &ClusterPrefixes, address: &Prefixes) -> Gateways {
+fn gateways(network: Option<&Network>, cluster_prefixes: &ClusterPrefixes, address: &Prefixes) -> Gateways {
     let written = network.and_then(|network| network.node.get()).and_then(|node| node.gateway.get());
     let v4 = written.and_then(|gateway| gateway.v4.at()).map(|v4| Decided::written(*v4.value, v4.place));
     let v6 = match written.map(|gateway| &gateway.v6).filter(|v6| v6.is_written()) {
         Some(v6) => v6.at().map(|v6| Decided::written(*v6.value, v6.place)),
-        None => ground
+        None => cluster_prefixes
             .gateway
             .clone()
             .filter(|gateway| address.v6.as_ref().is_some_and(|v6| v6.value.contains(&gateway.value))),
@@ -401,7 +408,7 @@ fn dummies(
     spelling: Digits,
     gaps: &mut GapCollector<'_>,
 ) -> Vec<DummyPlan> {
-    let ground = Prefixes::default();
+    let no_prefixes = Prefixes::default();
     let mut dummies = Vec::new();
     for (name, dummy) in
         network.and_then(|network| network.dummy.get()).into_iter().flat_map(|map| map.iter())
@@ -410,7 +417,7 @@ fn dummies(
             own.dummy.get()?.get(name.as_str()).map(|at| (at.value.v4.clone(), at.value.v6.clone()))
         });
         let below = Some((dummy.value.v4.clone(), dummy.value.v6.clone()));
-        let source = AddressSource { own: mine, below, ground: &ground, index, spelling };
+        let source = AddressSource { own: mine, below, cluster_prefixes: &no_prefixes, index, spelling };
         let address = source.addresses("network.dummy", "network.dummy", true, gaps);
         dummies.push(DummyPlan { name: name.clone(), address, anycast: false });
     }
@@ -432,7 +439,7 @@ fn dummies(
 }
 
 /// The VIP and its link; `link` is that of the node address.
-fn vip_of(network: &Network, link: &LinkName) -> Option<VipPlan> {
+fn vip_plan(network: &Network, link: &LinkName) -> Option<VipPlan> {
     let api = network.api.get()?;
     let address = api.vip.value()?;
     // With anycast addresses, the link is theirs.
@@ -464,7 +471,7 @@ fn asn(
             (Derivation::Asn, None, id.and_then(|id| derive::asn(*id.value, index?)))
         }
     };
-    let value = if routes { gaps.note("routing.asn", rule, result) } else { result.ok() };
+    let value = if routes { gaps.record("routing.asn", rule, result) } else { result.ok() };
     value.map(|asn| Decided::derived(asn, rule, place))
 }
 
@@ -498,6 +505,6 @@ fn router_id(
             (Derivation::RouterId, None, id.and_then(|id| derive::router_id(*id.value, index?)))
         }
     };
-    let value = if routes { gaps.note("routing.router_id", rule, result) } else { result.ok() };
+    let value = if routes { gaps.record("routing.router_id", rule, result) } else { result.ok() };
     value.map(|address| Decided::derived(address, rule, place))
 }

@@ -27,11 +27,11 @@ pub fn plan(settings: &NodeSettings) -> Option<Box<TailscalePlan>> {
     let Overlay { tailscale } = settings.overlay.get()?;
     let tailscale = tailscale.get()?;
     Some(Box::new(TailscalePlan {
-        server: Decided::of(&tailscale.server),
-        key: Decided::of(&tailscale.key),
-        mint: Decided::or(&tailscale.mint, false, "nodes join with this key"),
-        tags: Decided::of(&tailscale.tags),
-        routes: Decided::of(&tailscale.routes),
+        server: Decided::from_key(&tailscale.server),
+        key: Decided::from_key(&tailscale.key),
+        mint: Decided::from_key_or(&tailscale.mint, false, "nodes join with this key"),
+        tags: Decided::from_key(&tailscale.tags),
+        routes: Decided::from_key(&tailscale.routes),
     }))
 }
 
@@ -50,7 +50,11 @@ pub struct StagePlan {
 pub fn stages(settings: &NodeSettings) -> StagePlan {
     let none = StageAddresses::default();
     let StageAddresses { dhcp, external, overlay } = settings.address.get().unwrap_or(&none);
-    StagePlan { dhcp: Decided::of(dhcp), external: Decided::of(external), overlay: Decided::of(overlay) }
+    StagePlan {
+        dhcp: Decided::from_key(dhcp),
+        external: Decided::from_key(external),
+        overlay: Decided::from_key(overlay),
+    }
 }
 
 impl StagePlan {

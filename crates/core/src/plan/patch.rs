@@ -65,7 +65,7 @@ impl ConfigPatch {
     }
 
     /// Prepends the file to a message.
-    pub fn says(&self, what: impl std::fmt::Display) -> String {
+    pub fn message(&self, what: impl std::fmt::Display) -> String {
         match &self.file {
             Some(file) => format!("{file}: {what}"),
             None => what.to_string(),
@@ -112,7 +112,7 @@ impl ConfigPatches {
     }
 
     /// The patches in the settings of a layer or node.
-    pub fn of<'p>(&'p self, settings: &NodeSettings) -> impl Iterator<Item = &'p ConfigPatch> {
+    pub fn in_settings<'p>(&'p self, settings: &NodeSettings) -> impl Iterator<Item = &'p ConfigPatch> {
         settings.patches.items().filter_map(|patch| self.list.get(*self.by_place.get(&patch.place)?))
     }
 }
@@ -144,8 +144,8 @@ fn classify(documents: Vec<Value>) -> PatchContent {
         Some(fault) => PatchContent::Unreadable(fault),
         // A document that deletes another has no content.
         None => {
-            let brings = |document: &Value| !document.as_object().is_some_and(document::deletes);
-            PatchContent::Documents(documents.into_iter().filter(brings).collect())
+            let has_content = |document: &Value| !document.as_object().is_some_and(document::deletes);
+            PatchContent::Documents(documents.into_iter().filter(has_content).collect())
         }
     }
 }
@@ -176,7 +176,7 @@ fn document_fault(document: &Value) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn judged(text: &str) -> String {
+    fn describe(text: &str) -> String {
         match classify(document::read(text).unwrap()) {
             PatchContent::Documents(documents) => format!("{} documents", documents.len()),
             PatchContent::Operations => "operations".to_owned(),
@@ -188,21 +188,21 @@ mod tests {
     #[test]
     fn the_content_of_a_patch_is_classified() {
         assert_eq!(
-            judged("machine: {}\n---\n{apiVersion: v1alpha1, kind: LinkConfig, name: eth0}"),
+            describe("machine: {}\n---\n{apiVersion: v1alpha1, kind: LinkConfig, name: eth0}"),
             "2 documents"
         );
-        assert_eq!(judged("[{op: add, path: /machine/env, value: {}}]"), "operations");
+        assert_eq!(describe("[{op: add, path: /machine/env, value: {}}]"), "operations");
         assert_eq!(
-            judged("{apiVersion: v1alpha1, kind: LinkConfig, name: eth0, $patch: delete}"),
+            describe("{apiVersion: v1alpha1, kind: LinkConfig, name: eth0, $patch: delete}"),
             "0 documents"
         );
-        assert_eq!(judged("[1]"), "a list that is not of JSON patch operations");
-        assert_eq!(judged("---"), "the patch is empty");
-        assert_eq!(judged("machin: {}"), "`machin` is not the start of a Talos document");
-        assert_eq!(judged("kind: LinkConfig"), "LinkConfig without `apiVersion: v1alpha1`");
-        assert_eq!(judged("machine: x\nsops: {}"), "encrypted with SOPS; write it as {sops: FILE}");
+        assert_eq!(describe("[1]"), "a list that is not of JSON patch operations");
+        assert_eq!(describe("---"), "the patch is empty");
+        assert_eq!(describe("machin: {}"), "`machin` is not the start of a Talos document");
+        assert_eq!(describe("kind: LinkConfig"), "LinkConfig without `apiVersion: v1alpha1`");
+        assert_eq!(describe("machine: x\nsops: {}"), "encrypted with SOPS; write it as {sops: FILE}");
         assert_eq!(
-            judged("{apiVersion: v1alpha1, kind: LinkConfg}"),
+            describe("{apiVersion: v1alpha1, kind: LinkConfg}"),
             "Talos has no kind `LinkConfg`; did you mean `LinkConfig`?"
         );
     }

@@ -9,11 +9,11 @@ impl NodePlan {
     /// Talos' images for every platform except metal have the kernel argument `net.ifnames=0`.
     pub(crate) fn has_plain_port_names(&self) -> bool {
         let args = self.kernel.args.iter().map(|arg| arg.value.as_str());
-        let mut asked = args.rev().filter_map(|arg| match arg.strip_prefix("net.ifnames=") {
+        let mut settings = args.rev().filter_map(|arg| match arg.strip_prefix("net.ifnames=") {
             Some(word) => Some(word == "0"),
             None => (arg == "-net.ifnames").then_some(false),
         });
-        asked.next().unwrap_or(self.platform.value != Platform::Metal)
+        settings.next().unwrap_or(self.platform.value != Platform::Metal)
     }
 
     /// Whether the kernel may give this name to a port of the node.

@@ -64,20 +64,20 @@ fn decide(nth: usize, router: &Router) -> RouterPlan {
         addresses.items().map(|address| Decided::written(address.value, address.place)).collect();
     RouterPlan {
         name: name.get().cloned(),
-        role: Decided::or(role, RouterRole::Leaf, "nodes are connected to leafs"),
-        asn: Decided::of(asn),
-        router_id: Decided::of(router_id).unwrap_or_else(|| derived_id(nth, &addresses)),
+        role: Decided::from_key_or(role, RouterRole::Leaf, "nodes are connected to leafs"),
+        asn: Decided::from_key(asn),
+        router_id: Decided::from_key(router_id).unwrap_or_else(|| derived_id(nth, &addresses)),
         addresses,
-        software: Decided::or(software, Software::Frr, "ichor generates FRR configurations"),
-        version: Decided::of(version),
-        vrf: Decided::of(vrf),
-        listen: Decided::of(listen),
+        software: Decided::from_key_or(software, Software::Frr, "ichor generates FRR configurations"),
+        version: Decided::from_key(version),
+        vrf: Decided::from_key(vrf),
+        listen: Decided::from_key(listen),
         bfd: bfd.get().map(|bfd| match bfd {
             Toggle::Off => None,
-            Toggle::On(bfd) => Some(BfdPlan::of(bfd)),
+            Toggle::On(bfd) => Some(BfdPlan::from_section(bfd)),
         }),
-        password: Decided::of(password),
-        ssh: reach.get().and_then(|Reach { ssh }| Decided::of(ssh)),
+        password: Decided::from_key(password),
+        ssh: reach.get().and_then(|Reach { ssh }| Decided::from_key(ssh)),
     }
 }
 
@@ -86,11 +86,11 @@ fn derived_id(nth: usize, addresses: &[Decided<IpAddr>]) -> Decided<Ipv4Addr> {
         IpAddr::V4(v4) => Some(Decided::derived(v4, Derivation::FabricRouterId, address.place())),
         IpAddr::V6(_) => None,
     });
-    v4.unwrap_or_else(|| Decided::derived(numbered(nth), Derivation::FabricRouterId, None))
+    v4.unwrap_or_else(|| Decided::derived(fallback_router_id(nth), Derivation::FabricRouterId, None))
 }
 
 /// The router ID of the `nth` router if it has neither one nor an IPv4 address.
-pub(crate) fn numbered(nth: usize) -> Ipv4Addr {
+pub(crate) fn fallback_router_id(nth: usize) -> Ipv4Addr {
     let [.., high, low] = u32::try_from(nth + 1).unwrap_or(u32::MAX).to_be_bytes();
     Ipv4Addr::new(10, 255, 255_u8.wrapping_sub(high), low)
 }

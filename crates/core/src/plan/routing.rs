@@ -29,7 +29,7 @@ pub struct RoutingPlan {
     /// Name of the extension service; none for the native backend.
     pub service: Option<Decided<String>>,
     /// Requested features that the backend does not support.
-    pub lacks: Vec<backend::Limitation>,
+    pub limitations: Vec<backend::Limitation>,
     /// Kinds of addresses to announce.
     pub advertise: Decided<Vec<Advertise>>,
     /// Aggregates.
@@ -93,46 +93,48 @@ pub(crate) struct RoutingInputs<'a> {
     /// Whether it has an anycast address that depends on the API's health.
     pub health: bool,
     /// Whether announced links have other addresses.
-    pub(crate) more: bool,
+    pub(crate) has_other_addresses: bool,
 }
 
 /// Decides the BGP settings of a node.
 pub fn plan(inputs: RoutingInputs<'_>) -> RoutingPlan {
-    let RoutingInputs { cluster, routing, ports, role: _, talos, health, more } = inputs;
+    let RoutingInputs { cluster, routing, ports, role: _, talos, health, has_other_addresses } = inputs;
     let neighbors = neighbor::plan(cluster, routing, ports);
     let gobgp = routing.backend.value() == Some(Backend::Gobgp);
     let workload = routing.workload.at().and_then(|at| workload::plan(cluster, &at, gobgp));
-    let ask = RequestedFeatures {
+    let features = RequestedFeatures {
         cluster,
         talos,
         routing,
         neighbors: &neighbors,
         workload: workload.as_ref(),
         health,
-        more,
+        has_other_addresses,
     };
-    let backend = decide_backend(&ask);
+    let backend = decide_backend(&features);
     let carrier = (backend.value != Backend::Native)
-        .then(|| Decided::or(&routing.carrier, Carrier::Ichor, "ichor's extension, with the agent"));
-    let brings = carrier.as_ref().map(|carrier| carrier.value);
-    let lacks = backend::lacks(backend.value, brings, &ask);
+        .then(|| Decided::from_key_or(&routing.carrier, Carrier::Ichor, "ichor's extension, with the agent"));
+    let provider = carrier.as_ref().map(|carrier| carrier.value);
+    let limitations = backend::limitations(backend.value, provider, &features);
     let none = Agent::default();
     let agent = routing.agent.get().unwrap_or(&none);
     RoutingPlan {
-        version: Decided::of(&routing.version),
-        service: brings.map(|carrier| service(routing, backend.value, carrier)),
-        lacks,
+        version: Decided::from_key(&routing.version),
+        service: provider.map(|carrier| service(routing, backend.value, carrier)),
+        limitations,
         advertise: match routing.advertise.at() {
-            Some(at) => Decided::written(announced::kinds(routing), at.place),
-            None => Decided::default(announced::kinds(routing), "every kind of address the node has"),
+            Some(at) => Decided::written(announced::advertised_kinds(routing), at.place),
+            None => {
+                Decided::default(announced::advertised_kinds(routing), "every kind of address the node has")
+            }
         },
-        aggregates: Decided::of(&routing.aggregates),
+        aggregates: Decided::from_key(&routing.aggregates),
         policy: policy(routing),
         graceful_restart: graceful_restart(routing),
         template: template(routing, backend.value),
-        options: Decided::of(&routing.daemons),
-        log: Decided::or(&agent.log, LogLevel::Info, "changes and possible failures"),
-        status: agent.status.get().and_then(|status| Decided::of(&status.listen)),
+        options: Decided::from_key(&routing.daemons),
+        log: Decided::from_key_or(&agent.log, LogLevel::Info, "changes and possible failures"),
+        status: agent.status.get().and_then(|status| Decided::from_key(&status.listen)),
         backend,
         carrier,
         neighbors,
@@ -140,19 +142,19 @@ pub fn plan(inputs: RoutingInputs<'_>) -> RoutingPlan {
     }
 }
 
-fn decide_backend(ask: &RequestedFeatures<'_>) -> Decided<Backend> {
-    Decided::of(&ask.routing.backend).unwrap_or_else(|| {
-        let native = backend::lacks(Backend::Native, None, ask).is_empty();
+fn decide_backend(features: &RequestedFeatures<'_>) -> Decided<Backend> {
+    Decided::from_key(&features.routing.backend).unwrap_or_else(|| {
+        let native = backend::limitations(Backend::Native, None, features).is_empty();
         Decided::derived(if native { Backend::Native } else { Backend::Frr }, Derivation::FirstBackend, None)
     })
 }
 
 fn service(routing: &Routing, backend: Backend, carrier: Carrier) -> Decided<String> {
-    let usual = match (backend, carrier) {
+    let default = match (backend, carrier) {
         (Backend::Bird, Carrier::Official) => "bird2",
         _ => backend.word(),
     };
-    Decided::text(&routing.service, usual, "the extension's service name")
+    Decided::text_or(&routing.service, default, "the extension's service name")
 }
 
 fn policy(routing: &Routing) -> PolicyPlan {
@@ -161,21 +163,21 @@ fn policy(routing: &Routing) -> PolicyPlan {
     let PolicyIn { allow, max_prefixes, local_preference } = r#in.get().unwrap_or(&none.1);
     let PolicyOut { communities, prepend } = out.get().unwrap_or(&none.2);
     PolicyPlan {
-        allow: Decided::of(allow),
-        max_prefixes: Decided::of(max_prefixes),
-        local_preference: Decided::of(local_preference),
-        communities: Decided::of(communities),
-        prepend: Decided::or(prepend, 0, "all paths of a node are equal"),
+        allow: Decided::from_key(allow),
+        max_prefixes: Decided::from_key(max_prefixes),
+        local_preference: Decided::from_key(local_preference),
+        communities: Decided::from_key(communities),
+        prepend: Decided::from_key_or(prepend, 0, "all paths of a node are equal"),
     }
 }
 
 fn graceful_restart(routing: &Routing) -> Option<Decided<u16>> {
     const SECONDS: u16 = 30;
-    let usual = || Decided::default(SECONDS, "longer than a restart of the daemon");
+    let default = || Decided::default(SECONDS, "longer than a restart of the daemon");
     match routing.graceful_restart.get() {
-        None => Some(usual()),
+        None => Some(default()),
         Some(Toggle::Off) => None,
-        Some(Toggle::On(GracefulRestart { time })) => Some(Decided::of(time).unwrap_or_else(usual)),
+        Some(Toggle::On(GracefulRestart { time })) => Some(Decided::from_key(time).unwrap_or_else(default)),
     }
 }
 

@@ -7,7 +7,7 @@ mod cluster;
 
 use std::fmt::Display;
 
-use super::made_link::{self, BondPlan};
+use super::virtual_link::{self, BondPlan};
 use super::{
     BfdPlan, BootPlan, Decided, KernelPlan, NeighborPlan, NodePlan, Origin, Plan, PolicyPlan,
     PrebuiltImagesPlan, Prefixes, RoutingPlan, StagePlan, TailscalePlan, VmPlan, WorkloadPlan,
@@ -16,7 +16,7 @@ use crate::cluster::section::{Link, Role};
 use ichor_values::print::Printed;
 use ichor_values::read::Read;
 
-pub use cluster::{cluster_detail_rows, cluster_rows, surrounding_rows};
+pub use cluster::{cluster_detail_rows, cluster_rows, fabric_rows};
 
 /// A decided value for display: key path, value, origin.
 pub type ValueRow = (String, String, Origin);
@@ -24,43 +24,43 @@ pub type ValueRow = (String, String, Origin);
 struct RowBuilder(Vec<ValueRow>);
 
 impl RowBuilder {
-    fn put<T: Display>(&mut self, key: &str, decided: &Decided<T>) {
+    fn add<T: Display>(&mut self, key: &str, decided: &Decided<T>) {
         self.0.push((key.to_owned(), decided.value.to_string(), decided.origin));
     }
 
-    fn some<T: Display>(&mut self, key: &str, decided: Option<&Decided<T>>) {
+    fn add_optional<T: Display>(&mut self, key: &str, decided: Option<&Decided<T>>) {
         if let Some(decided) = decided {
-            self.put(key, decided);
+            self.add(key, decided);
         }
     }
 
     /// Adds a value that may be a list or a map, as it would be written in the file.
-    fn print<T: Read>(&mut self, key: &str, decided: Option<&Decided<T>>) {
+    fn add_printed<T: Read>(&mut self, key: &str, decided: Option<&Decided<T>>) {
         if let Some(Decided { value, origin }) = decided {
             self.0.push((key.to_owned(), value.print().to_flow(), *origin));
         }
     }
 
-    fn list<T: Display>(&mut self, key: &str, decided: &Decided<Vec<T>>) {
+    fn add_list<T: Display>(&mut self, key: &str, decided: &Decided<Vec<T>>) {
         let words: Vec<_> = decided.value.iter().map(|item| Printed::Scalar(item.to_string())).collect();
         self.0.push((key.to_owned(), Printed::List(words).to_flow(), decided.origin));
     }
 
-    fn each<T: Display>(&mut self, key: &str, decided: &[Decided<T>]) {
+    fn add_items<T: Display>(&mut self, key: &str, decided: &[Decided<T>]) {
         for (nth, item) in decided.iter().enumerate() {
-            self.put(&format!("{key}[{nth}]"), item);
+            self.add(&format!("{key}[{nth}]"), item);
         }
     }
 
-    fn prefixes(&mut self, key: &str, prefixes: &Prefixes) {
-        self.some(&format!("{key}.v4"), prefixes.v4.as_ref());
-        self.some(&format!("{key}.v6"), prefixes.v6.as_ref());
+    fn add_prefixes(&mut self, key: &str, prefixes: &Prefixes) {
+        self.add_optional(&format!("{key}.v4"), prefixes.v4.as_ref());
+        self.add_optional(&format!("{key}.v6"), prefixes.v6.as_ref());
     }
 
-    fn bfd(&mut self, key: &str, bfd: Option<&BfdPlan>) {
+    fn add_bfd(&mut self, key: &str, bfd: Option<&BfdPlan>) {
         if let Some(BfdPlan { interval, multiplier }) = bfd {
-            self.put(&format!("{key}.interval"), interval);
-            self.put(&format!("{key}.multiplier"), multiplier);
+            self.add(&format!("{key}.interval"), interval);
+            self.add(&format!("{key}.multiplier"), multiplier);
         }
     }
 }
@@ -104,44 +104,44 @@ pub fn node_rows(plan: &Plan, node: &NodePlan) -> Vec<ValueRow> {
         kernel,
         labels,
         taints,
-        // Whole documents.
+        // Complete documents.
         patches: _,
         drain,
         settings,
     } = node;
     let mut rows = RowBuilder(Vec::new());
-    rows.put("platform", platform);
-    rows.put("arch", arch);
-    rows.put("talos", talos);
+    rows.add("platform", platform);
+    rows.add("arch", arch);
+    rows.add("talos", talos);
     for (nth, port) in ports.iter().enumerate() {
-        rows.some(&format!("macs[{nth}]"), port.mac.as_ref());
+        rows.add_optional(&format!("macs[{nth}]"), port.mac.as_ref());
     }
-    rows.prefixes("network.node", address);
-    rows.put("network.node.link", link);
-    rows.put("network.node.addressing", addressing);
-    rows.some("network.node.gateway.v4", gateway.v4.as_ref());
-    rows.some("network.node.gateway.v6", gateway.v6.as_ref());
-    rows.put("network.node.metric", metric);
-    rows.prefixes("network.loopback", loopback);
-    rows.print("network.dns", name_servers.as_ref());
-    rows.print("network.ntp", time_servers.as_ref());
-    rows.some("network.mtu", mtu.as_ref());
-    rows.some("network.api.health", health.as_ref());
+    rows.add_prefixes("network.node", address);
+    rows.add("network.node.link", link);
+    rows.add("network.node.addressing", addressing);
+    rows.add_optional("network.node.gateway.v4", gateway.v4.as_ref());
+    rows.add_optional("network.node.gateway.v6", gateway.v6.as_ref());
+    rows.add("network.node.metric", metric);
+    rows.add_prefixes("network.loopback", loopback);
+    rows.add_printed("network.dns", name_servers.as_ref());
+    rows.add_printed("network.ntp", time_servers.as_ref());
+    rows.add_optional("network.mtu", mtu.as_ref());
+    rows.add_optional("network.api.health", health.as_ref());
     let (kubelet, etcd) = (plan.kubelet_subnets(node), plan.etcd_subnets(node));
     if kubelet != plan.cluster.kubelet_subnets {
-        rows.list("network.kubelet_subnets", &kubelet);
+        rows.add_list("network.kubelet_subnets", &kubelet);
     }
     if *role == Role::Controlplane && etcd != plan.cluster.etcd_subnets {
-        rows.list("network.etcd_subnets", &etcd);
+        rows.add_list("network.etcd_subnets", &etcd);
     }
     for dummy in dummies {
-        rows.prefixes(&format!("network.dummy.{}", dummy.name), &dummy.address);
+        rows.add_prefixes(&format!("network.dummy.{}", dummy.name), &dummy.address);
     }
     for link in settings.links.values() {
         link_rows(&mut rows, link);
     }
-    rows.some("routing.asn", asn.as_ref());
-    rows.some("routing.router_id", router_id.as_ref());
+    rows.add_optional("routing.asn", asn.as_ref());
+    rows.add_optional("routing.router_id", router_id.as_ref());
     if let Some(routing) = routing {
         routing_rows(&mut rows, routing);
     }
@@ -154,9 +154,9 @@ pub fn node_rows(plan: &Plan, node: &NodePlan) -> Vec<ValueRow> {
     if let Some(tailscale) = tailscale {
         tailscale_rows(&mut rows, tailscale);
     }
-    rows.print("labels", labels.as_ref());
-    rows.print("taints", taints.as_ref());
-    rows.put("drain", drain);
+    rows.add_printed("labels", labels.as_ref());
+    rows.add_printed("taints", taints.as_ref());
+    rows.add("drain", drain);
     rows.0
 }
 
@@ -165,18 +165,18 @@ fn link_rows(rows: &mut RowBuilder, link: &Link) {
     let Link { name, mtu, bond, vlan: _, bridge, dhcp: _, addresses: _, routes } = link;
     let Some(name) = name.get() else { return };
     let key = format!("links.{name}");
-    rows.some(&format!("{key}.mtu"), Decided::of(mtu).as_ref());
+    rows.add_optional(&format!("{key}.mtu"), Decided::from_key(mtu).as_ref());
     if let Some(bond) = bond.get() {
-        let (BondPlan { mode, miimon, hash }, _) = BondPlan::of(bond);
-        rows.put(&format!("{key}.bond.mode"), &mode);
-        rows.put(&format!("{key}.bond.miimon"), &miimon);
-        rows.put(&format!("{key}.bond.hash"), &hash);
+        let (BondPlan { mode, miimon, hash }, _) = BondPlan::from_section(bond);
+        rows.add(&format!("{key}.bond.mode"), &mode);
+        rows.add(&format!("{key}.bond.miimon"), &miimon);
+        rows.add(&format!("{key}.bond.hash"), &hash);
     }
     if let Some(bridge) = bridge.get() {
-        rows.put(&format!("{key}.bridge.stp"), &made_link::stp(bridge));
+        rows.add(&format!("{key}.bridge.stp"), &virtual_link::stp(bridge));
     }
     for (nth, route) in routes.values().enumerate() {
-        rows.put(&format!("{key}.routes[{nth}].metric"), &made_link::metric(route));
+        rows.add(&format!("{key}.routes[{nth}].metric"), &virtual_link::metric(route));
     }
 }
 
@@ -192,52 +192,52 @@ fn boot_rows(rows: &mut RowBuilder, boot: &BootPlan) {
         factory,
         registry,
         secure_boot,
-        // A whole document.
+        // A complete document.
         schematic: _,
         sbc,
         extensions,
     } = boot;
-    rows.put("boot.from", from);
-    rows.some("boot.server", server.as_ref());
-    rows.some("install.disk", disk.as_ref());
-    rows.print("install.select", select.as_ref());
-    rows.put("install.wipe", wipe);
-    rows.put("image.source", image);
+    rows.add("boot.from", from);
+    rows.add_optional("boot.server", server.as_ref());
+    rows.add_optional("install.disk", disk.as_ref());
+    rows.add_printed("install.select", select.as_ref());
+    rows.add("install.wipe", wipe);
+    rows.add("image.source", image);
     if let Some(PrebuiltImagesPlan { iso, disk, installer }) = given.as_deref() {
-        rows.some("image.source.iso", iso.as_ref());
-        rows.some("image.source.disk", disk.as_ref());
-        rows.some("image.source.installer", installer.as_ref());
+        rows.add_optional("image.source.iso", iso.as_ref());
+        rows.add_optional("image.source.disk", disk.as_ref());
+        rows.add_optional("image.source.installer", installer.as_ref());
     }
-    rows.put("image.factory", factory);
-    rows.some("image.registry", registry.as_ref());
-    rows.put("image.secure_boot", secure_boot);
-    rows.some("sbc", sbc.as_ref());
-    rows.each("extensions", extensions);
+    rows.add("image.factory", factory);
+    rows.add_optional("image.registry", registry.as_ref());
+    rows.add("image.secure_boot", secure_boot);
+    rows.add_optional("sbc", sbc.as_ref());
+    rows.add_items("extensions", extensions);
 }
 
 fn kernel_rows(rows: &mut RowBuilder, kernel: &KernelPlan) {
     let KernelPlan { args, modules, sysctls } = kernel;
-    rows.each("kernel.args", args);
-    rows.each("kernel.modules", modules);
+    rows.add_items("kernel.args", args);
+    rows.add_items("kernel.modules", modules);
     for (key, value) in sysctls {
-        rows.put(&format!("kernel.sysctls.\"{key}\""), value);
+        rows.add(&format!("kernel.sysctls.\"{key}\""), value);
     }
 }
 
 fn stage_rows(rows: &mut RowBuilder, stages: &StagePlan) {
     let StagePlan { dhcp, external, overlay } = stages;
-    rows.some("address.dhcp", dhcp.as_ref());
-    rows.some("address.external", external.as_ref());
-    rows.some("address.overlay", overlay.as_ref());
+    rows.add_optional("address.dhcp", dhcp.as_ref());
+    rows.add_optional("address.external", external.as_ref());
+    rows.add_optional("address.overlay", overlay.as_ref());
 }
 
 fn tailscale_rows(rows: &mut RowBuilder, tailscale: &TailscalePlan) {
     let TailscalePlan { server, key, mint, tags, routes } = tailscale;
-    rows.some("overlay.tailscale.server", server.as_ref());
-    rows.print("overlay.tailscale.key", key.as_ref());
-    rows.put("overlay.tailscale.mint", mint);
-    rows.print("overlay.tailscale.tags", tags.as_ref());
-    rows.print("overlay.tailscale.routes", routes.as_ref());
+    rows.add_optional("overlay.tailscale.server", server.as_ref());
+    rows.add_printed("overlay.tailscale.key", key.as_ref());
+    rows.add("overlay.tailscale.mint", mint);
+    rows.add_printed("overlay.tailscale.tags", tags.as_ref());
+    rows.add_printed("overlay.tailscale.routes", routes.as_ref());
 }
 
 fn routing_rows(rows: &mut RowBuilder, routing: &RoutingPlan) {
@@ -246,7 +246,7 @@ fn routing_rows(rows: &mut RowBuilder, routing: &RoutingPlan) {
         carrier,
         version,
         service,
-        lacks: _,
+        limitations: _,
         advertise,
         aggregates,
         neighbors,
@@ -258,24 +258,24 @@ fn routing_rows(rows: &mut RowBuilder, routing: &RoutingPlan) {
         log,
         status,
     } = routing;
-    rows.put("routing.backend", backend);
-    rows.some("routing.carrier", carrier.as_ref());
-    rows.some("routing.version", version.as_ref());
-    rows.some("routing.service", service.as_ref());
-    rows.list("routing.advertise", advertise);
-    rows.print("routing.aggregates", aggregates.as_ref());
+    rows.add("routing.backend", backend);
+    rows.add_optional("routing.carrier", carrier.as_ref());
+    rows.add_optional("routing.version", version.as_ref());
+    rows.add_optional("routing.service", service.as_ref());
+    rows.add_list("routing.advertise", advertise);
+    rows.add_printed("routing.aggregates", aggregates.as_ref());
     for (nth, neighbor) in neighbors.iter().enumerate() {
         neighbor_rows(rows, &format!("routing.neighbors[{nth}]"), neighbor);
     }
     policy_rows(rows, policy);
-    rows.some("routing.graceful_restart.time", graceful_restart.as_ref());
+    rows.add_optional("routing.graceful_restart.time", graceful_restart.as_ref());
     if let Some(workload) = workload {
         workload_rows(rows, workload);
     }
-    rows.some(&format!("routing.template.{}", backend.value), template.as_ref());
-    rows.print("routing.daemons", options.as_ref());
-    rows.put("routing.agent.log", log);
-    rows.some("routing.agent.status.listen", status.as_ref());
+    rows.add_optional(&format!("routing.template.{}", backend.value), template.as_ref());
+    rows.add_printed("routing.daemons", options.as_ref());
+    rows.add("routing.agent.log", log);
+    rows.add_optional("routing.agent.status.listen", status.as_ref());
 }
 
 fn neighbor_rows(rows: &mut RowBuilder, key: &str, neighbor: &NeighborPlan) {
@@ -291,21 +291,21 @@ fn neighbor_rows(rows: &mut RowBuilder, key: &str, neighbor: &NeighborPlan) {
         passive,
         password,
     } = neighbor;
-    rows.some(&format!("{key}.asn"), asn.as_ref());
-    rows.bfd(&format!("{key}.bfd"), bfd.as_ref());
+    rows.add_optional(&format!("{key}.asn"), asn.as_ref());
+    rows.add_bfd(&format!("{key}.bfd"), bfd.as_ref());
     let (keepalive, hold) = timers.value;
-    rows.list(&format!("{key}.timers"), &Decided { value: vec![keepalive, hold], origin: timers.origin });
-    rows.put(&format!("{key}.passive"), passive);
-    rows.print(&format!("{key}.password"), password.as_ref());
+    rows.add_list(&format!("{key}.timers"), &Decided { value: vec![keepalive, hold], origin: timers.origin });
+    rows.add(&format!("{key}.passive"), passive);
+    rows.add_printed(&format!("{key}.password"), password.as_ref());
 }
 
 fn policy_rows(rows: &mut RowBuilder, policy: &PolicyPlan) {
     let PolicyPlan { allow, max_prefixes, local_preference, communities, prepend } = policy;
-    rows.print("routing.policy.in.allow", allow.as_ref());
-    rows.some("routing.policy.in.max_prefixes", max_prefixes.as_ref());
-    rows.some("routing.policy.in.local_preference", local_preference.as_ref());
-    rows.print("routing.policy.out.communities", communities.as_ref());
-    rows.put("routing.policy.out.prepend", prepend);
+    rows.add_printed("routing.policy.in.allow", allow.as_ref());
+    rows.add_optional("routing.policy.in.max_prefixes", max_prefixes.as_ref());
+    rows.add_optional("routing.policy.in.local_preference", local_preference.as_ref());
+    rows.add_printed("routing.policy.out.communities", communities.as_ref());
+    rows.add("routing.policy.out.prepend", prepend);
 }
 
 fn workload_rows(rows: &mut RowBuilder, workload: &WorkloadPlan) {
@@ -324,21 +324,21 @@ fn workload_rows(rows: &mut RowBuilder, workload: &WorkloadPlan) {
         bfd,
         allow,
     } = workload;
-    rows.put("routing.workload.metallb.mode", mode);
-    rows.put("routing.workload.isolation", isolation);
+    rows.add("routing.workload.metallb.mode", mode);
+    rows.add("routing.workload.isolation", isolation);
     let path = if table.is_some() { "routing.workload.vrf.name" } else { "routing.workload.namespace" };
-    rows.some(path, domain.as_ref());
-    rows.some("routing.workload.vrf.table", table.as_ref());
-    rows.some("routing.workload.link.ours", link.as_ref().map(|link| &link.0));
-    rows.some("routing.workload.link.theirs", link.as_ref().map(|link| &link.1));
-    rows.put("routing.workload.link.prefix", prefix);
-    rows.put("routing.workload.link.names.ours", &names.0);
-    rows.put("routing.workload.link.names.theirs", &names.1);
-    rows.some("routing.workload.link.mtu", mtu.as_ref());
-    rows.put("routing.workload.asn.ours", &asn.0);
-    rows.put("routing.workload.asn.theirs", &asn.1);
-    rows.bfd("routing.workload.bfd", bfd.as_ref());
-    rows.list("routing.workload.allow", allow);
+    rows.add_optional(path, domain.as_ref());
+    rows.add_optional("routing.workload.vrf.table", table.as_ref());
+    rows.add_optional("routing.workload.link.ours", link.as_ref().map(|link| &link.0));
+    rows.add_optional("routing.workload.link.theirs", link.as_ref().map(|link| &link.1));
+    rows.add("routing.workload.link.prefix", prefix);
+    rows.add("routing.workload.link.names.ours", &names.0);
+    rows.add("routing.workload.link.names.theirs", &names.1);
+    rows.add_optional("routing.workload.link.mtu", mtu.as_ref());
+    rows.add("routing.workload.asn.ours", &asn.0);
+    rows.add("routing.workload.asn.theirs", &asn.1);
+    rows.add_bfd("routing.workload.bfd", bfd.as_ref());
+    rows.add_list("routing.workload.allow", allow);
 }
 
 fn vm_rows(rows: &mut RowBuilder, vm: &VmPlan) {
@@ -365,23 +365,23 @@ fn vm_rows(rows: &mut RowBuilder, vm: &VmPlan) {
         tags,
         args,
     } = vm;
-    rows.some("vm.hypervisor", hypervisor.as_ref());
-    rows.some("vm.id", id.as_ref());
-    rows.some("vm.host", host.as_ref());
-    rows.put("vm.cores", cores);
-    rows.put("vm.cpu", cpu);
-    rows.put("vm.memory", memory);
-    rows.put("vm.disk", disk);
-    rows.put("vm.storage", storage);
-    rows.put("vm.nic", nic);
-    rows.put("vm.bridge", bridge);
-    rows.some("vm.vlan", vlan.as_ref());
-    rows.put("vm.machine", machine);
-    rows.put("vm.firmware", firmware);
-    rows.list("vm.boot", boot);
-    rows.put("vm.on_boot", on_boot);
-    rows.put("vm.guest_agent", guest_agent);
-    rows.some("vm.pool", pool.as_ref());
-    rows.print("vm.tags", tags.as_ref());
-    rows.print("vm.args", args.as_ref());
+    rows.add_optional("vm.hypervisor", hypervisor.as_ref());
+    rows.add_optional("vm.id", id.as_ref());
+    rows.add_optional("vm.host", host.as_ref());
+    rows.add("vm.cores", cores);
+    rows.add("vm.cpu", cpu);
+    rows.add("vm.memory", memory);
+    rows.add("vm.disk", disk);
+    rows.add("vm.storage", storage);
+    rows.add("vm.nic", nic);
+    rows.add("vm.bridge", bridge);
+    rows.add_optional("vm.vlan", vlan.as_ref());
+    rows.add("vm.machine", machine);
+    rows.add("vm.firmware", firmware);
+    rows.add_list("vm.boot", boot);
+    rows.add("vm.on_boot", on_boot);
+    rows.add("vm.guest_agent", guest_agent);
+    rows.add_optional("vm.pool", pool.as_ref());
+    rows.add_printed("vm.tags", tags.as_ref());
+    rows.add_printed("vm.args", args.as_ref());
 }

@@ -1,4 +1,4 @@
-//! Talos settings of the whole cluster: discovery, registries, encryption.
+//! Cluster-wide Talos settings: discovery, registries, encryption.
 
 use super::Decided;
 use crate::cluster::section::{
@@ -49,9 +49,9 @@ pub fn discovery(section: &ClusterSection) -> DiscoveryPlan {
     let none = Discovery::default();
     let Discovery { service, endpoint, kubespan } = section.discovery.get().unwrap_or(&none);
     DiscoveryPlan {
-        service: Decided::or(service, true, "Talos' default"),
-        endpoint: Decided::of(endpoint),
-        kubespan: Decided::or(kubespan, false, "Talos' default"),
+        service: Decided::from_key_or(service, true, "Talos' default"),
+        endpoint: Decided::from_key(endpoint),
+        kubespan: Decided::from_key_or(kubespan, false, "Talos' default"),
     }
 }
 
@@ -59,12 +59,12 @@ pub fn discovery(section: &ClusterSection) -> DiscoveryPlan {
 pub fn registries(section: &ClusterSection) -> RegistriesPlan {
     let none = Registries::default();
     let Registries { mirrors, auth } = section.registries.get().unwrap_or(&none);
-    RegistriesPlan { mirrors: Decided::of(mirrors), auth: Decided::of(auth) }
+    RegistriesPlan { mirrors: Decided::from_key(mirrors), auth: Decided::from_key(auth) }
 }
 
 /// Reads the keys of encrypted partitions.
 pub(crate) fn encryption(section: &ClusterSection) -> EncryptionPlan {
     let none = Encryption::default();
     let Encryption { state, ephemeral } = section.encryption.get().unwrap_or(&none);
-    EncryptionPlan { state: Decided::of(state), ephemeral: Decided::of(ephemeral) }
+    EncryptionPlan { state: Decided::from_key(state), ephemeral: Decided::from_key(ephemeral) }
 }

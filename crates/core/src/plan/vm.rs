@@ -98,34 +98,36 @@ impl VmInputs<'_> {
 }
 
 /// Decides the settings of a virtual machine except its host, see [`assign_hosts`].
-pub fn plan(ground: &VmInputs<'_>, vm: &Vm, gaps: &mut GapCollector<'_>) -> VmPlan {
+pub fn plan(inputs: &VmInputs<'_>, vm: &Vm, gaps: &mut GapCollector<'_>) -> VmPlan {
     let size = |text: &str| Size::parse(text).expect("a size");
-    let hypervisor = hypervisor(ground.cluster, vm);
-    let host = Decided::of(&vm.host);
-    let (storage, iso) = storages(vm, ground.hypervisor(hypervisor.as_ref()));
+    let hypervisor = hypervisor(inputs.cluster, vm);
+    let host = Decided::from_key(&vm.host);
+    let (storage, iso) = storages(vm, inputs.hypervisor(hypervisor.as_ref()));
     VmPlan {
-        id: id(vm, ground.index, gaps),
+        id: id(vm, inputs.index, gaps),
         host,
-        cores: Decided::or(&vm.cores, 2, "Talos' minimum for a control plane"),
-        cpu: Decided::text(&vm.cpu, "host", "all features of the host's CPU"),
-        memory: Decided::or(&vm.memory, size("4GiB"), "Talos' recommendation for a control plane"),
-        disk: Decided::or(&vm.disk, size("32GiB"), "room for Talos and workloads"),
+        cores: Decided::from_key_or(&vm.cores, 2, "Talos' minimum for a control plane"),
+        cpu: Decided::text_or(&vm.cpu, "host", "all features of the host's CPU"),
+        memory: Decided::from_key_or(&vm.memory, size("4GiB"), "Talos' recommendation for a control plane"),
+        disk: Decided::from_key_or(&vm.disk, size("32GiB"), "room for Talos and workloads"),
         storage,
         iso,
-        nic: Decided::text(&vm.nic, "virtio", "the fastest model"),
-        bridge: bridge(vm, is_proxmox(ground.cluster, vm), ground.hypervisor(hypervisor.as_ref())),
-        vlan: Decided::of(&vm.vlan),
-        machine: match ground.arch {
-            Arch::Amd64 => Decided::or(&vm.machine, Machine::Q35, "with PCI Express"),
-            Arch::Arm64 => Decided::or(&vm.machine, Machine::Virt, "the only machine type for arm64"),
+        nic: Decided::text_or(&vm.nic, "virtio", "the fastest model"),
+        bridge: bridge(vm, is_proxmox(inputs.cluster, vm), inputs.hypervisor(hypervisor.as_ref())),
+        vlan: Decided::from_key(&vm.vlan),
+        machine: match inputs.arch {
+            Arch::Amd64 => Decided::from_key_or(&vm.machine, Machine::Q35, "with PCI Express"),
+            Arch::Arm64 => {
+                Decided::from_key_or(&vm.machine, Machine::Virt, "the only machine type for arm64")
+            }
         },
-        firmware: Decided::or(&vm.firmware, Firmware::Ovmf, "UEFI"),
-        boot: boot(vm, ground.from),
-        on_boot: Decided::or(&vm.on_boot, true, "the cluster returns with its host"),
-        guest_agent: Decided::or(&vm.guest_agent, false, "it needs a Talos extension"),
-        pool: Decided::of(&vm.pool),
-        tags: Decided::of(&vm.tags),
-        args: Decided::of(&vm.args),
+        firmware: Decided::from_key_or(&vm.firmware, Firmware::Ovmf, "UEFI"),
+        boot: boot(vm, inputs.from),
+        on_boot: Decided::from_key_or(&vm.on_boot, true, "the cluster returns with its host"),
+        guest_agent: Decided::from_key_or(&vm.guest_agent, false, "it needs a Talos extension"),
+        pool: Decided::from_key(&vm.pool),
+        tags: Decided::from_key(&vm.tags),
+        args: Decided::from_key(&vm.args),
         hypervisor,
     }
 }
@@ -138,7 +140,7 @@ fn id(vm: &Vm, index: Option<u32>, gaps: &mut GapCollector<'_>) -> Option<Decide
     let sum = index
         .ok_or(GapReason::NoIndex)
         .and_then(|index| first.value.checked_add(index).ok_or(GapReason::IndexOver(u32::MAX - first.value)));
-    gaps.note("vm.id", Derivation::VmId, sum)
+    gaps.record("vm.id", Derivation::VmId, sum)
         .map(|id| Decided::derived(id, Derivation::VmId, Some(first.place)))
 }
 
@@ -155,19 +157,19 @@ fn bridge(vm: &Vm, is_proxmox: bool, hypervisor: Option<&Hypervisor>) -> Decided
 fn storages(vm: &Vm, hypervisor: Option<&Hypervisor>) -> (Decided<String>, Decided<String>) {
     let (disks, iso) = match hypervisor.and_then(|hypervisor| hypervisor.libvirt.get()) {
         Some(libvirt) => (
-            Decided::text(&libvirt.pool, "default", "libvirt's default pool"),
-            Decided::text(&libvirt.iso, "/var/lib/libvirt/images", "the folder of libvirt's default pool"),
+            Decided::text_or(&libvirt.pool, "default", "libvirt's default pool"),
+            Decided::text_or(&libvirt.iso, "/var/lib/libvirt/images", "the folder of libvirt's default pool"),
         ),
         None => {
             let proxmox = hypervisor.and_then(|hypervisor| hypervisor.proxmox.get());
             let unset = Key::default();
             (
-                Decided::text(
+                Decided::text_or(
                     proxmox.map_or(&unset, |it| &it.disks),
                     "local-lvm",
                     "Proxmox' default for disks",
                 ),
-                Decided::text(
+                Decided::text_or(
                     proxmox.map_or(&unset, |it| &it.iso),
                     "local",
                     "Proxmox' default for ISO images",
@@ -193,7 +195,7 @@ fn boot(vm: &Vm, from: BootFrom) -> Decided<Vec<BootDevice>> {
 }
 
 /// Assigns hosts to machines on hypervisors that list hosts, round-robin per role.
-pub(crate) fn spread(file: &File, nodes: &mut [NodePlan]) {
+pub(crate) fn assign_hosts(file: &File, nodes: &mut [NodePlan]) {
     let mut turns: BTreeMap<(Word, bool), usize> = BTreeMap::new();
     for node in nodes {
         let Some(vm) = node.vm.as_deref_mut() else { continue };

@@ -1,7 +1,7 @@
 //! Explanation of a value: its line, or its rule and inputs.
 
 use super::derive::Derivation;
-pub use super::rows::{ValueRow, cluster_detail_rows, cluster_rows, node_rows, surrounding_rows};
+pub use super::rows::{ValueRow, cluster_detail_rows, cluster_rows, fabric_rows, node_rows};
 use super::{ImagePlan, NodePlan, Origin, Plan};
 use crate::cluster::section::{File, Node};
 use crate::model::Cluster;
@@ -93,7 +93,7 @@ pub fn why(cluster: &Cluster, plan: &Plan, path: &str) -> Result<ValueExplanatio
         };
         return explain_node(cluster, plan, nth, rest, path);
     }
-    let details = cluster_detail_rows(&plan.cluster).into_iter().chain(surrounding_rows(plan));
+    let details = cluster_detail_rows(&plan.cluster).into_iter().chain(fabric_rows(plan));
     let mut rows = cluster_rows(&plan.cluster).into_iter().chain(details);
     if let Some((_, value, origin)) = rows.find(|(key, ..)| matches_path(key, &steps)) {
         return Ok(ValueExplanation {
@@ -106,7 +106,7 @@ pub fn why(cluster: &Cluster, plan: &Plan, path: &str) -> Result<ValueExplanatio
 }
 
 /// The settings of a node merged from all layers, as they would be written on the node.
-pub fn written(node: &NodePlan) -> String {
+pub fn merged_settings(node: &NodePlan) -> String {
     node.settings.print().to_flow()
 }
 
@@ -147,9 +147,9 @@ fn explain_node(
             cause: value_source(cluster, plan, Some(nth), &key, origin),
         });
     }
-    let mut whole = cluster.nodes()[nth].value.clone();
-    whole.settings = node.settings.clone();
-    written_or_default(&whole, &Node::shape(), steps, path)
+    let mut merged = cluster.nodes()[nth].value.clone();
+    merged.settings = node.settings.clone();
+    written_or_default(&merged, &Node::shape(), steps, path)
 }
 
 fn matches_path(key: &str, steps: &[&str]) -> bool {
@@ -198,7 +198,7 @@ fn value_source(
         Origin::Default(reason) => ValueSource::Default(reason.to_owned()),
         Origin::Derived(rule, base) => {
             let mut inputs = Vec::new();
-            if rule.takes_id()
+            if rule.uses_id()
                 && let Some(id) = cluster.id()
             {
                 inputs.push(DerivationInput {
@@ -210,7 +210,7 @@ fn value_source(
             if let Some((name, value)) = rule_base(plan, node, key, rule) {
                 inputs.push(DerivationInput { name, value, place: base });
             }
-            if rule.takes_index()
+            if rule.uses_index()
                 && let Some(index) = node.and_then(|nth| cluster.nodes()[nth].value.index.at())
             {
                 inputs.push(DerivationInput {
@@ -219,7 +219,7 @@ fn value_source(
                     place: Some(index.place),
                 });
             }
-            ValueSource::Rule { rule: rule.words(), inputs }
+            ValueSource::Rule { rule: rule.description(), inputs }
         }
     }
 }

@@ -46,7 +46,7 @@ pub struct WorkloadPlan {
 
 impl WorkloadPlan {
     /// Whether routes of any length inside its prefixes are accepted, not only host routes.
-    pub(crate) fn takes_parts(&self) -> bool {
+    pub(crate) fn accepts_subnets(&self) -> bool {
         self.speaker == Speaker::Cilium || self.allow.is_written()
     }
 }
@@ -87,9 +87,9 @@ pub fn plan(cluster: &Cluster, at: &Spanned<&Workload>, gobgp: bool) -> Option<W
     let workload = at.value;
     let speaker = workload.speaker.value().filter(|speaker| *speaker != Speaker::None)?;
     let isolation = if gobgp {
-        Decided::or(&workload.isolation, Isolation::None, "gobgpd listens in the default VRF only")
+        Decided::from_key_or(&workload.isolation, Isolation::None, "gobgpd listens in the default VRF only")
     } else {
-        Decided::or(&workload.isolation, Isolation::Vrf, "works with every other daemon")
+        Decided::from_key_or(&workload.isolation, Isolation::Vrf, "works with every other daemon")
     };
     let known = speaker_defaults(speaker, isolation.value);
     let none = (WorkloadAsn::default(), WorkloadLink::default(), WorkloadNames::default());
@@ -107,14 +107,14 @@ pub fn plan(cluster: &Cluster, at: &Spanned<&Workload>, gobgp: bool) -> Option<W
         prefix: prefix(link, addresses.as_ref().is_some_and(|(ours, _)| ours.value.is_ipv6())),
         link: addresses,
         names: (
-            Decided::text(&names.ours, known.names.0, "named after both ends"),
-            Decided::text(&names.theirs, known.names.1, "named after both ends"),
+            Decided::text_or(&names.ours, known.names.0, "named after both ends"),
+            Decided::text_or(&names.theirs, known.names.1, "named after both ends"),
         ),
         mtu: mtu(link, isolation.value),
         isolation,
         asn: (
-            Decided::or(&asn.ours, Asn(known.asn.0), "the AS number toward the speaker"),
-            Decided::or(&asn.theirs, Asn(known.asn.1), "the speaker's AS number"),
+            Decided::from_key_or(&asn.ours, Asn(known.asn.0), "the AS number toward the speaker"),
+            Decided::from_key_or(&asn.theirs, Asn(known.asn.1), "the speaker's AS number"),
         ),
         bfd: BfdPlan::decide(&workload.bfd, false),
         allow: accepted_prefixes(cluster, workload, speaker),
@@ -124,7 +124,7 @@ pub fn plan(cluster: &Cluster, at: &Spanned<&Workload>, gobgp: bool) -> Option<W
 fn mode(workload: &Workload) -> Decided<MetallbMode> {
     let none = Metallb::default();
     let Metallb { mode } = workload.metallb.get().unwrap_or(&none);
-    Decided::or(mode, MetallbMode::FrrK8s, "MetalLB's default")
+    Decided::from_key_or(mode, MetallbMode::FrrK8s, "MetalLB's default")
 }
 
 /// The VRF or namespace, and the table of a VRF.
@@ -138,21 +138,21 @@ fn domain(
     let Vrf { name, table } = workload.vrf.get().unwrap_or(&none);
     match isolation {
         Isolation::None => (None, None),
-        Isolation::Netns => (Some(Decided::text(&workload.namespace, known.domain, REASON)), None),
+        Isolation::Netns => (Some(Decided::text_or(&workload.namespace, known.domain, REASON)), None),
         Isolation::Vrf => (
-            Some(Decided::text(name, known.domain, REASON)),
-            Some(Decided::or(table, known.table, "the speaker's default table")),
+            Some(Decided::text_or(name, known.domain, REASON)),
+            Some(Decided::from_key_or(table, known.table, "the speaker's default table")),
         ),
     }
 }
 
 fn prefix(link: &WorkloadLink, v6: bool) -> Decided<u8> {
-    Decided::or(&link.prefix, if v6 { 127 } else { 31 }, "room for two addresses")
+    Decided::from_key_or(&link.prefix, if v6 { 127 } else { 31 }, "room for two addresses")
 }
 
 fn mtu(link: &WorkloadLink, isolation: Isolation) -> Option<Decided<Mtu>> {
-    let apart = || Decided::default(Mtu(1500), "the link never leaves the node");
-    Decided::of(&link.mtu).or_else(|| (isolation == Isolation::Netns).then(apart))
+    let netns_mtu = || Decided::default(Mtu(1500), "the link never leaves the node");
+    Decided::from_key(&link.mtu).or_else(|| (isolation == Isolation::Netns).then(netns_mtu))
 }
 
 /// The prefixes accepted from the speaker: `allow`, else the service pools for MetalLB and everything for Cilium.
@@ -183,7 +183,7 @@ fn link_addresses(
     speaker: Speaker,
     isolation: Isolation,
 ) -> Option<LinkAddresses> {
-    let (ours, theirs) = (Decided::of(&link.ours), Decided::of(&link.theirs));
+    let (ours, theirs) = (Decided::from_key(&link.ours), Decided::from_key(&link.theirs));
     let (default_ours, default_theirs) = match (speaker, isolation) {
         (_, Isolation::Netns) => fixed_addresses("192.168.250.254", "192.168.250.255"),
         (Speaker::Cilium, _) => match cluster.id().map(|id| (id, derive::cilium_link(*id.value))) {

@@ -1,65 +1,68 @@
-//! Why someone has no route: what is nearest on the way back to those who have it.
+//! Why a node or router has no route: the nearest cause on the paths to the origins.
 
 use super::graph::Graph;
-use super::spread::{Propagation, RejectReason};
+use super::propagation::{Propagation, RejectReason};
 use ichor_bgp::model::Family;
 
-/// What keeps a destination out, and where.
+/// A cause and its location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct MissingRouteCause {
     what: CauseKind,
-    /// Where it is, if not with the one who was asked about.
+    /// Its location, if it is not at the vertex in question.
     at: Option<u32>,
-    /// AS number of the one where it is.
+    /// AS number of that location.
     asn: u32,
-    /// Who is at the other end there.
+    /// The vertex at the other end of the session.
     far: u32,
 }
 
-/// From what says least to what says most.
+/// Kinds of causes, from the least to the most specific.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum CauseKind {
-    /// There is no session at all.
-    Alone,
-    /// Nothing leads there.
-    Nothing,
-    /// Only nodes are in between, which pass nothing on.
+    /// It has no session.
+    NoSession,
+    /// No path leads to an origin.
+    NoPath,
+    /// Only nodes are in between, which provide no transit.
     NoTransit,
-    /// A session does not come up, with someone who lacks the route as well.
+    /// A session does not come up, and the other end has no route.
     DownToo,
-    /// The session was taken away.
+    /// The session has failed.
     Cut,
-    /// The other end was taken away.
+    /// The other end has failed.
     Away,
     /// The session does not come up.
     Down,
     /// The session does not carry the family.
     Family,
-    /// The other end has it from within the AS that both are in.
+    /// The other end received it over iBGP in the AS of both.
     Internal,
-    /// The other end announces an aggregate in its place.
-    Silent,
-    /// A community keeps the other end from passing it on.
-    Kept,
+    /// The other end announces an aggregate instead.
+    Aggregated,
+    /// A community prevents the other end from passing it on.
+    Community,
     /// The own AS number is in the path.
     Loop,
-    /// A filter.
+    /// The import filter rejects it.
     Filter,
 }
 
 impl CauseKind {
-    /// Whether something farther away may tell more.
+    /// Whether a cause farther away may be more specific.
     fn is_weak(self) -> bool {
         self <= Self::DownToo
     }
 }
 
 impl MissingRouteCause {
-    /// Why someone has no route to the destination of `spread`.
-    pub fn of(graph: &Graph, spread: &Propagation<'_>, vertex: u32) -> Self {
+    /// Finds the cause why a vertex has no route.
+    pub fn find(graph: &Graph, propagation: &Propagation<'_>, vertex: u32) -> Self {
         let own = &graph.vertices[vertex as usize];
-        let start =
-            if own.edges.is_empty() && own.cut.is_empty() { CauseKind::Alone } else { CauseKind::Nothing };
+        let start = if own.edges.is_empty() && own.down_peers.is_empty() {
+            CauseKind::NoSession
+        } else {
+            CauseKind::NoPath
+        };
         let mut best = Self { what: start, at: None, asn: own.asn, far: vertex };
         let mut seen = vec![false; graph.vertices.len()];
         seen[vertex as usize] = true;
@@ -67,14 +70,18 @@ impl MissingRouteCause {
         while !layer.is_empty() && best.what.is_weak() {
             let mut next = Vec::new();
             for at in layer {
-                let there = (at != vertex).then_some(at);
+                let location = (at != vertex).then_some(at);
                 let asn = graph.vertices[at as usize].asn;
-                let found =
-                    session_causes(graph, spread, at).map(|(what, far)| Self { what, at: there, asn, far });
-                // Of the same kind the first.
+                let found = session_causes(graph, propagation, at).map(|(what, far)| Self {
+                    what,
+                    at: location,
+                    asn,
+                    far,
+                });
+                // Of the same kind, the first wins.
                 best = found.fold(best, |best, cause| if cause.what > best.what { cause } else { best });
                 for (edge, far) in &graph.vertices[at as usize].edges {
-                    let lacks = spread.is_up(*edge) && !spread.has(*far);
+                    let lacks = propagation.is_up(*edge) && !propagation.has(*far);
                     if lacks && graph.vertices[*far as usize].passes_on && !seen[*far as usize] {
                         seen[*far as usize] = true;
                         next.push(*far);
@@ -86,19 +93,19 @@ impl MissingRouteCause {
         best
     }
 
-    /// In words, of one or of several who share it.
-    pub fn words(&self, graph: &Graph, family: Family, several: bool) -> String {
+    /// A description, for one or several affected vertices.
+    pub fn text(&self, graph: &Graph, family: Family, several: bool) -> String {
         let name = |vertex: u32| graph.vertices[vertex as usize].name.as_str();
         let far = name(self.far);
-        let session = |does: &str, do_: &str| match self.at {
-            Some(at) => format!("the session of {} with {far} {does}", name(at)),
-            None if several => format!("their sessions with {far} {do_}"),
-            None => format!("its session with {far} {does}"),
+        let session = |singular: &str, plural: &str| match self.at {
+            Some(at) => format!("the session of {} with {far} {singular}", name(at)),
+            None if several => format!("their sessions with {far} {plural}"),
+            None => format!("its session with {far} {singular}"),
         };
         let its = if several { "their" } else { "its" };
         match self.what {
-            CauseKind::Alone => format!("{} no session", if several { "they have" } else { "it has" }),
-            CauseKind::Nothing => "no session leads toward its origin".to_owned(),
+            CauseKind::NoSession => format!("{} no session", if several { "they have" } else { "it has" }),
+            CauseKind::NoPath => "no session leads toward its origin".to_owned(),
             CauseKind::NoTransit => {
                 format!("only nodes such as {far} are in between, and they provide no transit")
             }
@@ -115,8 +122,8 @@ impl MissingRouteCause {
             CauseKind::Internal => {
                 format!("{far} learned it over iBGP in AS {}, and does not pass it on there", self.asn)
             }
-            CauseKind::Silent => format!("{far} announces it only as part of an aggregate"),
-            CauseKind::Kept => format!("a community stops {far} from announcing it"),
+            CauseKind::Aggregated => format!("{far} announces it only as part of an aggregate"),
+            CauseKind::Community => format!("a community stops {far} from announcing it"),
             CauseKind::Loop => match self.at {
                 Some(at) => format!("the AS {} of {} is in the path from {far}", self.asn, name(at)),
                 None => format!("{its} own AS {} is in the path from {far}", self.asn),
@@ -129,28 +136,29 @@ impl MissingRouteCause {
     }
 }
 
-/// What keeps the destination out on each session of someone, with who is at the other end.
+/// The cause on each session of a vertex, with the other end.
 fn session_causes(
     graph: &Graph,
-    spread: &Propagation<'_>,
+    propagation: &Propagation<'_>,
     at: u32,
 ) -> impl Iterator<Item = (CauseKind, u32)> {
     let vertex = &graph.vertices[at as usize];
-    let gives =
-        move |far: u32| spread.is_own(far) || (spread.has(far) && graph.vertices[far as usize].passes_on);
+    let gives = move |far: u32| {
+        propagation.is_own(far) || (propagation.has(far) && graph.vertices[far as usize].passes_on)
+    };
     let up = vertex.edges.iter().filter_map(move |&(edge, far)| {
-        let what = if spread.is_down(far) {
-            spread.had(far).then_some(CauseKind::Away)?
-        } else if !spread.is_up(edge) {
+        let what = if propagation.is_down(far) {
+            propagation.had(far).then_some(CauseKind::Away)?
+        } else if !propagation.is_up(edge) {
             gives(far).then_some(CauseKind::Cut)?
         } else {
-            match spread.refusal(edge, at)? {
-                RejectReason::Nothing => return None,
+            match propagation.reject_reason(edge, at)? {
+                RejectReason::NoRoute => return None,
                 RejectReason::NoTransit => CauseKind::NoTransit,
                 RejectReason::Family => CauseKind::Family,
                 RejectReason::Internal => CauseKind::Internal,
-                RejectReason::Silent => CauseKind::Silent,
-                RejectReason::Kept => CauseKind::Kept,
+                RejectReason::Aggregated => CauseKind::Aggregated,
+                RejectReason::Community => CauseKind::Community,
                 RejectReason::Loop => CauseKind::Loop,
                 RejectReason::Filter => CauseKind::Filter,
             }
@@ -158,7 +166,7 @@ fn session_causes(
         Some((what, far))
     });
     let down = vertex
-        .cut
+        .down_peers
         .iter()
         .map(move |&far| (if gives(far) { CauseKind::Down } else { CauseKind::DownToo }, far));
     up.chain(down)

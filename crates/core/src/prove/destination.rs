@@ -1,4 +1,4 @@
-//! What shall be reached: addresses, and who has them to give.
+//! Destinations: prefixes and the nodes that originate them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::routing::BgpTopology;
 use ichor_bgp::model::{Family, Workload};
 use ichor_bgp::setting::Advertise;
 
-/// What kind of address it is.
+/// Kind of address.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DestinationKind {
     /// Of a node's loopback.
@@ -22,80 +22,96 @@ pub enum DestinationKind {
     Dummy,
     /// Of the API, on several nodes.
     Anycast,
-    /// Of a pool of service addresses: one of them stands for all.
+    /// Of a pool of service addresses, represented by one of them.
     Service(String),
-    /// A prefix in place of its parts.
+    /// An aggregate.
     Aggregate,
 }
 
-impl fmt::Display for DestinationKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl DestinationKind {
+    /// The kind as a word.
+    pub fn word(&self) -> &'static str {
         match self {
-            Self::Loopback => f.write_str("loopback"),
-            Self::Dummy => f.write_str("dummy"),
-            Self::Anycast => f.write_str("anycast"),
-            Self::Service(pool) => write!(f, "service {pool}"),
-            Self::Aggregate => f.write_str("aggregate"),
+            Self::Loopback => "loopback",
+            Self::Dummy => "dummy",
+            Self::Anycast => "anycast",
+            Self::Service(_) => "service",
+            Self::Aggregate => "aggregate",
+        }
+    }
+
+    /// The pool of a service address.
+    pub fn pool(&self) -> Option<&str> {
+        match self {
+            Self::Service(pool) => Some(pool),
+            _ => None,
         }
     }
 }
 
-/// Where a node has a destination from.
+impl fmt::Display for DestinationKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())?;
+        self.pool().map_or(Ok(()), |pool| write!(f, " {pool}"))
+    }
+}
+
+/// The source of a destination on its origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RouteSource {
     /// An address of the node, or an aggregate with one among its parts.
     Own,
     /// Its speaker, which has this AS number.
     Speaker(u32),
-    /// An aggregate, of parts that its speaker announces.
+    /// An aggregate of its speaker's routes.
     SpeakersParts,
-    /// An aggregate, of parts that others announce.
+    /// An aggregate of other nodes' routes.
     OthersParts,
 }
 
-/// Why nobody has a service address to give, from the first hurdle to the last.
+/// Why no node originates a service address, in the order of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AbsenceReason {
-    /// No speaker is heard.
-    Unheard,
-    /// No session with a speaker that is heard carries the family.
+    /// No speaker has a working session.
+    NoSession,
+    /// No working session with a speaker carries the family.
     Family,
-    /// No filter takes it.
+    /// No filter accepts it.
     Filter,
 }
 
-/// Who has a destination to give.
+/// A node that originates a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Originator {
     /// The node.
     pub vertex: u32,
-    /// Where it has it from.
+    /// The source.
     pub source: RouteSource,
-    /// Whether it keeps it to itself: an aggregate stands in for it.
-    pub silent: bool,
+    /// Whether it does not announce it, because an aggregate covers it.
+    pub aggregated: bool,
 }
 
 impl Originator {
-    /// Whether it is gone with the node's speaker.
+    /// Whether it depends on the node's speaker.
     pub(crate) fn needs_speaker(&self) -> bool {
         matches!(self.source, RouteSource::Speaker(_) | RouteSource::SpeakersParts)
     }
 }
 
-/// Prefixes that spread alike.
+/// Prefixes that propagate identically.
 #[derive(Clone, Debug)]
 pub struct Destination {
-    /// What kind they are.
+    /// Kind of the prefixes.
     pub kind: DestinationKind,
     /// The prefixes.
     pub nets: Vec<IpNet>,
     /// Their family; where every session carries both, that of the first.
     pub family: Family,
-    /// Who has them to give.
+    /// The nodes that originate them.
     pub origins: Vec<Originator>,
-    /// Why nobody has, where that is so.
+    /// Why no node does, if so.
     pub absence: Option<AbsenceReason>,
-    /// Which of the graph's gates let them through.
+    /// For each import filter of the graph, whether it accepts them.
     pub(crate) passes: Vec<bool>,
 }
 
@@ -105,12 +121,12 @@ impl Destination {
         self.nets.first().map_or(self.family, |net| Family::of(*net))
     }
 
-    /// Whether an aggregate stands in for it everywhere.
+    /// Whether every origin announces an aggregate instead.
     pub(crate) fn is_hidden(&self) -> bool {
-        !self.origins.is_empty() && self.origins.iter().all(|origin| origin.silent)
+        !self.origins.is_empty() && self.origins.iter().all(|origin| origin.aggregated)
     }
 
-    /// Whether a failure can matter to it.
+    /// Whether a failure can affect it.
     pub fn notices(&self, failure: Failure) -> bool {
         match failure {
             Failure::Vertex(_) | Failure::Link(_) | Failure::Between(..) => true,
@@ -121,8 +137,8 @@ impl Destination {
     }
 }
 
-/// Everything that shall be reached in a network. `serves` says of a node whether its speaker's session works.
-pub(crate) fn all(
+/// All destinations of a topology; `serves` returns whether the session with a node's speaker works.
+pub(crate) fn destinations(
     graph: &Graph,
     network: &BgpTopology,
     plan: &Plan,
@@ -136,27 +152,27 @@ pub(crate) fn all(
                 Advertise::Dummy => DestinationKind::Dummy,
                 Advertise::Anycast => DestinationKind::Anycast,
             };
-            let silent = aggregate::is_covered(model, announced.net);
-            found.add(kind, announced.net, Originator { vertex, source: RouteSource::Own, silent });
+            let aggregated = aggregate::is_covered(model, announced.net);
+            found.add(kind, announced.net, Originator { vertex, source: RouteSource::Own, aggregated });
         }
     }
-    found.services(network, plan, serves);
-    let parts = found.alike(graph);
-    let aggregates = aggregate::all(graph, network, &parts);
+    found.add_services(network, plan, serves);
+    let parts = found.group_identical(graph);
+    let aggregates = aggregate::aggregate_origins(graph, network, &parts);
     if aggregates.is_empty() {
         return parts;
     }
     for (net, origin) in aggregates {
         found.add(DestinationKind::Aggregate, net, origin);
     }
-    found.alike(graph)
+    found.group_identical(graph)
 }
 
-/// Who has them to give, by kind and prefix.
+/// Originating nodes by kind and prefix.
 #[derive(Default)]
 struct DestinationTable(BTreeMap<(DestinationKind, IpNet), OriginatorList>);
 
-/// Who has a prefix to give, and what keeps others from it.
+/// The originating nodes of a prefix, or the reason why there is none.
 #[derive(Default)]
 struct OriginatorList {
     origins: Vec<Originator>,
@@ -168,23 +184,26 @@ impl DestinationTable {
         self.0.entry((kind, net)).or_default().origins.push(origin);
     }
 
-    /// One address of each pool, from every node whose speaker may announce it.
-    fn services(&mut self, network: &BgpTopology, plan: &Plan, serves: impl Fn(usize) -> bool) {
+    /// Adds one address of each pool, from every node whose speaker may announce it.
+    fn add_services(&mut self, network: &BgpTopology, plan: &Plan, serves: impl Fn(usize) -> bool) {
         if network.nodes.iter().all(|model| model.workload.is_none()) {
             return;
         }
         for (pool, prefixes) in &plan.cluster.pools {
-            for net in prefixes.iter().map(|prefix| one_of(prefix.value)) {
+            for net in prefixes.iter().map(|prefix| representative(prefix.value)) {
                 let found = self.0.entry((DestinationKind::Service(pool.to_string()), net)).or_default();
                 for (model, vertex) in network.nodes.iter().zip(0..) {
-                    let heard = model.workload.as_ref().filter(|_| serves(vertex as usize));
-                    match heard.ok_or(AbsenceReason::Unheard).and_then(|workload| given(workload, net)) {
+                    let working = model.workload.as_ref().filter(|_| serves(vertex as usize));
+                    match working
+                        .ok_or(AbsenceReason::NoSession)
+                        .and_then(|workload| accepted_asn(workload, net))
+                    {
                         Ok(asn) => {
-                            let silent = aggregate::is_covered(model, net);
+                            let aggregated = aggregate::is_covered(model, net);
                             found.origins.push(Originator {
                                 vertex,
                                 source: RouteSource::Speaker(asn),
-                                silent,
+                                aggregated,
                             });
                         }
                         Err(absence) => found.absence = found.absence.max(Some(absence)),
@@ -194,15 +213,15 @@ impl DestinationTable {
         }
     }
 
-    /// Puts together what spreads alike: the loopbacks of one node, mostly.
-    fn alike(&self, graph: &Graph) -> Vec<Destination> {
+    /// Groups prefixes that propagate identically, such as the loopback addresses of a node.
+    fn group_identical(&self, graph: &Graph) -> Vec<Destination> {
         let same = graph.is_alike_for_both_families();
         let mut known: BTreeMap<_, usize> = BTreeMap::new();
         let mut all: Vec<Destination> = Vec::new();
         for ((kind, net), OriginatorList { origins, absence }) in &self.0 {
             let absence = absence.filter(|_| origins.is_empty());
             let family = if same { Family::V4 } else { Family::of(*net) };
-            let passes: Vec<bool> = graph.gates.iter().map(|gate| gate.admits(*net)).collect();
+            let passes: Vec<bool> = graph.import_filters.iter().map(|filter| filter.admits(*net)).collect();
             let key = (kind, origins, absence, passes.clone(), family);
             let nth = *known.entry(key).or_insert(all.len());
             if nth == all.len() {
@@ -215,8 +234,8 @@ impl DestinationTable {
     }
 }
 
-/// AS number of a speaker, if the node takes this prefix from it.
-pub fn given(workload: &Workload, net: IpNet) -> Result<u32, AbsenceReason> {
+/// The AS number of a speaker, if the node accepts this prefix from it.
+pub fn accepted_asn(workload: &Workload, net: IpNet) -> Result<u32, AbsenceReason> {
     if !workload.families.contains(&Family::of(net)) {
         return Err(AbsenceReason::Family);
     }
@@ -226,8 +245,8 @@ pub fn given(workload: &Workload, net: IpNet) -> Result<u32, AbsenceReason> {
     Ok(workload.theirs.asn.0)
 }
 
-/// The address that stands for a pool: its first, or of IPv6 the one behind it, which is an ordinary one.
-pub(crate) fn one_of(pool: IpNet) -> IpNet {
+/// The address that represents a pool: the first, for IPv6 the second, because the first is the subnet-router anycast address.
+pub(crate) fn representative(pool: IpNet) -> IpNet {
     let mut hosts = pool.hosts();
     let first = hosts.next();
     let second = if pool.addr().is_ipv6() { hosts.next() } else { None };

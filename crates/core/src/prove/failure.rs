@@ -1,4 +1,4 @@
-//! What can be taken away: a node, a router, a link with the sessions over it, a speaker.
+//! Failures: of a node, a router, a link with its sessions, a speaker.
 
 use std::borrow::Cow;
 
@@ -7,21 +7,21 @@ use crate::routing::BgpTopology;
 use crate::routing::network::{BgpSession, TopologyEnd};
 use ichor_bgp::model::fabric::PeerAddress;
 
-/// One thing that fails.
+/// A failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Failure {
     /// A node or router.
     Vertex(u32),
     /// A link, with every session over it.
     Link(u32),
-    /// Every session between two, whatever else goes over their links.
+    /// Every session between two, without other sessions over the same links.
     Between(u32, u32),
     /// The speaker on a node.
     Speaker(u32),
 }
 
-/// Everything that can fail: routers, nodes, links, speakers.
-pub(crate) fn all(graph: &Graph, network: &BgpTopology) -> Vec<Failure> {
+/// All single failures: routers, nodes, links, speakers.
+pub(crate) fn all_failures(graph: &Graph, network: &BgpTopology) -> Vec<Failure> {
     let nodes = (0..).take(graph.nodes);
     let links = (0..).take(graph.links.len());
     let speakers = (0..).zip(&network.nodes).filter(|(_, model)| model.workload.is_some());
@@ -35,7 +35,8 @@ pub(crate) fn all(graph: &Graph, network: &BgpTopology) -> Vec<Failure> {
 }
 
 impl Failure {
-    /// All sessions between two, by their names: `cp1:leaf1`. Where one link has just these, it is that link.
+    /// All sessions between two, by their names: `cp1:leaf1`. If these are all sessions of one link, it is the failure of that
+    /// link.
     pub(crate) fn between(name: &str, graph: &Graph) -> Option<Self> {
         let (one, other) = name.split_once(':')?;
         let called = |name: &str| {
@@ -45,11 +46,11 @@ impl Failure {
         let between = Self::Between(called(one)?, called(other)?);
         let edges = between.edges(graph);
         let link = graph.edges[*edges.first()? as usize].link;
-        let whole = graph.links[link as usize].edges == *edges;
-        Some(if whole { Self::Link(link) } else { between })
+        let is_link = graph.links[link as usize].edges == *edges;
+        Some(if is_link { Self::Link(link) } else { between })
     }
 
-    /// The sessions that it takes away, if it takes nothing else.
+    /// The failed sessions of a link; empty for nodes, routers and speakers.
     pub fn edges(self, graph: &Graph) -> Cow<'_, [u32]> {
         match self {
             Self::Link(link) => Cow::Borrowed(&graph.links[link as usize].edges),
@@ -61,7 +62,7 @@ impl Failure {
         }
     }
 
-    /// What it is called: `leaf1`, `cp1:fab0`, `cp1:leaf1`, `cp1:metallb`.
+    /// Its name: `leaf1`, `cp1:fab0`, `cp1:leaf1`, `cp1:metallb`.
     pub fn name(self, graph: &Graph, network: &BgpTopology) -> String {
         let named = |vertex: u32| graph.vertices[vertex as usize].name.as_str();
         match self {
@@ -76,8 +77,8 @@ impl Failure {
         }
     }
 
-    /// Whether it is known by this name too: a link by the port at either of its ends.
-    pub(crate) fn is_called(self, name: &str, graph: &Graph, network: &BgpTopology) -> bool {
+    /// Whether this is one of its names: a link may be named after the port at either end.
+    pub(crate) fn has_name(self, name: &str, graph: &Graph, network: &BgpTopology) -> bool {
         let at_an_end = |edge: u32| {
             let BgpSession(one, other) = network.sessions[graph.edges[edge as usize].session];
             [one, other].into_iter().any(|end| end_name(network, end).is_some_and(|known| known == name))
@@ -86,7 +87,7 @@ impl Failure {
             || matches!(self, Self::Link(_)) && self.edges(graph).iter().copied().any(at_an_end)
     }
 
-    /// The node it is of, if it is of one.
+    /// The node it concerns, if any.
     pub fn node(self, graph: &Graph) -> Option<u32> {
         let node = match self {
             Self::Vertex(vertex) => vertex,
@@ -97,7 +98,7 @@ impl Failure {
         ((node as usize) < graph.nodes).then_some(node)
     }
 
-    /// What kind of thing it is.
+    /// Kind of the failed component.
     pub fn kind(self, graph: &Graph) -> &'static str {
         match self {
             Self::Vertex(vertex) if graph.vertices[vertex as usize].node => "node",
@@ -117,7 +118,7 @@ fn link_name(link: &GraphLink, graph: &Graph, network: &BgpTopology) -> String {
     }
 }
 
-/// An end of a session by its port; none where that is found by its address.
+/// The port at an end of a session; none if the session is numbered.
 fn end_name(network: &BgpTopology, end: TopologyEnd) -> Option<String> {
     match &network.at(end).found {
         PeerAddress::Port { name, .. } => Some(format!("{}:{name}", network.name(end))),

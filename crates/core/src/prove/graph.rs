@@ -1,6 +1,6 @@
-//! The fabric as the proof sees it: who speaks BGP, and which sessions there are.
+//! The graph of BGP speakers and sessions.
 //!
-//! Nodes come first, in the order of the [`Network`], then its routers.
+//! Vertices are the nodes in the order of the [`BgpTopology`], then its routers.
 
 use crate::plan::Plan;
 use crate::routing::BgpTopology;
@@ -10,31 +10,31 @@ use ichor_bgp::model::{BgpModel, Family, PrefixFilter};
 use ichor_bgp::setting::Software;
 use ichor_values::LinkName;
 
-/// Local preference where nobody sets another.
+/// Default local preference.
 pub const PREFERENCE: u32 = 100;
 
-/// What communities on a route ask of everyone who takes it.
+/// Effects of a route's communities on its receivers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CommunityEffects {
-    /// Not to pass it on to another AS.
-    pub kept: bool,
-    /// To take any other way instead, if there is one.
-    pub leaving: bool,
+    /// It is not passed on to another AS.
+    pub no_export: bool,
+    /// Any other route is preferred.
+    pub graceful_shutdown: bool,
 }
 
 impl CommunityEffects {
-    /// Those of a route with these communities, by name or by number.
-    fn of<'a>(communities: impl Iterator<Item = &'a str>) -> Self {
-        let mut marks = Self::default();
+    /// The effects of communities, written by name or number.
+    fn from_communities<'a>(communities: impl Iterator<Item = &'a str>) -> Self {
+        let mut effects = Self::default();
         for community in communities {
             match well_known(community) {
-                // RFC 7999, 3.2: FRR keeps what shall be dropped.
-                Some(666 | 65281..=65283) => marks.kept = true,
-                Some(0) => marks.leaving = true,
+                // RFC 7999, 3.2: FRR does not pass blackhole routes on.
+                Some(666 | 65281..=65283) => effects.no_export = true,
+                Some(0) => effects.graceful_shutdown = true,
                 _ => {}
             }
         }
-        marks
+        effects
     }
 }
 
@@ -53,37 +53,37 @@ fn well_known(community: &str) -> Option<u16> {
     }
 }
 
-/// Someone who speaks BGP.
+/// A BGP speaker.
 #[derive(Clone, Debug)]
 pub struct Vertex {
     /// Name.
     pub name: String,
     /// Whether it is a node.
     pub node: bool,
-    /// Whether it passes on what it has from others. A node does not, unless Talos itself speaks for it.
+    /// Whether it passes on received routes. Among nodes, only those with Talos' own BGP do.
     pub(crate) passes_on: bool,
-    /// AS number; one that nobody else has where it is not known.
+    /// AS number; a unique one if it is unknown.
     pub asn: u32,
-    /// Router id.
+    /// Router ID.
     pub id: u32,
-    /// How often it puts its AS number in front once more.
+    /// Number of additional prepends.
     pub prepend: u8,
-    /// The local preference it gives to what comes in.
+    /// Local preference of received routes.
     pub(crate) preference: u32,
-    /// What its communities ask of others.
-    pub(crate) marks: CommunityEffects,
-    /// Which of [`Graph::gates`] it has toward what comes in.
-    pub gate: usize,
-    /// Whether it gives nodes a default route.
+    /// Effects of the communities on its routes.
+    pub(crate) effects: CommunityEffects,
+    /// Its import filter, in [`Graph::import_filters`].
+    pub import_filter: usize,
+    /// Whether it announces a default route to nodes.
     pub(crate) defaults: bool,
-    /// How many sessions it shall have.
-    pub(crate) meant: usize,
-    /// Its sessions, each with who is at the other end.
+    /// Number of configured sessions.
+    pub(crate) configured: usize,
+    /// Its sessions that come up, each with the other end.
     pub edges: Vec<(u32, u32)>,
-    /// Those of them with somebody who passes on what others say.
-    pub(crate) trunks: Vec<(u32, u32)>,
-    /// Who is at the other end of its sessions that do not come up.
-    pub cut: Vec<u32>,
+    /// Those whose other end passes on received routes.
+    pub(crate) transit_edges: Vec<(u32, u32)>,
+    /// The other ends of its sessions that do not come up.
+    pub down_peers: Vec<u32>,
 }
 
 /// A session that comes up.
@@ -93,9 +93,9 @@ pub struct Edge {
     pub ends: (u32, u32),
     /// Whether it carries IPv4 and IPv6.
     pub(crate) carries: [bool; 2],
-    /// Which of the network's sessions it is.
+    /// Its number in the topology.
     pub session: usize,
-    /// Which of [`Graph::links`] it goes over.
+    /// Its link, in [`Graph::links`].
     pub link: u32,
 }
 
@@ -111,42 +111,45 @@ impl Edge {
     }
 }
 
-/// What sessions go over, and fail with: the link of a node, or a cable between routers.
+/// A link whose failure closes its sessions: a node's link, or a cable between routers.
 #[derive(Clone, Debug)]
 pub struct GraphLink {
-    /// The node's own name for it; none between routers.
+    /// Its name on the node; none between routers.
     pub port: Option<LinkName>,
     /// Its sessions.
     pub edges: Vec<u32>,
 }
 
-/// Everyone, and the sessions that come up.
+/// BGP speakers and the sessions that come up.
 #[derive(Clone, Debug)]
 pub struct Graph {
-    /// Everyone.
+    /// Nodes, then routers.
     pub vertices: Vec<Vertex>,
-    /// How many of them are nodes: the first ones.
+    /// Number of nodes.
     pub nodes: usize,
-    /// Sessions.
+    /// Sessions that come up.
     pub edges: Vec<Edge>,
-    /// What they go over.
+    /// Links of the sessions.
     pub links: Vec<GraphLink>,
-    /// The different filters there are on what comes in.
-    pub(crate) gates: Vec<PrefixFilter>,
+    /// The distinct import filters.
+    pub(crate) import_filters: Vec<PrefixFilter>,
 }
 
 impl Graph {
-    /// The graph of a network, with the sessions of which `up` says so.
-    pub fn of(network: &BgpTopology, plan: &Plan, up: impl Fn(usize) -> bool) -> Self {
-        let mut gates = vec![PrefixFilter::allowing(&[])];
-        let mut gate = |filter: &PrefixFilter| {
-            gates.iter().position(|known| known == filter).unwrap_or_else(|| {
-                gates.push(filter.clone());
-                gates.len() - 1
+    /// Builds the graph of a topology with the sessions for which `up` returns true.
+    pub fn build(network: &BgpTopology, plan: &Plan, up: impl Fn(usize) -> bool) -> Self {
+        let mut import_filters = vec![PrefixFilter::allowing(&[])];
+        let mut filter_number = |filter: &PrefixFilter| {
+            import_filters.iter().position(|known| known == filter).unwrap_or_else(|| {
+                import_filters.push(filter.clone());
+                import_filters.len() - 1
             })
         };
-        let mut vertices: Vec<Vertex> =
-            network.nodes.iter().map(|model| node(model, gate(&model.fabric.inward.filter))).collect();
+        let mut vertices: Vec<Vertex> = network
+            .nodes
+            .iter()
+            .map(|model| node(model, filter_number(&model.fabric.inward.filter)))
+            .collect();
         let nodes = vertices.len();
         for (nth, router) in network.routers.iter().enumerate() {
             let written = router.listed && router.software != Software::Other;
@@ -159,23 +162,23 @@ impl Graph {
                 id: u32::from(router.router_id),
                 prepend: 0,
                 preference: PREFERENCE,
-                marks: CommunityEffects::default(),
-                gate: if written { gate(&router.accepts) } else { 0 },
+                effects: CommunityEffects::default(),
+                import_filter: if written { filter_number(&router.accepts) } else { 0 },
                 defaults: written,
-                meant: router.peers.len(),
+                configured: router.peers.len(),
                 edges: Vec::new(),
-                trunks: Vec::new(),
-                cut: Vec::new(),
+                transit_edges: Vec::new(),
+                down_peers: Vec::new(),
             });
         }
-        let mut graph = Self { vertices, nodes, edges: Vec::new(), links: Vec::new(), gates };
+        let mut graph = Self { vertices, nodes, edges: Vec::new(), links: Vec::new(), import_filters };
         for (session, ends) in network.sessions.iter().enumerate() {
             if up(session) {
                 graph.connect(network, plan, session, *ends);
             } else {
                 let (one, other) = (graph.vertex(ends.0), graph.vertex(ends.1));
-                graph.vertices[one as usize].cut.push(other);
-                graph.vertices[other as usize].cut.push(one);
+                graph.vertices[one as usize].down_peers.push(other);
+                graph.vertices[other as usize].down_peers.push(one);
             }
         }
         graph
@@ -200,12 +203,12 @@ impl Graph {
             let vertex = &mut self.vertices[near as usize];
             vertex.edges.push((edge, far));
             if passes_on {
-                vertex.trunks.push((edge, far));
+                vertex.transit_edges.push((edge, far));
             }
         }
     }
 
-    /// Puts a session onto a link: the one of the same port of the same node, if others go over it.
+    /// Assigns a session to a link. Sessions over the same port of a node share one.
     fn link(&mut self, vertex: u32, port: Option<LinkName>, edge: u32) -> u32 {
         let others =
             self.vertices[vertex as usize].edges.iter().map(|(edge, _)| self.edges[*edge as usize].link);
@@ -219,14 +222,14 @@ impl Graph {
         nth
     }
 
-    /// The link of a node by its name there, if a session goes over it.
+    /// The link of a node by name, if it has a session.
     pub(crate) fn link_of(&self, node: u32, port: &LinkName) -> Option<u32> {
         let edges = self.vertices[node as usize].edges.iter();
         let mut links = edges.map(|(edge, _)| self.edges[*edge as usize].link);
         links.find(|link| self.links[*link as usize].port.as_ref() == Some(port))
     }
 
-    /// Who is at an end of a session.
+    /// The vertex at an end of a session.
     pub fn vertex(&self, end: TopologyEnd) -> u32 {
         let nth = match end {
             TopologyEnd::Node(node, _) => node,
@@ -235,25 +238,25 @@ impl Graph {
         u32::try_from(nth).expect("fewer nodes than 2^32")
     }
 
-    /// Sessions over which a node takes a default route, each with the router that gives it.
+    /// Sessions over which a node accepts a default route, each with the router that announces it.
     pub fn defaults(&self, node: u32, family: Family) -> impl Iterator<Item = (u32, u32)> {
         let vertex = &self.vertices[node as usize];
-        let takes = self.gates[vertex.gate].admits(family.everything());
+        let takes = self.import_filters[vertex.import_filter].admits(family.everything());
         let gives = move |(edge, far): &(u32, u32)| {
             takes && self.edges[*edge as usize].carries(family) && self.vertices[*far as usize].defaults
         };
         vertex.edges.iter().copied().filter(gives)
     }
 
-    /// Whether what holds for a prefix of one family holds for the other's: no session carries one of them alone, and nobody
-    /// takes one default route alone.
+    /// Whether results for one family apply to the other: every session carries both, and every filter accepts both default
+    /// routes or neither.
     pub(crate) fn is_alike_for_both_families(&self) -> bool {
         let [v4, v6] = Family::ALL.map(Family::everything);
         self.edges.iter().all(|edge| edge.carries[0] == edge.carries[1])
-            && self.gates.iter().all(|gate| gate.admits(v4) == gate.admits(v6))
+            && self.import_filters.iter().all(|filter| filter.admits(v4) == filter.admits(v6))
     }
 
-    /// Whether any node passes on what it has from others.
+    /// Whether any node passes on received routes.
     pub(crate) fn has_transit(&self) -> bool {
         self.vertices[..self.nodes].iter().any(|node| node.passes_on)
     }
@@ -270,13 +273,13 @@ fn port(network: &BgpTopology, plan: &Plan, end: TopologyEnd) -> Option<LinkName
     let TopologyEnd::Node(node, _) = end else { return None };
     let plan = &plan.nodes[network.nodes[node].nth];
     let link = match &network.at(end).found {
-        PeerAddress::Port { name, .. } => plan.below_vlans(name),
-        PeerAddress::Address { address, .. } => plan.link_toward(*address),
+        PeerAddress::Port { name, .. } => plan.base_link(name),
+        PeerAddress::Address { address, .. } => plan.link_to(*address),
     };
     Some(link.clone())
 }
 
-fn node(model: &BgpModel, gate: usize) -> Vertex {
+fn node(model: &BgpModel, import_filter: usize) -> Vertex {
     let outward = &model.fabric.outward;
     Vertex {
         name: model.name.to_string(),
@@ -286,12 +289,14 @@ fn node(model: &BgpModel, gate: usize) -> Vertex {
         id: u32::from(model.router_id),
         prepend: outward.prepend,
         preference: model.fabric.inward.local_preference.unwrap_or(PREFERENCE),
-        marks: CommunityEffects::of(outward.communities.iter().map(|community| community.as_str())),
-        gate,
+        effects: CommunityEffects::from_communities(
+            outward.communities.iter().map(|community| community.as_str()),
+        ),
+        import_filter,
         defaults: false,
-        meant: model.fabric.neighbors.len(),
+        configured: model.fabric.neighbors.len(),
         edges: Vec::new(),
-        trunks: Vec::new(),
-        cut: Vec::new(),
+        transit_edges: Vec::new(),
+        down_peers: Vec::new(),
     }
 }

@@ -1,89 +1,90 @@
-//! What BGP makes of a cluster's fabric, computed before any of it exists.
+//! Analysis of BGP in a cluster's fabric before deployment.
 //!
-//! A [`Subject`] is the fabric with the sessions that come up ([`session`]) and what shall be reached over them
-//! ([`destination`]). [`Subject::study`] lets each destination spread ([`spread`]) and takes away one thing after the other
-//! ([`failure`]); [`Proof`] says whether what the cluster file intends comes of it.
+//! A [`ProofModel`] is the fabric with the sessions that come up ([`session`]) and the destinations that must be reachable
+//! ([`destination`]). [`ProofModel::analyse`] propagates each destination ([`propagation`]) and applies failures ([`failure`]);
+//! [`Proof`] states whether the intents of the cluster file are satisfied.
 //!
-//! It computes what ichor itself would write for nodes and routers. Of a router that somebody else configures it assumes that
-//! it takes and passes on everything, and gives no default route.
+//! The analysis uses the configuration that ichor writes for nodes and routers. A router that ichor does not configure is
+//! assumed to accept and pass on every route, and to announce no default route.
 
 pub mod aggregate;
+pub mod analysis;
 mod cause;
+mod components;
 pub mod destination;
+pub mod examples;
 pub mod failure;
+pub mod forwarding;
 pub mod graph;
 pub mod intent;
-mod island;
-mod sentence;
+pub mod propagation;
 pub mod session;
-pub mod spread;
-pub mod study;
-pub mod tally;
-pub mod way;
+mod text;
 
 use crate::model::Cluster;
 use crate::plan::Plan;
 use crate::routing::BgpTopology;
 use crate::routing::network::{BgpSession, TopologyEnd};
+pub use analysis::{FailureAnalysis, FailureScope};
 use destination::Destination;
+use examples::Examples;
 use failure::Failure;
 use graph::Graph;
 use ichor_bgp::model::Family;
 use ichor_values::Issue;
 pub use intent::Proof;
-pub use sentence::crowd;
-use spread::Propagation;
-pub use study::{FailureAnalysis, FailureScope};
-use tally::Examples;
+use propagation::Propagation;
+pub use text::summarize_names;
 
-/// A fabric that something is to be proved of.
+/// The fabric as analysed.
 #[derive(Debug)]
 pub struct ProofModel {
-    /// Everyone, and every session that is meant.
+    /// Nodes, routers and every configured session.
     pub network: BgpTopology,
-    /// What keeps each session from coming up.
+    /// Why each session does not come up, if it does not.
     pub faults: Vec<Option<String>>,
-    /// What keeps each node's speaker from being heard.
+    /// Why each node receives no routes from its speaker, if it does not.
     pub(crate) speaker_faults: Vec<Option<String>>,
-    /// Everyone, and every session that comes up.
+    /// Nodes, routers and the sessions that come up.
     pub graph: Graph,
-    /// What shall be reached.
+    /// Destinations that must be reachable.
     pub destinations: Vec<Destination>,
 }
 
 impl ProofModel {
-    /// The fabric of a cluster, or what keeps it from being known.
-    pub fn of(cluster: &Cluster, plan: &Plan) -> Result<Self, Vec<Issue>> {
-        let network = BgpTopology::of(cluster, plan)?;
+    /// Builds the model of a cluster, or returns the missing keys.
+    pub fn from_plan(cluster: &Cluster, plan: &Plan) -> Result<Self, Vec<Issue>> {
+        let network = BgpTopology::from_plan(cluster, plan)?;
         let mut faults = session::faults(cluster, plan, &network);
         let speaker_faults: Vec<_> =
             network.nodes.iter().map(|model| session::speaker_fault(plan, model)).collect();
-        let mut subject = Self::with(network, plan, faults.clone(), speaker_faults.clone());
-        if subject.close_crowded(&mut faults) {
-            subject = Self::with(subject.network, plan, faults, speaker_faults);
+        let mut subject = Self::build(network, plan, faults.clone(), speaker_faults.clone());
+        if subject.close_over_limit(&mut faults) {
+            subject = Self::build(subject.network, plan, faults, speaker_faults);
         }
         Ok(subject)
     }
 
-    fn with(
+    fn build(
         network: BgpTopology,
         plan: &Plan,
         faults: Vec<Option<String>>,
         speaker_faults: Vec<Option<String>>,
     ) -> Self {
-        let graph = Graph::of(&network, plan, |session| faults[session].is_none());
-        let destinations = destination::all(&graph, &network, plan, |node| speaker_faults[node].is_none());
+        let graph = Graph::build(&network, plan, |session| faults[session].is_none());
+        let destinations =
+            destination::destinations(&graph, &network, plan, |node| speaker_faults[node].is_none());
         Self { network, faults, speaker_faults, graph, destinations }
     }
 
-    /// The same sessions in a network of which something else is other.
+    /// The same sessions in a changed topology.
     pub(crate) fn with_network(&self, network: BgpTopology, plan: &Plan) -> Self {
-        Self::with(network, plan, self.faults.clone(), self.speaker_faults.clone())
+        Self::build(network, plan, self.faults.clone(), self.speaker_faults.clone())
     }
 
-    /// The same fabric with one node as it is in another. `plan` is the other's.
+    /// This fabric with one node taken from `other`, whose plan is `plan`.
     #[must_use]
-    pub(crate) fn with_node_of(self, other: &Self, node: usize, plan: &Plan) -> Self {
+    pub(crate) fn with_node_from(self, other: &Self, node: usize, plan: &Plan) -> Self {
         let Self { mut network, mut faults, mut speaker_faults, .. } = self;
         network.nodes[node] = other.network.nodes[node].clone();
         speaker_faults[node].clone_from(&other.speaker_faults[node]);
@@ -92,17 +93,19 @@ impl ProofModel {
                 faults[session].clone_from(&other.faults[session]);
             }
         }
-        Self::with(network, plan, faults, speaker_faults)
+        Self::build(network, plan, faults, speaker_faults)
     }
 
-    /// Sessions that do not come up, and nodes that have none.
-    pub fn down(&self) -> Examples {
+    /// Sessions that do not come up, and nodes without sessions.
+    pub fn down_sessions(&self) -> Examples {
         let mut tally = Examples::default();
-        let lonely = self.network.nodes.iter().filter(|model| model.fabric.neighbors.is_empty());
-        let lonely: Vec<&str> = lonely.map(|model| model.name.as_str()).collect();
-        if !lonely.is_empty() {
-            let verb = if lonely.len() > 1 { "have" } else { "has" };
-            tally.add_group(lonely.len(), || format!("{} {verb} no BGP neighbour", crowd(lonely)));
+        let isolated = self.network.nodes.iter().filter(|model| model.fabric.neighbors.is_empty());
+        let isolated: Vec<&str> = isolated.map(|model| model.name.as_str()).collect();
+        if !isolated.is_empty() {
+            let verb = if isolated.len() > 1 { "have" } else { "has" };
+            tally.add_group(isolated.len(), || {
+                format!("{} {verb} no BGP neighbour", summarize_names(isolated))
+            });
         }
         for (BgpSession(one, other), fault) in self.network.sessions.iter().zip(&self.faults) {
             if let Some(fault) = fault {
@@ -113,25 +116,25 @@ impl ProofModel {
         tally
     }
 
-    /// Finds sessions that bring a node more prefixes than it takes, and are closed for it.
-    fn close_crowded(&self, faults: &mut [Option<String>]) -> bool {
+    /// Marks sessions that exceed a node's prefix limit, which closes them. Returns whether there are any.
+    fn close_over_limit(&self, faults: &mut [Option<String>]) -> bool {
         let limit = |node: usize| self.network.nodes[node].fabric.inward.max_prefixes;
         if (0..self.network.nodes.len()).all(|node| limit(node).is_none()) {
             return false;
         }
         let mut closed = false;
-        for (edge, counts) in self.graph.edges.iter().zip(self.counts()) {
+        for (edge, counts) in self.graph.edges.iter().zip(self.count_prefixes()) {
             let BgpSession(TopologyEnd::Node(node, _), TopologyEnd::Router(router, _)) =
                 self.network.sessions[edge.session]
             else {
                 continue;
             };
             let Some(most) = limit(node) else { continue };
-            let given = counts.into_iter().max().unwrap_or_default();
-            if given > most {
+            let count = counts.into_iter().max().unwrap_or_default();
+            if count > most {
                 let name = &self.network.routers[router].name;
                 faults[edge.session] = Some(format!(
-                    "{name} announces {given} prefixes of one family to it, more than its limit of {most}"
+                    "{name} announces {count} prefixes of one family to it, more than its limit of {most}"
                 ));
                 closed = true;
             }
@@ -139,8 +142,8 @@ impl ProofModel {
         closed
     }
 
-    /// How many prefixes of each family every session brings the node at its end. Only what the node lets in counts.
-    fn counts(&self) -> Vec<[u32; 2]> {
+    /// The number of prefixes that a node accepts over each session, by family.
+    fn count_prefixes(&self) -> Vec<[u32; 2]> {
         let mut counts = vec![[0; 2]; self.graph.edges.len()];
         for node in (0..).take(self.graph.nodes) {
             for family in Family::ALL {
@@ -149,12 +152,12 @@ impl ProofModel {
                 }
             }
         }
-        let mut spread = Propagation::new(&self.graph);
+        let mut propagation = Propagation::new(&self.graph);
         for target in &self.destinations {
-            spread.settle(target);
+            propagation.converge(target);
             for (edge, counts) in (0..).zip(&mut counts) {
                 let node = self.graph.edges[edge as usize].ends.0;
-                for net in target.nets.iter().filter(|_| spread.refusal(edge, node).is_none()) {
+                for net in target.nets.iter().filter(|_| propagation.reject_reason(edge, node).is_none()) {
                     counts[Family::of(*net) as usize] += 1;
                 }
             }
@@ -162,24 +165,24 @@ impl ProofModel {
         counts
     }
 
-    /// Looks at some of the destinations, without and with failures.
-    pub fn study(&self, some: &[Destination], scope: &FailureScope) -> FailureAnalysis {
-        study::study(&self.graph, &self.destinations, some, scope)
+    /// Analyses some of the destinations, without and with failures.
+    pub fn analyse(&self, some: &[Destination], scope: &FailureScope) -> FailureAnalysis {
+        analysis::analyse(&self.graph, &self.destinations, some, scope)
     }
 
-    /// Everything that can fail.
+    /// All single failures.
     pub fn failures(&self) -> Vec<Failure> {
-        failure::all(&self.graph, &self.network)
+        failure::all_failures(&self.graph, &self.network)
     }
 
-    /// What is called so: something that can fail, or all sessions between two, as `cp1:leaf1`.
+    /// The failure of this name: a single failure, or all sessions between two, such as `cp1:leaf1`.
     pub fn failure(&self, name: &str) -> Option<Failure> {
         let (graph, network) = (&self.graph, &self.network);
-        let known = self.failures().into_iter().find(|failure| failure.is_called(name, graph, network));
+        let known = self.failures().into_iter().find(|failure| failure.has_name(name, graph, network));
         known.or_else(|| Failure::between(name, graph))
     }
 
-    /// What a failure is called.
+    /// The name of a failure.
     pub fn name(&self, failure: Failure) -> String {
         failure.name(&self.graph, &self.network)
     }

@@ -1,4 +1,4 @@
-//! Sessions that will not come up, and why.
+//! Reasons why sessions do not come up.
 
 use std::net::IpAddr;
 
@@ -15,9 +15,9 @@ use ichor_bgp::setting::{MetallbMode, Software};
 use ichor_values::Backend;
 use ichor_values::{Mtu, SoftwareVersion};
 
-/// What keeps each of a network's sessions from coming up.
+/// Why each session of a topology does not come up, if it does not.
 pub fn faults(cluster: &Cluster, plan: &Plan, network: &BgpTopology) -> Vec<Option<String>> {
-    let cables = Cables::of(cluster);
+    let cables = Cables::from_cluster(cluster);
     let fault = |BgpSession(one, other): &BgpSession| match (*one, *other) {
         (TopologyEnd::Node(node, neighbor), TopologyEnd::Router(router, peer)) => {
             let model = &network.nodes[node];
@@ -48,21 +48,21 @@ struct SessionPair<'a> {
 impl SessionPair<'_> {
     fn fault(&self, cables: &Cables<'_>) -> Option<String> {
         self.backend_fault()
-            .or_else(|| self.wiring(cables))
-            .or_else(|| self.asn())
-            .or_else(|| self.addressing())
-            .or_else(|| self.password())
-            .or_else(|| self.bfd())
+            .or_else(|| self.wiring_fault(cables))
+            .or_else(|| self.asn_fault())
+            .or_else(|| self.addressing_fault())
+            .or_else(|| self.password_fault())
+            .or_else(|| self.bfd_fault())
     }
 
-    /// A release of Talos without the backend refuses the whole configuration.
+    /// A Talos release without the backend rejects the configuration.
     fn backend_fault(&self) -> Option<String> {
         let routing = self.plan.routing.as_deref()?;
-        let lack = routing.lacks.iter().find(|lack| lack.kind == LimitationKind::Release)?;
+        let lack = routing.limitations.iter().find(|lack| lack.kind == LimitationKind::Release)?;
         Some(format!("{} runs Talos {}: {}", self.model.name, self.plan.talos.value, lack.why))
     }
 
-    fn wiring(&self, cables: &Cables<'_>) -> Option<String> {
+    fn wiring_fault(&self, cables: &Cables<'_>) -> Option<String> {
         let PeerAddress::Port { name, .. } = &self.own.found else { return None };
         let (node, router) = (&self.model.name, &self.router.name);
         let listed = self.plan.listed_links().map(|(name, _)| name);
@@ -70,21 +70,21 @@ impl SessionPair<'_> {
         if !ports.any(|known| known == name) {
             return Some(format!("{node} has no link {name}"));
         }
-        if self.plan.mtu_of(name).is_some_and(|mtu| mtu < Mtu::LEAST_FOR_IPV6) {
+        if self.plan.link_mtu(name).is_some_and(|mtu| mtu < Mtu::LEAST_FOR_IPV6) {
             return Some(format!("the MTU of {node}:{name} is below 1280, which removes IPv6 from it"));
         }
         let (far, port) = cables.nodes.get(&(self.plan.nth, name.as_str()))?;
         (*far != router).then(|| format!("the cable of {node}:{name} leads to {far}:{port}"))
     }
 
-    fn asn(&self) -> Option<String> {
+    fn asn_fault(&self) -> Option<String> {
         let (node, router) = (&self.model.name, &self.router.name);
         let asn = self.router.asn?;
         let expected = self.own.asn.filter(|expected| *expected != asn)?;
         Some(format!("{node} expects AS {expected}, but {router} has AS {asn}"))
     }
 
-    fn addressing(&self) -> Option<String> {
+    fn addressing_fault(&self) -> Option<String> {
         let PeerAddress::Address { address, .. } = self.own.found else { return None };
         let node = &self.model.name;
         let same = |other: &&Neighbor| matches!(other.found, PeerAddress::Address { address: other, .. } if other == address);
@@ -94,7 +94,7 @@ impl SessionPair<'_> {
         if self.plan.address.iter().any(|(net, _)| net.addr() == address) {
             return Some(format!("{address} is an address of {node} itself"));
         }
-        if !self.plan.leads_to(address) && !is_link_local(address) {
+        if !self.plan.has_route_to(address) && !is_link_local(address) {
             return Some(format!("{node} has neither an address in the network of {address} nor a gateway"));
         }
         let range = self.router.listen.filter(|_| self.peer.by_range)?;
@@ -106,18 +106,18 @@ impl SessionPair<'_> {
         }
     }
 
-    fn password(&self) -> Option<String> {
+    fn password_fault(&self) -> Option<String> {
         let (node, router) = (&self.model.name, &self.router.name);
         if self.backend() == Some(Backend::Native) && self.peer.session.password.is_some() {
             return Some(format!("{router} requires a password, which Talos' own BGP does not support"));
         }
-        // Where ichor tells the router it tells it the node's password; others have their own.
-        let foreign = self.router.software == Software::Other && self.router.password.is_some();
-        (foreign && self.own.password != self.router.password)
+        // Routers that ichor configures get the node's password; others have their own.
+        let has_own_password = self.router.software == Software::Other && self.router.password.is_some();
+        (has_own_password && self.own.password != self.router.password)
             .then(|| format!("{node} and {router} have passwords from different sources"))
     }
 
-    fn bfd(&self) -> Option<String> {
+    fn bfd_fault(&self) -> Option<String> {
         let (node, router) = (&self.model.name, &self.router.name);
         let (ours, theirs) = (self.own.bfd.is_some(), self.peer.session.bfd.is_some());
         let numbered = matches!(self.own.found, PeerAddress::Address { .. });
@@ -163,7 +163,7 @@ fn is_link_local(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local())
 }
 
-/// What keeps the session of a node with its speaker from bringing routes.
+/// Why a node receives no routes from its speaker, if it does not.
 pub(crate) fn speaker_fault(plan: &Plan, model: &BgpModel) -> Option<String> {
     let workload = model.workload.as_ref()?;
     let node = &plan.nodes[model.nth];
@@ -196,13 +196,13 @@ fn speaker_software_fault(decided: &WorkloadPlan, plan: &Plan, address: IpAddr) 
         .then(|| "Cilium is not installed: the pod network is flannel".to_owned())
 }
 
-/// What the backend cannot do of what is asked about the speaker.
+/// A requested feature of the speaker's session that the backend does not support.
 fn limitation_fault(routing: &RoutingPlan) -> Option<String> {
-    let lack = routing.lacks.iter().find(|lack| lack.key.starts_with("workload"))?;
+    let lack = routing.limitations.iter().find(|lack| lack.key.starts_with("workload"))?;
     Some(format!("{} does not support {}: {}", routing.backend.value, lack.what, lack.why))
 }
 
-/// With these options a VRF is a network namespace, and the speaker's instance stays inactive.
+/// With these options FRR uses a network namespace as VRF, and the speaker's instance stays inactive.
 fn vrf_option_fault(routing: &RoutingPlan, domain: &RoutingDomain) -> Option<String> {
     let written = routing.options.as_ref().filter(|_| matches!(domain, RoutingDomain::Vrf { .. }))?;
     let mut options = written.value.iter().flat_map(|(daemon, options)| {

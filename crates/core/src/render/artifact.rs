@@ -2,40 +2,40 @@
 
 use std::borrow::Cow;
 
-use super::carrier::BootVolume;
+use super::boot_media::BootVolume;
 
-/// A file that a build makes.
+/// A file that a build writes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Artifact {
-    /// Where it goes, from the folder of the cluster.
+    /// Its path, relative to the folder of the cluster.
     pub path: String,
-    /// What it holds.
+    /// Its contents.
     pub contents: ArtifactContents,
-    /// Whether it is of the kind that holds secrets: nobody but its owner may read it.
+    /// Whether it may contain secrets, so that only its owner may read it.
     pub private: bool,
 }
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ArtifactContents {
     /// A text.
     Text(String),
-    /// A volume, of which there are too many to have the bytes of all at once.
+    /// A volume, written only on demand: a cluster may have thousands.
     Image(BootVolume),
 }
 
 impl Artifact {
-    /// A file for everybody.
+    /// A file without secrets.
     pub fn public(path: impl Into<String>, contents: impl Into<ArtifactContents>) -> Self {
         Self { path: path.into(), contents: contents.into(), private: false }
     }
 
-    /// A file that may hold secrets.
+    /// A file that may contain secrets.
     pub fn private(path: impl Into<String>, contents: impl Into<ArtifactContents>) -> Self {
         Self { path: path.into(), contents: contents.into(), private: true }
     }
 
-    /// Its text, where it is one.
+    /// Its text, if it is a text file.
     pub fn text(&self) -> Option<&str> {
         match &self.contents {
             ArtifactContents::Text(text) => Some(text),

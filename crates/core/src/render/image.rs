@@ -1,10 +1,10 @@
-//! The images of a node, as the Image Factory is asked for them.
+//! Images of a node from the Image Factory.
 
 use crate::plan::NodePlan;
 use ichor_talos::asset::{AssetRequest, Factory};
 
-/// What is asked of the Image Factory for a node.
-pub(crate) fn order<'n>(node: &'n NodePlan, id: &'n str) -> AssetRequest<'n> {
+/// The request to the Image Factory for a node's images.
+pub(crate) fn asset_request<'n>(node: &'n NodePlan, id: &'n str) -> AssetRequest<'n> {
     AssetRequest {
         id,
         talos: &node.talos.value,

@@ -1,13 +1,13 @@
-//! What a plan is turned into: text and pictures, as bytes that depend on nothing else.
+//! Rendering of a plan to files, as a pure function.
 //!
-//! [`topology`] draws the cluster for people. [`schematic`] is what the Image Factory makes a node's images from, [`base`] what ichor does,
-//! [`platform_network`] the network a machine has before it has a configuration, [`carrier`] what brings it its first one,
-//! [`native`] the documents by which Talos itself routes. [`fabric`] is the other end of their sessions, [`manifests`] what Kubernetes is told of
-//! them, [`hypervisor`] what makes their machines. Files of a build are [`artifact`]s, and [`tree()`] makes all of them.
+//! [`tree()`] renders all files of a build as [`artifact`]s: Talos configurations ([`machine`]) with Talos' own BGP
+//! ([`native`]), boot media ([`boot_media`]), META network configuration ([`platform_network`]), images ([`schematic`] for the
+//! Image Factory, [`base_image`] for ichor), router configurations ([`fabric`]), Kubernetes manifests ([`manifests`]), VM definitions
+//! ([`hypervisor`]) and a diagram ([`topology`]).
 
 pub mod artifact;
-pub mod base;
-pub mod carrier;
+pub mod base_image;
+pub mod boot_media;
 pub mod chart;
 pub mod fabric;
 pub mod hypervisor;
@@ -29,7 +29,7 @@ use crate::plan::NodePlan;
 pub use talosconfig::talosconfig;
 pub use tree::tree;
 
-/// Something of a node that cannot be made.
+/// An error in the rendering of a node.
 pub(crate) fn node_issue(node: &NodePlan, error: &dyn std::error::Error) -> Issue {
     Issue::error(node.path(""), error.to_string())
 }

@@ -1,10 +1,10 @@
-//! The network of one node for META key 10: what a machine on metal has before it has a configuration.
+//! The network of one node for META key 10, which a metal machine uses until it is configured.
 //!
-//! [`text`] writes addresses, links, routes, hostname, resolvers and time servers of a [`NodePlan`] the way Talos reads them.
-//! Every port is named as a link, because Talos asks DHCP servers on each port that no platform speaks of.
+//! [`text`] writes addresses, links, routes, hostname, resolvers and time servers of a [`NodePlan`] in Talos' format. Every
+//! port is listed as a link, because Talos uses DHCP on each port that the platform does not mention.
 //!
-//! Not here: what Talos makes of the text ([`talos::platform_network`](ichor_talos::platform_network)), and addresses
-//! that move between machines, which need a configuration.
+//! Not here: how Talos reads the text ([`talos::platform_network`](ichor_talos::platform_network)), and VIPs, which require a
+//! configuration.
 
 use std::net::IpAddr;
 
@@ -16,7 +16,7 @@ use crate::plan::{ConfigStage, LinkKind, LinkPlan, Master, NodePlan, RoutePlan};
 use crate::render::machine::network::{name_servers, time_servers};
 use ichor_values::go_yaml::emit;
 
-/// What META key 10 of `node` holds.
+/// The value of META key 10 of `node`.
 pub fn text(node: &NodePlan) -> String {
     emit::emit(&network(node))
 }
@@ -46,12 +46,12 @@ pub fn network(node: &NodePlan) -> Value {
         "timeServers",
         if ntp.is_empty() { vec![] } else { vec![json!({"timeServers": ntp, "layer": "platform"})] },
     );
-    put("operators", links.iter().filter(|link| link.dhcp).map(ask).collect());
+    put("operators", links.iter().filter(|link| link.dhcp).map(dhcp_operator).collect());
     Value::Object(value)
 }
 
 /// A DHCP client on a link.
-fn ask(link: &LinkPlan) -> Value {
+fn dhcp_operator(link: &LinkPlan) -> Value {
     json!({"operator": "dhcp4", "linkName": link.name.as_str(), "requireUp": true,
         "dhcp4": {"routeMetric": METRIC}, "layer": "platform"})
 }
@@ -62,7 +62,7 @@ fn address(link: &LinkPlan, address: IpNet) -> Value {
 }
 
 fn route(link: &LinkPlan, route: &RoutePlan) -> Option<Value> {
-    // Talos calls the way to everywhere "": a prefix of length 0 it would not compare equal to the kernel's.
+    // The destination of a default route is "": a prefix of length 0 does not compare equal to the kernel's route in Talos.
     let to = route.to.filter(|to| to.prefix_len() > 0).map(|to| to.to_string()).unwrap_or_default();
     Some(json!({"family": family(route.family()?), "dst": to,
         "gateway": route.via.map(|via| via.to_string()).unwrap_or_default(), "outLinkName": link.name.as_str(),
@@ -76,9 +76,9 @@ fn family(address: IpAddr) -> &'static str {
 
 fn link(link: &LinkPlan) -> Value {
     let mtu = link.mtu.map_or(0, |mtu| mtu.0);
-    let made = !matches!(link.kind, LinkKind::Port { .. } | LinkKind::Loopback);
-    let mut value = json!({"name": link.name.as_str(), "logical": made, "up": true, "mtu": mtu});
-    if made {
+    let is_logical = !matches!(link.kind, LinkKind::Port { .. } | LinkKind::Loopback);
+    let mut value = json!({"name": link.name.as_str(), "logical": is_logical, "up": true, "mtu": mtu});
+    if is_logical {
         value["kind"] = json!("");
         value["type"] = json!("ether");
     }
@@ -87,7 +87,7 @@ fn link(link: &LinkPlan) -> Value {
         LinkKind::Dummy => value["kind"] = json!("dummy"),
         LinkKind::Bond { mode, miimon, hash, .. } => {
             value["kind"] = json!("bond");
-            // By number: 1.11 reads no name here, and later releases still read the number.
+            // By number: 1.11 does not read a name here, and later releases still read the number.
             value["bondMaster"] = json!({"mode": mode.word(), "xmitHashPolicy": hash.word(), "lacpRate": "slow",
                 "arpValidate": "none", "arpAllTargets": "any", "primaryReselect": "always", "failOverMac": 0,
                 "miimon": miimon});

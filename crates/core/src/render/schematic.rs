@@ -1,11 +1,10 @@
-//! The schematic of one node: what the Image Factory makes its images from.
+//! The schematic of one node for the Image Factory.
 //!
-//! [`of`] starts from `image.schematic` and adds what the plan decided: extensions, kernel arguments, the overlay of a
-//! single-board computer, META and the embedded configuration, where the machine starts with them, and the argument by which it
-//! looks for a volume with its configuration. Whoever knows its id can read a schematic, so one with a secret is refused.
-//! [`command_line`] is the kernel command line that its images have.
+//! [`node_schematic`] starts from `image.schematic` and adds extensions, kernel arguments, the overlay of a single-board
+//! computer, META, the embedded configuration, and the argument for the configuration volume. Everyone who knows its ID can
+//! read a schematic, so one with a secret is rejected. [`command_line`] is the kernel command line of its images.
 //!
-//! Not here: the schematic's text and id ([`talos::schematic`](ichor_talos::schematic)).
+//! Not here: the schematic's text and ID ([`talos::schematic`](ichor_talos::schematic)).
 
 use crate::cluster::section::BootFrom;
 use crate::plan::NodePlan;
@@ -21,32 +20,32 @@ use super::platform_network;
 /// Why a node has no schematic.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NodeSchematicError {
-    /// What stands in the file is none.
+    /// `image.schematic` is invalid.
     #[error("`image.schematic` of {node}: {source}")]
     Written {
         /// The node.
         node: String,
-        /// What is wrong.
+        /// The error.
         source: SchematicError,
     },
     /// It would publish a secret.
-    #[error("the schematic of {node} would publish a secret: {}; anybody who knows its id can read it", keys.join(", "))]
+    #[error("the schematic of {node} would publish a secret: {}; everyone who knows its ID can read it", keys.join(", "))]
     Secret {
         /// The node.
         node: String,
-        /// Where the secrets are.
+        /// Key paths of the secrets.
         keys: Vec<String>,
     },
-    /// Nobody knows the overlay's image.
+    /// The overlay is unknown, and so is its image.
     #[error(
-        "no official overlay is called `{name}`; write it out as `image: {{schematic: {{overlay: {{image: …, name: {name}}}}}}}`"
+        "`{name}` is not an official overlay; write it as `image: {{schematic: {{overlay: {{image: …, name: {name}}}}}}}`"
     )]
     Overlay {
         /// The overlay.
         name: String,
     },
-    /// The release cannot carry a configuration.
-    #[error("{node}: an image carries a configuration from Talos 1.12 on, and this one is {talos}")]
+    /// The release does not support embedded configurations.
+    #[error("{node}: an embedded configuration requires Talos 1.12, and its release is {talos}")]
     Embedded {
         /// The node.
         node: String,
@@ -55,7 +54,7 @@ pub enum NodeSchematicError {
     },
 }
 
-/// Official overlays, by the image they come from.
+/// Official overlays by image.
 const OVERLAYS: [(&str, &[&str]); 4] = [
     ("siderolabs/sbc-raspberrypi", &["rpi_generic", "rpi_5"]),
     (
@@ -81,8 +80,8 @@ const OVERLAYS: [(&str, &[&str]); 4] = [
     ("siderolabs/sbc-jetson", &["jetson_nano"]),
 ];
 
-/// The schematic of `node`; `embedded` is the configuration its image carries, where it starts with one.
-pub fn of(node: &NodePlan, embedded: Option<&str>) -> Result<Schematic, NodeSchematicError> {
+/// The schematic of `node`; `embedded` is the configuration embedded in its image, if any.
+pub fn node_schematic(node: &NodePlan, embedded: Option<&str>) -> Result<Schematic, NodeSchematicError> {
     let name = || node.name.to_string();
     let mut schematic = match &node.boot.schematic {
         Some(any) => Schematic::read(&emit::emit(&document::from_any(&any.value)))
@@ -95,8 +94,8 @@ pub fn of(node: &NodePlan, embedded: Option<&str>) -> Result<Schematic, NodeSche
         }
     }
     schematic.kernel_args.extend(node.kernel.args.iter().map(|arg| arg.value.clone()));
-    let looks = schematic.kernel_args.iter().any(|arg| arg.starts_with("talos.config="));
-    if node.boot.from.value == BootFrom::MetalIso && !looks {
+    let is_set = schematic.kernel_args.iter().any(|arg| arg.starts_with("talos.config="));
+    if node.boot.from.value == BootFrom::MetalIso && !is_set {
         schematic.kernel_args.push("talos.config=metal-iso".to_owned());
     }
     if let Some(sbc) = &node.boot.sbc
@@ -115,20 +114,19 @@ pub fn of(node: &NodePlan, embedded: Option<&str>) -> Result<Schematic, NodeSche
         }
         config.clone_into(&mut schematic.embedded_config);
     }
-    refuse_secrets(node, schematic)
+    reject_secrets(node, schematic)
 }
 
-/// The command line of images that are made from the schematic of a node. META values are on that of ISOs and of machines that
-/// boot from the network; disk images have them in a partition.
+/// The command line of a node's images with META values, as on ISOs and in netboot; disk images have them in a partition.
 pub fn command_line(node: &NodePlan, schematic: &Schematic) -> Line {
     let values: Vec<_> =
         schematic.meta.iter().map(|(key, value)| meta::Value { key: *key, value: value.clone() }).collect();
     let (talos, platform, arch) = (&node.talos.value, node.platform.value.word(), node.arch.value);
-    line(talos, platform, arch, node.boot.secure_boot.value, &values, &schematic.kernel_args)
+    image_command_line(talos, platform, arch, node.boot.secure_boot.value, &values, &schematic.kernel_args)
 }
 
-/// The command line of an image: what its release and platform have, META where it is to be there, and more arguments.
-pub fn line(
+/// The command line of an image: arguments of the release and platform, META values, and additional arguments.
+pub fn image_command_line(
     talos: &TalosVersion,
     platform: &str,
     arch: Arch,
@@ -136,7 +134,7 @@ pub fn line(
     values: &[meta::Value],
     args: &[String],
 ) -> Line {
-    let mut line = Line::of(talos, platform, arch.word());
+    let mut line = Line::defaults(talos, platform, arch.word());
     if secure_boot {
         line.add("lockdown=confidentiality");
     }
@@ -153,7 +151,7 @@ fn overlay(name: &str) -> Result<Overlay, NodeSchematicError> {
     Ok(Overlay::new(image, name))
 }
 
-fn refuse_secrets(node: &NodePlan, schematic: Schematic) -> Result<Schematic, NodeSchematicError> {
+fn reject_secrets(node: &NodePlan, schematic: Schematic) -> Result<Schematic, NodeSchematicError> {
     let keys = secret_value::in_schematic(&schematic.to_value());
     if keys.is_empty() {
         Ok(schematic)

@@ -1,4 +1,4 @@
-//! The talosconfig with which the administrator reaches a cluster.
+//! The talosconfig for administrators of a cluster.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use crate::plan::{NodePlan, Plan};
 use ichor_talos::secrets::{Bundle, Pair};
 use ichor_talos::talosconfig;
 
-/// The talosconfig of a cluster: its endpoints are those of the file, or else the control planes.
+/// The talosconfig of a cluster. Its endpoints are those of the file, else the control planes.
 pub fn talosconfig(plan: &Plan, bundle: &Bundle, admin: &Pair) -> String {
     let addresses = |nodes: &mut dyn Iterator<Item = &NodePlan>| -> Vec<String> {
         nodes.filter_map(client_address).map(|address| address.to_string()).collect()
@@ -19,7 +19,7 @@ pub fn talosconfig(plan: &Plan, bundle: &Bundle, admin: &Pair) -> String {
     talosconfig::talosconfig(plan.cluster.name.as_str(), &endpoints, &nodes, &bundle.os.crt, admin)
 }
 
-/// The address at which a running node accepts clients: its own, its loopback if that is announced, or the one in the file.
+/// The address of a running node for clients: its own, its announced loopback address, or one in the file.
 fn client_address(node: &NodePlan) -> Option<IpAddr> {
     let own = node.address.iter().next().map(|(net, _)| net.addr());
     own.or_else(|| node.routing.is_some().then(|| node.main_address()).flatten())

@@ -1,19 +1,20 @@
-//! Every file that a build writes, from a cluster, its plan and what goes into the files beside them.
+//! All files of a build, from a cluster, its plan and attachments.
 //!
-//! [`tree`] makes all of them and touches nothing. A caller that has threads does the same in three steps: [`Renderer::new`]
-//! makes what the nodes share, [`Renderer::node`] the files of one node, and [`BuildTree::whole`] adds those around the nodes.
+//! [`tree`] renders all of them without side effects. A multi-threaded caller does the same in three steps: [`Renderer::new`]
+//! renders the parts that nodes share, [`Renderer::node`] the files of one node, and [`BuildTree::new`] adds the files of the
+//! cluster.
 //!
-//! Not here: reading what goes in, and writing what comes out.
+//! Not here: reading inputs and writing files.
 
 use std::fmt;
 
 use super::artifact::Artifact;
 use super::fabric::containerlab;
-use super::{base, carrier, fabric, hypervisor, manifests, talosconfig, topology};
+use super::{base_image, boot_media, fabric, hypervisor, manifests, talosconfig, topology};
 use crate::model::Cluster;
 use crate::plan::attachment::Attachments;
 use crate::plan::{NodePlan, Plan};
-use crate::prove::crowd;
+use crate::prove::summarize_names;
 use crate::render::node_issue;
 use crate::routing::BgpTopology;
 use ichor_bgp::model::BgpModel;
@@ -24,47 +25,47 @@ use ichor_values::{Issue, NodeName};
 
 pub use super::machine::{NodeWarning, PatchTexts, Renderer};
 
-/// What the files of a build are made from.
+/// The inputs of a build.
 #[derive(Clone, Copy)]
 pub struct RenderInputs<'a> {
     /// The cluster.
     pub cluster: &'a Cluster,
-    /// What was decided.
+    /// The plan.
     pub plan: &'a Plan,
     /// The secrets of Talos and Kubernetes.
     pub bundle: &'a Bundle,
-    /// The files that the cluster file names.
+    /// The files that the cluster file refers to.
     pub attachments: &'a Attachments,
-    /// Cilium as helm rendered it, or why it could not; not used where the cluster has no [`Order`](super::chart::Order).
+    /// The Cilium manifest rendered by helm, or the error; unused without a [`ChartRequest`](super::chart::ChartRequest).
     pub cilium: Result<&'a str, &'a str>,
-    /// The texts of encrypted patches, opened.
+    /// The decrypted texts of encrypted patches.
     pub patches: &'a PatchTexts,
     /// Fetches a secret that the cluster file refers to.
     pub secret: &'a SecretFetcher<'a>,
 }
 
-/// What a file is for.
+/// The purpose of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FilePurpose {
-    /// The whole configuration of a node.
+    /// The configuration of a node.
     Configuration,
-    /// The configuration that a node has before Talos is installed.
+    /// The configuration of a node before Talos is installed.
     FirstConfiguration,
-    /// What the node's routing daemon reads.
+    /// Configuration of the node's routing daemon.
     Routing,
-    /// What brings a machine its first configuration, and what its image is made from.
+    /// Boot media and the schematic.
     Boot,
-    /// The images that have to be built.
+    /// Images to build.
     Images,
-    /// The other end of the nodes' BGP sessions.
+    /// Configuration of the routers.
     Fabric,
-    /// Objects for Kubernetes.
+    /// Kubernetes manifests.
     Manifests,
     /// VM definitions.
     Machines,
     /// Access to Talos' API.
     Access,
-    /// The picture of the cluster.
+    /// The diagram of the cluster.
     Picture,
 }
 
@@ -85,52 +86,52 @@ impl fmt::Display for FilePurpose {
     }
 }
 
-/// A file of a build, and where it comes from.
+/// A file of a build with its node and purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeFile {
     /// The file.
     pub artifact: Artifact,
-    /// The node it is for; none where it is for all of them.
+    /// Its node; none for a file of the cluster.
     pub node: Option<NodeName>,
-    /// What it is for.
+    /// Its purpose.
     pub purpose: FilePurpose,
 }
 
 /// The files of one node.
 #[derive(Debug)]
 pub struct NodeTree {
-    /// The files, in the order in which they are used.
+    /// The files, in the order of use.
     pub files: Vec<TreeFile>,
-    /// What Talos says of its configurations beside that it accepts them.
+    /// Talos' warnings about its configurations.
     pub warnings: Vec<NodeWarning>,
-    /// The service of its routing daemon; none where no daemon runs.
+    /// The extension service of its routing daemon; none without one.
     pub service: Option<Service>,
-    /// Its BGP; none where it does not route.
+    /// Its BGP model; none without routing.
     pub model: Option<BgpModel>,
 }
 
 /// The files of a build.
 #[derive(Debug, Default)]
 pub struct BuildTree {
-    /// The files: those of the nodes in the order of the cluster file, then those around them.
+    /// The files: those of the nodes in the order of the cluster file, then those of the cluster.
     pub files: Vec<TreeFile>,
-    /// What Talos says of the nodes' configurations beside that it accepts them.
+    /// Talos' warnings about the nodes' configurations.
     pub warnings: Vec<NodeWarning>,
-    /// What the files leave to their reader.
+    /// Notes for the operator.
     pub notes: Vec<String>,
 }
 
-/// Every file of a build, or everything that is wrong. `admin` is the certificate in the talosconfig.
+/// Renders all files of a build, or returns all errors. `admin` is the certificate in the talosconfig.
 pub fn tree(inputs: RenderInputs<'_>, admin: &Pair) -> Result<BuildTree, Vec<Issue>> {
     let nodes = match Renderer::new(inputs) {
         Ok(renderer) => inputs.plan.nodes.iter().map(|node| renderer.node(node)).collect(),
         Err(errors) => vec![Err(errors)],
     };
-    BuildTree::whole(inputs, admin, nodes)
+    BuildTree::new(inputs, admin, nodes)
 }
 
 impl Renderer<'_> {
-    /// The files of one node, or everything that is wrong with them.
+    /// Renders the files of one node, or returns all errors.
     pub fn node(&self, node: &NodePlan) -> Result<NodeTree, Vec<Issue>> {
         let routing = self.routing(node);
         let machine = self.machine_with(node, &routing)?;
@@ -138,60 +139,60 @@ impl Renderer<'_> {
         let mut warnings = machine.warnings;
         warnings.extend(boot.warnings);
         let (machine, boot) = (emit_all(&machine.documents), emit_all(&boot.documents));
-        carrier::check_size(node, &machine).map_err(|error| vec![error])?;
+        boot_media::check_size(node, &machine).map_err(|error| vec![error])?;
         let routing = routing?;
         let service = routing.service?;
         let at = |name: &str| format!("nodes/{}/{name}", node.name);
         let mut files =
-            vec![of_node(node, FilePurpose::Configuration, Artifact::private(at("machine.yaml"), machine))];
+            vec![node_file(node, FilePurpose::Configuration, Artifact::private(at("machine.yaml"), machine))];
         if !boot.is_empty() {
             let first = Artifact::private(at("boot.yaml"), boot.clone());
-            files.push(of_node(node, FilePurpose::FirstConfiguration, first));
+            files.push(node_file(node, FilePurpose::FirstConfiguration, first));
         }
         for file in service.iter().flat_map(|service| &service.files) {
             let artifact = if file.private { Artifact::private } else { Artifact::public };
-            files.push(of_node(node, FilePurpose::Routing, artifact(at(file.name), file.text.clone())));
+            files.push(node_file(node, FilePurpose::Routing, artifact(at(file.name), file.text.clone())));
         }
-        files.extend(carrier_files(node, &boot)?);
+        files.extend(boot_media_files(node, &boot)?);
         Ok(NodeTree { files, warnings, service, model: routing.model })
     }
 
-    /// The files that bring a machine its first configuration.
-    pub fn carrier(&self, node: &NodePlan) -> Result<Vec<TreeFile>, Vec<Issue>> {
-        carrier_files(node, &emit_all(&self.boot(node)?.documents))
+    /// Renders the boot media of a node.
+    pub fn boot_media(&self, node: &NodePlan) -> Result<Vec<TreeFile>, Vec<Issue>> {
+        boot_media_files(node, &emit_all(&self.boot(node)?.documents))
     }
 }
 
-fn carrier_files(node: &NodePlan, boot: &str) -> Result<Vec<TreeFile>, Vec<Issue>> {
-    let files = carrier::render(node, boot).map_err(|error| vec![error])?;
-    Ok(files.into_iter().map(|file| of_node(node, FilePurpose::Boot, file)).collect())
+fn boot_media_files(node: &NodePlan, boot: &str) -> Result<Vec<TreeFile>, Vec<Issue>> {
+    let files = boot_media::render(node, boot).map_err(|error| vec![error])?;
+    Ok(files.into_iter().map(|file| node_file(node, FilePurpose::Boot, file)).collect())
 }
 
-fn of_node(node: &NodePlan, purpose: FilePurpose, artifact: Artifact) -> TreeFile {
+fn node_file(node: &NodePlan, purpose: FilePurpose, artifact: Artifact) -> TreeFile {
     TreeFile { artifact, node: Some(node.name.clone()), purpose }
 }
 
 impl BuildTree {
-    /// The files of some nodes, or everything that is wrong with them.
-    pub fn of_nodes(nodes: Vec<Result<NodeTree, Vec<Issue>>>) -> Result<Self, Vec<Issue>> {
-        gathered(nodes).map(|(tree, _)| tree)
+    /// Combines the files of some nodes, or returns all errors.
+    pub fn from_nodes(nodes: Vec<Result<NodeTree, Vec<Issue>>>) -> Result<Self, Vec<Issue>> {
+        combine_nodes(nodes).map(|(tree, _)| tree)
     }
 
-    /// The files of all nodes, and those around them; or everything that is wrong.
-    pub fn whole(
+    /// Combines the files of all nodes with those of the cluster, or returns all errors.
+    pub fn new(
         inputs: RenderInputs<'_>,
         admin: &Pair,
         nodes: Vec<Result<NodeTree, Vec<Issue>>>,
     ) -> Result<Self, Vec<Issue>> {
-        let (mut tree, mut errors, network) = match gathered(nodes) {
+        let (mut tree, mut errors, network) = match combine_nodes(nodes) {
             Ok((tree, models)) => {
-                (tree, Vec::new(), Ok(BgpTopology::of_models(inputs.cluster, inputs.plan, models)))
+                (tree, Vec::new(), Ok(BgpTopology::from_models(inputs.cluster, inputs.plan, models)))
             }
-            Err(errors) => (Self::default(), errors, BgpTopology::of(inputs.cluster, inputs.plan)),
+            Err(errors) => (Self::default(), errors, BgpTopology::from_plan(inputs.cluster, inputs.plan)),
         };
         tree.add_images(inputs.plan).unwrap_or_else(|error| errors.push(error));
         match network {
-            Ok(network) => tree.add_surroundings(inputs, &network, &mut errors),
+            Ok(network) => tree.add_cluster_files(inputs, &network, &mut errors),
             Err(found) => errors.extend(found),
         }
         if !errors.is_empty() {
@@ -209,24 +210,29 @@ impl BuildTree {
         self.files.extend(files.into_iter().map(file));
     }
 
-    /// The list of the images that have to be built for the nodes, where there are any.
+    /// Adds the list of images to build, if there are any.
     fn add_images(&mut self, plan: &Plan) -> Result<(), Issue> {
-        let wanted = base::bases(plan).map_err(|(node, error)| node_issue(node, &error))?;
+        let wanted = base_image::required_images(plan).map_err(|(node, error)| node_issue(node, &error))?;
         self.notes.push(match wanted.as_slice() {
             [] => return Ok(()),
-            [one] => format!("the nodes boot {}: `ichor image build` makes it", one.base.stem()),
+            [one] => format!("the nodes boot {}; build it with `ichor image build`", one.base.stem()),
             all => format!(
-                "the nodes boot {} base images, listed in {}: `ichor image build` makes them",
+                "the nodes boot {} base images, listed in {}; build them with `ichor image build`",
                 all.len(),
-                base::LIST
+                base_image::LIST
             ),
         });
-        self.add(FilePurpose::Images, [Artifact::public(base::LIST, base::list(&wanted))]);
+        self.add(FilePurpose::Images, [Artifact::public(base_image::LIST, base_image::images_json(&wanted))]);
         Ok(())
     }
 
-    /// The other end of the nodes' sessions, objects for Kubernetes, and VM definitions.
-    fn add_surroundings(&mut self, inputs: RenderInputs<'_>, network: &BgpTopology, errors: &mut Vec<Issue>) {
+    /// Adds router configurations, Kubernetes manifests and VM definitions.
+    fn add_cluster_files(
+        &mut self,
+        inputs: RenderInputs<'_>,
+        network: &BgpTopology,
+        errors: &mut Vec<Issue>,
+    ) {
         let RenderInputs { plan, secret, .. } = inputs;
         self.notes.extend(containerlab_note(plan, network));
         for (purpose, rendered) in [
@@ -242,8 +248,8 @@ impl BuildTree {
     }
 }
 
-/// The files of nodes and the BGP of those that route.
-fn gathered(nodes: Vec<Result<NodeTree, Vec<Issue>>>) -> Result<(BuildTree, Vec<BgpModel>), Vec<Issue>> {
+/// Combines the files of nodes, and returns the BGP models of those with routing.
+fn combine_nodes(nodes: Vec<Result<NodeTree, Vec<Issue>>>) -> Result<(BuildTree, Vec<BgpModel>), Vec<Issue>> {
     let (mut tree, mut models, mut errors) = (BuildTree::default(), Vec::new(), Vec::new());
     for node in nodes {
         match node {
@@ -258,15 +264,15 @@ fn gathered(nodes: Vec<Result<NodeTree, Vec<Issue>>>) -> Result<(BuildTree, Vec<
     if errors.is_empty() { Ok((tree, models)) } else { Err(errors) }
 }
 
-/// Who is not in the topology of containerlab, which runs FRR alone.
+/// A note about routers and nodes without FRR, which are not in the containerlab topology.
 fn containerlab_note(plan: &Plan, network: &BgpTopology) -> Option<String> {
-    let absent = containerlab::absent(plan, network);
-    if fabric::is_empty(network) || absent.is_empty() {
+    let omitted = containerlab::omitted(plan, network);
+    if fabric::is_empty(network) || omitted.is_empty() {
         None
-    } else if absent.len() == network.nodes.len() + network.routers.len() {
-        Some("fabric/containerlab.clab.yml is empty: FRR runs nowhere in this fabric".to_owned())
+    } else if omitted.len() == network.nodes.len() + network.routers.len() {
+        Some("fabric/containerlab.clab.yml is empty: no node or router runs FRR".to_owned())
     } else {
-        let names = crowd(absent.iter().copied());
-        Some(format!("not in fabric/containerlab.clab.yml, because FRR does not run there: {names}"))
+        let names = summarize_names(omitted.iter().copied());
+        Some(format!("omitted from fabric/containerlab.clab.yml, because they do not run FRR: {names}"))
     }
 }

@@ -1,8 +1,8 @@
-//! XML as text: what the picture and libvirt's documents have in common.
+//! XML for the diagram and libvirt's documents.
 
 use std::fmt::{self, Display, Write as _};
 
-/// An element with its attributes, and either elements or a text in it.
+/// An element with attributes, and either child elements or text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XmlElement {
     name: &'static str,
@@ -17,28 +17,28 @@ impl XmlElement {
         Self { name, attributes: Vec::new(), children: Vec::new(), text: String::new() }
     }
 
-    /// With one more attribute.
+    /// Adds an attribute.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl Display) -> Self {
         self.attributes.push((name, value.to_string()));
         self
     }
 
-    /// With one more element at its end.
+    /// Appends a child element.
     #[must_use]
-    pub fn hold(mut self, child: XmlElement) -> Self {
+    pub fn child(mut self, child: XmlElement) -> Self {
         self.children.push(child);
         self
     }
 
-    /// With more elements at its end.
-    pub(crate) fn hold_all(mut self, children: impl IntoIterator<Item = XmlElement>) -> Self {
+    /// Appends child elements.
+    pub(crate) fn children(mut self, children: impl IntoIterator<Item = XmlElement>) -> Self {
         self.children.extend(children);
         self
     }
 
-    /// With this text in it.
-    pub(crate) fn say(mut self, text: impl Display) -> Self {
+    /// Sets the text.
+    pub(crate) fn text(mut self, text: impl Display) -> Self {
         self.text = text.to_string();
         self
     }
@@ -63,7 +63,7 @@ impl XmlElement {
     }
 }
 
-/// The element as a whole document.
+/// The element as a document.
 impl Display for XmlElement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(0, f)
@@ -72,7 +72,7 @@ impl Display for XmlElement {
 
 /// `text` as XML character data or attribute value.
 ///
-/// XML 1.0 has no way at all to write most control characters: they become U+FFFD.
+/// XML 1.0 cannot represent most control characters: they become U+FFFD.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -89,7 +89,7 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// Readers turn line breaks and tabs of an attribute into spaces, unless they are written as numbers.
+/// Escapes line breaks and tabs as well, which XML parsers otherwise normalise to spaces in attributes.
 fn escape_attribute(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in escape(text).chars() {
@@ -106,21 +106,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markup_in_a_text_stays_text() {
+    fn markup_in_text_is_escaped() {
         assert_eq!(escape(r#"<a b="c">&'"#), "&lt;a b=&quot;c&quot;&gt;&amp;'");
         assert_eq!(escape("a\0b\u{1b}c\u{ffff}"), "a\u{fffd}b\u{fffd}c\u{fffd}");
     }
 
     #[test]
-    fn what_was_put_in_is_read_back() {
-        let strange = "a\nb\tc<d>&'\"e";
-        let element = XmlElement::new("a").with("b", strange).hold(XmlElement::new("c").say(strange));
+    fn special_characters_survive_a_round_trip() {
+        let special = "a\nb\tc<d>&'\"e";
+        let element = XmlElement::new("a").with("b", special).child(XmlElement::new("c").text(special));
 
         let text = element.to_string();
         let read = roxmltree::Document::parse(&text).unwrap();
 
-        assert_eq!(read.root_element().attribute("b"), Some(strange), "{text}");
+        assert_eq!(read.root_element().attribute("b"), Some(special), "{text}");
         let inner = read.descendants().find(|node| node.has_tag_name("c")).unwrap();
-        assert_eq!(inner.text(), Some(strange), "{text}");
+        assert_eq!(inner.text(), Some(special), "{text}");
     }
 }

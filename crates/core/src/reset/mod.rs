@@ -1,73 +1,73 @@
-//! Nodes that are to forget what they are.
+//! Resets nodes and removes them from the cluster.
 //!
-//! [`plan`] takes a [`ResetTarget`] for each of them and what etcd says, and gives the [`ResetStep`]s in their order, or everything that
-//! is in the way. The members of etcd that stay are enough after every single step.
+//! [`plan`] turns [`ResetTarget`]s and the health of etcd into ordered [`ResetStep`]s, or returns all blockers. The remaining
+//! members of etcd keep a quorum after every step.
 //!
-//! Not here: asking nodes and doing it.
+//! Not here: querying nodes and running the steps.
 
 use crate::cluster::section::Role;
 use crate::etcd::{EtcdCluster, RemovalImpact};
 use ichor_values::Issue;
 
-/// A node that is to be reset, and what was seen of it.
+/// A node to reset, with its observed state.
 #[derive(Clone, Debug)]
 pub struct ResetTarget {
     /// Its name.
     pub name: String,
-    /// What it is in the cluster.
+    /// Its role.
     pub role: Role,
-    /// What answers.
+    /// Its state.
     pub seen: TargetState,
-    /// Whether something is there to boot once its disk is empty: a medium, a network.
+    /// Whether it can boot with an empty disk, from a medium or the network.
     pub boots_without_disk: bool,
 }
 
-/// What answers for a node.
+/// The state of a node to reset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetState {
-    /// The node.
+    /// The node is running.
     Runs,
-    /// A machine in maintenance mode: there is nothing to forget.
+    /// The machine is in maintenance mode and needs no reset.
     Maintenance,
-    /// Nobody, or somebody else: why it cannot be told anything.
+    /// The node is unreachable, with the reason.
     Silent(String),
 }
 
-/// What is wiped.
+/// The scope of the wipe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wipe {
-    /// What Talos keeps: configuration and data. It boots again, into maintenance mode.
+    /// Talos' configuration and data. The machine boots into maintenance mode.
     #[default]
     System,
-    /// The whole disk, with the loader.
+    /// The entire disk, including the boot loader.
     Disk,
 }
 
-/// What is allowed besides.
+/// Additional permissions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ResetPermissions {
-    /// To end the cluster, by its last control plane.
+    /// Destroy the cluster by resetting its last control plane.
     pub last: bool,
-    /// To take nodes that do not answer out of the cluster.
+    /// Remove unreachable nodes from the cluster.
     pub gone: bool,
 }
 
-/// What is done with a node.
+/// The reset of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResetStep {
     /// The node.
     pub node: String,
-    /// What it is in the cluster.
+    /// Its role.
     pub role: Role,
-    /// Whether the machine is told to forget; otherwise only the cluster forgets it.
+    /// Whether the machine is reset; otherwise it is only removed from the cluster.
     pub reset: bool,
-    /// What it means for etcd.
+    /// The impact on etcd.
     pub departure: RemovalImpact,
-    /// Whether nothing bootable is left on the machine.
+    /// Whether the machine can no longer boot.
     pub stranded: bool,
 }
 
-/// What is to be done with `subjects`, workers first, or everything that is in the way of it.
+/// Plans the reset of `subjects`, workers first, or returns all blockers.
 pub fn plan(
     subjects: &[ResetTarget],
     etcd: Option<&EtcdCluster>,
@@ -80,9 +80,9 @@ pub fn plan(
     let (mut steps, mut found) = (Vec::new(), Vec::new());
     let mut left = etcd.cloned();
     for subject in order {
-        match consider(subject, left.as_ref(), wipe, allowed) {
+        match plan_node(subject, left.as_ref(), wipe, allowed) {
             Ok(step) => {
-                left = left.map(|etcd| etcd.after(&subject.name));
+                left = left.map(|etcd| etcd.without_member(&subject.name));
                 steps.push(step);
             }
             Err(obstacle) => found.push(obstacle),
@@ -91,8 +91,8 @@ pub fn plan(
     if found.is_empty() { Ok(steps) } else { Err(found) }
 }
 
-/// What is done with one node, now that etcd is like this.
-pub fn consider(
+/// Plans the reset of one node with the current health of etcd.
+pub fn plan_node(
     subject: &ResetTarget,
     etcd: Option<&EtcdCluster>,
     wipe: Wipe,
@@ -104,8 +104,7 @@ pub fn consider(
         TargetState::Maintenance => false,
         TargetState::Silent(_) if allowed.gone => false,
         TargetState::Silent(why) => {
-            let fix =
-                "switch it on; if it is gone for good, --gone takes it out of etcd and Kubernetes without it";
+            let fix = "power it on; if it is lost, pass --gone to remove it from etcd and Kubernetes";
             return Err(Issue::error(name, why).with_help(fix));
         }
     };
@@ -120,24 +119,23 @@ fn departure(
     allowed: ResetPermissions,
 ) -> Result<RemovalImpact, Issue> {
     let name = &subject.name;
-    let end = "this is the last control plane: the cluster, all its state and every volume that only it knows would be gone for good";
+    let end = "this is the last control plane: the cluster, all its state and its volumes would be lost";
     match (subject.role, etcd) {
         (Role::Worker, _) => Ok(RemovalImpact::NoMember),
-        // Nobody is left who could say what etcd loses.
+        // No control plane can report what etcd loses.
         (Role::Controlplane, None) if allowed.last => Ok(RemovalImpact::Last),
         (Role::Controlplane, None) => {
-            Err(Issue::error(name, "no control plane tells how etcd is, so nobody knows what would be lost")
-                .with_help("see `ichor status`; if the cluster shall end, say --destroy-cluster"))
+            Err(Issue::error(name, "no control plane reports the health of etcd, so the loss is unknown")
+                .with_help("see `ichor status`; pass --destroy-cluster to destroy the cluster"))
         }
-        (Role::Controlplane, Some(etcd)) => match etcd.leaving(name) {
+        (Role::Controlplane, Some(etcd)) => match etcd.removal_impact(name) {
             Ok(RemovalImpact::Last) if !allowed.last => {
-                Err(Issue::error(name, end).with_help("say --destroy-cluster if that is meant"))
+                Err(Issue::error(name, end).with_help("pass --destroy-cluster to confirm this"))
             }
             Ok(departure) => Ok(departure),
             Err(_) if allowed.last => Ok(RemovalImpact::Last),
-            Err(error) => Err(Issue::error(name, error.to_string()).with_help(
-                "bring the other members back first, or take those that are gone out with --gone",
-            )),
+            Err(error) => Err(Issue::error(name, error.to_string())
+                .with_help("restore the other members first, or pass --gone to remove lost ones")),
         },
     }
 }
@@ -158,7 +156,7 @@ mod tests {
             id,
             node: format!("cp{id}"),
             learner: false,
-            said: if *well {
+            health: if *well {
                 Ok(MemberHealth { leader: 1, errors: Vec::new() })
             } else {
                 Err(ProbeError::new("off"))
@@ -167,14 +165,14 @@ mod tests {
         EtcdCluster { members: members.collect(), alarms: Vec::new() }
     }
 
-    fn told(refused: Result<Vec<ResetStep>, Vec<Issue>>) -> String {
-        refused.unwrap_err().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    fn error_text(rejected: Result<Vec<ResetStep>, Vec<Issue>>) -> String {
+        rejected.unwrap_err().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 
     const NO: ResetPermissions = ResetPermissions { last: false, gone: false };
 
     #[test]
-    fn workers_go_first_and_the_leader_of_etcd_last() {
+    fn workers_are_reset_first_and_the_leader_of_etcd_last() {
         let all = ["cp1", "cp2", "worker1"].map(|name| subject(name, TargetState::Runs));
 
         let steps = plan(&all, Some(&etcd(&[true; 5])), Wipe::System, NO).unwrap();
@@ -186,35 +184,35 @@ mod tests {
     }
 
     #[test]
-    fn the_last_control_plane_goes_only_where_the_end_is_meant() {
+    fn the_last_control_plane_is_reset_only_on_request() {
         let all = ["cp1", "cp2", "cp3"].map(|name| subject(name, TargetState::Runs));
         let end = ResetPermissions { last: true, gone: false };
 
         assert!(
-            told(plan(&all, Some(&etcd(&[true; 3])), Wipe::System, NO))
+            error_text(plan(&all, Some(&etcd(&[true; 3])), Wipe::System, NO))
                 .contains("cp1: this is the last control plane")
         );
         let steps = plan(&all, Some(&etcd(&[true; 3])), Wipe::System, end).unwrap();
         assert_eq!(steps[2].departure, RemovalImpact::Last);
-        assert!(told(plan(&all[..1], None, Wipe::System, NO)).contains("nobody knows what would be lost"));
+        assert!(error_text(plan(&all[..1], None, Wipe::System, NO)).contains("so the loss is unknown"));
     }
 
     #[test]
-    fn a_member_that_is_needed_stays_and_a_dead_one_goes_first() {
+    fn a_needed_member_is_kept_and_a_lost_one_removed() {
         let etcd = etcd(&[true, true, false]);
         let living = [subject("cp2", TargetState::Runs)];
         let dead = [subject("cp3", TargetState::Silent("nobody answers".to_owned()))];
         let gone = ResetPermissions { gone: true, last: false };
 
-        assert!(told(plan(&living, Some(&etcd), Wipe::System, NO)).contains("needs 2"));
-        assert!(told(plan(&dead, Some(&etcd), Wipe::System, NO)).contains("--gone"));
+        assert!(error_text(plan(&living, Some(&etcd), Wipe::System, NO)).contains("needs 2"));
+        assert!(error_text(plan(&dead, Some(&etcd), Wipe::System, NO)).contains("--gone"));
         let steps = plan(&dead, Some(&etcd), Wipe::System, gone).unwrap();
         assert!(!steps[0].reset);
         assert_eq!(steps[0].departure, RemovalImpact::Leaves);
     }
 
     #[test]
-    fn a_wiped_disk_strands_a_machine_that_boots_from_nothing_else() {
+    fn a_wiped_disk_strands_a_machine_without_other_boot_devices() {
         let mut worker = subject("worker1", TargetState::Runs);
 
         assert!(plan(&[worker.clone()], None, Wipe::Disk, NO).unwrap()[0].stranded);

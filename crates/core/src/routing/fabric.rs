@@ -15,10 +15,10 @@ use crate::cluster::section::Addressing;
 use crate::plan::{Decided, NeighborAddress, NeighborPlan, NodePlan, PolicyPlan, RoutingPlan};
 
 /// The fabric instance of a node.
-pub(super) fn of(node: &NodePlan, plan: &RoutingPlan) -> Fabric {
+pub(super) fn fabric_instance(node: &NodePlan, plan: &RoutingPlan) -> Fabric {
     Fabric {
         neighbors: plan.neighbors.iter().map(|neighbor| neighbor_model(node, neighbor)).collect(),
-        announced: announced(node, &plan.advertise.value),
+        announced: announced_addresses(node, &plan.advertise.value),
         aggregates: prefixes(plan.aggregates.as_ref()).map(|net| net.trunc()).collect(),
         inward: import_policy(&plan.policy),
         outward: export_policy(&plan.policy),
@@ -38,7 +38,7 @@ fn neighbor_model(node: &NodePlan, plan: &NeighborPlan) -> Neighbor {
             PeerAddress::Port { name: link.clone(), mac }
         }
         NeighborAddress::Address(address) => {
-            PeerAddress::Address { address: *address, source: source(node, *address) }
+            PeerAddress::Address { address: *address, source: source_address(node, *address) }
         }
     };
     Neighbor {
@@ -62,13 +62,13 @@ fn families(plan: &NeighborPlan) -> Vec<Family> {
 }
 
 /// The node's address in the neighbour's network; unknown with DHCP.
-fn source(node: &NodePlan, neighbor: IpAddr) -> Option<IpAddr> {
+fn source_address(node: &NodePlan, neighbor: IpAddr) -> Option<IpAddr> {
     let fixed = node.addressing.value == Addressing::Static;
     let own = node.address.iter().map(|(net, _)| net).find(|net| net.contains(&neighbor));
     own.filter(|_| fixed).map(|net| net.addr())
 }
 
-fn announced(node: &NodePlan, advertise: &[Advertise]) -> Vec<AnnouncedAddress> {
+fn announced_addresses(node: &NodePlan, advertise: &[Advertise]) -> Vec<AnnouncedAddress> {
     let lo = LinkName::parse("lo").expect("a link name");
     let loopback = node.loopback.iter().map(|(net, _)| (Advertise::Loopback, lo.clone(), net));
     let dummies = node.dummies.iter().flat_map(|dummy| {

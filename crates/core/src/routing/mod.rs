@@ -1,8 +1,8 @@
 //! The routing model of nodes and routers.
 //!
-//! [`model`] makes the [`Model`] of one node: the instance toward the [`fabric`], the one toward the speaker ([`workload`]),
-//! and what passes between them ([`protected()`]). A [`Network`] is all of it at once: the models of the nodes, the
-//! routers at the other end ([`router`]), and every session between them ([`network`]).
+//! [`model`] builds the [`BgpModel`] of one node: the instance toward the [`fabric`], the one toward the speaker
+//! ([`workload`]), and the prefixes that pass between them ([`protected()`]). A [`BgpTopology`] has the models of the nodes,
+//! the routers at the other end ([`router`]), and every session between them ([`network`]).
 //!
 //! Not here: limitations of backends ([`plan::backend`](crate::plan::backend)), and configuration text
 //! ([`ichor_bgp::render`]).
@@ -56,8 +56,8 @@ pub fn model(node: &NodePlan, protected: &ProtectedPrefixes) -> Result<Option<Bg
         router_id: node.router_id.as_ref().ok_or_else(|| missing("routing.router_id"))?.value,
         transit: plan.backend.value == Backend::Native,
         sources: node.loopback.iter().map(|(net, _)| net.addr()).collect(),
-        fabric: fabric::of(node, plan),
-        workload: workload.map(|plan| workload::of(node, plan, protected)).transpose()?,
+        fabric: fabric::fabric_instance(node, plan),
+        workload: workload.map(|plan| workload::workload_instance(node, plan, protected)).transpose()?,
     };
     if node.drain.value {
         model.drain();

@@ -44,7 +44,7 @@ pub enum TopologyEnd {
 
 impl BgpTopology {
     /// Builds the topology of a cluster, or returns all missing keys.
-    pub fn of(cluster: &Cluster, plan: &Plan) -> Result<Self, Vec<Issue>> {
+    pub fn from_plan(cluster: &Cluster, plan: &Plan) -> Result<Self, Vec<Issue>> {
         let protected = super::protected(plan);
         let (mut models, mut issues) = (Vec::new(), Vec::new());
         for node in &plan.nodes {
@@ -53,20 +53,20 @@ impl BgpTopology {
                 Err(missing) => issues.push(missing.issue),
             }
         }
-        if issues.is_empty() { Ok(Self::of_models(cluster, plan, models)) } else { Err(issues) }
+        if issues.is_empty() { Ok(Self::from_models(cluster, plan, models)) } else { Err(issues) }
     }
 
     /// Builds the topology from the models of all nodes with routing, in the order of the file.
-    pub(crate) fn of_models(cluster: &Cluster, plan: &Plan, nodes: Vec<BgpModel>) -> Self {
+    pub(crate) fn from_models(cluster: &Cluster, plan: &Plan, nodes: Vec<BgpModel>) -> Self {
         let protected = super::protected(plan);
         let plans: Vec<&NodePlan> = nodes.iter().map(|model| &plan.nodes[model.nth]).collect();
-        let routers = plan.routers.iter().map(FabricRouter::listed).collect();
+        let routers = plan.routers.iter().map(FabricRouter::from_plan).collect();
         let mut network = Self { nodes, routers, sessions: Vec::new() };
-        let cables = Cables::of(cluster);
-        let mut ports = PortNames::of(&cables);
+        let cables = Cables::from_cluster(cluster);
+        let mut ports = PortNames::from_cables(&cables);
         network.connect_nodes(&plans, &cables, &mut ports);
         network.connect_routers(&cables, &mut ports);
-        network.accept(plan, &protected);
+        network.set_accepted_prefixes(plan, &protected);
         network
     }
 
@@ -110,7 +110,7 @@ impl BgpTopology {
                     })
                 });
                 let near = NodeEnd { model: &self.nodes[node], plan, nth };
-                let peer = near.seen_from(&self.routers[router], cables, ports);
+                let peer = near.router_peer(&self.routers[router], cables, ports);
                 let far = &mut self.routers[router];
                 far.peers.push(peer);
                 let ends = BgpSession(
@@ -147,10 +147,10 @@ impl BgpTopology {
                 .filter_map(|(one, other)| Some((end(*one)?, end(*other)?)))
                 .collect();
         }
-        let of = |role| (0..self.routers.len()).filter(move |nth| self.routers[*nth].role == role);
-        let pairs: Vec<_> = of(RouterRole::Leaf)
+        let with_role = |role| (0..self.routers.len()).filter(move |nth| self.routers[*nth].role == role);
+        let pairs: Vec<_> = with_role(RouterRole::Leaf)
             .filter(|leaf| self.routers[*leaf].listed)
-            .flat_map(|leaf| of(RouterRole::Spine).map(move |spine| (leaf, spine)))
+            .flat_map(|leaf| with_role(RouterRole::Spine).map(move |spine| (leaf, spine)))
             .collect();
         let mut port = |router: usize| (router, ports.next(&self.routers[router].name));
         pairs.into_iter().map(|(leaf, spine)| (port(leaf), port(spine))).collect()
@@ -178,7 +178,7 @@ impl BgpTopology {
     }
 
     /// Sets the prefixes that routers accept from nodes: host routes of the cluster's prefixes, aggregates, and those of speakers.
-    fn accept(&mut self, plan: &Plan, guard: &ProtectedPrefixes) {
+    fn set_accepted_prefixes(&mut self, plan: &Plan, guard: &ProtectedPrefixes) {
         let dummies = plan.nodes.iter().flat_map(NodePlan::dummy_prefixes);
         let prefixes = plan.cluster.loopback.iter().map(|(net, _)| net).chain(dummies);
         let known: BTreeSet<IpNet> = prefixes.map(|net| net.trunc()).collect();
@@ -221,7 +221,7 @@ struct NodeEnd<'a> {
 
 impl NodeEnd<'_> {
     /// The session as the router must configure it.
-    fn seen_from(&self, router: &FabricRouter, cables: &Cables<'_>, ports: &mut PortNames) -> RouterPeer {
+    fn router_peer(&self, router: &FabricRouter, cables: &Cables<'_>, ports: &mut PortNames) -> RouterPeer {
         let own = &self.model.fabric.neighbors[self.nth];
         let (found, by_range) = match &own.found {
             PeerAddress::Port { name, .. } => {
@@ -232,7 +232,7 @@ impl NodeEnd<'_> {
                 (PeerAddress::Port { name, mac: None }, false)
             }
             PeerAddress::Address { address, source } => {
-                let node = source.or_else(|| self.address_like(*address));
+                let node = source.or_else(|| self.address_in_family(*address));
                 // With DHCP a router knows only the range of the node's address. The router must connect to a passive node.
                 let found =
                     PeerAddress::Address { address: node.unwrap_or(*address), source: Some(*address) };
@@ -254,7 +254,7 @@ impl NodeEnd<'_> {
     }
 
     /// The node's address of the same family; unknown with DHCP.
-    fn address_like(&self, other: IpAddr) -> Option<IpAddr> {
+    fn address_in_family(&self, other: IpAddr) -> Option<IpAddr> {
         let fixed = self.plan.addressing.value == crate::cluster::section::Addressing::Static;
         let mut own = self.plan.address.iter().filter(|_| fixed).map(|(net, _)| net.addr());
         own.find(|address| address.is_ipv4() == other.is_ipv4())
@@ -268,7 +268,7 @@ struct PortNames {
 }
 
 impl PortNames {
-    fn of(cables: &Cables<'_>) -> Self {
+    fn from_cables(cables: &Cables<'_>) -> Self {
         let ends = cables.routers.iter().flat_map(|(one, other)| [*one, *other]);
         let used = ends.chain(cables.nodes.values().copied());
         Self {
@@ -296,7 +296,7 @@ mod tests {
 
     fn network(text: &'static str) -> BgpTopology {
         let (cluster, plan) = planned_with(text);
-        BgpTopology::of(&cluster, &plan).unwrap()
+        BgpTopology::from_plan(&cluster, &plan).unwrap()
     }
 
     fn port(network: &BgpTopology, end: TopologyEnd) -> String {
@@ -306,7 +306,7 @@ mod tests {
         }
     }
 
-    fn told(network: &BgpTopology) -> Vec<(String, String)> {
+    fn session_ends(network: &BgpTopology) -> Vec<(String, String)> {
         network
             .sessions
             .iter()
@@ -326,7 +326,7 @@ mod tests {
 
         let pair = |one: &str, other: &str| (one.to_owned(), other.to_owned());
         assert_eq!(
-            told(&network),
+            session_ends(&network),
             [
                 pair("a:fab0", "leaf1:swp7"),
                 pair("a:fab1", "leaf2:swp1"),
@@ -348,7 +348,10 @@ mod tests {
 
         let [router] = &network.routers[..] else { panic!("{:#?}", network.routers) };
         assert_eq!((router.name.as_str(), router.listed, router.peers.len()), ("fd00:1::fffe", false, 2));
-        assert_eq!(told(&network)[1], ("b@fd00:1::fffe".to_owned(), "fd00:1::fffe@fd00:1::2".to_owned()));
+        assert_eq!(
+            session_ends(&network)[1],
+            ("b@fd00:1::fffe".to_owned(), "fd00:1::fffe@fd00:1::2".to_owned())
+        );
     }
 
     #[test]

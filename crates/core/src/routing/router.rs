@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use ipnet::IpNet;
 
 use crate::plan::RouterPlan;
-use crate::plan::router::numbered;
+use crate::plan::router::fallback_router_id;
 use ichor_bgp::model::fabric::Neighbor;
 use ichor_bgp::model::{Bfd, PrefixFilter};
 use ichor_bgp::setting::{RouterRole, Software};
@@ -59,7 +59,7 @@ pub struct RouterPeer {
 
 impl FabricRouter {
     /// A router in the file.
-    pub(super) fn listed(router: &RouterPlan) -> Self {
+    pub(super) fn from_plan(router: &RouterPlan) -> Self {
         Self {
             name: router.name.as_ref().map(ToString::to_string).unwrap_or_default(),
             listed: true,
@@ -85,7 +85,7 @@ impl FabricRouter {
             listed: false,
             role: if address.is_some() { RouterRole::Gateway } else { RouterRole::Leaf },
             asn,
-            router_id: numbered(nth),
+            router_id: fallback_router_id(nth),
             software: Software::Other,
             version: None,
             vrf: None,

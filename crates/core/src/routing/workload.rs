@@ -8,7 +8,7 @@ use super::MissingKey;
 use crate::plan::{NodePlan, WorkloadPlan};
 
 /// The speaker instance of a node.
-pub(super) fn of(
+pub(super) fn workload_instance(
     node: &NodePlan,
     plan: &WorkloadPlan,
     protected: &ProtectedPrefixes,
@@ -60,6 +60,6 @@ fn families(plan: &WorkloadPlan) -> Vec<Family> {
 fn allowed(plan: &WorkloadPlan) -> Vec<PrefixRule> {
     let everything = Family::ALL.map(Family::everything);
     let nets = if plan.allow.value.is_empty() { &everything[..] } else { &plan.allow.value };
-    let term = if plan.takes_parts() { PrefixRule::within } else { PrefixRule::hosts };
+    let term = if plan.accepts_subnets() { PrefixRule::within } else { PrefixRule::hosts };
     nets.iter().map(|net| term(true, net.trunc())).collect()
 }

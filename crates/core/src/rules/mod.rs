@@ -1,19 +1,19 @@
 //! Findings about a cluster file that ichor can plan.
 //!
-//! A [`Rule`] has a stable id, a severity, the failure it prevents, a fix, and a function that looks at the [`Context`]. Rules on one
-//! subject share a file, subjects that belong together a folder; the list of a folder is its `GROUPS`. [`check`] applies
-//! all of them to one cluster, [`clash::across`] compares several.
+//! A [`Rule`] has a stable ID, a severity, the failure it prevents, a fix and a function that checks a [`RuleContext`].
+//! Rules on one subject share a file, and related subjects a folder, which lists them in `GROUPS`. [`check`] applies all
+//! rules to one cluster, [`clash::compare`] compares several clusters.
 //!
-//! Rules say what is wrong of nodes by a `roll`, and under which key by a `rung`. What they know of patches and other
-//! files comes from [`attachment`](crate::plan::attachment) and [`patch`]; [`check`] applies `silence` last.
+//! `affected_nodes` lists the nodes of a finding; a layer of the cluster file has its key. Patches and other files come
+//! from [`attachment`](crate::plan::attachment) and [`patch`]; [`check`] applies `silence` last.
 
 mod address;
+pub(crate) mod affected_nodes;
 mod api;
 pub mod clash;
 mod identity;
 mod machine;
 mod patch;
-pub(crate) mod roll;
 mod routing;
 mod silence;
 mod tunnel;
@@ -29,24 +29,24 @@ use ichor_talos::secret_value;
 pub use ichor_values::Severity;
 use ichor_values::{Explanation, Issue, Location};
 
-/// One thing that can be wrong.
+/// A check of the cluster file.
 pub struct Rule {
-    /// Its id: stable, in lower case with dashes.
+    /// Stable ID, in lower case with dashes.
     pub id: &'static str,
-    /// How bad it is.
+    /// Severity of its findings.
     pub severity: Severity,
-    /// What is wrong, in one line.
+    /// The problem, in one line.
     pub summary: &'static str,
-    /// What fails, for whom and when, if the problem stays.
+    /// The failure that follows if the problem remains.
     pub failure: &'static str,
-    /// What to do about it.
+    /// The fix.
     pub fix: &'static str,
-    /// Looks for it.
+    /// Reports findings.
     pub check: fn(&RuleContext<'_>, &mut Findings),
 }
 
 impl Rule {
-    /// What it says of itself.
+    /// The explanation that `ichor explain` prints.
     pub(crate) fn explanation(&self) -> Explanation {
         let Self { id, severity, summary, failure, fix, check: _ } = *self;
         Explanation { id, severity, summary, failure, fix }
@@ -59,48 +59,48 @@ impl fmt::Debug for Rule {
     }
 }
 
-/// What rules look at.
+/// Inputs of rules.
 #[derive(Debug)]
 pub struct RuleContext<'c> {
-    /// The file, resolved.
+    /// The resolved cluster file.
     pub cluster: &'c Cluster,
-    /// What was decided.
+    /// Its plan.
     pub plan: &'c Plan,
-    /// The files it names.
+    /// The files that it names.
     pub attachments: &'c Attachments,
 }
 
 impl NodePlan {
-    /// The node's keys as the file has them: rules report what is written, and where.
+    /// The node's keys as written in the file: rules report values together with their locations.
     #[expect(clippy::disallowed_methods, reason = "rules alone look at the file")]
     pub(in crate::rules) fn written(&self) -> &NodeSettings {
         self.file_keys()
     }
 }
 
-/// Collects what one rule finds.
+/// Collects the findings of one rule.
 #[derive(Debug, Default)]
 pub struct Findings {
-    found: Vec<(String, Location, String)>,
+    list: Vec<(String, Location, String)>,
 }
 
 impl Findings {
-    /// Reports the rule at `path`, which stands at `place`, with what is wrong there.
-    pub fn at(&mut self, path: impl Into<String>, place: Location, message: impl Into<String>) {
-        self.found.push((path.into(), place, message.into()));
+    /// Adds a finding about the key `path`, which is at `place`.
+    pub fn add(&mut self, path: impl Into<String>, place: Location, message: impl Into<String>) {
+        self.list.push((path.into(), place, message.into()));
     }
 }
 
-/// One thing that is wrong.
+/// A violation of a rule.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// The rule.
     pub rule: &'static Rule,
-    /// What is wrong here. The subject is the key path; severity and help are the rule's.
+    /// The problem. Its subject is the key path; severity and help are the rule's.
     pub issue: Issue,
-    /// The place to mark.
+    /// The location to mark.
     pub place: Location,
-    /// Why it is accepted, when the file says so.
+    /// The reason for which the file silences it.
     pub silenced: Option<String>,
 }
 
@@ -136,20 +136,20 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
     GROUPS.into_iter().flatten().flat_map(|(_, rules)| rules.iter())
 }
 
-/// What all that can be wrong says of itself, by subject: the rules, and what inspecting boot media reports.
+/// Explanations by subject: those of the rules and of the findings about boot media.
 pub fn explanations() -> Vec<(&'static str, Vec<Explanation>)> {
     let groups = GROUPS.into_iter().flatten();
     let rules = groups.map(|(subject, rules)| (*subject, rules.iter().map(Rule::explanation).collect()));
     rules.chain([("Boot media", ichor_image::inspect::rules::ALL.to_vec())]).collect()
 }
 
-/// The rule of this id.
-pub(crate) fn find(id: &str) -> Option<&'static Rule> {
+/// The rule with this ID.
+pub(crate) fn find_rule(id: &str) -> Option<&'static Rule> {
     all().find(|rule| rule.id == id)
 }
 
-/// Where `cluster` has secrets written out that must not be quoted when a line is shown.
-pub fn secret_places(cluster: &Cluster) -> Vec<Location> {
+/// Locations of clear-text secrets in `cluster`, whose lines must not be quoted.
+pub fn secret_locations(cluster: &Cluster) -> Vec<Location> {
     let mut places = Vec::new();
     for layer in crate::model::layer::all_layers(cluster) {
         let args = layer.settings.kernel.get().into_iter().flat_map(|kernel| kernel.args.items());
@@ -164,14 +164,14 @@ pub fn secret_places(cluster: &Cluster) -> Vec<Location> {
     places
 }
 
-/// Applies every rule: the worst first, then in the order of the file.
+/// Applies every rule. Findings are sorted by severity, then by location.
 pub fn check(context: &RuleContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for rule in all() {
-        let mut found = Findings::default();
-        (rule.check)(context, &mut found);
-        let found = found.found.into_iter();
-        findings.extend(found.map(|(path, place, message)| Finding::new(rule, path, place, message)));
+        let mut collected = Findings::default();
+        (rule.check)(context, &mut collected);
+        let collected = collected.list.into_iter();
+        findings.extend(collected.map(|(path, place, message)| Finding::new(rule, path, place, message)));
     }
     silence::apply(context.cluster, &mut findings);
     findings.sort_by(|a, b| b.issue.severity.cmp(&a.issue.severity).then(a.place.cmp(&b.place)));

@@ -1,4 +1,4 @@
-//! Findings that are known and accepted.
+//! Findings that the cluster file silences.
 
 use super::{Finding, Findings, Rule, RuleContext, RuleGroup, Severity};
 use crate::cluster::section::Silence;
@@ -17,7 +17,7 @@ const UNUSED: Rule = Rule {
     check: |_: &RuleContext<'_>, _: &mut Findings| {},
 };
 
-/// Marks what the file silences, and reports silences that mark nothing.
+/// Marks silenced findings, and reports entries that silence nothing.
 pub(super) fn apply(cluster: &Cluster, findings: &mut Vec<Finding>) {
     let Some(list) = cluster.file.silence.get() else { return };
     let mut unused = Vec::new();
@@ -29,9 +29,9 @@ pub(super) fn apply(cluster: &Cluster, findings: &mut Vec<Finding>) {
             used = true;
         }
         let id = silence.value.rule.get().map(ToString::to_string).unwrap_or_default();
-        // What stands between clusters shows only when their files are checked together.
+        // Clashes between clusters appear only when their files are checked together.
         if !used && !super::clash::RULES.iter().any(|rule| rule.id == id) {
-            let message = match super::find(&id) {
+            let message = match super::find_rule(&id) {
                 Some(_) => format!("`{id}` has no finding here"),
                 None => match nearest(&id, super::all().map(|rule| rule.id)) {
                     Some(near) => format!("unknown rule `{id}`; did you mean `{near}`?"),
@@ -44,8 +44,8 @@ pub(super) fn apply(cluster: &Cluster, findings: &mut Vec<Finding>) {
     findings.extend(unused);
 }
 
-/// Marks one finding, if the file silences it.
-pub(super) fn mark(cluster: &Cluster, finding: &mut Finding) {
+/// Marks a finding if the file silences it.
+pub(super) fn mark_finding(cluster: &Cluster, finding: &mut Finding) {
     let silence = cluster.file.silence.items().find(|silence| covers(&silence.value, finding));
     if let Some(silence) = silence {
         finding.silenced = Some(silence.value.why.get().map(ToString::to_string).unwrap_or_default());

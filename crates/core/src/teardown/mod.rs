@@ -1,90 +1,92 @@
-//! The end of a cluster: what becomes of each machine.
+//! The teardown of a cluster: the disposition of each machine.
 //!
-//! Machines that were made for it are deleted, real ones are reset where that is wanted and left alone otherwise. Secrets are
-//! kept in every case: with them the same cluster can be made again, and backups can be read.
+//! Machines that ichor created are deleted. Physical machines are reset on request and otherwise kept. Secrets are always kept:
+//! the same cluster can be created again with them, and backups stay readable.
 //!
-//! Not here: asking providers and doing it.
+//! Not here: requests to providers.
 
-/// What a provider says of a node's machine.
+/// A node's machine as reported by its provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TeardownMachine {
-    /// Nobody provides it: somebody else switches it on.
+    /// No provider: its power is controlled outside ichor.
     Unprovided,
-    /// It is a real one, whose power can be switched: where.
+    /// A physical machine with power control: its location.
     Real(String),
-    /// There is none any more, where it was made.
+    /// Already deleted: its former location.
     Absent(String),
-    /// It was made for the node: where, and the media made for it.
+    /// A machine that ichor created.
     Made {
-        /// Where it is.
+        /// Its location.
         place: String,
-        /// Whether it runs.
+        /// Whether it is on.
         on: bool,
-        /// Media that are made for it alone, by name.
+        /// The names of media made for it only.
         media: Vec<String>,
     },
-    /// Another machine is in its place: where, and which.
+    /// Another machine with its name or ID: location and description.
     Foreign(String, String),
-    /// Its provider does not say: where, and why.
+    /// Unknown to its provider: location and reason.
     Unknown(String, String),
 }
 
-/// What becomes of a machine.
+/// What happens to a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disposition {
-    /// Deleted, with its disks and media.
+    /// It is deleted, with its disks and media.
     Deleted,
-    /// Told to forget what it is.
+    /// It is reset.
     Reset,
-    /// Nothing.
+    /// It is kept.
     Left,
 }
 
 impl TeardownMachine {
-    /// What becomes of it; with `reset`, machines that nobody made forget what they are.
-    pub fn fate(&self, reset: bool) -> Disposition {
+    /// The disposition of the machine. With `reset`, machines that ichor did not create are reset.
+    pub fn disposition(&self, reset: bool) -> Disposition {
         match self {
-            // Whether it is there is found out by deleting it.
+            // Deleting an unknown machine shows whether it exists.
             Self::Made { .. } | Self::Unknown(..) => Disposition::Deleted,
             Self::Unprovided | Self::Real(_) if reset => Disposition::Reset,
             Self::Unprovided | Self::Real(_) | Self::Absent(_) | Self::Foreign(..) => Disposition::Left,
         }
     }
 
-    /// What becomes of it, for people: what is destroyed, or why it is not.
-    pub fn told(&self, reset: bool) -> String {
-        match (self, self.fate(reset)) {
+    /// Describes the disposition: what is destroyed, or why it is kept.
+    pub fn describe(&self, reset: bool) -> String {
+        match (self, self.disposition(reset)) {
             (Self::Made { place, on, media }, _) => {
                 let state = if *on { "running" } else { "off" };
                 let media =
                     if media.is_empty() { String::new() } else { format!(" and {}", media.join(", ")) };
                 format!("deleted at {place} ({state}), with its disks{media}")
             }
-            (Self::Unknown(place, why), _) => format!("deleted at {place}, if it is there: {why}"),
+            (Self::Unknown(place, why), _) => format!("deleted at {place}, if it exists: {why}"),
             (Self::Unprovided | Self::Real(_), Disposition::Reset) => {
                 "reset: its configuration and all its data are wiped".to_owned()
             }
-            (Self::Unprovided, _) => "left alone: nobody made it; --reset wipes it".to_owned(),
+            (Self::Unprovided, _) => "kept: ichor did not create it; --reset wipes it".to_owned(),
             (Self::Real(place), _) => {
-                format!("left alone: it is a real machine at {place}; --reset wipes it")
+                format!("kept: it is a physical machine at {place}; --reset wipes it")
             }
-            (Self::Absent(place), _) => format!("not there any more at {place}"),
-            (Self::Foreign(place, which), _) => format!("left alone: at {place} {which} is in its place"),
+            (Self::Absent(place), _) => format!("already deleted at {place}"),
+            (Self::Foreign(place, which), _) => {
+                format!("kept: at {place} another machine has its name or ID: {which}")
+            }
         }
     }
 
-    /// Whether something of it stays that somebody may have to see to.
-    pub(crate) fn stays(&self, reset: bool) -> bool {
+    /// Whether a machine remains that may still be a node of the cluster.
+    pub(crate) fn remains(&self, reset: bool) -> bool {
         matches!(
-            (self, self.fate(reset)),
+            (self, self.disposition(reset)),
             (Self::Unprovided | Self::Real(_) | Self::Foreign(..), Disposition::Left)
         )
     }
 }
 
-/// Whether a cluster ends when its control planes have these fates: nothing is left that could call itself by its name.
-pub fn ends<'m>(mut control_planes: impl Iterator<Item = &'m TeardownMachine>, reset: bool) -> bool {
-    control_planes.all(|machine| !machine.stays(reset))
+/// Whether the cluster is destroyed: none of its control planes remains.
+pub fn is_destroyed<'m>(mut control_planes: impl Iterator<Item = &'m TeardownMachine>, reset: bool) -> bool {
+    control_planes.all(|machine| !machine.remains(reset))
 }
 
 #[cfg(test)]
@@ -92,33 +94,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_made_is_deleted_and_what_was_not_is_reset_only_where_that_is_wanted() {
+    fn created_machines_are_deleted_and_others_reset_only_on_request() {
         let media = vec!["sol-cp1.iso".to_owned()];
         let made = TeardownMachine::Made { place: "pve1".to_owned(), on: true, media };
 
         assert_eq!(
-            [made.fate(false), TeardownMachine::Unprovided.fate(false)],
+            [made.disposition(false), TeardownMachine::Unprovided.disposition(false)],
             [Disposition::Deleted, Disposition::Left]
         );
-        assert_eq!(TeardownMachine::Unprovided.fate(true), Disposition::Reset);
-        assert_eq!(made.told(false), "deleted at pve1 (running), with its disks and sol-cp1.iso");
+        assert_eq!(TeardownMachine::Unprovided.disposition(true), Disposition::Reset);
+        assert_eq!(made.describe(false), "deleted at pve1 (running), with its disks and sol-cp1.iso");
     }
 
     #[test]
-    fn a_machine_of_somebody_else_is_never_touched() {
+    fn a_foreign_machine_is_never_changed() {
         let foreign = TeardownMachine::Foreign("pve1".to_owned(), "vm 101 `mail`".to_owned());
 
-        assert_eq!(foreign.fate(true), Disposition::Left);
-        assert!(foreign.stays(true) && foreign.told(true).contains("vm 101 `mail` is in its place"));
-        assert!(!TeardownMachine::Absent("pve1".to_owned()).stays(false));
+        assert_eq!(foreign.disposition(true), Disposition::Left);
+        assert!(
+            foreign.remains(true)
+                && foreign.describe(true).contains("another machine has its name or ID: vm 101 `mail`")
+        );
+        assert!(!TeardownMachine::Absent("pve1".to_owned()).remains(false));
     }
 
     #[test]
-    fn a_cluster_ends_with_the_last_of_its_control_planes() {
+    fn a_cluster_is_destroyed_with_its_last_control_plane() {
         let made = TeardownMachine::Made { place: "pve1".to_owned(), on: true, media: Vec::new() };
 
-        assert!(ends([&made, &TeardownMachine::Absent("pve1".to_owned())].into_iter(), false));
-        assert!(!ends([&made, &TeardownMachine::Unprovided].into_iter(), false));
-        assert!(ends([&made, &TeardownMachine::Unprovided].into_iter(), true));
+        assert!(is_destroyed([&made, &TeardownMachine::Absent("pve1".to_owned())].into_iter(), false));
+        assert!(!is_destroyed([&made, &TeardownMachine::Unprovided].into_iter(), false));
+        assert!(is_destroyed([&made, &TeardownMachine::Unprovided].into_iter(), true));
     }
 }

@@ -1,4 +1,4 @@
-//! The installer of a node: which one it is, and whether it is for that machine.
+//! The installer of a node, and whether it suits the machine.
 
 use crate::plan::NodePlan;
 use crate::render::machine;
@@ -7,34 +7,33 @@ use ichor_talos::document;
 use ichor_talos::release::{at_least, is_newer};
 use ichor_values::{Issue, TalosVersion};
 
-/// Where Talos itself publishes an installer for machines without a hypervisor, until 1.13.
+/// The installer that Talos publishes for metal, up to 1.13.
 const OFFICIAL: &str = "ghcr.io/siderolabs/installer";
 const METAL: &str = "metal";
 
-/// Why the installer of a node is not known.
+/// Why the installer of a node is unknown.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum InstallerError {
-    /// The installer by which its images are made cannot be named.
+    /// The installer of its images has no reference.
     #[error(transparent)]
     Image(#[from] Issue),
-    /// Talos publishes installers for metal alone.
-    #[error("nobody says which installer is for {platform}")]
+    /// Talos publishes installers for metal only.
+    #[error("the installer for the platform {platform} is unknown")]
     Platform {
         /// Its platform.
         platform: &'static str,
     },
-    /// Talos publishes none for the release.
-    #[error("there is no installer of Talos' own for {talos}")]
+    /// Talos publishes no installer for the release.
+    #[error("Talos publishes no installer for {talos}")]
     NotPublished {
         /// The release.
         talos: TalosVersion,
     },
 }
 
-/// The reference of the installer of a node whose configuration is `config`: what stands there, patches included, else what
-/// its images are made by, else Talos' own.
-pub fn installer(node: &NodePlan, config: &str) -> Result<String, InstallerError> {
-    if let Some(image) = configured(config) {
+/// The reference of a node's installer: from its configuration `config` with patches, else from its images, else Talos' own.
+pub fn find_installer(node: &NodePlan, config: &str) -> Result<String, InstallerError> {
+    if let Some(image) = configured_installer(config) {
         return Ok(image);
     }
     if let Some(image) = machine::installer(node)? {
@@ -50,8 +49,8 @@ pub fn installer(node: &NodePlan, config: &str) -> Result<String, InstallerError
     Ok(format!("{OFFICIAL}:{talos}"))
 }
 
-/// The installer that stands in a configuration.
-fn configured(config: &str) -> Option<String> {
+/// The installer in a configuration.
+fn configured_installer(config: &str) -> Option<String> {
     let documents = document::read(config).ok()?;
     let found = documents.iter().find_map(|document| {
         let pointer = match document.get("kind").and_then(|kind| kind.as_str()) {
@@ -64,25 +63,25 @@ fn configured(config: &str) -> Option<String> {
     found.filter(|image| !image.is_empty()).map(str::to_owned)
 }
 
-/// Why an installer is not for a machine that shall run `wanted` and runs on `platform`; nothing where its reference does not tell.
-pub(crate) fn unfit(image: &str, wanted: &TalosVersion, platform: &str) -> Option<String> {
+/// Why an installer does not suit a machine on `platform` that should run `wanted`, if its reference shows it.
+pub(crate) fn find_mismatch(image: &str, wanted: &TalosVersion, platform: &str) -> Option<String> {
     let made_by_factory = AssetSelection::parse(image).ok();
     let official = image.strip_prefix(OFFICIAL).is_some_and(|rest| rest.starts_with([':', '@']));
     let made_for = made_by_factory.as_ref().and_then(|made| made.platform.as_deref());
     if let Some(made_for) = made_for.or(official.then_some(METAL)).filter(|made_for| *made_for != platform) {
-        return Some(format!("its installer {image} is for {made_for}, and the machine runs on {platform}"));
+        return Some(format!("the installer {image} is for {made_for}, but the machine runs on {platform}"));
     }
-    let release = made_by_factory.map(|made| made.talos).or_else(|| tagged(image))?;
+    let release = made_by_factory.map(|made| made.talos).or_else(|| tagged_release(image))?;
     let differs = is_newer(&release, wanted) || is_newer(wanted, &release);
-    differs.then(|| format!("its installer {image} is {release}, and the file says {wanted}"))
+    differs.then(|| format!("the installer {image} has {release}, expected {wanted}"))
 }
 
-/// The release at the beginning of a tag, as ichor and Talos write them: `v1.13.9`, `v1.13.9-metal-amd64-0a1b2c`.
-fn tagged(image: &str) -> Option<TalosVersion> {
+/// The release at the beginning of a tag of ichor or Talos: `v1.13.9`, `v1.13.9-metal-amd64-0a1b2c`.
+fn tagged_release(image: &str) -> Option<TalosVersion> {
     let name = image.split('@').next()?;
     let (_, tag) = name.rsplit_once('/').unwrap_or(("", name)).1.split_once(':')?;
     let words: Vec<&str> = tag.split('-').collect();
-    // A pre-release has a part of its own: v1.14.0-rc.1.
+    // A pre-release has a second part: v1.14.0-rc.1.
     (1..=words.len().min(2)).rev().find_map(|count| {
         tag.starts_with('v').then(|| TalosVersion::parse(&words[..count].join("-")).ok()).flatten()
     })
@@ -100,41 +99,42 @@ mod tests {
     }
 
     #[test]
-    fn an_installer_for_another_platform_or_release_is_unfit() {
+    fn an_installer_for_another_platform_or_release_is_rejected() {
         let image = format!("factory.talos.dev/nocloud-installer/{ID}:v1.13.9");
-        let unfit = |image: &str, talos_: &str, platform: &str| unfit(image, &talos(talos_), platform);
+        let mismatch =
+            |image: &str, talos_: &str, platform: &str| find_mismatch(image, &talos(talos_), platform);
 
-        assert_eq!(unfit(&image, "v1.13.9", "nocloud"), None);
+        assert_eq!(mismatch(&image, "v1.13.9", "nocloud"), None);
         assert!(
-            unfit(&image, "v1.13.9", "metal")
+            mismatch(&image, "v1.13.9", "metal")
                 .unwrap()
-                .contains("is for nocloud, and the machine runs on metal")
+                .contains("is for nocloud, but the machine runs on metal")
         );
-        assert!(
-            unfit(&image, "v1.14.0", "nocloud").unwrap().contains("is v1.13.9, and the file says v1.14.0")
-        );
+        assert!(mismatch(&image, "v1.14.0", "nocloud").unwrap().contains("has v1.13.9, expected v1.14.0"));
         for own in [
             "reg.example:5000/installer:v1.14.0-rc.1-metal-amd64-0a1b2c",
             "reg.example/installer:v1.14.0-rc.1",
         ] {
-            assert_eq!(unfit(own, "v1.14.0-rc.1", "metal"), None, "{own}");
-            assert!(unfit(own, "v1.13.9", "metal").is_some(), "{own}");
+            assert_eq!(mismatch(own, "v1.14.0-rc.1", "metal"), None, "{own}");
+            assert!(mismatch(own, "v1.13.9", "metal").is_some(), "{own}");
         }
-        assert!(unfit("ghcr.io/siderolabs/installer:v1.13.9", "v1.13.9", "nocloud").is_some());
-        assert_eq!(unfit("reg.example/mine@sha256:00", "v1.13.9", "metal"), None);
+        assert!(mismatch("ghcr.io/siderolabs/installer:v1.13.9", "v1.13.9", "nocloud").is_some());
+        assert_eq!(mismatch("reg.example/mine@sha256:00", "v1.13.9", "metal"), None);
     }
 
     #[test]
-    fn what_the_configuration_says_comes_before_everything() {
+    fn an_installer_in_the_configuration_takes_precedence() {
         let plan = planned(
             "{cluster: {name: sol, talos: v1.13.9}, nodes: [{name: a, macs: [\"02:00:00:00:00:01\"]}]}",
         );
         let node = &plan.nodes[0];
 
-        let patched = installer(node, "machine: {install: {image: reg.example/mine:v1.13.9}}\n");
-        let document =
-            installer(node, "kind: UnattendedInstallConfig\ninstaller: {image: reg.example/other:v1.13.9}\n");
-        let factory = installer(node, "machine: {}\n").unwrap();
+        let patched = find_installer(node, "machine: {install: {image: reg.example/mine:v1.13.9}}\n");
+        let document = find_installer(
+            node,
+            "kind: UnattendedInstallConfig\ninstaller: {image: reg.example/other:v1.13.9}\n",
+        );
+        let factory = find_installer(node, "machine: {}\n").unwrap();
 
         assert_eq!(patched.unwrap(), "reg.example/mine:v1.13.9");
         assert_eq!(document.unwrap(), "reg.example/other:v1.13.9");

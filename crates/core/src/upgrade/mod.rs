@@ -1,12 +1,12 @@
-//! From the releases that nodes run to those that the file says, one node after the other.
+//! Upgrades nodes to the releases of the cluster file, one node at a time.
 //!
-//! A node with the right release and another image than the file means is upgraded, too.
+//! A node with the right release but another image than the file's is upgraded as well.
 //!
-//! [`plan`] takes a [`UpgradeCandidate`] for every node and gives the [`UpgradeStep`]s in their order, or everything that is in the way. What
-//! runs the release it shall run is left alone, so a run that was broken off is gone on with by beginning again.
-//! [`judge`] says whether a node that came back is what it was to become.
+//! [`plan`] turns the [`UpgradeCandidate`]s into ordered [`UpgradeStep`]s, or returns all blockers. Nodes with the expected
+//! release are skipped, so an interrupted run is continued by starting it again. [`verify_upgrade`] checks a node after its
+//! reboot.
 //!
-//! Not here: asking nodes and doing it.
+//! Not here: querying nodes and running the steps.
 
 pub mod installer;
 
@@ -19,100 +19,100 @@ use crate::probe::ProbeError;
 use ichor_talos::release::{accepts_kubernetes, at_least, is_newer};
 use ichor_values::{Issue, KubernetesVersion, TalosVersion};
 
-/// A node, and what was seen of it.
+/// A node with its observed state.
 #[derive(Clone, Debug)]
 pub struct UpgradeCandidate {
     /// Its name.
     pub name: String,
-    /// What it is in the cluster.
+    /// Its role.
     pub role: Role,
-    /// Whether it is to be upgraded; others are only looked at.
+    /// Whether it is selected; others are only checked.
     pub chosen: bool,
-    /// The release it shall run.
+    /// The expected release.
     pub wanted: TalosVersion,
-    /// Architecture, as the file says.
+    /// The architecture in the cluster file.
     pub arch: String,
-    /// The reference of its installer, or why there is none.
+    /// The reference of its installer, or why it is unknown.
     pub installer: Result<String, InstallerError>,
-    /// The image that the installer brings.
+    /// The image of the installer.
     pub image: ExpectedImage,
-    /// What it runs, or why that is not known.
+    /// Its running state, or why that is unknown.
     pub seen: Result<RunningNode, ProbeError>,
 }
 
-/// What a node runs.
+/// The running state of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunningNode {
     /// The release.
     pub release: TalosVersion,
-    /// What it runs on.
+    /// Its platform.
     pub platform: String,
     /// Its architecture.
     pub arch: String,
-    /// Its stage and what it lacks, where it does not run and is not ready.
+    /// Its stage and unmet conditions, if it is not ready.
     pub unready: Option<String>,
-    /// The release of its kubelet, where Kubernetes knows it.
+    /// The release of its kubelet, if registered in Kubernetes.
     pub kubelet: Option<KubernetesVersion>,
-    /// Whether it is cordoned by an upgrade that was broken off.
+    /// Whether an interrupted upgrade left it cordoned.
     pub cordoned: bool,
-    /// The extensions of its image; none where it does not tell them.
+    /// The extensions of its image; none if unknown.
     pub extensions: Option<Vec<InstalledExtension>>,
 }
 
-/// How a node is upgraded.
+/// The method of an upgrade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpgradeMethod {
-    /// Before 1.13 one call does everything: it drains, installs and reboots by itself.
+    /// Before 1.13: a single request drains, installs and reboots.
     Whole,
-    /// From 1.13 on the image is fetched and installed while the node runs; moving its pods away and the reboot are up to us.
+    /// From 1.13 on: the image is pulled and installed while the node runs; ichor drains and reboots it.
     Parts,
 }
 
-/// A node that is upgraded.
+/// The upgrade of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpgradeStep {
     /// The node.
     pub node: String,
-    /// What it is in the cluster.
+    /// Its role.
     pub role: Role,
-    /// What it runs.
+    /// The running release.
     pub from: TalosVersion,
-    /// What it shall run.
+    /// The new release.
     pub to: TalosVersion,
     /// The installer.
     pub image: String,
-    /// In what its image is another one, where it runs the release already.
+    /// The difference of its image, if it runs the release already.
     pub other: Option<String>,
-    /// The image that it shall run.
+    /// The expected image.
     pub(crate) expects: ExpectedImage,
-    /// How.
+    /// The method.
     pub way: UpgradeMethod,
-    /// What that means for etcd.
+    /// The impact on etcd.
     pub absence: RebootImpact,
 }
 
-/// What is to be done.
+/// The plan of an upgrade.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UpgradePlan {
-    /// Nodes to upgrade, in their order.
+    /// Nodes to upgrade, in order.
     pub steps: Vec<UpgradeStep>,
-    /// Nodes that run what they shall and are still cordoned by an upgrade that was broken off.
+    /// Upgraded nodes that an interrupted run left cordoned.
     pub uncordon: Vec<String>,
-    /// Nodes that run what they shall.
+    /// Upgraded nodes.
     pub done: Vec<String>,
 }
 
 impl UpgradePlan {
-    /// Whether nothing is to be done.
+    /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty() && self.uncordon.is_empty()
     }
 }
 
-/// What is to be done with `all`, or everything that is in the way of it.
+/// Plans the upgrade of `all`, or returns all blockers.
 ///
-/// Control planes come first, for the newer ones among Talos' parts are those that others ask; the one that leads etcd is the
-/// last of them, so that etcd looks for a new leader once. With `outage`, a cluster of two control planes may stand still meanwhile.
+/// Control planes come first, because servers must not be older than their clients. The leader of etcd is the last of them, so
+/// that only one election follows. `outage` permits an outage of etcd in a cluster with two control planes.
 pub fn plan(
     all: &[UpgradeCandidate],
     etcd: Option<&EtcdCluster>,
@@ -120,7 +120,7 @@ pub fn plan(
 ) -> Result<UpgradePlan, Vec<Issue>> {
     let (mut plan, mut found) = (UpgradePlan::default(), Vec::new());
     for candidate in ordered(all, etcd).into_iter().filter(|candidate| candidate.chosen) {
-        match consider(candidate) {
+        match plan_node(candidate) {
             Ok(None) => {
                 plan.done.push(candidate.name.clone());
                 if candidate.seen.as_ref().is_ok_and(|running| running.cordoned) {
@@ -132,9 +132,9 @@ pub fn plan(
         }
     }
     if !plan.steps.is_empty() {
-        found.extend(unwell(all, etcd));
+        found.extend(find_cluster_problems(all, etcd));
         for step in &mut plan.steps {
-            match absence(etcd, &step.node, step.role, outage) {
+            match reboot_impact(etcd, &step.node, step.role, outage) {
                 Ok(absence) => step.absence = absence,
                 Err(obstacle) => found.push(obstacle),
             }
@@ -150,16 +150,18 @@ fn ordered<'c>(all: &'c [UpgradeCandidate], etcd: Option<&EtcdCluster>) -> Vec<&
     order
 }
 
-/// What is wrong with the cluster as it is.
-fn unwell(all: &[UpgradeCandidate], etcd: Option<&EtcdCluster>) -> Vec<Issue> {
+/// The current problems of the cluster.
+fn find_cluster_problems(all: &[UpgradeCandidate], etcd: Option<&EtcdCluster>) -> Vec<Issue> {
     let mut found = Vec::new();
-    let fix = "set it right first: `ichor status` shows how it is, and nothing is upgraded in a cluster that is not well";
+    let fix = "fix this first: ichor upgrades only a healthy cluster; see `ichor status`";
     for candidate in all {
         match &candidate.seen {
             Ok(RunningNode { unready: Some(why), .. }) => {
-                found.push(Issue::error(&candidate.name, format!("it is not ready: {why}")).with_help(fix));
+                found.push(
+                    Issue::error(&candidate.name, format!("the node is not ready: {why}")).with_help(fix),
+                );
             }
-            // What is chosen was told before.
+            // Errors of selected nodes were reported before.
             Err(error) if !candidate.chosen => {
                 found.push(Issue::error(&candidate.name, error.to_string()).with_help(fix));
             }
@@ -170,29 +172,29 @@ fn unwell(all: &[UpgradeCandidate], etcd: Option<&EtcdCluster>) -> Vec<Issue> {
         Some(etcd) => {
             found.extend(etcd.problems().into_iter().map(|what| Issue::error("etcd", what).with_help(fix)));
         }
-        None => found.push(Issue::error("etcd", "no control plane tells how it is").with_help(fix)),
+        None => found.push(Issue::error("etcd", "no control plane reports its health").with_help(fix)),
     }
     found
 }
 
-/// What it means for etcd that a node reboots, or why it must not.
-pub fn absence(
+/// The impact of a node's reboot on etcd, or why it must not reboot.
+pub fn reboot_impact(
     etcd: Option<&EtcdCluster>,
     node: &str,
     role: Role,
     outage: bool,
 ) -> Result<RebootImpact, Issue> {
     let Some(etcd) = etcd.filter(|_| role == Role::Controlplane) else { return Ok(RebootImpact::None) };
-    match etcd.without(node) {
+    match etcd.reboot_impact(node) {
         Err(error) => Err(Issue::error(node, error.to_string())
-            .with_help("bring the other members back first; nothing is rebooted meanwhile")),
-        Ok(RebootImpact::Outage) if etcd.members.len() == 2 && !outage => Err(Issue::error(node, "etcd has two members, and stands still while one of them reboots; if that one does not come back, so does the cluster").with_help("add a third control plane first, or say --outage")),
+            .with_help("restore the other members first")),
+        Ok(RebootImpact::Outage) if etcd.members.len() == 2 && !outage => Err(Issue::error(node, "etcd has two members and loses its quorum while one of them reboots; if that one does not come back, the cluster stays down").with_help("add a third control plane first, or pass --outage")),
         Ok(absence) => Ok(absence),
     }
 }
 
-/// What a node needs; none where it runs what it shall.
-fn consider(candidate: &UpgradeCandidate) -> Result<Option<UpgradeStep>, Vec<Issue>> {
+/// The step of a node; none if it is up to date.
+fn plan_node(candidate: &UpgradeCandidate) -> Result<Option<UpgradeStep>, Vec<Issue>> {
     let UpgradeCandidate { name, wanted, .. } = candidate;
     let running = candidate.seen.as_ref().map_err(|error| {
         vec![
@@ -200,8 +202,8 @@ fn consider(candidate: &UpgradeCandidate) -> Result<Option<UpgradeStep>, Vec<Iss
                 .with_help("see `ichor status`; it cannot be upgraded without its API"),
         ]
     })?;
-    let is_same = is_same(wanted, &running.release);
-    let other = running.extensions.as_deref().and_then(|has| candidate.image.differs(has));
+    let is_same = is_same_release(wanted, &running.release);
+    let other = running.extensions.as_deref().and_then(|has| candidate.image.difference(has));
     if is_same && other.is_none() {
         return Ok(None);
     }
@@ -210,36 +212,33 @@ fn consider(candidate: &UpgradeCandidate) -> Result<Option<UpgradeStep>, Vec<Iss
     let from = &running.release;
     let ((major, minor), (to_major, to_minor)) = (from.minor(), wanted.minor());
     if is_same {
-        // Another image of the release it runs.
+        // Another image of the running release.
     } else if is_newer(from, wanted) {
         wrong(
-            format!("it runs {from}, and {wanted} would be a step back"),
-            "Talos has no way back but the release before; write the release it runs, or make the node anew with `ichor reset`",
+            format!("{wanted} would be a downgrade from {from}"),
+            "set the running release, or reinstall the node with `ichor reset`: Talos can only roll back to its previous release",
         );
     } else if to_major != major || to_minor > minor + 1 {
         wrong(
             format!("from {from} to {wanted} is more than one minor release"),
-            &format!("write v{major}.{} first and upgrade to that, then to the next", minor + 1),
+            &format!("upgrade to v{major}.{} first", minor + 1),
         );
     }
     if running.arch != candidate.arch {
-        let what = format!("its machine is {}, and the file says {}", running.arch, candidate.arch);
-        wrong(what, "write `arch` as it is");
+        let what = format!("the machine is {}, but the file has {}", running.arch, candidate.arch);
+        wrong(what, "correct `arch`");
     }
     if let Some(kubelet) = &running.kubelet
         && accepts_kubernetes(wanted, kubelet) == Some(false)
     {
-        let what = format!("it runs Kubernetes {kubelet}, which Talos {wanted} does not run");
+        let what = format!("Talos {wanted} does not support Kubernetes {kubelet}, which the node runs");
         wrong(what, "upgrade Kubernetes first, with `talosctl upgrade-k8s`");
     }
     match &candidate.installer {
-        Err(error) => wrong(error.to_string(), "name one in `image.source.installer`"),
+        Err(error) => wrong(error.to_string(), "set `image.source.installer`"),
         Ok(image) => {
-            if let Some(what) = installer::unfit(image, wanted, &running.platform) {
-                wrong(
-                    what,
-                    "write the `platform` it runs on and the release that is meant, or another `image.source.installer`",
-                );
+            if let Some(what) = installer::find_mismatch(image, wanted, &running.platform) {
+                wrong(what, "correct `platform` or the release, or set another `image.source.installer`");
             }
         }
     }
@@ -259,80 +258,75 @@ fn consider(candidate: &UpgradeCandidate) -> Result<Option<UpgradeStep>, Vec<Iss
     }
 }
 
-/// Whether a node runs what is wanted; without a patch number, any of that minor release will do.
-fn is_same(wanted: &TalosVersion, running: &TalosVersion) -> bool {
+/// Whether a node runs the wanted release; without a patch number, any release of that minor version.
+fn is_same_release(wanted: &TalosVersion, running: &TalosVersion) -> bool {
     match wanted.patch() {
         Some(_) => wanted == running,
         None => wanted.minor() == running.minor(),
     }
 }
 
-/// What a node runs after its upgrade, where that is not what it should be.
+/// A failed upgrade.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UpgradeError {
-    /// The image is still the former one.
+    /// The node runs its previous image.
     #[error(
-        "it runs what it ran before, and {other}: {image} did not come up, or is not what the file means"
+        "the node still runs its previous image ({other}): {image} did not boot, or is not the image of the file"
     )]
     SameImage {
-        /// In what the image differs.
+        /// The difference of the image.
         other: String,
         /// The installer.
         image: String,
     },
-    /// The image is neither the former one nor the one of the file.
-    #[error("it runs {running} now, and {other}: {image} is not what the file means")]
+    /// The image is neither the previous one nor the file's.
+    #[error("the node runs {running}, but {image} is not the image of the file: {other}")]
     OtherImage {
-        /// The release it runs.
+        /// The running release.
         running: TalosVersion,
-        /// In what the image differs.
+        /// The difference of the image.
         other: String,
         /// The installer.
         image: String,
     },
-    /// The release is neither the former one nor the wanted one.
-    #[error("it runs {running} now, which is neither {from} nor {to}")]
+    /// The release is neither the previous nor the wanted one.
+    #[error("the node runs {running}, which is neither {from} nor {to}")]
     OtherRelease {
-        /// The release it runs.
+        /// The running release.
         running: TalosVersion,
-        /// The one it ran.
+        /// The previous release.
         from: TalosVersion,
-        /// The one it should run.
+        /// The wanted release.
         to: TalosVersion,
     },
     /// The new release was installed and did not boot.
-    #[error(
-        "it fell back to {from}: {to} was installed and did not come up, so Talos booted what it ran before"
-    )]
+    #[error("the node fell back to {from}: {to} was installed, but did not boot")]
     FellBack {
-        /// The release it runs.
+        /// The running release.
         from: TalosVersion,
-        /// The one it should run.
+        /// The wanted release.
         to: TalosVersion,
     },
-    /// Talos installed nothing, or what it installed did not boot.
-    #[error(
-        "it fell back to {from}: {to} could not be installed, or did not come up and Talos booted what it ran before"
-    )]
+    /// The new release was not installed or did not boot.
+    #[error("the node fell back to {from}: {to} could not be installed, or did not boot")]
     NotInstalled {
-        /// The release it runs.
+        /// The running release.
         from: TalosVersion,
-        /// The one it should run.
+        /// The wanted release.
         to: TalosVersion,
     },
 }
 
-/// Whether a node that came back from its upgrade runs what it shall, and what happened otherwise; `has` are the extensions of
-/// its image, where it tells them.
-pub fn judge(
+/// Checks a node after its upgrade. `has` are the extensions of its image, if known.
+pub fn verify_upgrade(
     step: &UpgradeStep,
     running: &TalosVersion,
     has: Option<&[InstalledExtension]>,
 ) -> Result<(), UpgradeError> {
     let UpgradeStep { from, to, way, image, .. } = step;
-    if is_same(to, running) {
+    if is_same_release(to, running) {
         let image = image.clone();
-        return match has.and_then(|has| step.expects.differs(has)) {
+        return match has.and_then(|has| step.expects.difference(has)) {
             None => Ok(()),
             Some(other) if step.other.as_ref() == Some(&other) => {
                 Err(UpgradeError::SameImage { other, image })

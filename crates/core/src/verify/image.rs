@@ -1,49 +1,49 @@
-//! From the medium to the service that routes.
+//! Checks from boot media to the routing service.
 
-use super::case::{NodeContext, list};
+use super::context::{NodeContext, join_list};
 use super::{CheckResult, NodeDetail, Probed};
 use crate::cluster::section::BootFrom;
 use crate::observe::ExpectedImage;
 use ichor_talos::command_line::CommandLine;
 
-/// What an image with a configuration inside has as an extension.
+/// The extension in images with an embedded configuration.
 const EMBEDDED: &str = "embedded-config";
 /// The key of META with the network.
 const META_NETWORK: &str = "0x0a";
-/// What helps an installed node whose image is another one.
+/// The remedy for an installed node with another image.
 const UPGRADE: &str = "`ichor upgrade` installs the image of the cluster file, node by node; if ichor builds the image, run `ichor image build` first";
 
-pub(super) fn medium(case: &NodeContext<'_>) -> Option<CheckResult> {
+pub(super) fn check_medium(case: &NodeContext<'_>) -> Option<CheckResult> {
     let from = case.node.boot.from.value;
-    if from == BootFrom::Apply || !(case.is_early() || case.detail().is_none()) {
+    if from == BootFrom::Apply || !(case.is_in_maintenance() || case.detail().is_none()) {
         return None;
     }
-    let Some(detail) = case.detail() else { return Some(case.silent()) };
+    let Some(detail) = case.detail() else { return Some(case.unreachable()) };
     let read = match from {
-        BootFrom::Cidata | BootFrom::NocloudNet => nocloud(case, detail),
-        BootFrom::MetalIso => argument(detail, "talos.config", |value| value == "metal-iso"),
-        BootFrom::Netboot => argument(detail, "talos.config", |value| value.starts_with("http")),
-        BootFrom::Early => argument(detail, "talos.config.early", |_| true),
-        BootFrom::Inline => argument(detail, "talos.config.inline", |_| true),
-        BootFrom::Meta => known(&detail.meta, |keys| {
+        BootFrom::Cidata | BootFrom::NocloudNet => check_nocloud(case, detail),
+        BootFrom::MetalIso => check_argument(detail, "talos.config", |value| value == "metal-iso"),
+        BootFrom::Netboot => check_argument(detail, "talos.config", |value| value.starts_with("http")),
+        BootFrom::Early => check_argument(detail, "talos.config.early", |_| true),
+        BootFrom::Inline => check_argument(detail, "talos.config.inline", |_| true),
+        BootFrom::Meta => check_probed(&detail.meta, |keys| {
             if keys.contains(META_NETWORK) {
                 Ok("META key 10 (network) is set".to_owned())
             } else {
                 Err(MediumError::NoNetwork)
             }
         }),
-        BootFrom::Embedded => embedded(case),
+        BootFrom::Embedded => check_embedded(case),
         BootFrom::Apply => return None,
     };
     Some(read.unwrap_or_else(|evidence| {
-        CheckResult::broken(
+        CheckResult::failed(
             format!("{evidence}; the cluster file sets `boot.from: {}`", from.word()),
             "attach the medium that `ichor build` wrote and boot from it; `ichor media inspect` shows what Talos reads from it",
         )
     }))
 }
 
-/// What shows that the medium was not read.
+/// Why boot media were not read.
 #[derive(Debug, thiserror::Error)]
 enum MediumError {
     #[error("META key 10 (network) is missing")]
@@ -60,24 +60,24 @@ enum MediumError {
     NotEmbedded,
 }
 
-fn known<T>(
-    told: &Probed<T>,
+fn check_probed<T>(
+    probed: &Probed<T>,
     judge: impl FnOnce(&T) -> Result<String, MediumError>,
 ) -> Result<CheckResult, MediumError> {
-    match told {
-        Ok(told) => judge(told).map(CheckResult::holds),
+    match probed {
+        Ok(value) => judge(value).map(CheckResult::passed),
         Err(error) => Ok(CheckResult::unknown(error.to_string())),
     }
 }
 
-fn argument(
+fn check_argument(
     detail: &NodeDetail,
     key: &'static str,
-    is_meant: impl Fn(&str) -> bool,
+    is_expected: impl Fn(&str) -> bool,
 ) -> Result<CheckResult, MediumError> {
-    known(&detail.command_line, |line| {
+    check_probed(&detail.command_line, |line| {
         let line = CommandLine::parse(line.as_deref().unwrap_or_default());
-        if line.all(key).any(is_meant) {
+        if line.all(key).any(is_expected) {
             Ok(format!("the kernel command line has {key}"))
         } else {
             Err(MediumError::NoArgument { key })
@@ -85,8 +85,8 @@ fn argument(
     })
 }
 
-/// nocloud tells what stands in `meta-data`, which ichor writes with the name of the node.
-fn nocloud(case: &NodeContext<'_>, detail: &NodeDetail) -> Result<CheckResult, MediumError> {
+/// On nocloud, Talos reports the contents of `meta-data`, which has the node's name.
+fn check_nocloud(case: &NodeContext<'_>, detail: &NodeDetail) -> Result<CheckResult, MediumError> {
     if let Ok(Some(line)) = &detail.command_line {
         let line = CommandLine::parse(line);
         match line.first("talos.platform") {
@@ -97,30 +97,30 @@ fn nocloud(case: &NodeContext<'_>, detail: &NodeDetail) -> Result<CheckResult, M
             }
         }
     }
-    known(&detail.platform, |told| match told {
-        Some(told) if told.instance_id == case.name() || told.hostname == case.name() => {
+    check_probed(&detail.platform, |metadata| match metadata {
+        Some(metadata) if metadata.instance_id == case.name() || metadata.hostname == case.name() => {
             Ok(format!("Talos read the boot media of {}", case.name()))
         }
-        Some(told) if !told.instance_id.is_empty() => {
-            Err(MediumError::OtherNode { instance_id: told.instance_id.clone() })
+        Some(metadata) if !metadata.instance_id.is_empty() => {
+            Err(MediumError::OtherNode { instance_id: metadata.instance_id.clone() })
         }
         _ => Err(MediumError::Silent),
     })
 }
 
-fn embedded(case: &NodeContext<'_>) -> Result<CheckResult, MediumError> {
-    match case.told().and_then(|told| told.extensions.as_ref()) {
+fn check_embedded(case: &NodeContext<'_>) -> Result<CheckResult, MediumError> {
+    match case.snapshot().and_then(|snapshot| snapshot.extensions.as_ref()) {
         None => Ok(CheckResult::unknown("the node does not report its extensions")),
         Some(all) if all.iter().any(|it| it.name == EMBEDDED) => {
-            Ok(CheckResult::holds("the image has an embedded configuration"))
+            Ok(CheckResult::passed("the image has an embedded configuration"))
         }
         Some(_) => Err(MediumError::NotEmbedded),
     }
 }
 
-/// Before it is configured, a document for the service that routes is what can be seen of the first configuration.
-pub(super) fn first_configuration(case: &NodeContext<'_>) -> Option<CheckResult> {
-    if !case.is_early() {
+/// In maintenance mode, the document for the routing service shows that the first configuration is active.
+pub(super) fn check_first_configuration(case: &NodeContext<'_>) -> Option<CheckResult> {
+    if !case.is_in_maintenance() {
         return None;
     }
     let service = case.expected.service.as_ref().filter(|_| case.has_documents())?;
@@ -128,13 +128,13 @@ pub(super) fn first_configuration(case: &NodeContext<'_>) -> Option<CheckResult>
     Some(match &case.detail()?.documents {
         Err(error) => CheckResult::unknown(error.to_string()),
         Ok(documents) if documents.contains(name) => {
-            CheckResult::holds(format!("the document for {name} is active"))
+            CheckResult::passed(format!("the document for {name} is active"))
         }
-        Ok(documents) => CheckResult::broken(
+        Ok(documents) => CheckResult::failed(
             if documents.is_empty() {
                 "no document for an extension service is active".to_owned()
             } else {
-                format!("documents are active for {}, none for {name}", list(documents))
+                format!("documents are active for {}, none for {name}", join_list(documents))
             },
             "the boot media hold another configuration, or Talos rejected it: run `ichor media inspect` on them, \
              or read the console",
@@ -142,48 +142,48 @@ pub(super) fn first_configuration(case: &NodeContext<'_>) -> Option<CheckResult>
     })
 }
 
-pub(super) fn configuration(case: &NodeContext<'_>) -> Option<CheckResult> {
-    if case.is_early() {
+pub(super) fn check_configuration(case: &NodeContext<'_>) -> Option<CheckResult> {
+    if case.is_in_maintenance() {
         return None;
     }
-    let Some(told) = case.told() else { return Some(case.silent()) };
-    Some(match &told.drift {
+    let Some(snapshot) = case.snapshot() else { return Some(case.unreachable()) };
+    Some(match &snapshot.drift {
         None => CheckResult::unknown(
             "comparing the configuration needs the cluster's secrets and administrator access",
         ),
-        Some(keys) if keys.is_empty() => CheckResult::holds("identical to what `ichor build` writes"),
-        Some(keys) => CheckResult::broken(
+        Some(keys) if keys.is_empty() => CheckResult::passed("identical to what `ichor build` writes"),
+        Some(keys) => CheckResult::failed(
             format!("the configuration differs in {}", keys.join(", ")),
             "`ichor up` applies the one of the cluster file; if the node is right, correct the cluster file",
         ),
     })
 }
 
-pub(super) fn extensions(case: &NodeContext<'_>) -> Option<CheckResult> {
+pub(super) fn check_extensions(case: &NodeContext<'_>) -> Option<CheckResult> {
     let (wanted, image) = (&case.expected.extensions, &case.expected.image);
-    // What was booted from a medium may have more inside than what is installed.
-    let is_known = matches!(image, ExpectedImage::Schematic(_)) && !case.is_early();
+    // A boot image may have more extensions than the installed one.
+    let is_known = matches!(image, ExpectedImage::Schematic(_)) && !case.is_in_maintenance();
     if wanted.is_empty() && !is_known {
         return None;
     }
-    let Some(told) = case.told() else { return Some(case.silent()) };
-    Some(match &told.extensions {
+    let Some(snapshot) = case.snapshot() else { return Some(case.unreachable()) };
+    Some(match &snapshot.extensions {
         None => CheckResult::unknown("the node does not report its extensions"),
         Some(has) => {
             let lacks: Vec<_> =
                 wanted.iter().filter(|name| !has.iter().any(|it| it.name == **name)).collect();
             let versions = has.iter().map(|it| format!("{} {}", it.name, it.version));
-            let other = if is_known { image.differs(has) } else { None };
+            let other = if is_known { image.difference(has) } else { None };
             if lacks.is_empty()
                 && let Some(other) = other
             {
-                CheckResult::broken(other, UPGRADE)
+                CheckResult::failed(other, UPGRADE)
             } else if lacks.is_empty() {
-                CheckResult::holds(list(versions))
+                CheckResult::passed(join_list(versions))
             } else {
-                CheckResult::broken(
-                    format!("the image lacks {}; it has {}", list(lacks), or_none(&list(versions))),
-                    if case.is_early() {
+                CheckResult::failed(
+                    format!("the image lacks {}; it has {}", join_list(lacks), or_none(&join_list(versions))),
+                    if case.is_in_maintenance() {
                         "boot the image of the cluster file (`ichor image build` or `ichor schematic`)"
                     } else {
                         UPGRADE
@@ -198,35 +198,38 @@ fn or_none(text: &str) -> &str {
     if text.is_empty() { "none" } else { text }
 }
 
-pub(super) fn service(case: &NodeContext<'_>) -> Option<CheckResult> {
+pub(super) fn check_service(case: &NodeContext<'_>) -> Option<CheckResult> {
     let id = case.expected.service.as_ref().filter(|_| case.has_documents())?;
-    let Some(detail) = case.detail() else { return Some(case.silent()) };
+    let Some(detail) = case.detail() else { return Some(case.unreachable()) };
     let services = match &detail.services {
         Ok(services) => services,
         Err(error) => return Some(CheckResult::unknown(error.to_string())),
     };
     let remedy = format!("see `ichor logs {} {id}`", case.name());
     Some(match services.get(id) {
-        None => CheckResult::broken(
-            format!("service {id} not found; the node has {}", list(services.keys())),
+        None => CheckResult::failed(
+            format!("service {id} not found; the node has {}", join_list(services.keys())),
             "no extension of its image provides this service: set `routing.service`, or use another image",
         ),
-        Some(it) if it.running && it.healthy != Some(false) => CheckResult::holds(format!("{id} is running")),
+        Some(it) if it.running && it.healthy != Some(false) => {
+            CheckResult::passed(format!("{id} is running"))
+        }
         Some(it) if it.running => {
-            CheckResult::broken(format!("{id} is running but unhealthy{}", last(detail)), remedy)
+            CheckResult::failed(format!("{id} is running but unhealthy{}", last_log_lines(detail)), remedy)
         }
         Some(_) => {
-            let state =
-                case.told().and_then(|told| told.down.iter().find(|down| down.starts_with(id.as_str())));
+            let state = case
+                .snapshot()
+                .and_then(|snapshot| snapshot.down.iter().find(|down| down.starts_with(id.as_str())));
             let state = state
                 .map_or_else(|| format!("{id} is not running"), |state| format!("{state} is not running"));
-            CheckResult::broken(format!("{state}{}", last(detail)), remedy)
+            CheckResult::failed(format!("{state}{}", last_log_lines(detail)), remedy)
         }
     })
 }
 
-/// The last lines of the service that routes, or why there are none.
-fn last(detail: &NodeDetail) -> String {
+/// The last log lines of the routing service, or why they are unknown.
+fn last_log_lines(detail: &NodeDetail) -> String {
     match &detail.log {
         Ok(lines) if lines.is_empty() => "; its log is empty".to_owned(),
         Ok(lines) => format!("; last log lines:\n{}", lines.join("\n")),

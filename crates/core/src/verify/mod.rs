@@ -1,19 +1,19 @@
-//! What keeps a cluster from being as its file means it: checks in order, each with a verdict, the evidence and the remedy.
+//! Diagnoses a cluster: checks in order, each with a result, evidence and a remedy.
 //!
-//! [`CHECKS`] is the list. Whoever asks machines, nodes, routers and Kubernetes fills a [`Observations`]; [`judge`] goes through the
-//! list with it and gives a [`VerifyReport`]. A check is not looked at once another that it needs is broken: what is told is the
-//! cause, and not its consequences. [`VerifyReport::text`] is for people.
+//! [`CHECKS`] is the list. [`Observations`] has the query results of machines, nodes, routers and Kubernetes; [`run_checks`]
+//! turns them into a [`VerifyReport`]. A check is skipped if a check that it needs has failed, so the report has root causes
+//! without their consequences. [`VerifyReport::to_text`] formats it.
 //!
-//! What nodes tell is in the types of [`observe`](crate::observe), which `ichor status` has, too. Not here: how they are asked.
+//! Reports of nodes have the types of [`observe`](crate::observe), which `ichor status` uses as well. Not here: queries.
 
-mod case;
+mod checks;
 mod cluster;
+mod context;
 mod image;
-mod list;
 mod machine;
 mod network;
+mod observations;
 mod routing;
-mod seen;
 mod text;
 
 use std::collections::BTreeMap;
@@ -24,56 +24,53 @@ use crate::bringup::NodeAddress;
 use crate::cluster::section::Role;
 use crate::model::Cluster;
 use crate::plan::Plan;
-use case::{ClusterContext, NodeContext};
+use context::{ClusterContext, NodeContext};
 
-pub use list::{CHECKS, CheckDefinition, CheckScope};
-pub use routing::{RouterPeering, far_ends};
-pub use seen::{
+pub use checks::{CHECKS, CheckDefinition, CheckScope};
+pub use observations::{
     ApiAddress, EtcdMemberState, EtcdMembership, MachinePower, NodeDetail, NodeObservations, Observations,
     Probed, ServiceState,
 };
+pub use routing::{RouterPeering, router_peerings};
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub enum CheckResult {
-    /// It is as it should be.
-    #[serde(rename = "passed")]
-    Holds {
-        /// By what that is known.
+    /// The check passed.
+    Passed {
+        /// The evidence.
         evidence: String,
     },
-    /// It is not.
-    #[serde(rename = "failed")]
-    Broken {
-        /// By what that is known.
+    /// The check failed.
+    Failed {
+        /// The evidence.
         evidence: String,
-        /// What helps.
+        /// The remedy.
         #[serde(rename = "help")]
         remedy: String,
     },
-    /// Nobody can see whether it is.
+    /// The result is unknown.
     Unknown {
-        /// Why not.
+        /// The reason.
         #[serde(rename = "reason")]
         why: String,
     },
-    /// It would only be a consequence of something else.
-    #[serde(rename = "skipped")]
-    NotLookedAt {
-        /// Of what.
+    /// The check was skipped, because a check that it needs failed.
+    Skipped {
+        /// The root cause.
         #[serde(rename = "caused_by")]
         because: RootCause,
     },
 }
 
 impl CheckResult {
-    fn holds(evidence: impl Into<String>) -> Self {
-        Self::Holds { evidence: evidence.into() }
+    fn passed(evidence: impl Into<String>) -> Self {
+        Self::Passed { evidence: evidence.into() }
     }
 
-    fn broken(evidence: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self::Broken { evidence: evidence.into(), remedy: remedy.into() }
+    fn failed(evidence: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::Failed { evidence: evidence.into(), remedy: remedy.into() }
     }
 
     fn unknown(why: impl Into<String>) -> Self {
@@ -81,35 +78,35 @@ impl CheckResult {
     }
 }
 
-/// A check that is broken, and on which node.
+/// A failed check and its node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RootCause {
     /// The check.
     pub(crate) check: &'static str,
-    /// The node; none for what is the whole cluster's.
+    /// The node; none for a check of the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
 }
 
-/// A check and what came of it.
+/// A check and its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CheckOutcome {
     /// The check.
     pub(crate) check: &'static str,
-    /// What came of it.
+    /// Its result.
     #[serde(flatten)]
     pub verdict: CheckResult,
 }
 
-/// A node and its checks, in their order; those that do not concern it are left out.
+/// A node and its applicable checks, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NodeChecks {
     /// The node.
     #[serde(rename = "node")]
     pub name: String,
-    /// What it is in the cluster.
+    /// Its role.
     pub role: &'static str,
-    /// Where it answered.
+    /// The address at which it answered.
     #[serde(rename = "contact", skip_serializing_if = "Option::is_none")]
     pub at: Option<NodeAddress>,
     /// Its checks.
@@ -121,31 +118,31 @@ pub struct NodeChecks {
 pub struct VerifyReport {
     /// Its name.
     pub cluster: String,
-    /// The nodes that were looked at, in the order of the file.
+    /// The checked nodes, in the order of the file.
     pub nodes: Vec<NodeChecks>,
-    /// What is the whole cluster's.
+    /// The checks of the cluster.
     pub(crate) checks: Vec<CheckOutcome>,
 }
 
 impl VerifyReport {
-    /// Whether nothing is broken.
-    pub fn is_right(&self) -> bool {
-        let broken = |outcome: &CheckOutcome| matches!(outcome.verdict, CheckResult::Broken { .. });
-        !self.nodes.iter().flat_map(|node| &node.checks).chain(&self.checks).any(broken)
+    /// Whether no check failed.
+    pub fn is_healthy(&self) -> bool {
+        let failed = |outcome: &CheckOutcome| matches!(outcome.verdict, CheckResult::Failed { .. });
+        !self.nodes.iter().flat_map(|node| &node.checks).chain(&self.checks).any(failed)
     }
 }
 
-/// Goes through the list with what was seen.
-pub fn judge(cluster: &Cluster, plan: &Plan, seen: &Observations) -> VerifyReport {
-    let far = far_ends(cluster, plan);
-    let looked_at = plan.nodes.iter().filter_map(|node| Some((node, seen.nodes.get(node.name.as_str())?)));
+/// Runs all checks on the observations.
+pub fn run_checks(cluster: &Cluster, plan: &Plan, seen: &Observations) -> VerifyReport {
+    let peerings = router_peerings(cluster, plan);
+    let observed = plan.nodes.iter().filter_map(|node| Some((node, seen.nodes.get(node.name.as_str())?)));
     let cases: Vec<NodeContext<'_>> =
-        looked_at.map(|(node, own)| NodeContext::new(plan, node, own, seen, &far)).collect();
-    let whole = ClusterContext { plan, seen };
-    let mut course = FailedChecks { nodes: vec![BTreeMap::new(); cases.len()], cluster: BTreeMap::new() };
+        observed.map(|(node, own)| NodeContext::new(plan, node, own, seen, &peerings)).collect();
+    let cluster_context = ClusterContext { plan, seen };
+    let mut failed = FailedChecks { nodes: vec![BTreeMap::new(); cases.len()], cluster: BTreeMap::new() };
     let mut report = VerifyReport {
         cluster: plan.cluster.name.to_string(),
-        nodes: cases.iter().map(blank).collect(),
+        nodes: cases.iter().map(empty_checks).collect(),
         checks: Vec::new(),
     };
     for check in CHECKS {
@@ -153,15 +150,17 @@ pub fn judge(cluster: &Cluster, plan: &Plan, seen: &Observations) -> VerifyRepor
         match check.scope {
             CheckScope::Node(judge) => {
                 for (nth, case) in cases.iter().enumerate() {
-                    let Some(verdict) = course.of_node(nth, &needs, || judge(case)) else { continue };
-                    let cause = cause(&verdict, check, Some(case.node.name.as_str()));
-                    course.nodes[nth].extend(cause.map(|cause| (check.id, cause)));
+                    let Some(verdict) = failed.node_result(nth, &needs, || judge(case)) else { continue };
+                    let cause = root_cause(&verdict, check, Some(case.node.name.as_str()));
+                    failed.nodes[nth].extend(cause.map(|cause| (check.id, cause)));
                     report.nodes[nth].checks.push(CheckOutcome { check: check.id, verdict });
                 }
             }
             CheckScope::Cluster(judge) => {
-                let Some(verdict) = course.of_cluster(&cases, &needs, || judge(&whole)) else { continue };
-                course.cluster.extend(cause(&verdict, check, None).map(|cause| (check.id, cause)));
+                let Some(verdict) = failed.cluster_result(&cases, &needs, || judge(&cluster_context)) else {
+                    continue;
+                };
+                failed.cluster.extend(root_cause(&verdict, check, None).map(|cause| (check.id, cause)));
                 report.checks.push(CheckOutcome { check: check.id, verdict });
             }
         }
@@ -169,29 +168,29 @@ pub fn judge(cluster: &Cluster, plan: &Plan, seen: &Observations) -> VerifyRepor
     report
 }
 
-fn blank(case: &NodeContext<'_>) -> NodeChecks {
+fn empty_checks(case: &NodeContext<'_>) -> NodeChecks {
     let name = case.node.name.to_string();
     NodeChecks { name, role: case.node.role.word(), at: case.seen.at, checks: Vec::new() }
 }
 
-/// By what later checks are kept from being looked at.
-fn cause(verdict: &CheckResult, check: &CheckDefinition, node: Option<&str>) -> Option<RootCause> {
+/// The root cause that skips later checks.
+fn root_cause(verdict: &CheckResult, check: &CheckDefinition, node: Option<&str>) -> Option<RootCause> {
     match verdict {
-        CheckResult::Broken { .. } => Some(RootCause { check: check.id, node: node.map(str::to_owned) }),
-        CheckResult::NotLookedAt { because } => Some(because.clone()),
-        CheckResult::Holds { .. } | CheckResult::Unknown { .. } => None,
+        CheckResult::Failed { .. } => Some(RootCause { check: check.id, node: node.map(str::to_owned) }),
+        CheckResult::Skipped { because } => Some(because.clone()),
+        CheckResult::Passed { .. } | CheckResult::Unknown { .. } => None,
     }
 }
 
-/// What is broken so far, and what was not looked at for it: by check, the cause.
+/// The root causes of failed and skipped checks, by check.
 struct FailedChecks {
     nodes: Vec<BTreeMap<&'static str, RootCause>>,
     cluster: BTreeMap<&'static str, RootCause>,
 }
 
 impl FailedChecks {
-    /// The verdict of a node's check; none where it does not concern the node.
-    fn of_node(
+    /// The result of a node's check; none if it does not apply to the node.
+    fn node_result(
         &self,
         nth: usize,
         needs: &[&str],
@@ -200,11 +199,11 @@ impl FailedChecks {
         let verdict = judge()?;
         let cause =
             needs.iter().find_map(|need| self.nodes[nth].get(need).or_else(|| self.cluster.get(need)));
-        Some(cause.map_or(verdict, |because| CheckResult::NotLookedAt { because: because.clone() }))
+        Some(cause.map_or(verdict, |because| CheckResult::Skipped { because: because.clone() }))
     }
 
-    /// The verdict of the cluster's check, which rests on most of the control planes.
-    fn of_cluster(
+    /// The result of a cluster check, which needs a majority of the control planes.
+    fn cluster_result(
         &self,
         cases: &[NodeContext<'_>],
         needs: &[&str],
@@ -212,14 +211,14 @@ impl FailedChecks {
     ) -> Option<CheckResult> {
         let verdict = judge()?;
         if let Some(because) = needs.iter().find_map(|need| self.cluster.get(need)) {
-            return Some(CheckResult::NotLookedAt { because: because.clone() });
+            return Some(CheckResult::Skipped { because: because.clone() });
         }
         let planes = || (0..cases.len()).filter(|&nth| cases[nth].node.role == Role::Controlplane);
         let cause = |nth: usize| needs.iter().find_map(|need| self.nodes[nth].get(need));
         let causes: Vec<&RootCause> = planes().filter_map(cause).collect();
         Some(match causes.first() {
             Some(&because) if causes.len() * 2 >= planes().count() => {
-                CheckResult::NotLookedAt { because: because.clone() }
+                CheckResult::Skipped { because: because.clone() }
             }
             _ => verdict,
         })

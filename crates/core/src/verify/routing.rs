@@ -1,8 +1,8 @@
-//! Sessions, as both ends see them, and what they are for.
+//! Checks of BGP sessions from both ends, of loopbacks and of the speaker.
 
 use std::collections::BTreeMap;
 
-use super::case::{NodeContext, list};
+use super::context::{NodeContext, join_list};
 use super::{CheckResult, Probed};
 use crate::model::Cluster;
 use crate::observe::SessionStatus;
@@ -14,26 +14,26 @@ use ichor_bgp::model::fabric::PeerAddress;
 use ichor_bgp::setting::{Advertise, Software};
 use ichor_talos::release::at_least;
 
-/// The end of a node's session at a router that can be asked.
+/// The router's end of a node's session, at a router that can be queried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouterPeering {
     /// The router.
     pub router: String,
-    /// User and host for ssh.
+    /// User and host for SSH.
     pub ssh: String,
-    /// What it runs.
+    /// Its software.
     pub software: Software,
-    /// By what it knows the node: an address, or its own port.
+    /// The node's name in its configuration: an address, or its own port.
     pub peer: String,
     /// The VRF of the session.
     pub vrf: Option<String>,
 }
 
-/// The routers that say how they are reached, by the nodes that have sessions with them.
-pub fn far_ends(cluster: &Cluster, plan: &Plan) -> BTreeMap<String, Vec<RouterPeering>> {
+/// The peerings with routers that have `reach`, by node.
+pub fn router_peerings(cluster: &Cluster, plan: &Plan) -> BTreeMap<String, Vec<RouterPeering>> {
     let mut all: BTreeMap<String, Vec<RouterPeering>> = BTreeMap::new();
-    // What cannot be understood as a network is for `ichor check` to say.
-    let Ok(network) = BgpTopology::of(cluster, plan) else { return all };
+    // `ichor check` reports an invalid network.
+    let Ok(network) = BgpTopology::from_plan(cluster, plan) else { return all };
     for session in &network.sessions {
         let (TopologyEnd::Node(node, _), TopologyEnd::Router(nth, _)) = (session.0, session.1) else {
             continue;
@@ -55,30 +55,30 @@ pub fn far_ends(cluster: &Cluster, plan: &Plan) -> BTreeMap<String, Vec<RouterPe
     all
 }
 
-pub(super) fn sessions(case: &NodeContext<'_>) -> Option<CheckResult> {
+pub(super) fn check_sessions(case: &NodeContext<'_>) -> Option<CheckResult> {
     let routing = case.node.routing.as_ref().filter(|_| case.has_documents())?;
-    let Some(told) = case.told() else { return Some(case.silent()) };
-    let Some(sessions) = told.sessions.as_ref() else { return Some(by_routes(case)) };
+    let Some(snapshot) = case.snapshot() else { return Some(case.unreachable()) };
+    let Some(sessions) = snapshot.sessions.as_ref() else { return Some(check_routes(case)) };
     let fabric: Vec<_> = sessions.iter().filter(|session| !session.speaker).collect();
     let (up, down): (Vec<_>, Vec<_>) = fabric.into_iter().partition(|session| session.established);
     let wanted = routing.neighbors.len();
     Some(match down.first() {
         Some(first) => {
-            let evidence = list(down.iter().map(|session| words(session)));
-            CheckResult::broken(evidence, remedy(case, first))
+            let evidence = join_list(down.iter().map(|session| describe_session(session)));
+            CheckResult::failed(evidence, remedy(case, first))
         }
-        None if up.len() < wanted => CheckResult::broken(
+        None if up.len() < wanted => CheckResult::failed(
             format!("the node reports {} sessions with the fabric, expected {wanted}", up.len()),
             format!(
                 "its routing daemon runs another configuration: compare `ichor logs {}` with `ichor show`",
                 case.name()
             ),
         ),
-        None => CheckResult::holds(list(up.into_iter().map(words))),
+        None => CheckResult::passed(join_list(up.into_iter().map(describe_session))),
     })
 }
 
-fn words(session: &SessionStatus) -> String {
+fn describe_session(session: &SessionStatus) -> String {
     match &session.trouble {
         Some(trouble) => format!("{} is {}: {trouble}", session.peer, session.state),
         None if session.established => {
@@ -101,10 +101,10 @@ fn remedy(case: &NodeContext<'_>, down: &SessionStatus) -> String {
     }
 }
 
-/// Where nobody tells of sessions, routes that came over them do.
-fn by_routes(case: &NodeContext<'_>) -> CheckResult {
-    let Some(detail) = case.detail() else { return case.silent() };
-    let closed = case.is_early() && !at_least(&case.node.talos.value, 13);
+/// Checks the routes learned by BGP if the sessions are not reported.
+fn check_routes(case: &NodeContext<'_>) -> CheckResult {
+    let Some(detail) = case.detail() else { return case.unreachable() };
+    let closed = case.is_in_maintenance() && !at_least(&case.node.talos.value, 13);
     let why = match (closed, case.expected.sessions) {
         (true, _) => "Talos before 1.13 gives no access to its log in maintenance mode",
         (false, true) => "its agent has not reported yet",
@@ -123,28 +123,28 @@ fn by_routes(case: &NodeContext<'_>) -> CheckResult {
             "{why}, and the node has no BGP routes, which may be intended: check the routers"
         ))
     } else {
-        CheckResult::holds(format!("BGP routes: {}", list(routes)))
+        CheckResult::passed(format!("BGP routes: {}", join_list(routes)))
     }
 }
 
-pub(super) fn routers(case: &NodeContext<'_>) -> Option<CheckResult> {
-    if case.far.is_empty() || !case.has_documents() {
+pub(super) fn check_routers(case: &NodeContext<'_>) -> Option<CheckResult> {
+    if case.peerings.is_empty() || !case.has_documents() {
         return None;
     }
-    let looks: Vec<_> = case.far.iter().map(|far| at_router(case, far)).collect();
-    let broken = |verdict: &&CheckResult| matches!(verdict, CheckResult::Broken { .. });
-    let unknown = |verdict: &&CheckResult| matches!(verdict, CheckResult::Unknown { .. });
-    let told = looks.iter().find(broken).or_else(|| looks.iter().find(unknown));
-    Some(told.cloned().unwrap_or_else(|| {
-        let evidence = looks.into_iter().filter_map(|verdict| match verdict {
-            CheckResult::Holds { evidence } => Some(evidence),
+    let results: Vec<_> = case.peerings.iter().map(|peering| check_router(case, peering)).collect();
+    let is_failed = |verdict: &&CheckResult| matches!(verdict, CheckResult::Failed { .. });
+    let is_unknown = |verdict: &&CheckResult| matches!(verdict, CheckResult::Unknown { .. });
+    let worst = results.iter().find(is_failed).or_else(|| results.iter().find(is_unknown));
+    Some(worst.cloned().unwrap_or_else(|| {
+        let evidence = results.into_iter().filter_map(|verdict| match verdict {
+            CheckResult::Passed { evidence } => Some(evidence),
             _ => None,
         });
-        CheckResult::holds(list(evidence))
+        CheckResult::passed(join_list(evidence))
     }))
 }
 
-fn at_router(case: &NodeContext<'_>, far: &RouterPeering) -> CheckResult {
+fn check_router(case: &NodeContext<'_>, far: &RouterPeering) -> CheckResult {
     let router = &far.router;
     if far.software != Software::Frr {
         return CheckResult::unknown(format!(
@@ -160,15 +160,15 @@ fn at_router(case: &NodeContext<'_>, far: &RouterPeering) -> CheckResult {
     let is_it = |it: &&Session| it.peer == far.peer && it.domain == far.vrf;
     let Some(session) = sessions.iter().find(is_it) else {
         let has = sessions.iter().map(|it| it.peer.as_str());
-        return CheckResult::broken(
-            format!("{router} has no session with {}; its neighbours are {}", far.peer, list(has)),
+        return CheckResult::failed(
+            format!("{router} has no session with {}; its neighbours are {}", far.peer, join_list(has)),
             format!("apply the configuration in fabric/{router}, written by `ichor build`"),
         );
     };
     if !session.is_established() {
-        let said = session.said.as_ref().map(|said| format!(": {said}")).unwrap_or_default();
-        return CheckResult::broken(
-            format!("{router} reports {} as {}{said}", far.peer, session.state),
+        let error = session.said.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+        return CheckResult::failed(
+            format!("{router} reports {} as {}{error}", far.peer, session.state),
             format!(
                 "compare the configuration of {router} with fabric/{router}: AS numbers, password, BFD, port"
             ),
@@ -176,52 +176,58 @@ fn at_router(case: &NodeContext<'_>, far: &RouterPeering) -> CheckResult {
     }
     let announces = case.node.routing.as_ref().is_some_and(|routing| !routing.advertise.value.is_empty());
     match session.received {
-        0 if announces => CheckResult::broken(
+        0 if announces => CheckResult::failed(
             format!("{router} accepts no prefixes from {}", far.peer),
             format!(
                 "an import filter of {router} rejects them, or the node announces nothing: `ichor prove` shows what is expected"
             ),
         ),
-        taken => CheckResult::holds(format!(
-            "{router} reports {} as Established, {taken} prefixes accepted",
+        accepted => CheckResult::passed(format!(
+            "{router} reports {} as Established, {accepted} prefixes accepted",
             far.peer
         )),
     }
 }
 
-pub(super) fn loopback(case: &NodeContext<'_>) -> Option<CheckResult> {
+pub(super) fn check_loopback(case: &NodeContext<'_>) -> Option<CheckResult> {
     let announced =
         |routing: &crate::plan::RoutingPlan| routing.advertise.value.contains(&Advertise::Loopback);
     let routes = case.node.routing.as_deref().is_some_and(announced);
     if !routes || case.node.loopback.iter().next().is_none() || !case.has_documents() {
         return None;
     }
-    let silent: Vec<_> =
-        case.seen.loopbacks.iter().filter_map(|(at, told)| Some((at, told.as_ref().err()?))).collect();
-    Some(match silent.first() {
-        None if case.seen.loopbacks.is_empty() => case.silent(),
-        None => {
-            CheckResult::holds(format!("{} reachable", list(case.seen.loopbacks.iter().map(|(at, _)| at))))
-        }
-        Some((at, why)) if no_way(why) => {
+    let failed: Vec<_> =
+        case.seen.loopbacks.iter().filter_map(|(at, probe)| Some((at, probe.as_ref().err()?))).collect();
+    Some(match failed.first() {
+        None if case.seen.loopbacks.is_empty() => case.unreachable(),
+        None => CheckResult::passed(format!(
+            "{} reachable",
+            join_list(case.seen.loopbacks.iter().map(|(at, _)| at))
+        )),
+        Some((at, why)) if is_local_error(why) => {
             CheckResult::unknown(format!("this host has no route to {at}: {why}"))
         }
-        Some((at, why)) => CheckResult::broken(
+        Some((at, why)) => CheckResult::failed(
             format!("{at} does not answer: {why}"),
             "`ichor prove` shows which routers should have a route to it; find the hop on the path from here that has none",
         ),
     })
 }
 
-/// Whether it lies with this machine.
-fn no_way(why: &ProbeError) -> bool {
+/// Whether this host has no route.
+fn is_local_error(why: &ProbeError) -> bool {
     why.to_string().contains("unreachable")
 }
 
-pub(super) fn speaker(case: &NodeContext<'_>) -> Option<CheckResult> {
-    case.node.routing.as_ref()?.workload.as_ref().filter(|_| !case.is_early() && case.expected.sessions)?;
-    let Some(told) = case.told() else { return Some(case.silent()) };
-    let found: Probed<Vec<_>> = match &told.sessions {
+pub(super) fn check_speaker(case: &NodeContext<'_>) -> Option<CheckResult> {
+    case.node
+        .routing
+        .as_ref()?
+        .workload
+        .as_ref()
+        .filter(|_| !case.is_in_maintenance() && case.expected.sessions)?;
+    let Some(snapshot) = case.snapshot() else { return Some(case.unreachable()) };
+    let found: Probed<Vec<_>> = match &snapshot.sessions {
         None => Err(ProbeError::new("the node does not report its sessions")),
         Some(all) => Ok(all.iter().filter(|session| session.speaker).collect()),
     };
@@ -229,9 +235,9 @@ pub(super) fn speaker(case: &NodeContext<'_>) -> Option<CheckResult> {
         Err(error) => CheckResult::unknown(error.to_string()),
         Ok(found) if found.is_empty() => CheckResult::unknown("its agent reports no session with a speaker"),
         Ok(found) => match found.iter().find(|session| !session.established) {
-            None => CheckResult::holds(list(found.into_iter().map(words))),
-            Some(down) => CheckResult::broken(
-                words(down),
+            None => CheckResult::passed(join_list(found.into_iter().map(describe_session))),
+            Some(down) => CheckResult::failed(
+                describe_session(down),
                 "check that the speaker runs on the node, with the manifests that `ichor build` writes",
             ),
         },

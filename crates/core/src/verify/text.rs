@@ -1,4 +1,4 @@
-//! A report for people.
+//! The report as text.
 
 use std::fmt::Write as _;
 
@@ -6,28 +6,28 @@ use super::{CheckOutcome, CheckResult, NodeChecks, RootCause, VerifyReport};
 use crate::table;
 
 const HEADING: [&str; 5] = ["NODE", "ROLE", "ADDRESS", "PASSED", "ROOT CAUSE"];
-/// What the whole cluster is called among nodes.
-const WHOLE: &str = "(cluster)";
+/// The name of the cluster in the list of nodes.
+const CLUSTER: &str = "(cluster)";
 
 impl VerifyReport {
-    /// A row for each node and for the cluster, every cause in full, and what could not be seen.
-    pub fn text(&self) -> String {
+    /// Formats a row per node and one for the cluster, the details of every root cause, and unknown results.
+    pub fn to_text(&self) -> String {
         let mut rows: Vec<_> = self.nodes.iter().map(row).collect();
-        rows.push(cells(WHOLE, "", String::new(), &self.checks));
+        rows.push(cells(CLUSTER, "", String::new(), &self.checks));
         let mut text = table::text(&HEADING, &rows);
         for (node, outcome) in self.outcomes() {
-            if let CheckResult::Broken { evidence, remedy } = &outcome.verdict {
-                let name = node.unwrap_or(WHOLE);
+            if let CheckResult::Failed { evidence, remedy } = &outcome.verdict {
+                let name = node.unwrap_or(CLUSTER);
                 let _ = write!(
                     text,
                     "\n\n{name}: {}\n  evidence: {}\n  remedy: {remedy}",
                     outcome.check,
-                    indented(evidence)
+                    indent(evidence)
                 );
-                let hidden =
-                    self.hidden_by(&RootCause { check: outcome.check, node: node.map(str::to_owned) });
-                if !hidden.is_empty() {
-                    let _ = write!(text, "\n  skipped: {hidden}");
+                let skipped =
+                    self.skipped_by(&RootCause { check: outcome.check, node: node.map(str::to_owned) });
+                if !skipped.is_empty() {
+                    let _ = write!(text, "\n  skipped: {skipped}");
                 }
             }
         }
@@ -37,9 +37,9 @@ impl VerifyReport {
                 let _ = write!(
                     text,
                     "{gap}\n{}: {} unknown: {}",
-                    node.unwrap_or(WHOLE),
+                    node.unwrap_or(CLUSTER),
                     outcome.check,
-                    indented(why)
+                    indent(why)
                 );
                 gap = "";
             }
@@ -55,12 +55,12 @@ impl VerifyReport {
         of_nodes.chain(self.checks.iter().map(|outcome| (None, outcome)))
     }
 
-    /// The checks that a cause keeps from being looked at, those of other nodes with their names.
-    fn hidden_by(&self, cause: &RootCause) -> String {
-        let hidden = self.outcomes().filter(
-            |(_, outcome)| matches!(&outcome.verdict, CheckResult::NotLookedAt { because } if because == cause),
+    /// The checks that a root cause skips, with the node's name for those of other nodes.
+    fn skipped_by(&self, cause: &RootCause) -> String {
+        let skipped = self.outcomes().filter(
+            |(_, outcome)| matches!(&outcome.verdict, CheckResult::Skipped { because } if because == cause),
         );
-        let named = hidden.map(|(node, outcome)| match node {
+        let named = skipped.map(|(node, outcome)| match node {
             Some(node) if cause.node.as_deref() != Some(node) => format!("{} of {node}", outcome.check),
             _ => outcome.check.to_owned(),
         });
@@ -74,22 +74,23 @@ fn row(node: &NodeChecks) -> Vec<String> {
 }
 
 fn cells(name: &str, role: &str, at: String, checks: &[CheckOutcome]) -> Vec<String> {
-    let holds = checks.iter().filter(|outcome| matches!(outcome.verdict, CheckResult::Holds { .. })).count();
+    let passed =
+        checks.iter().filter(|outcome| matches!(outcome.verdict, CheckResult::Passed { .. })).count();
     let first = checks.iter().find_map(|outcome| match &outcome.verdict {
-        CheckResult::Broken { .. } => Some(outcome.check.to_owned()),
-        CheckResult::NotLookedAt { because } => Some(
+        CheckResult::Failed { .. } => Some(outcome.check.to_owned()),
+        CheckResult::Skipped { because } => Some(
             because
                 .node
                 .as_ref()
                 .map_or(because.check.to_owned(), |node| format!("{} of {node}", because.check)),
         ),
-        CheckResult::Holds { .. } | CheckResult::Unknown { .. } => None,
+        CheckResult::Passed { .. } | CheckResult::Unknown { .. } => None,
     });
-    let cells = [name.to_owned(), role.to_owned(), at, format!("{holds} of {}", checks.len())];
+    let cells = [name.to_owned(), role.to_owned(), at, format!("{passed} of {}", checks.len())];
     cells.into_iter().chain([first.unwrap_or_default()]).collect()
 }
 
-/// Further lines stand under the first.
-fn indented(text: &str) -> String {
+/// Indents further lines.
+fn indent(text: &str) -> String {
     text.lines().collect::<Vec<_>>().join("\n    ")
 }

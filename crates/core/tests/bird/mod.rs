@@ -1,7 +1,7 @@
-//! What BIRD is told, what it says of that itself, and what it then does. The tests in `lab` need root, `scripts/tools frr bird` and
+//! BIRD's configuration, its syntax check and its behaviour. The tests in `lab` need root, `scripts/tools frr bird` and
 //! `scripts/lab-root`.
 
-mod told;
+mod config;
 
 mod lab {
     mod bird;

@@ -1,11 +1,11 @@
-//! What must hold of every bring-up, whatever machines do and whenever it is killed.
+//! Invariants of every bring-up, whatever the machines do and whenever it is interrupted.
 //!
-//! A `World` of machines behaves as Talos' do. A run looks at them, asks what to do, does it, and is killed at any point: before
-//! or after it wrote down what it was about to do, before or after it did it.
+//! A `World` of machines behaves like Talos. A run observes them, decides, acts, and is interrupted at any point: before or after it
+//! records a step, before or after it runs it.
 
 mod world;
 
-use ichor_core::bringup::{ClusterStep, ConfigState, NextStep, NodeProbe, NodeStep, foresee};
+use ichor_core::bringup::{ClusterStep, ConfigState, NextStep, NodeProbe, NodeStep, preview};
 use ichor_core::cluster::section::Role;
 use proptest::prelude::*;
 
@@ -49,7 +49,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn killed_at_any_point_it_ends_with_every_node_up_and_etcd_bootstrapped_once(
+    fn an_interrupted_run_ends_with_every_node_up_and_one_bootstrap(
         (machines, control_planes) in machines(Just(true)),
         events in prop::collection::vec(event(), 0..120),
         at_once in 1_usize..4,
@@ -70,12 +70,12 @@ proptest! {
     }
 
     #[test]
-    fn machines_that_are_others_are_never_given_a_configuration(
+    fn other_machines_never_get_a_configuration(
         (mut machines, control_planes) in machines(any::<bool>()),
         events in prop::collection::vec(event(), 0..120),
         silent in any::<bool>(),
     ) {
-        // Some do not even tell who they are.
+        // Some do not report their identity.
         machines[0].tells = !silent;
         let mut run = Run::new(machines, control_planes, 8);
         for event in events {
@@ -91,7 +91,7 @@ proptest! {
             prop_assert_eq!(machine.state == State::Booted, known);
         }
         let all = run.world.machines.iter().take(control_planes).all(|machine| machine.right && machine.tells);
-        // Nobody knows whether etcd runs on a control plane that is another machine without a configuration: it does not.
+        // Whether a control plane whose address has an unconfigured machine runs etcd is known: it does not.
         if all {
             prop_assert_eq!(run.world.bootstraps, 1);
         }
@@ -118,7 +118,7 @@ fn waits(next: &NextStep<ClusterStep>) -> &str {
 }
 
 #[test]
-fn control_planes_come_in_order_and_workers_beside_them() {
+fn control_planes_start_in_order_and_workers_in_parallel() {
     let mut run = Run::new(ready(5), 3, 8);
     run.wanted.bootstrap = 1;
 
@@ -135,25 +135,25 @@ fn a_second_run_does_nothing() {
     run.finish();
     run.kill();
     run.seen.cluster.kubeconfig = true;
-    (0..4).for_each(|nth| run.look(nth));
+    (0..4).for_each(|nth| run.probe(nth));
 
-    assert!(foresee(&run.wanted, &run.seen, &run.record).is_empty());
+    assert!(preview(&run.wanted, &run.seen, &run.record).is_empty());
     let applied = run.world.applied.clone();
     run.finish();
     assert_eq!(run.world.applied, applied);
 }
 
 #[test]
-fn a_node_that_is_added_is_all_that_is_done() {
+fn an_added_node_is_the_only_one_changed() {
     let mut run = Run::new(ready(4), 3, 8);
     run.wanted.nodes[3].chosen = false;
     run.finish();
     run.kill();
     run.wanted.nodes[3].chosen = true;
     run.seen.cluster.kubeconfig = true;
-    (0..4).for_each(|nth| run.look(nth));
+    (0..4).for_each(|nth| run.probe(nth));
 
-    let foreseen = foresee(&run.wanted, &run.seen, &run.record);
+    let foreseen = preview(&run.wanted, &run.seen, &run.record);
     let applied = run.world.applied.len();
     run.finish();
 
@@ -163,13 +163,13 @@ fn a_node_that_is_added_is_all_that_is_done() {
 }
 
 #[test]
-fn a_control_plane_that_was_never_seen_keeps_etcd_from_being_bootstrapped() {
+fn an_unseen_control_plane_blocks_the_bootstrap() {
     let mut run = Run::new(ready(3), 3, 8);
     run.world.machines[2].state = State::Absent;
     for _ in 0..20 {
         for nth in 0..3 {
             run.world.tick(nth);
-            run.look(nth);
+            run.probe(nth);
         }
         (0..=3).for_each(|nth| run.act(nth, Killed::Never));
     }
@@ -179,15 +179,15 @@ fn a_control_plane_that_was_never_seen_keeps_etcd_from_being_bootstrapped() {
 }
 
 #[test]
-fn a_cluster_that_lost_its_etcd_is_not_bootstrapped_again() {
+fn a_cluster_without_its_etcd_is_not_bootstrapped_again() {
     let mut run = Run::new(ready(1), 1, 8);
     run.finish();
-    // Its disk is wiped, and it boots anew.
+    // Its disk is wiped, and it boots again.
     run.world.machines[0] = ready(1)[0];
     run.kill();
     for _ in 0..20 {
         run.world.tick(0);
-        run.look(0);
+        run.probe(0);
         run.act(0, Killed::Never);
         run.act(1, Killed::Never);
     }
@@ -199,22 +199,22 @@ fn a_cluster_that_lost_its_etcd_is_not_bootstrapped_again() {
 #[test]
 fn a_replaced_bootstrap_node_beside_control_planes_of_another_record_is_not_bootstrapped() {
     let mut run = Run::new(ready(2), 2, 8);
-    // The other one has data, is just booting, and this record knows nothing of it.
+    // The other one has data and is booting, and this record does not know it.
     run.world.machines[1] =
         Machine { state: State::Booted, data: true, starting: true, ..run.world.machines[1] };
-    run.look(0);
-    run.look(1);
+    run.probe(0);
+    run.probe(1);
     run.act(0, Killed::Never);
     (0..2).for_each(|_| run.world.tick(0));
-    run.look(0);
+    run.probe(0);
 
     assert_eq!(waits(&run.decide().cluster), "n1, which was configured before and may have data of etcd");
 }
 
 #[test]
-fn what_is_of_another_cluster_is_refused_and_others_go_on() {
+fn machines_of_another_cluster_are_rejected_and_the_others_continue() {
     let mut run = Run::new(ready(3), 1, 8);
-    run.look(2);
+    run.probe(2);
     run.seen.nodes[2].look = Some(NodeProbe::Foreign("its authority is other".to_owned()));
 
     let decision = run.decide();
@@ -225,11 +225,11 @@ fn what_is_of_another_cluster_is_refused_and_others_go_on() {
 }
 
 #[test]
-fn a_running_control_plane_is_changed_only_while_the_others_stand() {
+fn a_running_control_plane_is_changed_only_while_the_others_are_running() {
     let mut run = Run::new(ready(3), 3, 8);
     run.finish();
     let differs = |run: &mut Run, nth: usize| {
-        run.look(nth);
+        run.probe(nth);
         let Some(NodeProbe::Ours(ours)) = &mut run.seen.nodes[nth].look else { panic!("it runs") };
         ours.config =
             ConfigState::Differs { role: Some(Role::Controlplane), keys: vec!["machine.sysctls".to_owned()] };
@@ -241,7 +241,7 @@ fn a_running_control_plane_is_changed_only_while_the_others_stand() {
     run.seen.nodes[0].reconfigured = true;
     run.seen.nodes[0].look = Some(NodeProbe::Silent);
     let second = run.decide().nodes;
-    run.look(0);
+    run.probe(0);
     let third = run.decide().nodes;
 
     let reconfigure = NextStep::Do(NodeStep::Reconfigure);
@@ -257,7 +257,7 @@ fn a_running_control_plane_is_changed_only_while_the_others_stand() {
 fn a_node_keeps_its_role() {
     let mut run = Run::new(ready(2), 1, 8);
     run.finish();
-    run.look(1);
+    run.probe(1);
     let Some(NodeProbe::Ours(ours)) = &mut run.seen.nodes[1].look else { panic!("it runs") };
     ours.config = ConfigState::Differs { role: Some(Role::Controlplane), keys: Vec::new() };
 
@@ -267,15 +267,15 @@ fn a_node_keeps_its_role() {
 }
 
 #[test]
-fn a_machine_that_never_gets_installed_is_given_up() {
+fn a_failing_installation_is_abandoned() {
     let mut run = Run::new(ready(1), 1, 8);
     let mut tries = 0;
     for _ in 0..10 {
         run.world.machines[0].state = State::Maintenance;
-        run.look(0);
+        run.probe(0);
         tries += usize::from(run.decide().nodes[0] == NextStep::Do(NodeStep::Apply));
         run.act(0, Killed::Never);
-        run.look(0);
+        run.probe(0);
     }
 
     assert_eq!(tries, 3);

@@ -11,7 +11,7 @@ use ichor_talos::api::machine::Stage as MachineStage;
 use ichor_values::Mac;
 use ichor_values::Moment;
 
-/// What a machine is.
+/// The state of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Absent,
@@ -25,15 +25,15 @@ pub enum State {
 #[derive(Clone, Copy, Debug)]
 pub struct Machine {
     pub state: State,
-    /// Whether it is the node's.
+    /// Whether it is the node's machine.
     pub right: bool,
-    /// Whether it tells who it is.
+    /// Whether it reports its identity.
     pub tells: bool,
     /// Whether etcd has data.
     pub data: bool,
     /// Whether its etcd is about to start.
     pub starting: bool,
-    /// Whether a hypervisor makes it.
+    /// Whether a hypervisor creates it.
     pub made_by_us: bool,
 }
 
@@ -64,7 +64,7 @@ impl World {
         }
     }
 
-    pub fn look(&self, nth: usize) -> NodeProbe {
+    pub fn probe(&self, nth: usize) -> NodeProbe {
         let machine = self.machines[nth];
         let exists = self.machines[..self.control_planes].iter().any(|one| one.data);
         match machine.state {
@@ -107,7 +107,7 @@ pub fn now() -> Moment {
     Moment::parse("2026-01-01T00:00:00Z").unwrap()
 }
 
-/// When a run is killed while it does something.
+/// The moment at which a run is interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Killed {
     Never,
@@ -122,7 +122,7 @@ pub enum Event {
     Look(usize),
     Act(usize, Killed),
     Kill,
-    /// Somebody reboots a machine.
+    /// An operator reboots a machine.
     Reboot(usize),
 }
 
@@ -155,8 +155,8 @@ impl Run {
         self.seen.nodes = self.world.machines.iter().map(|_| ObservedNode::default()).collect();
     }
 
-    pub fn look(&mut self, nth: usize) {
-        let (machine, look) = (self.world.machines[nth], self.world.look(nth));
+    pub fn probe(&mut self, nth: usize) {
+        let (machine, look) = (self.world.machines[nth], self.world.probe(nth));
         let seen = &mut self.seen.nodes[nth];
         seen.machine = machine.made_by_us.then(|| ObservedVm {
             made: machine.state != State::Absent,
@@ -177,7 +177,7 @@ impl Run {
         decide(&self.wanted, &self.seen, &self.record)
     }
 
-    /// Does the step that is decided for a node, or for the cluster behind the last of them.
+    /// Runs the decided step of a node, or of the cluster after the last node.
     pub fn act(&mut self, nth: usize, killed: Killed) {
         let decision = self.decide();
         let alive = match decision.nodes.get(nth) {
@@ -283,7 +283,7 @@ impl Run {
         killed == Killed::Never
     }
 
-    /// What Talos does: nothing over data. False where nobody answers.
+    /// Talos' bootstrap, which is rejected if there is data. False if the machine does not answer.
     pub fn bootstrap(&mut self, nth: usize) -> bool {
         let others =
             self.world.machines.iter().enumerate().any(|(other, machine)| other != nth && machine.data);
@@ -301,8 +301,8 @@ impl Run {
         let count = self.world.machines.len();
         match event {
             Event::Tick(nth) => self.world.tick(nth % count),
-            Event::Look(nth) => self.look(nth % count),
-            // One more than there are nodes: the cluster.
+            Event::Look(nth) => self.probe(nth % count),
+            // One more than the number of nodes: the cluster.
             Event::Act(nth, killed) => self.act(nth % (count + 1), killed),
             Event::Kill => self.kill(),
             Event::Reboot(nth) => {
@@ -314,12 +314,12 @@ impl Run {
         }
     }
 
-    /// A run that nobody kills, on machines that do what they shall.
+    /// An uninterrupted run on machines that work as expected.
     pub fn finish(&mut self) -> BringupDecision {
         for _ in 0..40 * self.world.machines.len() {
             for nth in 0..self.world.machines.len() {
                 self.world.tick(nth);
-                self.look(nth);
+                self.probe(nth);
             }
             for nth in 0..=self.world.machines.len() {
                 self.act(nth, Killed::Never);

@@ -1,4 +1,4 @@
-//! What FRR itself says of what it is told, and what it then does. Needs root, `scripts/tools frr` and `scripts/lab-root`.
+//! FRR's syntax check of its configuration, and its behaviour. Needs root, `scripts/tools frr` and `scripts/lab-root`.
 
 mod lab {
     mod grammar;

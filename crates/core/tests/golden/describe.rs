@@ -1,14 +1,14 @@
-//! What a case expects, as texts that people read.
+//! The expectations of a case, as readable text.
 
 use std::fmt::{Display, Write as _};
 use std::path::Path;
 
 use ichor_bgp::agent::config::{AgentConfig, ConfigSource};
 use ichor_bgp::model::RoutingDomain;
-use ichor_core::lab::scene::{LabMachine, LabSessionEnd, LabVm, MachineRole};
+use ichor_core::lab::topology::{LabMachine, LabSessionEnd, LabVm, MachineRole};
 use ichor_core::lab::{HostCapabilities, LabTopology, TopologyInputs};
 use ichor_core::plan::attachment::Attachments;
-use ichor_core::plan::why::{ValueRow, cluster_rows, node_rows, written};
+use ichor_core::plan::why::{ValueRow, cluster_rows, merged_settings, node_rows};
 use ichor_core::plan::{ConfigStage, NodePlan, Origin, Plan};
 use ichor_core::prove::ProofModel;
 use ichor_core::render::artifact::{Artifact, ArtifactContents};
@@ -19,10 +19,10 @@ use ichor_talos::release;
 use ichor_values::SoftwareVersion;
 use ichor_values::go_yaml::emit;
 
-/// Keys and certificates are longer than this, and so are only names of images beside them.
+/// Keys and certificates are longer than this; so are only image names.
 const LONGEST_WORD: usize = 100;
 
-/// A file as `expected/` has it; `machine` is the node's whole configuration.
+/// A file as written to `expected/`; `machine` is the node's complete configuration.
 pub fn readable(artifact: &Artifact, machine: Option<&Artifact>) -> String {
     match &artifact.contents {
         ArtifactContents::Image(image) => listing(&image.bytes()),
@@ -35,7 +35,7 @@ pub fn readable(artifact: &Artifact, machine: Option<&Artifact>) -> String {
     }
 }
 
-/// The files in an image with their lengths and sums.
+/// The files in an image with their lengths and checksums.
 fn listing(bytes: &[u8]) -> String {
     let image = &bytes.to_vec();
     let found = FileSystem::open(image).unwrap();
@@ -47,7 +47,7 @@ fn listing(bytes: &[u8]) -> String {
     text
 }
 
-/// The text with the documents that `known` has too as comments.
+/// The text with the documents that `known` also has as comments.
 fn without_known(text: &str, known: &str) -> String {
     let known: Vec<&str> = known.split("---\n").collect();
     let comment = |document: &str| {
@@ -62,58 +62,58 @@ fn without_known(text: &str, known: &str) -> String {
 
 /// The text without keys and certificates.
 fn redacted(text: &str) -> String {
-    let mut told = String::new();
+    let mut output = String::new();
     let mut in_pem = false;
     for line in text.lines() {
         let (begins, ends) = (line.contains("-----BEGIN"), line.contains("-----END"));
         if !in_pem || ends {
             let is_key = |word: &str| word.len() > LONGEST_WORD && !word.contains([':', '.']);
             let words = line.split(' ').map(|word| if is_key(word) { "***" } else { word });
-            let _ = writeln!(told, "{}", words.collect::<Vec<_>>().join(" "));
+            let _ = writeln!(output, "{}", words.collect::<Vec<_>>().join(" "));
         }
         in_pem = (in_pem || begins) && !ends;
     }
-    told
+    output
 }
 
-/// Every decided value of a case with its origin, and, with `settings`, what each node has from the ladder.
+/// Every decided value of a case with its origin, and, with `settings`, the settings of each node from all layers.
 pub fn decided(case: &Path, settings: bool) -> String {
     let mut loaded = ichor_testbed::load_case(case, "ichor.yaml");
     let sources = std::mem::take(&mut loaded.sources);
     let (_, plan) = ichor_testbed::planned(loaded);
-    let mut told = String::new();
+    let mut text = String::new();
     let mut tell = |(key, value, origin): ValueRow| {
         let from = match origin {
             Origin::Written(place) => sources.locate(place),
-            Origin::Derived(rule, _) => rule.words().to_owned(),
+            Origin::Derived(rule, _) => rule.description().to_owned(),
             Origin::Default(_) => "default".to_owned(),
         };
-        let _ = writeln!(told, "{key} = {value}  ({from})");
+        let _ = writeln!(text, "{key} = {value}  ({from})");
     };
     cluster_rows(&plan.cluster).into_iter().for_each(&mut tell);
     for node in &plan.nodes {
         if settings {
-            let settings = written(node);
+            let settings = merged_settings(node);
             tell((format!("{}.settings", node.name), settings, Origin::Written(node.place)));
         }
         let rows = node_rows(&plan, node).into_iter();
         rows.map(|(key, value, origin)| (format!("{}.{key}", node.name), value, origin)).for_each(&mut tell);
     }
-    told
+    text
 }
 
-/// The network of one node of each kind, before and after the installation.
+/// The network of one node of each class, before and after the installation.
 pub fn networks(plan: &Plan) -> String {
-    let mut told = String::new();
-    for (node, _) in plan.by_kind() {
+    let mut output = String::new();
+    for (node, _) in plan.by_class() {
         for (form, text) in network_forms(plan, node) {
-            let _ = write!(told, "# {}: {form}\n{text}\n", node.name);
+            let _ = write!(output, "# {}: {form}\n{text}\n", node.name);
         }
     }
-    told
+    output
 }
 
-/// Every form of a node's network that the release has.
+/// A node's network in every format of the release.
 fn network_forms(plan: &Plan, node: &NodePlan) -> [(&'static str, String); 2] {
     if release::at_least(&plan.cluster.contract.value, 12) {
         let stage = |stage| emit::emit_all(&documents(node, stage));
@@ -124,7 +124,7 @@ fn network_forms(plan: &Plan, node: &NodePlan) -> [(&'static str, String); 2] {
     }
 }
 
-/// The machines, cables and sessions of a case in a lab on Debian 13; none where it cannot be there.
+/// The machines, cables and sessions of a case in a lab on Debian 13; none if the lab cannot run it.
 pub fn lab(case: &Path) -> Option<String> {
     let version = |text| Some(SoftwareVersion::parse(text).unwrap());
     let here = HostCapabilities {
@@ -136,10 +136,10 @@ pub fn lab(case: &Path) -> Option<String> {
         emulated: false,
     };
     let (cluster, plan) = ichor_testbed::planned_case(case, "ichor.yaml");
-    let subject = ProofModel::of(&cluster, &plan).unwrap();
+    let subject = ProofModel::from_plan(&cluster, &plan).unwrap();
     let attachments =
         Attachments::gather(&cluster, "ichor.yaml", &mut ichor_testbed::FolderFiles(case.to_owned()));
-    let scene = LabTopology::of(TopologyInputs {
+    let topology = LabTopology::derive(TopologyInputs {
         cluster: &cluster,
         plan: &plan,
         subject: &subject,
@@ -148,25 +148,25 @@ pub fn lab(case: &Path) -> Option<String> {
         here: &here,
         guests: false,
     });
-    scene.ok().map(|scene| described(&scene))
+    topology.ok().map(|topology| described(&topology))
 }
 
-fn described(scene: &LabTopology) -> String {
-    let mut text = format!("{}\n", scene.cluster);
-    for line in &scene.differs {
+fn described(topology: &LabTopology) -> String {
+    let mut text = format!("{}\n", topology.cluster);
+    for line in &topology.deviations {
         let _ = writeln!(text, "differs: {line}");
     }
-    for machine in &scene.machines {
+    for machine in &topology.machines {
         add_machine(&mut text, machine);
     }
-    for cable in &scene.cables {
+    for cable in &topology.cables {
         let ends = cable.ends.iter().map(|end| {
-            let machine = &scene.machines[end.machine];
+            let machine = &topology.machines[end.machine];
             format!(" {}:{}", machine.name, machine.ports[end.port].name)
         });
         let _ = writeln!(text, "cable {}:{}", cable.name, ends.collect::<String>());
     }
-    for session in &scene.sessions {
+    for session in &topology.sessions {
         let end = |end: &LabSessionEnd| format!("{} to {}", end.name, end.peer);
         let bfd = if session.bfd { ", BFD" } else { "" };
         let fault = session.fault.as_ref().map(|fault| format!(": {fault}")).unwrap_or_default();
@@ -183,10 +183,10 @@ fn add_machine(text: &mut String, machine: &LabMachine) {
             writeln!(text, "  {instance}{}", word("vrf", vrf.as_ref()))
         }
         MachineRole::Node { backend, agent, health, speaker, sources } => {
-            let ConfigSource::Model(meant) = AgentConfig::parse(agent).unwrap().config.source else {
+            let ConfigSource::Model(intended) = AgentConfig::parse(agent).unwrap().config.source else {
                 panic!("a build says what is meant")
             };
-            let domain = meant.model.workload.map(|workload| domain(&workload.domain));
+            let domain = intended.model.workload.map(|workload| domain(&workload.domain));
             let health = word("health", health.as_ref());
             let _ = writeln!(
                 text,
@@ -239,7 +239,7 @@ fn add_links(text: &mut String, machine: &LabMachine) {
     }
 }
 
-/// A value after its name, where there is one.
+/// A value after its name, if there is one.
 fn word(name: &str, value: Option<&impl Display>) -> String {
     value.map(|value| format!(" {name} {value}")).unwrap_or_default()
 }

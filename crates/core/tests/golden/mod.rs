@@ -1,9 +1,9 @@
 //! Every folder under `cases/` is a case: `ichor.yaml` in, `expected/` out.
 //!
-//! `expected/files.txt` lists every file of the build with its mode and purpose. Contents are there of what the case is about
-//! (see [`contents`]), for one node of each kind: nodes of a kind differ in names and addresses alone. Keys and certificates are
-//! `***`, a document of `boot.yaml` that `machine.yaml` has too is a comment, an image is a listing, and what is in one file already is not
-//! repeated. Beside the files of the build there can be `plan.txt`, every decided value; `lab.txt`, the machines and cables of
+//! `expected/files.txt` lists every file of the build with its mode and purpose. The contents of the files that the case is about
+//! (see [`contents`]) are included for one node of each class: nodes of a class differ only in names and addresses. Keys and
+//! certificates are `***`, a document of `boot.yaml` that is also in `machine.yaml` is a comment, an image is a listing, and repeated
+//! contents are omitted. Besides, there can be `plan.txt`, every decided value; `lab.txt`, the machines and cables of
 //! `ichor lab up`; `network-1.N.txt`, the nodes' network on other releases; and `at-1.N/`, the nodes' configurations there.
 //!
 //! `UPDATE_GOLDEN=1 cargo nextest run -p ichor-core golden::` rewrites `expected/`; the diff is reviewed.
@@ -26,8 +26,8 @@ type Expected = BTreeMap<String, String>;
 
 const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
 
-/// What is compared of a case of this group in full. Of the groups `plan`, `lab` and `picture` it is no file of the nodes: many of
-/// them are too small to be built.
+/// What is compared in full for a case of this group. For the groups `plan`, `lab` and `picture` no node files: many of these cases
+/// are too small to be built.
 fn contents(group: &str) -> &'static [FilePurpose] {
     use FilePurpose::{
         Boot, Configuration, Fabric, FirstConfiguration, Images, Machines, Manifests, Routing,
@@ -55,9 +55,9 @@ fn planned(case: &Path, release: Option<&str>) -> (Cluster, Plan) {
     })
 }
 
-/// All files that a build writes for a case.
+/// All files of a case's build.
 fn built(case: &Path, (cluster, plan): (&Cluster, &Plan)) -> BuildTree {
-    let beside = RenderFixture::of(cluster, &mut ichor_testbed::FolderFiles(case.to_owned()));
+    let beside = RenderFixture::new(cluster, &mut ichor_testbed::FolderFiles(case.to_owned()));
     let admin = beside.bundle.os.clone();
     let built = beside.with((cluster, plan), |inputs| tree(inputs, &admin));
     let tree = built.unwrap_or_else(|errors| panic!("{}: {errors:#?}", case.display()));
@@ -71,9 +71,9 @@ fn listed(file: &TreeFile) -> String {
     format!("{mode}  {:<19}  {}\n", file.purpose, file.artifact.path)
 }
 
-/// Adds the contents of some files, of one node of each kind; what two files hold is there once.
+/// Adds the contents of some files, for one node of each class, without repetitions.
 fn add_contents(expected: &mut Expected, below: &str, tree: &BuildTree, plan: &Plan, wanted: &[FilePurpose]) {
-    let first: Vec<_> = plan.by_kind().map(|(node, _)| &node.name).collect();
+    let first: Vec<_> = plan.by_class().map(|(node, _)| &node.name).collect();
     let shown = |file: &&TreeFile| {
         wanted.contains(&file.purpose) && file.node.as_ref().is_none_or(|node| first.contains(&node))
     };
@@ -87,7 +87,7 @@ fn add_contents(expected: &mut Expected, below: &str, tree: &BuildTree, plan: &P
     }
 }
 
-/// All that is expected of a case.
+/// All expected files of a case.
 fn expected(case: &Path) -> Expected {
     let group = group(case);
     let (cluster, plan) = planned(case, None);
@@ -123,12 +123,12 @@ fn expected(case: &Path) -> Expected {
     expected
 }
 
-/// The minor release that a cluster's configurations are written for.
+/// The minor release of a cluster's configurations.
 fn minor(plan: &Plan) -> u64 {
     plan.cluster.contract.value.minor().1.into()
 }
 
-/// Adds the nodes' network on each release where it is not as on the one before. On `own` it is in their configurations.
+/// Adds the nodes' network on each release where it differs from the previous one. The release `own` has it in the configurations.
 fn add_networks(expected: &mut Expected, case: &Path, own: Option<u64>) {
     let mut before = String::new();
     for (_, plan) in RELEASES.map(|release| planned(case, Some(release))) {
@@ -141,7 +141,7 @@ fn add_networks(expected: &mut Expected, case: &Path, own: Option<u64>) {
 }
 
 #[test]
-fn every_cluster_becomes_its_expected_files() {
+fn every_case_renders_to_its_expected_files() {
     for case in ichor_testbed::cases("cases") {
         ichor_testbed::assert_same_texts(&case.join("expected"), &expected(&case));
     }

@@ -1,9 +1,9 @@
-//! A real libvirt takes every document, and understands what was meant.
+//! A real libvirt accepts every document and keeps its settings.
 
 use ichor_core::cluster::section::{Addressing, BootDevice};
 use ichor_core::machines::libvirt::VolumeStore;
 use ichor_core::render::artifact::Artifact;
-use ichor_core::render::hypervisor::guest::VmDefinition;
+use ichor_core::render::hypervisor::vm_definition::VmDefinition;
 use ichor_values::Arch;
 use roxmltree::{Document, Node};
 
@@ -11,7 +11,7 @@ use crate::hypervisor::{cases, files, files_of, guests};
 use ichor_testbed::lab::{output_text, wait_for};
 use ichor_testbed::libvirt::LibvirtHost;
 
-/// Writes a file below `/tmp/made`, for a machine that is emulated and disks that take no room.
+/// Writes a file below `/tmp/made`, for an emulated machine with sparse disks.
 fn write(host: &LibvirtHost, file: &Artifact) {
     let folder = file.path.rsplit_once('/').unwrap().0;
     host.0.ask(&format!("mkdir -p /tmp/made/{folder}"));
@@ -38,7 +38,7 @@ fn said_in<'a>(node: Node<'a, '_>, name: &str) -> &'a str {
     inner(node, name).and_then(|node| node.text()).unwrap_or_default()
 }
 
-/// What boots, first to last, by what libvirt understood.
+/// The boot order, as libvirt reads it.
 fn boots(domain: Node<'_, '_>) -> Vec<BootDevice> {
     let ordered =
         domain.descendants().filter(|node| node.has_tag_name("boot") && node.has_attribute("order"));
@@ -57,7 +57,7 @@ fn boots(domain: Node<'_, '_>) -> Vec<BootDevice> {
     ordered.into_iter().map(|(_, kind)| kind).collect()
 }
 
-/// Compares what libvirt understood with the plan.
+/// Compares libvirt's view with the plan.
 fn compare(host: &LibvirtHost, guest: &VmDefinition<'_>) {
     let text = host.virsh(&format!("dumpxml {guest}"));
     let document = Document::parse(&text).unwrap();
@@ -96,7 +96,7 @@ fn compare(host: &LibvirtHost, guest: &VmDefinition<'_>) {
     );
 }
 
-/// Compares the command that libvirt would start with the plan.
+/// Compares libvirt's QEMU command with the plan.
 fn compare_command(host: &LibvirtHost, guest: &VmDefinition<'_>) {
     let command = host.virsh(&format!("domxml-to-native qemu-argv --domain {guest}"));
 
@@ -123,7 +123,7 @@ fn compare_command(host: &LibvirtHost, guest: &VmDefinition<'_>) {
 }
 
 #[test]
-fn libvirt_takes_every_document_and_understands_what_was_meant() {
+fn libvirt_accepts_every_document_and_keeps_its_settings() {
     let host = LibvirtHost::start();
     let mut seen = 0;
     for case in cases() {
@@ -163,9 +163,9 @@ fn libvirt_takes_every_document_and_understands_what_was_meant() {
     assert!(seen >= 8, "{seen}");
 }
 
-/// The network gives a machine the address that the file says.
+/// The network leases a machine the address of the file.
 #[test]
-fn a_network_behind_nat_leases_what_the_file_says() {
+fn a_nat_network_leases_the_addresses_of_the_file() {
     let host = LibvirtHost::start();
     let case = ichor_testbed::folder("cases/hypervisor-libvirt");
     let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
@@ -192,9 +192,9 @@ fn a_network_behind_nat_leases_what_the_file_says() {
     assert!(output.status.success(), "{}", output_text(&output));
 }
 
-/// Firmware, boot order, port and network of a machine that runs: OVMF finds the disk empty and asks for an address.
+/// Firmware, boot order, port and network of a running machine: OVMF finds the disk empty and requests an address.
 #[test]
-fn a_machine_goes_past_its_empty_disk_to_the_network_and_gets_its_address() {
+fn a_machine_with_an_empty_disk_falls_through_to_network_boot() {
     let host = LibvirtHost::start();
     let files = files_of(
         "cluster: {name: pots, id: 7, talos: v1.13.9, services: [172.20.0.0/16]}\n\
@@ -216,16 +216,16 @@ fn a_machine_goes_past_its_empty_disk_to_the_network_and_gets_its_address() {
 }
 
 #[test]
-fn libvirt_takes_the_pools_that_are_made_of_folders_and_volume_groups() {
+fn libvirt_accepts_pools_for_folders_and_volume_groups() {
     let host = LibvirtHost::start();
     for (text, kind, source) in [("/srv/vm & more", "dir", ""), ("/dev/vg-talos", "logical", "vg-talos")] {
-        let store = VolumeStore::of(text);
+        let store = VolumeStore::parse(text);
         host.0.write("/tmp/pool.xml", &store.document().unwrap());
 
         host.0.ask("virt-xml-validate /tmp/pool.xml storagepool");
         host.virsh("pool-define /tmp/pool.xml");
 
-        let understood = host.virsh(&format!("pool-dumpxml {}", store.pool()));
+        let understood = host.virsh(&format!("pool-dumpxml {}", store.pool_name()));
         let document = Document::parse(&understood).unwrap();
         let pool = document.root_element();
         assert_eq!((pool.attribute("type"), said_in(pool, "path")), (Some(kind), text));

@@ -1,6 +1,6 @@
-//! What makes the machines: libvirt's documents, Proxmox' settings, Terraform's modules.
+//! VM definitions: libvirt's documents, Proxmox' settings, Terraform's modules.
 //!
-//! What libvirt itself says needs root and `scripts/tools libvirt`.
+//! Tests with libvirt itself need root and `scripts/tools libvirt`.
 
 mod lab;
 mod proxmox;
@@ -13,9 +13,9 @@ use ichor_core::model::Cluster;
 use ichor_core::plan::Plan;
 use ichor_core::render::artifact::Artifact;
 use ichor_core::render::hypervisor;
-use ichor_core::render::hypervisor::guest::VmDefinition;
+use ichor_core::render::hypervisor::vm_definition::VmDefinition;
 
-/// The examples, and the cases of their own.
+/// The examples and the dedicated cases.
 fn cases() -> Vec<PathBuf> {
     ["example", "hypervisor"].into_iter().flat_map(ichor_testbed::group).collect()
 }
@@ -33,11 +33,11 @@ fn files_of(text: &str) -> Vec<Artifact> {
 
 /// The machines of a cluster.
 fn guests<'p>(_: &Cluster, plan: &'p Plan) -> Vec<VmDefinition<'p>> {
-    plan.nodes.iter().filter_map(|node| VmDefinition::of(plan, node).unwrap()).collect()
+    plan.nodes.iter().filter_map(|node| VmDefinition::from_node(plan, node).unwrap()).collect()
 }
 
 #[test]
-fn no_case_has_findings_that_keep_it_from_being_built() {
+fn the_cases_have_no_errors() {
     for case in ichor_testbed::group("hypervisor") {
         let findings = ichor_testbed::findings_of_case(&case, "ichor.yaml");
         let errors: Vec<_> =
@@ -48,7 +48,7 @@ fn no_case_has_findings_that_keep_it_from_being_built() {
 }
 
 #[test]
-fn the_range_of_a_network_has_nobodys_address() {
+fn the_dhcp_range_of_a_network_has_no_assigned_address() {
     let files = files_of(
         "cluster: {name: a, id: 1, talos: v1.13.9}\n\
          network: {node: {v4: 10.0.20.0/24, gateway: {v4: 10.0.20.254}}, api: {vip: 10.0.20.200}}\n\
@@ -66,9 +66,9 @@ fn the_range_of_a_network_has_nobodys_address() {
     );
 }
 
-/// Every block behind the path of a file is that file.
+/// Every block with the path of a file is that file.
 #[test]
-fn the_document_shows_what_is_written() {
+fn the_quoted_document_is_the_rendered_one() {
     let path = ichor_testbed::folder("../../../docs/how-to/create-machines.md");
     let text = String::from_utf8(
         ichor_testbed::FolderFiles(ichor_testbed::folder("../../../docs")).read("hypervisors.md").unwrap(),

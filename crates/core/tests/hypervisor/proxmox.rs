@@ -1,21 +1,21 @@
-//! Settings for Proxmox, beside what its API takes.
+//! Settings for Proxmox, compared with its API.
 //!
-//! `pve-qemu.json` has the parameters of `POST /nodes/{node}/qemu` that are written here, and what is in them, each looked up in
+//! `pve-qemu.json` has the parameters of `POST /nodes/{node}/qemu` that ichor writes and their properties, each from
 //! the documentation of Proxmox 9.1.
 #![expect(clippy::disallowed_types, reason = "a shell reads the script")]
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use ichor_core::render::hypervisor::guest::VmDefinition;
 use ichor_core::render::hypervisor::proxmox::settings;
+use ichor_core::render::hypervisor::vm_definition::VmDefinition;
 use serde_json::Value;
 
 use crate::hypervisor::{cases, files, guests};
 
 const PARAMETERS: &str = include_str!("pve-qemu.json");
 
-/// The machines of all cases that are made on Proxmox.
+/// The Proxmox machines of all cases.
 fn each_guest(mut look: impl FnMut(&VmDefinition<'_>)) {
     for case in cases() {
         let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
@@ -29,7 +29,7 @@ fn each_guest(mut look: impl FnMut(&VmDefinition<'_>)) {
     }
 }
 
-/// What a value of a property is refused for.
+/// Why a value of a property is rejected.
 fn fault(property: &Value, value: &str) -> Option<String> {
     if let Some(format) = property.get("format").and_then(Value::as_object) {
         return value.split(',').find_map(|part| part_fault(format, part));
@@ -53,13 +53,13 @@ fn fault(property: &Value, value: &str) -> Option<String> {
     (value.len() as u64 > longest).then(|| format!("{value} is too long"))
 }
 
-/// `key=value`, or a value for the key that needs no name.
+/// `key=value`, or a value of the default key.
 fn part_fault(format: &serde_json::Map<String, Value>, part: &str) -> Option<String> {
     let first =
         || format.iter().find(|(_, property)| property["default_key"] == 1).map(|(key, _)| key.as_str());
     let (key, value) = match part.split_once('=') {
         Some(pair) => pair,
-        // The model of a port stands alone where its address is left open.
+        // The model of a port has no key if its MAC address is not set.
         None if first().is_none() => ("model", part),
         None => (first()?, part),
     };
@@ -69,7 +69,7 @@ fn part_fault(format: &serde_json::Map<String, Value>, part: &str) -> Option<Str
 }
 
 #[test]
-fn every_setting_is_one_that_the_api_takes() {
+fn the_api_accepts_every_setting() {
     let parameters: Value = serde_json::from_str(PARAMETERS).unwrap();
     let mut seen = BTreeSet::new();
 
@@ -92,7 +92,7 @@ fn every_setting_is_one_that_the_api_takes() {
 }
 
 #[test]
-fn what_the_api_would_refuse_is_noticed() {
+fn settings_that_the_api_rejects_are_detected() {
     let parameters: Value = serde_json::from_str(PARAMETERS).unwrap();
 
     let faults = [
@@ -106,9 +106,9 @@ fn what_the_api_would_refuse_is_noticed() {
     assert!(faults.iter().all(Option::is_some), "{faults:#?}");
 }
 
-/// The script calls `pvesh` with the settings, each as one word, whatever is in it.
+/// The script calls `pvesh` with the settings, each as a single word.
 #[test]
-fn a_shell_reads_from_the_script_what_was_meant() {
+fn the_shell_parses_the_script_as_intended() {
     for case in cases() {
         let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
         let guests = guests(&cluster, &plan);
@@ -141,9 +141,9 @@ fn a_shell_reads_from_the_script_what_was_meant() {
     }
 }
 
-/// Both CDs of seed 000: Talos' own, which boots, and the one with the label `cidata`.
+/// Both ISOs of seed 000: Talos' own, which boots, and the one with the label `cidata`.
 #[test]
-fn a_machine_boots_its_disk_first_and_the_cd_of_talos_while_that_is_empty() {
+fn a_machine_boots_its_disk_first_and_the_iso_while_the_disk_is_empty() {
     let (cluster, plan) =
         ichor_testbed::planned_case(&ichor_testbed::folder("../../../examples/cilium"), "ichor.yaml");
     let all = guests(&cluster, &plan);

@@ -1,6 +1,6 @@
-//! Modules for Terraform, beside what its providers know.
+//! Modules for Terraform, compared with its providers.
 //!
-//! `providers.json` has the names of the arguments that are written here, each looked up: in bpg/proxmox 0.111.1 and
+//! `providers.json` has the names of the arguments that ichor writes, each looked up: in bpg/proxmox 0.111.1 and
 //! hashicorp/google 6.50.0.
 
 use serde_json::{Map, Value};
@@ -21,7 +21,7 @@ fn modules() -> Vec<(String, Value)> {
         .collect()
 }
 
-/// What the provider does not know of a block.
+/// The arguments of a block that the provider does not know.
 fn unknown(block: &Map<String, Value>, known: &Value, at: &str, found: &mut Vec<String>) {
     for (key, value) in block {
         let at = format!("{at}.{key}");
@@ -41,7 +41,7 @@ fn unknown(block: &Map<String, Value>, known: &Value, at: &str, found: &mut Vec<
     }
 }
 
-/// Every text of a value.
+/// All strings of a value.
 fn texts<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
     match value {
         Value::String(text) => found.push(text),
@@ -52,7 +52,7 @@ fn texts<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
 }
 
 #[test]
-fn every_argument_is_one_that_the_provider_knows() {
+fn the_provider_knows_every_argument() {
     let providers: Value = serde_json::from_str(PROVIDERS).unwrap();
 
     let mut found = Vec::new();
@@ -69,7 +69,7 @@ fn every_argument_is_one_that_the_provider_knows() {
 }
 
 #[test]
-fn every_reference_leads_to_something() {
+fn references_name_existing_resources() {
     for (path, module) in modules() {
         let mut all = Vec::new();
         texts(&module, &mut all);
@@ -93,7 +93,7 @@ fn every_reference_leads_to_something() {
 }
 
 #[test]
-fn a_provider_has_one_cd_for_each_machine_and_the_carrier_is_a_disk() {
+fn boot_media_are_a_disk_for_providers_with_one_cd_drive() {
     let (_, module) = modules().into_iter().find(|(path, _)| path == "hypervisors/pve/main.tf.json").unwrap();
 
     let machine = &module["resource"]["proxmox_virtual_environment_vm"]["solcp01"];
@@ -109,7 +109,7 @@ fn a_provider_has_one_cd_for_each_machine_and_the_carrier_is_a_disk() {
 }
 
 #[test]
-fn the_apis_are_open_to_whom_the_variable_names_and_to_nobody_else() {
+fn the_apis_are_open_only_to_the_sources_in_the_variable() {
     for (path, module) in modules().into_iter().filter(|(path, _)| path.starts_with("clouds/")) {
         let rules = module["resource"]["google_compute_firewall"].as_object().unwrap();
 
@@ -121,7 +121,7 @@ fn the_apis_are_open_to_whom_the_variable_names_and_to_nobody_else() {
 }
 
 #[test]
-fn a_configuration_is_read_from_its_file_where_the_cloud_brings_it() {
+fn cloud_machines_get_their_configuration_from_its_file() {
     let files = files_of(
         "cluster: {name: a, id: 1, talos: v1.13.9}\nnetwork: {node: {addressing: dhcp}}\n\
          nodes:\n- {name: b, role: controlplane, index: 1, platform: gcp}\n\

@@ -1,4 +1,4 @@
-//! CDs that machines boot from: folders and files are read back as they were, and what is booted is where it is said to be.
+//! Bootable ISOs: folders and files are read back unchanged, and boot images are at their declared position.
 
 use ichor_image::media::iso9660::{BiosBoot, BiosBootImage, BootableIso, BootableIsoError};
 use ichor_image::media::{
@@ -12,7 +12,7 @@ use crate::media::volumes::noise;
 
 pub const GRUB: &str = "boot/grub/i386-pc/eltorito.img";
 
-/// A tree with folders in folders, names of all kinds, and folders that are longer than a sector.
+/// A tree with nested folders, names of all kinds, and folders that are longer than a sector.
 pub fn tree() -> FileTree {
     let mut root = FileTree::default();
     let mut file = |path: &str, length: usize| {
@@ -53,7 +53,7 @@ pub fn disc<'a>(tree: &'a FileTree, efi: &'a Content, record: Option<&'a Content
     BootableIso { label: "TALOS_V1_13_9", set: "Talos-v1.13.9", tree, bios, efi }
 }
 
-/// Everything on a file system, as the reader finds it.
+/// All contents of a file system, as found by the reader.
 fn found(found: &FileSystem, image: &Content) -> FileTree {
     let mut root = FileTree::default();
     let mut folders = vec![(String::new(), found.files.clone())];
@@ -71,7 +71,7 @@ fn found(found: &FileSystem, image: &Content) -> FileTree {
     root
 }
 
-/// The same without modes, which the reader does not tell, and without what is written anew.
+/// The same without modes, which the reader does not report, and without generated files.
 fn plain(root: &FileTree) -> FileTree {
     let mut plain = FileTree::default();
     for (path, entry) in root.iter().filter(|(path, _)| *path != GRUB) {
@@ -88,7 +88,7 @@ fn low32(image: &Content, offset: u64) -> u32 {
 }
 
 #[test]
-fn every_folder_and_file_is_read_back_as_it_was() {
+fn folders_and_files_are_read_back_unchanged() {
     let (tree, efi) = (tree(), efi());
 
     let cd = disc(&tree, &efi, None).write().unwrap();
@@ -103,7 +103,7 @@ fn every_folder_and_file_is_read_back_as_it_was() {
 }
 
 #[test]
-fn grub_knows_where_it_is_and_is_found_again() {
+fn grub_is_patched_with_its_position_and_found_again() {
     let (tree, efi, record) = (tree(), efi(), record());
 
     let cd = disc(&tree, &efi, Some(&record)).write().unwrap();
@@ -131,7 +131,7 @@ fn grub_knows_where_it_is_and_is_found_again() {
 }
 
 #[test]
-fn a_cd_without_a_record_starts_nothing_as_a_disk_under_a_bios() {
+fn an_iso_without_a_boot_record_does_not_boot_as_a_bios_disk() {
     let (tree, efi) = (tree(), efi());
 
     let cd = disc(&tree, &efi, None).write().unwrap();
@@ -142,7 +142,7 @@ fn a_cd_without_a_record_starts_nothing_as_a_disk_under_a_bios() {
 }
 
 #[test]
-fn the_efi_system_partition_is_found_by_el_torito_and_by_the_table_of_partitions() {
+fn the_efi_system_partition_is_in_el_torito_and_the_partition_table() {
     let (tree, efi) = (tree(), efi());
 
     let cd = disc(&tree, &efi, None).write().unwrap();
@@ -154,7 +154,7 @@ fn the_efi_system_partition_is_found_by_el_torito_and_by_the_table_of_partitions
     assert_eq!(numbers.fold(0, u16::wrapping_add), 0, "a BIOS adds up what the catalog begins with");
     let start = u64::from(low32(&cd, catalog + 96 + 8)) * 2048;
     assert_eq!(cd.part(start, efi.len()).unwrap(), efi);
-    // The CD belongs to the platform and is only read; what UEFI boots is like any other.
+    // The ISO belongs to the platform and is read-only; the UEFI boot file system is a normal one.
     let slots = u64::from(low32(&cd, 512 + 72)) * 512;
     assert_eq!((low32(&cd, slots + 48), low32(&cd, slots + 52)), (1, 1 << 28));
     assert_eq!((low32(&cd, slots + 128 + 48), low32(&cd, slots + 128 + 52)), (0, 0));
@@ -169,7 +169,7 @@ fn the_efi_system_partition_is_found_by_el_torito_and_by_the_table_of_partitions
 }
 
 #[test]
-fn a_cut_off_table_of_partitions_is_there_a_second_time() {
+fn a_truncated_partition_table_has_a_backup() {
     let (tree, efi) = (tree(), efi());
     let cd = disc(&tree, &efi, None).write().unwrap();
     let first = Partitions::find_in(&cd).unwrap();
@@ -181,7 +181,7 @@ fn a_cut_off_table_of_partitions_is_there_a_second_time() {
 }
 
 #[test]
-fn without_grub_the_only_thing_to_boot_is_for_uefi() {
+fn an_iso_without_grub_boots_only_with_uefi() {
     let (tree, efi) = (tree(), efi());
 
     let cd = BootableIso { bios: None, ..disc(&tree, &efi, None) }.write().unwrap();
@@ -194,7 +194,7 @@ fn without_grub_the_only_thing_to_boot_is_for_uefi() {
 }
 
 #[test]
-fn a_long_efi_system_partition_says_no_length_and_takes_no_memory() {
+fn a_large_efi_system_partition_is_not_kept_in_memory() {
     let (tree, efi) = (FileTree::default(), Content::zeros(9 << 30));
 
     let cd = BootableIso { bios: None, ..disc(&tree, &efi, None) }.write().unwrap();
@@ -216,7 +216,7 @@ fn the_same_tree_is_the_same_bytes_on_every_machine() {
 const SUM: &str = "ff1e6e7a38a0d302d81bf7a4ad44d5e3d6f8e1e0a3002da3b13f88b8b7e150cb";
 
 #[test]
-fn what_is_no_cd_is_refused() {
+fn other_files_are_rejected_as_iso() {
     let (tree, efi) = (tree(), efi());
     let whole = disc(&tree, &efi, None);
     let short = Content::from(b"short");
@@ -242,7 +242,7 @@ fn what_is_no_cd_is_refused() {
 }
 
 #[test]
-fn a_cd_that_is_cut_off_or_wrong_anywhere_ends_in_an_answer() {
+fn a_truncated_or_corrupt_iso_never_hangs() {
     let (tree, efi, record) = (tree(), efi(), record());
     let cd = disc(&tree, &efi, Some(&record)).write().unwrap().read().unwrap();
     let catalog = u32::from_le_bytes(cd[17 * 2048 + 0x47..][..4].try_into().unwrap()) as usize * 2048;

@@ -1,4 +1,4 @@
-//! Disks of ours, read back by ourselves: partitions, images of QEMU, archives for Google's cloud.
+//! Our disks, read back by our reader: partitions, QEMU images, archives for Google Cloud.
 
 use std::io::{Cursor, Read as _};
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use proptest::prelude::*;
 
 const MIB: u64 = 1 << 20;
 
-/// A disk such as Talos has, but for its sizes.
+/// A disk like Talos', with smaller partitions.
 pub fn disk() -> Disk {
     let partition = |label, kind, length, content: Content| NewPartition {
         label,
         kind,
-        guid: Guid::of(label),
+        guid: Guid::from_label(label),
         attribute: None,
         length,
         content,
@@ -24,7 +24,7 @@ pub fn disk() -> Disk {
     let bios = partition("BIOS", Guid::BIOS, MIB, b"core".into());
     Disk {
         size: 16 * MIB,
-        guid: Guid::of("talos-image-disk"),
+        guid: Guid::from_label("talos-image-disk"),
         boot_code: Some(vec![0x90; 446]),
         partitions: vec![
             partition("EFI", Guid::EFI, 5 * MIB + 512, Content::from_image(Arc::new(vec![1; 3_000_001]))),
@@ -35,7 +35,7 @@ pub fn disk() -> Disk {
 }
 
 #[test]
-fn a_disk_is_read_back_also_by_its_second_table() {
+fn a_disk_is_read_back_by_its_backup_table() {
     let content = disk().write().unwrap();
     let mut broken = content.read().unwrap();
     broken[512..1024].fill(0);
@@ -60,13 +60,13 @@ fn a_disk_is_read_back_also_by_its_second_table() {
 
 #[test]
 fn guids_are_those_of_the_imager() {
-    assert_eq!(Guid::of("EFI").to_string(), "bca5174b-0118-8a6a-af0b-2c6e1585acae");
-    assert_eq!(Guid::of("talos-image-disk").to_string(), "d92d45b3-cde9-8760-be9f-a2a71fac8d11");
+    assert_eq!(Guid::from_label("EFI").to_string(), "bca5174b-0118-8a6a-af0b-2c6e1585acae");
+    assert_eq!(Guid::from_label("talos-image-disk").to_string(), "d92d45b3-cde9-8760-be9f-a2a71fac8d11");
     assert_eq!(Guid::EFI.to_string(), "c12a7328-f81f-11d2-ba4b-00a0c93ec93b");
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn contents_that_do_not_fit_are_rejected() {
     let with = |change: &dyn Fn(&mut Disk)| {
         let mut disk = disk();
         change(&mut disk);
@@ -74,7 +74,7 @@ fn what_does_not_fit_is_refused() {
     };
 
     assert_eq!(with(&|disk| disk.size += 1), DiskError::Size(16 * MIB + 1));
-    // The second table and its header are behind the last partition.
+    // The backup table and its header are after the last partition.
     assert_eq!(
         with(&|disk| disk.size = 9 * MIB + 32 * 512),
         DiskError::Full { needed: 9 * MIB + 33 * 512, size: 9 * MIB + 32 * 512 }
@@ -99,7 +99,7 @@ fn as_qcow2(content: &Content) -> Vec<u8> {
 }
 
 #[test]
-fn an_image_of_qemu_has_only_what_is_there() {
+fn a_qcow2_image_is_sparse() {
     let content = disk().write().unwrap();
 
     let image = as_qcow2(&content);
@@ -121,7 +121,7 @@ fn as_tar(content: &Content) -> Vec<u8> {
 }
 
 #[test]
-fn an_archive_has_only_what_is_there() {
+fn an_archive_is_sparse() {
     let content = disk().write().unwrap();
 
     let archive = as_tar(&content);
@@ -130,9 +130,9 @@ fn an_archive_has_only_what_is_there() {
     assert_eq!(&archive[..9], b"disk.raw\0");
 }
 
-/// What is at the ends of a disk too long to be counted in digits.
+/// The contents at the ends of a disk too large for a size in octal digits.
 #[test]
-fn an_archive_of_a_long_disk_says_how_long_it_is() {
+fn an_archive_of_a_large_disk_has_its_size() {
     let mut content = Content::from(b"first");
     content.pad_to(12 << 30);
     content.push(b"last");
@@ -148,7 +148,7 @@ fn an_archive_of_a_long_disk_says_how_long_it_is() {
 
 proptest! {
     #[test]
-    fn any_stretches_are_read_back(
+    fn arbitrary_extents_are_read_back(
         stretches in proptest::collection::vec((any::<bool>(), 1..200_000_u64), 0..40),
     ) {
         let mut content = Content::default();

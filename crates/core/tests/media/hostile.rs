@@ -1,11 +1,11 @@
-//! Images that are broken, cut off, or made to hurt.
+//! Corrupt, truncated and malicious images.
 
 use ichor_image::media::{FileSystem, Image, ImageError, fat, iso9660};
 use proptest::prelude::*;
 
 use crate::media::volumes::cidata;
 
-/// Reads everything there is, as far as it goes.
+/// Reads as much as possible.
 fn read(image: &dyn Image) -> Result<usize, ImageError> {
     let found = FileSystem::open(image)?;
     Ok(found.files.iter().filter_map(|file| found.read(image, file).ok()).map(|bytes| bytes.len()).sum())
@@ -17,7 +17,7 @@ fn images() -> [Vec<u8>; 2] {
 }
 
 #[test]
-fn an_image_that_is_cut_off_says_so() {
+fn a_truncated_image_is_reported() {
     for image in images() {
         for length in (0..image.len()).step_by(509) {
             let _ = read(&image[..length].to_vec());
@@ -28,9 +28,9 @@ fn an_image_that_is_cut_off_says_so() {
 }
 
 #[test]
-fn a_chain_of_clusters_that_bites_its_tail_ends() {
+fn a_cyclic_cluster_chain_ends() {
     let mut stick = fat::write(&cidata().volume());
-    // The entry of cluster 2 leads to cluster 2, in both tables or in one.
+    // The entry of cluster 2 points to cluster 2, in both tables or in one.
     stick[512 + 3] = 2;
 
     let found = FileSystem::open(&stick).unwrap();
@@ -39,7 +39,7 @@ fn a_chain_of_clusters_that_bites_its_tail_ends() {
 }
 
 #[test]
-fn a_file_that_claims_to_be_huge_is_not_read() {
+fn a_file_with_a_huge_declared_size_is_not_read() {
     let mut cd = iso9660::write(&cidata().volume());
     let name = cd.windows(12).position(|bytes| bytes == b"USER_DATA.;1").unwrap();
     cd[name - 33 + 10..name - 33 + 14].copy_from_slice(&u32::MAX.to_le_bytes());
@@ -57,12 +57,12 @@ proptest! {
     }
 
     #[test]
-    fn an_image_with_some_bytes_changed_is_read_or_refused(
+    fn a_corrupt_image_is_read_or_rejected(
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), any::<bool>()), 1..40),
     ) {
         for mut image in images() {
             for (index, byte, early) in &changes {
-                // Most of an image is the contents of files: what is before them matters more.
+                // Most of an image is file contents; the structures before them matter more.
                 let reach = if *early { 4096 } else { image.len() };
                 let start = if *early && image.starts_with(&[0]) { 16 * 2048 } else { 0 };
                 let at = start + index.index(reach);

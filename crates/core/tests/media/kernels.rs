@@ -1,4 +1,4 @@
-//! Unified kernel images: written, read back, taken apart and put together again.
+//! Unified kernel images: written, read back, split and reassembled.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use ichor_image::media::uki::{Section, StubError, Uki, UkiProfile, command_line,
 use ichor_image::media::{Content, ImageError};
 use proptest::prelude::*;
 
-/// A stub such as systemd's: code, data, memory that is not written, and relocations; `room` is where the first section is loaded.
+/// A stub like systemd's: code, data, uninitialised memory and relocations; `room` is the load address of the first section.
 pub fn stub(room: u32) -> Vec<u8> {
     let parts: [(&[u8], u32, u32, u32); 4] = [
         (b".text", 0x1234, 0x1400, 0x6000_0020),
@@ -65,7 +65,7 @@ fn low32(bytes: &[u8], at: usize) -> u32 {
 }
 
 #[test]
-fn an_image_has_the_headers_that_the_imager_writes() {
+fn an_image_has_the_headers_of_the_talos_imager() {
     let image = write(&stub(0x1000).into(), &sections(), 0x1234_5678).unwrap().read().unwrap();
 
     assert_eq!(low32(&image, 0x3c), 0x80);
@@ -75,12 +75,12 @@ fn an_image_has_the_headers_that_the_imager_writes() {
     let optional = &image[0x98..];
     assert_eq!(optional[2..4], [0, 0], "version of a linker");
     let headers = (0x98 + 240 + 11 * 40_u32).next_multiple_of(0x200);
-    // The stub's, and what is added, in whole sectors.
+    // The stub's sections and the added ones, in whole sectors.
     let data = 0x200 + 0x200 + 0x200 * 5 + 70_144 + 0x2000;
     assert_eq!((low32(optional, 4), low32(optional, 8)), (0x1400, data), "code and data");
     assert_eq!((low32(optional, 60), low32(optional, 64)), (headers, 0), "headers and sum");
     assert_eq!((low32(optional, 144), low32(optional, 148)), (0, 0), "signature");
-    // The stub ends at 0x6033 in memory; seven more start at whole pages, of which the kernel has eighteen and the initramfs two.
+    // The stub ends at 0x6033 in memory. Seven more sections start at page boundaries; the kernel has eighteen pages, the initramfs two.
     assert_eq!(low32(optional, 56), 0x7000 + (5 + 18 + 2) * 0x1000);
     let list = &optional[240..];
     let cmdline = &list[5 * 40..6 * 40];
@@ -95,7 +95,7 @@ fn an_image_has_the_headers_that_the_imager_writes() {
 }
 
 #[test]
-fn an_image_is_taken_apart() {
+fn an_image_is_split_into_its_sections() {
     let content = write(&stub(0x1000).into(), &sections(), 0).unwrap();
 
     let found = Uki::find_in(&content).unwrap().unwrap();
@@ -127,7 +127,7 @@ fn the_stub_of_an_image_makes_the_same_image() {
 }
 
 #[test]
-fn what_is_no_stub_is_refused() {
+fn other_files_are_rejected_as_stub() {
     let with = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = stub(0x1000);
         change(&mut bytes);
@@ -153,7 +153,7 @@ fn what_is_no_stub_is_refused() {
 
 proptest! {
     #[test]
-    fn an_image_with_some_bytes_changed_is_read_or_refused(
+    fn a_corrupt_image_is_read_or_rejected(
         changes in proptest::collection::vec((0..0x400_usize, any::<u8>()), 1..20),
         length in 0..0x3000_usize,
     ) {

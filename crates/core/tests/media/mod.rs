@@ -1,5 +1,5 @@
-//! Volumes: what is written is read back as it was, by ourselves, and in `lab` by the programs that others use for it. And what
-//! carries a machine's first configuration: that Talos finds in it what is meant, and when it cannot hold it. The tests in `lab`
+//! Volumes, read back by our reader and, in `lab`, by other programs. And boot media: Talos finds the intended configuration on
+//! them, and unsuitable ones are rejected. The tests in `lab`
 //! need `scripts/tools iso fat` and `scripts/lab-vm`.
 
 mod volumes;

@@ -1,4 +1,4 @@
-//! FAT32 file systems of trees, read back by ourselves.
+//! FAT32 file systems of trees, read back by our reader.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use ichor_image::media::{Content, DirectoryEntry as Found, FileSystem, FileSyste
 use ichor_image::oci::{EntryKind, FileTree, TreeEntry};
 use proptest::prelude::*;
 
-/// What UEFI boots from, a file whose bytes are elsewhere, one that nobody may write to, an empty one, and names of all lengths.
+/// The boot file of UEFI, a file with external contents, a read-only one, an empty one, and names of all lengths.
 pub fn efi() -> FileTree {
     let mut root = FileTree::default();
     let kernel: Vec<u8> = (0..3_000_000_u32).map(|nth| (nth / 7 % 251) as u8).collect();
@@ -20,7 +20,7 @@ pub fn efi() -> FileTree {
     root.put("loader/empty", TreeEntry::file(0o644, b""));
     root.put("loader/entries", TreeEntry::folder());
     root.put(&format!("{} +[x].text", "long".repeat(60)), TreeEntry::file(0o644, b"long"));
-    // More than a cluster of records.
+    // More than one cluster of directory entries.
     for nth in 0..300_usize {
         root.put(
             &format!("many/a file with a name, number {nth}"),
@@ -30,7 +30,7 @@ pub fn efi() -> FileTree {
     root
 }
 
-/// Everything of a file system by its path; folders have none.
+/// All files of a file system by path; folders have no contents.
 fn read(content: &Content) -> BTreeMap<String, Option<Vec<u8>>> {
     let found = FileSystem::open(content).unwrap();
     assert_eq!(found.kind, FileSystemKind::Fat32);
@@ -57,7 +57,7 @@ pub fn expected(root: &FileTree) -> BTreeMap<String, Option<Vec<u8>>> {
 }
 
 #[test]
-fn a_tree_is_read_back_as_it_was() {
+fn a_tree_is_read_back_unchanged() {
     for size in [SMALLEST_TREE, 300 << 20, 2101 << 20] {
         let content = tree("EFI", &efi(), size).unwrap();
 
@@ -68,7 +68,7 @@ fn a_tree_is_read_back_as_it_was() {
 }
 
 #[test]
-fn free_room_is_a_hole() {
+fn free_space_is_sparse() {
     let content = tree("EFI", &efi(), 2101 << 20).unwrap();
 
     let there =
@@ -77,14 +77,14 @@ fn free_room_is_a_hole() {
 }
 
 #[test]
-fn it_is_full_exactly_when_there_is_no_cluster_left() {
+fn a_volume_is_full_when_its_last_cluster_is_used() {
     let with = |length: u64| {
         let mut root = FileTree::default();
         root.put("file", TreeEntry::file(0o644, Content::zeros(length)));
         tree("EFI", &root, SMALLEST_TREE)
     };
     let Err(FatError::Full { needed, room, .. }) = with(SMALLEST_TREE) else { panic!("it fits") };
-    // One cluster is the root folder's.
+    // The root folder uses one cluster.
     assert_eq!(needed, SMALLEST_TREE + 512);
 
     assert!(with(room - 512).is_ok());
@@ -92,7 +92,7 @@ fn it_is_full_exactly_when_there_is_no_cluster_left() {
 }
 
 #[test]
-fn what_cannot_be_on_it_is_refused() {
+fn invalid_contents_are_rejected() {
     let with = |path: &str, entry: TreeEntry| {
         let mut root = FileTree::default();
         root.put("There", TreeEntry::file(0o644, b""));

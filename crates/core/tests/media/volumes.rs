@@ -2,7 +2,7 @@
 
 use ichor_image::media::Volume;
 
-/// A label, and files with what they hold.
+/// A label, and files with their contents.
 pub struct Case {
     pub label: &'static str,
     pub files: Vec<(String, Vec<u8>)>,
@@ -15,7 +15,7 @@ impl Case {
     }
 }
 
-/// Bytes of a length, no two of which look alike for long.
+/// Bytes without long repetitions.
 pub fn noise(length: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -27,7 +27,7 @@ pub fn noise(length: usize, seed: u64) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-/// What a nocloud machine reads: a configuration of 24 kB, and two short files.
+/// The files of a nocloud machine: a configuration of 24 kB, and two short files.
 pub fn cidata() -> Case {
     let files = [("user-data", 24_000), ("meta-data", 60), ("network-config", 25)];
     case("cidata", &files)

@@ -1,4 +1,4 @@
-//! What is written is read back as it was, and is the same bytes every time.
+//! Volumes are read back unchanged and have the same bytes every time.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use ichor_talos::digest::sha256;
 
 use crate::media::volumes::{Case, all, cidata};
 
-/// Every file, as the reader finds it.
+/// Every file, as found by the reader.
 fn files(image: &dyn Image) -> (FileSystemType, String, BTreeMap<String, Vec<u8>>) {
     let found = FileSystem::open(image).unwrap();
     let read = found.files.iter().map(|file| (file.name.clone(), found.read(image, file).unwrap())).collect();
@@ -18,7 +18,7 @@ fn expected(case: &Case) -> BTreeMap<String, Vec<u8>> {
     case.files.iter().cloned().collect()
 }
 
-/// The same CD without Rock Ridge, and then without Joliet either.
+/// The same ISO without Rock Ridge, and then without Joliet.
 fn without(mut image: Vec<u8>, joliet: bool) -> Vec<u8> {
     let entry = image.windows(6).position(|bytes| bytes == b"SP\x07\x01\xbe\xef").unwrap();
     image[entry] = b'X';
@@ -29,7 +29,7 @@ fn without(mut image: Vec<u8>, joliet: bool) -> Vec<u8> {
 }
 
 #[test]
-fn every_volume_is_read_back_as_it_was() {
+fn volumes_are_read_back_unchanged() {
     for case in all() {
         let (cd, stick) = (iso9660::write(&case.volume()), fat::write(&case.volume()));
 
@@ -49,7 +49,7 @@ fn every_volume_is_read_back_as_it_was() {
 }
 
 #[test]
-fn joliet_alone_has_the_same_names_and_plain_ones_are_small_letters() {
+fn joliet_keeps_names_and_plain_iso9660_names_are_lower_case() {
     let cd = iso9660::write(&cidata().volume());
 
     let (_, _, joliet) = files(&without(cd.clone(), true));
@@ -62,7 +62,7 @@ fn joliet_alone_has_the_same_names_and_plain_ones_are_small_letters() {
 }
 
 #[test]
-fn a_cd_and_a_stick_with_a_configuration_are_small_and_not_too_small_for_talos() {
+fn config_volumes_are_small_but_large_enough_for_talos() {
     let case = cidata();
 
     let (cd, stick) = (iso9660::write(&case.volume()), fat::write(&case.volume()));
@@ -87,7 +87,7 @@ const CD: &str = "61f069b44e3b4b9e70792064f604f10e4131dff5a3e613cf75b506dde75e63
 const STICK: &str = "77ccd74f1899f73e3f0860077453353e803505ffcd3b83b0296548050d86e648";
 
 #[test]
-fn both_tables_of_a_stick_are_the_same() {
+fn both_allocation_tables_are_equal() {
     // Numbers of clusters around the one at which the table needs a second sector.
     for clusters in 330..350 {
         let bytes = vec![1; clusters * 512];
@@ -100,7 +100,7 @@ fn both_tables_of_a_stick_are_the_same() {
 }
 
 #[test]
-fn a_number_on_a_cd_is_the_same_in_both_orders() {
+fn numbers_on_an_iso_are_equal_in_both_byte_orders() {
     for case in all() {
         let cd = iso9660::write(&case.volume());
 
@@ -122,7 +122,7 @@ fn a_number_on_a_cd_is_the_same_in_both_orders() {
 }
 
 #[test]
-fn names_on_sticks_are_found_in_small_and_capital_letters() {
+fn names_on_fat_are_case_insensitive() {
     let case = cidata();
     let (cd, stick) = (iso9660::write(&case.volume()), fat::write(&case.volume()));
 

@@ -1,11 +1,11 @@
-//! What fails, alone and in pairs.
+//! Failures, single and in pairs.
 
 use ichor_core::prove::{FailureScope, ProofModel};
 
-use crate::prove::{GATEWAYS, SPINE, outcome_of, proof, rack, subject, told};
+use crate::prove::{GATEWAYS, SPINE, messages, outcome_of, proof, rack, subject};
 
 #[test]
-fn a_link_without_a_second_way_is_told_and_a_spine_is_one() {
+fn a_link_without_a_second_path_is_reported_as_a_single_point_of_failure() {
     let (bare, with_spine) = (rack("", ""), rack("", SPINE));
 
     let alone = outcome_of(&proof(&bare), &subject(&bare), "a:fab0");
@@ -16,26 +16,26 @@ fn a_link_without_a_second_way_is_told_and_a_spine_is_one() {
 }
 
 #[test]
-fn one_as_number_for_all_nodes_lives_on_default_routes_until_a_link_fails() {
+fn nodes_with_one_as_number_depend_on_default_routes_that_a_link_failure_breaks() {
     let text = rack("", "").replace("index: 2", "index: 2, routing: {asn: 4210001001}");
 
     let (proof, subject) = (proof(&text), subject(&text));
 
-    assert!(told(&proof).iter().any(|said| {
-        said.contains("b reaches 10.1.254.1/32 and fd00:1:fe::1/128 by its default route alone")
+    assert!(messages(&proof).iter().any(|reported| {
+        reported.contains("b reaches 10.1.254.1/32 and fd00:1:fe::1/128 by its default route alone")
     }));
     let (broken, _) = outcome_of(&proof, &subject, "a:fab0").unwrap();
     assert!(broken > 0, "leaf1 still gives b a default route, and no longer knows a");
 }
 
 #[test]
-fn two_failures_that_only_together_cut_something_off_are_found() {
+fn two_failures_that_only_together_cause_a_loss_are_found() {
     let text = rack("", SPINE);
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text.as_str()));
-    let subject = ProofModel::of(&cluster, &plan).unwrap();
+    let subject = ProofModel::from_plan(&cluster, &plan).unwrap();
     let scope = FailureScope::Each { failures: subject.failures(), pairs: true };
 
-    let study = subject.study(&subject.destinations, &scope);
+    let study = subject.analyse(&subject.destinations, &scope);
 
     let mut pair = vec![subject.failure("a:fab0").unwrap(), subject.failure("a:fab1").unwrap()];
     pair.sort();
@@ -52,25 +52,26 @@ fn two_failures_that_only_together_cut_something_off_are_found() {
 }
 
 #[test]
-fn pairs_that_are_left_out_would_have_told_nothing_new() {
+fn skipped_pairs_of_failures_have_no_new_losses() {
     let text = rack(", workload: {speaker: metallb}", SPINE);
     let subject = subject(&text);
     let failures = subject.failures();
     let scope = FailureScope::Each { failures: failures.clone(), pairs: true };
-    let known = subject.study(&subject.destinations, &scope).outcomes;
+    let known = subject.analyse(&subject.destinations, &scope).outcomes;
 
     for (nth, one) in failures.iter().enumerate() {
         for other in &failures[nth + 1..] {
             let together = FailureScope::Together(vec![*one, *other]);
-            let whole = subject.study(&subject.destinations, &together).outcomes;
-            let lost: usize = whole.values().map(|outcome| outcome.broken.count + outcome.alone.count).sum();
+            let complete = subject.analyse(&subject.destinations, &together).outcomes;
+            let lost: usize =
+                complete.values().map(|outcome| outcome.broken.count + outcome.alone.count).sum();
             let of = |failures: &[ichor_core::prove::failure::Failure]| {
                 known.get(failures).map_or(0, |outcome| outcome.broken.count + outcome.alone.count)
             };
-            let told = of(&[*one, *other]) + of(&[*other, *one]) + of(&[*one]) + of(&[*other]);
+            let reported = of(&[*one, *other]) + of(&[*other, *one]) + of(&[*one]) + of(&[*other]);
             assert!(
-                lost <= told,
-                "{} and {}: {lost} lost, {told} told",
+                lost <= reported,
+                "{} and {}: {lost} lost, {reported} told",
                 subject.name(*one),
                 subject.name(*other)
             );
@@ -79,7 +80,7 @@ fn pairs_that_are_left_out_would_have_told_nothing_new() {
 }
 
 #[test]
-fn a_name_of_a_link_is_known_by_both_ends() {
+fn a_link_has_a_name_at_both_ends() {
     let subject = subject(&rack(", workload: {speaker: metallb}", SPINE));
 
     let same = |one: &str, other: &str| {

@@ -1,16 +1,16 @@
-//! Incidents of docs/rules.md that BGP decides, and clusters that work.
+//! Failures in docs/rules.md that BGP decides, and clusters that work.
 
 use std::path::PathBuf;
 
 use ichor_core::prove::ProofModel;
 
-use crate::prove::{proved, told};
+use crate::prove::{messages, proved};
 
 fn rule_case(rule: &str, name: &str) -> (PathBuf, String) {
     (ichor_testbed::folder("rules").join(rule), name.to_owned())
 }
 
-/// Rules whose incident BGP decides, and what the proof says of the file that trips them.
+/// Rules whose failure BGP decides, and the proof's message for the file that violates them.
 const INCIDENTS: [(&str, &str); 27] = [
     ("aggregate-with-specifics", "delivered: 10.101.254.11/32: announced only as part of 10.101.254.0/24"),
     ("allow-misses-pool", "reached: 10.101.251.1/32: no node announces it"),
@@ -72,8 +72,8 @@ const INCIDENTS: [(&str, &str); 27] = [
 fn every_incident_that_bgp_decides_is_predicted() {
     for (rule, expected) in INCIDENTS {
         let (case, file) = rule_case(rule, "trips.yaml");
-        let said = told(&proved(&ichor_testbed::planned_case(&case, &file)));
-        assert!(said.iter().any(|said| said.contains(expected)), "{rule}: {said:#?}");
+        let reported = messages(&proved(&ichor_testbed::planned_case(&case, &file)));
+        assert!(reported.iter().any(|reported| reported.contains(expected)), "{rule}: {reported:#?}");
     }
 }
 
@@ -81,8 +81,8 @@ fn every_incident_that_bgp_decides_is_predicted() {
 fn a_file_that_passes_the_rule_has_no_such_failure() {
     for (rule, expected) in INCIDENTS {
         let (case, file) = rule_case(rule, "passes.yaml");
-        let said = told(&proved(&ichor_testbed::planned_case(&case, &file)));
-        assert!(!said.iter().any(|said| said.contains(expected)), "{rule}: {said:#?}");
+        let reported = messages(&proved(&ichor_testbed::planned_case(&case, &file)));
+        assert!(!reported.iter().any(|reported| reported.contains(expected)), "{rule}: {reported:#?}");
     }
 }
 
@@ -101,17 +101,17 @@ fn a_prefix_of_the_fabric_is_rejected_even_if_the_file_allows_it() {
 
     let proof = proved(&ichor_testbed::planned_case(&case, &file));
 
-    assert!(!told(&proof).iter().any(|said| said.starts_with("guarded")));
+    assert!(!messages(&proof).iter().any(|reported| reported.starts_with("guarded")));
 }
 
 #[test]
 fn every_example_with_routing_is_proved() {
     for case in ichor_testbed::routing::cases() {
         let planned = ichor_testbed::planned_case(&case, "ichor.yaml");
-        let subject = ProofModel::of(&planned.0, &planned.1).unwrap();
+        let subject = ProofModel::from_plan(&planned.0, &planned.1).unwrap();
         let known = subject.network.routers.iter().all(|router| router.listed);
         if case.components().any(|part| part.as_os_str() == "examples") && known {
-            assert!(proved(&planned).holds(), "{}: {:#?}", case.display(), told(&proved(&planned)));
+            assert!(proved(&planned).holds(), "{}: {:#?}", case.display(), messages(&proved(&planned)));
         }
     }
 }

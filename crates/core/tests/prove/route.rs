@@ -1,8 +1,8 @@
 //! Best routes and equal-cost paths.
 
-use ichor_core::prove::spread::Propagation;
+use ichor_core::prove::propagation::Propagation;
 
-use crate::prove::{SPINE, next, outcome_of, proof, rack, subject, told};
+use crate::prove::{SPINE, messages, next, outcome_of, proof, rack, subject};
 
 #[test]
 fn equal_paths_are_counted_and_no_node_is_transit() {
@@ -22,18 +22,20 @@ fn native_bgp_makes_a_node_transit_between_leafs_of_different_as_numbers() {
     let text = rack("", "").replace("backend: frr", "backend: native").replace("v1.13.9", "v1.14.0-rc.1");
     let one_number = text.replace("asn: 65102", "asn: 65101");
 
-    let (two, one) = (told(&proof(&text)), told(&proof(&one_number)));
+    let (two, one) = (messages(&proof(&text)), messages(&proof(&one_number)));
 
-    let through = |said: &[String]| said.iter().any(|said| said.starts_with("transit: leaf"));
-    // Each leaf has the node beside it, so the longer way through another node is taken only where that one is cut off.
+    let through = |reported: &[String]| reported.iter().any(|reported| reported.starts_with("transit: leaf"));
+    // Each leaf has its own node, so the longer path through another node is used only if that one is unreachable.
     assert!(!through(&two) && !through(&one), "{two:#?} {one:#?}");
     let (broken, _) = outcome_of(&proof(&text), &subject(&text), "a:fab1").unwrap();
     assert!(broken > 0, "leaf2 then reaches a through b");
     let single = text.replacen("\"02:00:00:00:00:02\"", "", 1).replacen(", ]", "]", 1);
-    let said = told(&proof(&single));
+    let reported = messages(&proof(&single));
     assert!(
-        said.iter().any(|said| said.contains("leaf2 reaches 10.1.254.1/32 and fd00:1:fe::1/128 through b")),
-        "{said:#?}"
+        reported
+            .iter()
+            .any(|reported| reported.contains("leaf2 reaches 10.1.254.1/32 and fd00:1:fe::1/128 through b")),
+        "{reported:#?}"
     );
 }
 
@@ -41,12 +43,12 @@ fn native_bgp_makes_a_node_transit_between_leafs_of_different_as_numbers() {
 fn a_no_export_route_is_missing_behind_the_next_router() {
     let proof = proof(&rack(", policy: {out: {communities: [no-export]}}", SPINE));
 
-    let said = told(&proof);
+    let reported = messages(&proof);
 
     assert!(
-        said.iter().any(|said| said
+        reported.iter().any(|reported| reported
             .contains("spine does not reach 10.1.254.1/32 and fd00:1:fe::1/128: a community stops leaf")),
-        "{said:#?}"
+        "{reported:#?}"
     );
 }
 
@@ -55,7 +57,10 @@ fn a_well_known_community_is_recognised_by_name_and_number() {
     for community in ["\"65535:65281\"", "\"065535:65282\"", "local-as", "blackhole", "\"65535:666\""] {
         let proof = proof(&rack(&format!(", policy: {{out: {{communities: [{community}]}}}}"), SPINE));
 
-        assert!(told(&proof).iter().any(|said| said.contains("a community stops leaf")), "{community}");
+        assert!(
+            messages(&proof).iter().any(|reported| reported.contains("a community stops leaf")),
+            "{community}"
+        );
     }
     for community in ["\"65000:65281\"", "no-peer", "accept-own", "\"65535:1:65281\""] {
         let proof = proof(&rack(&format!(", policy: {{out: {{communities: [{community}]}}}}"), SPINE));
@@ -118,7 +123,7 @@ fn a_path_longer_than_65535_hops_is_counted() {
     let subject = subject(&text);
     let mut spread = Propagation::new(&subject.graph);
 
-    assert!(spread.settle(&subject.destinations[0]));
+    assert!(spread.converge(&subject.destinations[0]));
     let lengths = subject.graph.routers().map(|router| spread.length(router));
     assert!(lengths.max().unwrap() > usize::from(u16::MAX));
 }
@@ -128,15 +133,17 @@ fn default_routes_of_the_two_families_are_distinguished() {
     let text = rack(", policy: {in: {allow: [0.0.0.0/0, \"fd00:1:fe::/64\"]}}", "");
     let text = text.replace("index: 2", "index: 2, routing: {asn: 4210001001}");
 
-    let said = told(&proof(&text));
+    let reported = messages(&proof(&text));
 
     assert!(
-        said.iter().any(|said| said.contains("b reaches 10.1.254.1/32 only by its default route")),
-        "{said:#?}"
+        reported
+            .iter()
+            .any(|reported| reported.contains("b reaches 10.1.254.1/32 only by its default route")),
+        "{reported:#?}"
     );
     assert!(
-        said.iter().any(|said| said.contains("b does not reach fd00:1:fe::1/128: its own AS")),
-        "{said:#?}"
+        reported.iter().any(|reported| reported.contains("b does not reach fd00:1:fe::1/128: its own AS")),
+        "{reported:#?}"
     );
 }
 
@@ -145,18 +152,21 @@ fn a_speaker_whose_route_may_lose_to_the_fabric_is_reported() {
     let preferring = "index: 1, routing: {policy: {in: {local_preference: 200}}}";
     let text = rack(", workload: {speaker: metallb}", "").replace("index: 1", preferring);
 
-    let said = told(&proof(&text));
+    let reported = messages(&proof(&text));
 
-    // The leafs pass on the route of a, which has the lower router id, or that of b, if it is the older.
-    assert!(said.iter().any(|said| said.starts_with("speakers: a prefers the fabric's route")), "{said:#?}");
+    // The leafs pass on the route of a, which has the lower router ID, or that of b if it is older.
+    assert!(
+        reported.iter().any(|reported| reported.starts_with("speakers: a prefers the fabric's route")),
+        "{reported:#?}"
+    );
 }
 
 #[test]
 fn a_higher_preference_for_the_fabric_silences_all_speakers_but_one() {
     let proof = proof(&rack(", workload: {speaker: metallb}, policy: {in: {local_preference: 200}}", ""));
 
-    let said = told(&proof);
+    let reported = messages(&proof);
 
     let expected = "speakers: b prefers the fabric's route to 198.51.100.1/32 over its own speaker's, and does not announce it";
-    assert!(said.iter().any(|said| said == expected), "{said:#?}");
+    assert!(reported.iter().any(|reported| reported == expected), "{reported:#?}");
 }

@@ -1,10 +1,10 @@
-//! Sessions that do not come up, or not for everything.
+//! Sessions that do not come up, or not for all families.
 
-use crate::prove::{proof, rack, subject, told};
+use crate::prove::{messages, proof, rack, subject};
 
 #[test]
 fn only_accepted_prefixes_count_toward_the_prefix_limit() {
-    // Of each family a hears of a default route and the other's loopback, and not of its own.
+    // In each family, a receives a default route and the other's loopback, but not its own.
     let crowded = |policy: &str| {
         let text =
             rack("", "").replace("index: 1", &format!("index: 1, routing: {{policy: {{in: {{{policy}}}}}}}"));
@@ -22,9 +22,12 @@ fn a_speaker_has_no_session_if_bird2_uses_its_port() {
     let text = rack(", workload: {speaker: metallb}", "");
     let taken = text.replace("defaults: {ports", "defaults: {extensions: [siderolabs/bird2], ports");
 
-    let said = told(&proof(&taken));
+    let reported = messages(&proof(&taken));
 
-    assert!(said.iter().any(|said| said.contains("a and b: the extension bird2 uses port 179")), "{said:#?}");
+    assert!(
+        reported.iter().any(|reported| reported.contains("a and b: the extension bird2 uses port 179")),
+        "{reported:#?}"
+    );
 }
 
 #[test]
@@ -37,10 +40,13 @@ fn a_foreign_router_with_another_password_rejects_the_session() {
         )
     };
 
-    let (same, other) = (told(&proof(&text(""))), told(&proof(&text(", password: {env: B}"))));
+    let (same, other) = (messages(&proof(&text(""))), messages(&proof(&text(", password: {env: B}"))));
 
-    assert!(!same.iter().any(|said| said.starts_with("sessions")), "{same:#?}");
-    assert!(other.iter().any(|said| said.contains("have passwords from different sources")), "{other:#?}");
+    assert!(!same.iter().any(|reported| reported.starts_with("sessions")), "{same:#?}");
+    assert!(
+        other.iter().any(|reported| reported.contains("have passwords from different sources")),
+        "{other:#?}"
+    );
 }
 
 #[test]
@@ -50,14 +56,14 @@ fn a_gateway_with_the_as_number_of_its_nodes_does_not_pass_their_routes_on() {
                 routing: {backend: frr, neighbors: [{router: gw}]}\nnetwork: {loopback: {v6: null}}\n\
                 nodes: [{name: a, index: 1, routing: {asn: 4200000001}}, {name: b, index: 2, routing: {asn: 4200000001}}]";
 
-    let said = told(&proof(text));
+    let reported = messages(&proof(text));
 
     assert!(
-        !said.iter().any(|said| said.starts_with("sessions") || said.starts_with("reached")),
-        "{said:#?}"
+        !reported.iter().any(|reported| reported.starts_with("sessions") || reported.starts_with("reached")),
+        "{reported:#?}"
     );
     assert!(
-        said.iter().any(|said| said.starts_with("together: b does not reach 10.1.254.1/32")),
-        "{said:#?}"
+        reported.iter().any(|reported| reported.starts_with("together: b does not reach 10.1.254.1/32")),
+        "{reported:#?}"
     );
 }

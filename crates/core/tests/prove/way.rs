@@ -1,29 +1,29 @@
-//! The way of a packet to an address.
+//! The path of a packet to an address.
 
 use std::collections::BTreeMap;
 
-use ichor_core::prove::{ProofModel, way};
+use ichor_core::prove::{ProofModel, forwarding};
 
 use crate::prove::{GATEWAYS, rack};
 
-/// Everyone's next hop to an address, in words.
+/// The next hops of all machines to an address, as text.
 fn ways(text: &str, address: &str, fail: &[&str]) -> BTreeMap<String, String> {
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
-    let subject = ProofModel::of(&cluster, &plan).unwrap();
+    let subject = ProofModel::from_plan(&cluster, &plan).unwrap();
     let failures: Vec<_> = fail.iter().map(|name| subject.failure(name).unwrap()).collect();
-    let (_, ways) = way::all(&subject, &plan, address.parse().unwrap(), &failures);
+    let (_, ways) = forwarding::forwarding_paths(&subject, &plan, address.parse().unwrap(), &failures);
     let name = |vertex: u32| subject.graph.vertices[vertex as usize].name.clone();
-    let told = |way: &way::ForwardingPath| match &way.next {
-        way::NextHop::Neighbors(next) => {
+    let next_hops = |way: &forwarding::ForwardingPath| match &way.next {
+        forwarding::NextHop::Neighbors(next) => {
             next.iter().map(|vertex| name(*vertex)).collect::<Vec<_>>().join(" ")
         }
         other => format!("{other:?}"),
     };
-    ways.iter().map(|way| (name(way.vertex), told(way))).collect()
+    ways.iter().map(|way| (name(way.vertex), next_hops(way))).collect()
 }
 
 #[test]
-fn a_way_by_bgp_goes_before_a_default_route_and_one_on_the_own_link_before_both() {
+fn a_connected_route_precedes_bgp_and_bgp_a_default_route() {
     let outside = ways(GATEWAYS, "192.0.2.7", &[]);
     let cut = ways(GATEWAYS, "192.0.2.7", &["a:gw1"]);
     let beside = ways(GATEWAYS, "10.1.0.2", &[]);
@@ -38,14 +38,14 @@ fn a_way_by_bgp_goes_before_a_default_route_and_one_on_the_own_link_before_both(
 }
 
 #[test]
-fn a_link_that_is_taken_away_leads_to_no_network() {
+fn a_removed_link_has_no_network() {
     let beside = ways(GATEWAYS, "10.1.0.2", &["a:eth0"]);
 
     assert_eq!((beside["a"].as_str(), beside["b"].as_str()), ("Nowhere", "Itself"));
 }
 
 #[test]
-fn an_aggregate_leads_to_parts_that_are_not_announced_and_one_of_a_pool_to_all() {
+fn an_aggregate_reaches_unannounced_parts_and_that_of_a_pool_all_parts() {
     let text = rack(", workload: {speaker: metallb}", "")
         .replace("index: 2", "index: 2, routing: {aggregates: [10.1.254.0/24]}");
 

@@ -1,6 +1,6 @@
 //! The texts of a proof.
 
-use crate::prove::{proof, rack, told};
+use crate::prove::{messages, proof, rack};
 
 #[test]
 fn a_cluster_without_routing_is_proved_without_panic() {
@@ -22,7 +22,7 @@ fn a_session_that_is_down_is_named_by_the_nodes_behind_it() {
     let text =
         rack("", ", {name: leaf9, asn: 65109}").replace("]}\nrouting", &format!("],{cables}}}\nrouting"));
 
-    let said = told(&proof(&text.replace(
+    let reported = messages(&proof(&text.replace(
         "backend: frr",
         "backend: frr, neighbors: [{router: leaf1, link: fab0}, {router: leaf2, link: fab1}]",
     )));
@@ -31,7 +31,7 @@ fn a_session_that_is_down_is_named_by_the_nodes_behind_it() {
         "reached: leaf1 does not reach 10.1.254.2/32 and fd00:1:fe::2/128: its session with b does not come up",
         "together: a does not reach 10.1.254.2/32 and fd00:1:fe::2/128: the session of leaf1 with b does not come up",
     ] {
-        assert!(said.iter().any(|said| said == expected), "{expected}: {said:#?}");
+        assert!(reported.iter().any(|reported| reported == expected), "{expected}: {reported:#?}");
     }
 }
 
@@ -42,11 +42,11 @@ fn a_missing_family_is_named_by_the_nodes_behind_it() {
                 routing: {backend: frr, neighbors: [{router: gw, address: 10.1.0.254}]}\n\
                 nodes: [{name: a, index: 1}, {name: b, index: 2}, {name: c, index: 3, routing: {neighbors: [{router: gw, address: \"fd00:1::fffe\"}]}}]";
 
-    let said = told(&proof(text));
+    let reported = messages(&proof(text));
 
     let expected =
         "together: a and b do not reach 10.1.254.3/32: the session of gw with c does not carry IPv4";
-    assert!(said.iter().any(|said| said == expected), "{said:#?}");
+    assert!(reported.iter().any(|reported| reported == expected), "{reported:#?}");
 }
 
 #[test]
@@ -60,14 +60,14 @@ fn a_problem_that_many_nodes_share_is_reported_once() {
 
     let proof = proof(&text);
 
-    let said = told(&proof);
+    let reported = messages(&proof);
     let lacks = "sessions: a, b, n3 and 3 more: native does not support communities: BGPInstanceConfig has no such field";
-    assert!(said.iter().any(|said| said == lacks), "{said:#?}");
+    assert!(reported.iter().any(|reported| reported == lacks), "{reported:#?}");
     let led = "together: b, n3, n4 and 2 more reach 10.1.254.1/32 and fd00:1:fe::1/128 only by their default routes: \
                their own AS 4210001001 is in the path from leaf1";
-    assert!(said.iter().any(|said| said == led), "{said:#?}");
+    assert!(reported.iter().any(|reported| reported == led), "{reported:#?}");
     let together = proof.intents.iter().find(|intent| intent.id == "together").unwrap();
-    assert_eq!((together.remarks.count, together.remarks.untold()), (30, 0));
+    assert_eq!((together.remarks.count, together.remarks.omitted()), (30, 0));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_fabric_without_announcements_has_no_reached_property() {
     let ids: Vec<_> = proof.intents.iter().map(|intent| intent.id).collect();
 
     assert_eq!(ids, ["sessions", "announced"]);
-    assert!(told(&proof)[0].starts_with("announced: nothing is announced"));
+    assert!(messages(&proof)[0].starts_with("announced: nothing is announced"));
     assert!(proof.holds() && proof.has_warnings());
 }
 
@@ -92,7 +92,7 @@ fn the_reason_for_an_unannounced_service_address_is_named() {
         (filtered, "no node announces it: no node's filter accepts it from a speaker"),
         (unheard, "no node announces it: no speaker that may announce it has a working session"),
     ] {
-        let said = told(&proof(&text));
-        assert!(said.iter().any(|said| said.contains(expected)), "{expected}: {said:#?}");
+        let reported = messages(&proof(&text));
+        assert!(reported.iter().any(|reported| reported.contains(expected)), "{expected}: {reported:#?}");
     }
 }

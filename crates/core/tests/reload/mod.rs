@@ -1,4 +1,4 @@
-//! Turning one configuration of FRR into another while it runs: by the words alone, and on real daemons.
+//! Turning one running configuration of FRR into another: by text, and on real daemons.
 
 mod property;
 

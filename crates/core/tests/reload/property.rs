@@ -1,4 +1,4 @@
-//! What holds of every pair of configurations, without a daemon: FRR is played by a few rules.
+//! Invariants of every pair of configurations, without a daemon: a few rules simulate FRR.
 
 use ichor_bgp::reload::{ConfigChange, FrrConfig, Line, compare, difference};
 use ichor_values::Backend;
@@ -7,11 +7,11 @@ use proptest::test_runner::TestCaseError;
 
 use ichor_testbed::random::{RandomCluster, holds_for_pairs};
 
-/// Lines that are taken back by how they start.
+/// Lines that are removed by their beginning.
 const SHORT: [&str; 3] = ["description", "on-match goto", "set as-path prepend"];
 
-/// What a daemon would run that is told one thing more.
-fn told(running: &FrrConfig, change: &ConfigChange) -> FrrConfig {
+/// The configuration of a daemon after one more command.
+fn apply_change(running: &FrrConfig, change: &ConfigChange) -> FrrConfig {
     let mut lines = running.lines().to_vec();
     let before = lines.len();
     lines.retain(|line| !takes_back(&change.line, line));
@@ -22,25 +22,25 @@ fn told(running: &FrrConfig, change: &ConfigChange) -> FrrConfig {
     FrrConfig::parse(&lines.iter().map(text).collect::<String>())
 }
 
-fn takes_back(told: &Line, line: &Line) -> bool {
-    let Some(gone) = told.text.strip_prefix("no ") else {
-        let restored = line.text == format!("no {}", told.text)
-            || (told.text.ends_with(" interface") && line.text == format!("{} v6only", told.text));
-        return restored && same_context(&told.above, &line.above);
+fn takes_back(applied: &Line, line: &Line) -> bool {
+    let Some(gone) = applied.text.strip_prefix("no ") else {
+        let restored = line.text == format!("no {}", applied.text)
+            || (applied.text.ends_with(" interface") && line.text == format!("{} v6only", applied.text));
+        return restored && same_context(&applied.above, &line.above);
     };
     let short = SHORT.contains(&gone) && line.text.starts_with(&format!("{gone} "));
-    let itself = same_context(&told.above, &line.above) && (line.text == gone || short);
-    let below = line.above.len() > told.above.len()
-        && same_context(&told.above, &line.above[..told.above.len()])
-        && line.above[told.above.len()] == gone;
+    let itself = same_context(&applied.above, &line.above) && (line.text == gone || short);
+    let below = line.above.len() > applied.above.len()
+        && same_context(&applied.above, &line.above[..applied.above.len()])
+        && line.above[applied.above.len()] == gone;
     let words: Vec<_> = gone.split(' ').collect();
-    let whole = match words.as_slice() {
+    let complete = match words.as_slice() {
         ["neighbor", name] | ["neighbor", name, "peer-group"] => {
-            line.above.first() == told.above.first() && line.text.split(' ').nth(1) == Some(name)
+            line.above.first() == applied.above.first() && line.text.split(' ').nth(1) == Some(name)
         }
         _ => false,
     };
-    itself || below || (whole && line.text.starts_with("neighbor "))
+    itself || below || (complete && line.text.starts_with("neighbor "))
 }
 
 /// An entry of a route map is the same whether it permits or denies.
@@ -50,7 +50,7 @@ fn same_context(one: &[String], other: &[String]) -> bool {
     plain(one) == plain(other)
 }
 
-/// Lists and maps that are used: each as the start of the lines that make it.
+/// Lists and maps in use: each as the start of its lines.
 fn used(conf: &FrrConfig) -> Vec<String> {
     let of = |line: &Line| {
         let words: Vec<_> = line.text.split(' ').collect();
@@ -65,7 +65,7 @@ fn used(conf: &FrrConfig) -> Vec<String> {
     conf.lines().iter().filter_map(of).collect()
 }
 
-/// The entries that let everything through.
+/// Entries that permit everything.
 fn open(conf: &FrrConfig) -> Vec<String> {
     let entries = conf
         .lines()
@@ -80,22 +80,22 @@ fn open(conf: &FrrConfig) -> Vec<String> {
 }
 
 fn confs(random: &RandomCluster) -> Result<Vec<FrrConfig>, TestCaseError> {
-    let told = random.told()?;
-    Ok(told.iter().map(|told| FrrConfig::parse(&told.service.files[0].text)).collect())
+    let applied = random.render_nodes()?;
+    Ok(applied.iter().map(|applied| FrrConfig::parse(&applied.service.files[0].text)).collect())
 }
 
-/// Makes one configuration of another and looks at every step.
+/// Turns one configuration into another and checks every step.
 fn walk(from: &FrrConfig, to: &FrrConfig) -> Result<(), TestCaseError> {
-    let meant = [open(from), open(to)].concat();
+    let intended = [open(from), open(to)].concat();
     let mut now = from.clone();
     for change in difference(from, to) {
-        now = told(&now, &change);
+        now = apply_change(&now, &change);
         let uses = used(&now);
         for start in &uses {
             let there = now.lines().iter().any(|line| line.text.starts_with(start));
             prop_assert!(there, "{} is used and not there after {}", start, change.line);
         }
-        for entry in open(&now).into_iter().filter(|entry| !meant.contains(entry)) {
+        for entry in open(&now).into_iter().filter(|entry| !intended.contains(entry)) {
             let map = entry.split(' ').nth(1).unwrap_or_default();
             prop_assert!(
                 !uses.contains(&format!("route-map {map} ")),
@@ -111,7 +111,7 @@ fn walk(from: &FrrConfig, to: &FrrConfig) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn every_cluster_becomes_every_other_and_nothing_that_is_used_is_missing_or_open_on_the_way() {
+fn reloads_between_clusters_never_lack_or_open_a_filter() {
     holds_for_pairs(2, Backend::Frr, |one, other| {
         let all = [confs(one)?, confs(other)?].concat();
         for (from, to) in all.iter().zip(all.iter().skip(1)) {
@@ -123,7 +123,7 @@ fn every_cluster_becomes_every_other_and_nothing_that_is_used_is_missing_or_open
 }
 
 #[test]
-fn nothing_has_to_change_where_nothing_is_different() {
+fn equal_configurations_need_no_change() {
     holds_for_pairs(30, Backend::Frr, |one, _| {
         for conf in confs(one)? {
             prop_assert_eq!(difference(&conf, &conf), []);
@@ -143,7 +143,7 @@ proptest! {
     }
 }
 
-/// Lines of words that mean something, in any order.
+/// Lines of valid words, in any order.
 fn text() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
         "router",

@@ -1,20 +1,20 @@
-//! Clusters of any size, and their pictures.
+//! Clusters of any size, and their diagrams.
 
 use ichor_core::cluster::LoadResult;
 use ichor_core::render::topology;
 
-/// The picture of a cluster that was read.
+/// The diagram of a parsed cluster.
 pub fn drawn(loaded: LoadResult) -> String {
     let (cluster, plan) = ichor_testbed::planned(loaded);
     topology::render(&cluster, &plan)
 }
 
-/// The picture of the cluster file `text`.
+/// The diagram of the cluster file `text`.
 pub fn draw(text: &str) -> String {
     drawn(ichor_testbed::load_text(text))
 }
 
-/// One cluster of each kind and size that is drawn differently.
+/// One cluster of each kind and size that has its own layout.
 pub fn every_kind() -> Vec<(String, String)> {
     let mut all = Vec::new();
     for count in [0, 1, 3, 8, 9, 13, 50, 60, 61, 500] {

@@ -1,4 +1,4 @@
-//! The topology picture: what holds for any cluster at all. What single clusters look like is in `cases/`.
+//! The topology diagram: invariants of any cluster. The diagrams of single clusters are in `cases/`.
 
 mod clusters;
 mod picture;
@@ -7,7 +7,7 @@ use clusters::{draw, every_kind, routed};
 use picture::Picture;
 
 #[test]
-fn no_two_boxes_overlap_and_all_are_inside() {
+fn boxes_do_not_overlap_and_are_inside_the_diagram() {
     for (name, text) in every_kind() {
         let svg = draw(&text);
         let picture = Picture::read(&svg);
@@ -25,7 +25,7 @@ fn no_two_boxes_overlap_and_all_are_inside() {
 }
 
 #[test]
-fn every_card_is_inside_one_frame() {
+fn cards_are_inside_one_frame() {
     for (name, text) in every_kind() {
         let svg = draw(&text);
         let picture = Picture::read(&svg);
@@ -38,7 +38,7 @@ fn every_card_is_inside_one_frame() {
 }
 
 #[test]
-fn no_text_is_small_or_leaves_its_box() {
+fn texts_are_legible_and_inside_their_boxes() {
     for (name, text) in every_kind() {
         let svg = draw(&text);
 
@@ -50,7 +50,7 @@ fn no_text_is_small_or_leaves_its_box() {
 }
 
 #[test]
-fn every_node_of_up_to_sixty_is_named() {
+fn up_to_sixty_nodes_are_named() {
     for count in [1, 3, 8, 9, 50, 60] {
         let svg = draw(&routed(count));
 
@@ -61,7 +61,7 @@ fn every_node_of_up_to_sixty_is_named() {
 }
 
 #[test]
-fn many_nodes_that_are_alike_are_one_box() {
+fn many_equal_nodes_are_one_box() {
     let svg = draw(&routed(100));
 
     for text in ["3 control planes", "97 workers", "n000004 … n000100", "4210000004 … 4210000100"] {
@@ -70,7 +70,7 @@ fn many_nodes_that_are_alike_are_one_box() {
 }
 
 #[test]
-fn a_hundred_thousand_nodes_stay_a_small_picture() {
+fn a_diagram_of_a_hundred_thousand_nodes_is_small() {
     let svg = draw(&routed(100_000));
 
     assert!(svg.len() < 30_000, "{} bytes", svg.len());
@@ -78,7 +78,7 @@ fn a_hundred_thousand_nodes_stay_a_small_picture() {
 }
 
 #[test]
-fn a_thousand_sites_stay_a_small_picture() {
+fn a_diagram_of_a_thousand_sites_is_small() {
     let svg = draw(&clusters::sites(3000, 1000));
 
     assert!(svg.len() < 30_000, "{} bytes", svg.len());
@@ -86,7 +86,7 @@ fn a_thousand_sites_stay_a_small_picture() {
 }
 
 #[test]
-fn markup_in_the_file_stays_text() {
+fn markup_in_the_file_is_escaped() {
     let hostile = r#"</text><script>alert("&amp;")</script>"#;
     let vrf = hostile.replace('"', r#"\""#) + r"\x01";
     let text = routed(3).replace("asn: 65101", &format!("asn: 65101, vrf: \"{vrf}\""));

@@ -1,4 +1,4 @@
-//! A picture read back: where its boxes and texts are.
+//! A diagram parsed again: the positions of its boxes and texts.
 
 use roxmltree::{Document, Node};
 
@@ -32,7 +32,7 @@ impl Area {
     }
 }
 
-/// A text, where it is and the box or page around it.
+/// A text, its position and the box or page around it.
 #[derive(Debug)]
 pub struct Text {
     pub size: i32,
@@ -75,7 +75,7 @@ impl<'s> Picture<'s> {
         self.groups("card").filter_map(box_of).collect()
     }
 
-    /// Every text, by a cautious guess of its width.
+    /// Every text, with a conservative estimate of its width.
     pub fn texts(&self) -> impl Iterator<Item = Text> {
         self.document.descendants().filter(|node| node.has_tag_name("text")).map(|node| {
             let words: String =
@@ -95,7 +95,7 @@ impl<'s> Picture<'s> {
         })
     }
 
-    /// What is said when the pointer rests on something.
+    /// The tooltips.
     pub fn all_titles(&self) -> impl Iterator<Item = &str> {
         self.document.descendants().filter(|node| node.has_tag_name("title")).filter_map(|node| node.text())
     }

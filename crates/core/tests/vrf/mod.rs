@@ -1,4 +1,4 @@
-//! What is told to daemons for a speaker in a VRF, done by them in a kernel that has VRFs. Needs root, `scripts/tools frr bird`,
+//! Speakers in a VRF with real daemons, in a kernel with VRFs. Needs root, `scripts/tools frr bird`,
 //! `scripts/lab-root` and `scripts/lab-vm`.
 
 mod lab {
@@ -7,5 +7,5 @@ mod lab {
     mod kernel;
     mod node;
     mod router;
-    mod scene;
+    mod topology;
 }

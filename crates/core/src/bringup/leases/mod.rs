@@ -1,6 +1,6 @@
 //! Addresses that DHCP servers assigned, from their lease files.
 //!
-//! [`read`] detects the format by the content: dnsmasq's, or Kea's (memfile, for either family). It reports a line that it
+//! [`parse_leases`] detects the format by the content: dnsmasq's, or Kea's (memfile, for either family). It reports a line that it
 //! cannot read and uses the others. Whether a machine is the node is not decided here: a lease is only an address to try.
 
 mod dnsmasq;
@@ -13,16 +13,16 @@ use std::net::IpAddr;
 
 use ichor_values::{Mac, Moment, ValueError};
 
-/// An address that a server gave a machine.
+/// A lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DhcpLease {
     /// The machine's port.
     pub mac: Mac,
     /// The address.
     pub address: IpAddr,
-    /// When it ends; none where it never does.
+    /// Its expiry; none if it never expires.
     pub ends: Option<Moment>,
-    /// When it was given, where the file says so.
+    /// Its start, if the file has it.
     pub begun: Option<Moment>,
 }
 
@@ -30,36 +30,36 @@ pub struct DhcpLease {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {reason}")]
 pub struct LeaseLineError {
-    /// Its number, from 1 on.
+    /// Its number, starting from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The fault.
     pub reason: LeaseError,
 }
 
 /// Why a line is not a lease.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseError {
-    /// It has too few words for one of dnsmasq's.
+    /// Too few words for dnsmasq's format.
     #[error("expected expiry, MAC address, IP address, hostname and client ID")]
     Words,
-    /// A column of Kea's is empty.
+    /// An empty column in Kea's format.
     #[error("`{0}` is empty")]
     Column(&'static str),
-    /// Its address is not one.
+    /// An invalid address.
     #[error("`{0}` is not an IP address")]
     Address(String),
-    /// Its lifetime is not a number.
+    /// An invalid lifetime.
     #[error("`{0}` is not a number of seconds")]
     Lifetime(String),
-    /// Its end is not a time.
+    /// An invalid expiry.
     #[error("`{0}` is not a Unix time in seconds")]
     Time(String),
-    /// Its MAC address is not one.
+    /// An invalid MAC address.
     #[error("`{text}`: {reason}")]
     Mac {
-        /// What stands in its place.
+        /// The text.
         text: String,
-        /// What is wrong with it.
+        /// The fault.
         reason: ValueError,
     },
 }
@@ -67,9 +67,9 @@ pub enum LeaseError {
 /// The contents of a lease file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaseFile {
-    /// The current lease of each port and family: of several the newest.
+    /// The newest current lease of each port and IP family.
     pub leases: Vec<DhcpLease>,
-    /// Lines that cannot be read.
+    /// Lines that cannot be parsed.
     pub wrong: Vec<LeaseLineError>,
 }
 
@@ -78,67 +78,67 @@ pub struct LeaseFile {
 #[error("not a lease file: expected dnsmasq's format, or Kea's CSV with its heading")]
 pub struct LeaseFormatError;
 
-/// What one kind of file says, in its order; an address that comes again is the later one.
+/// The parsed lines of a file. A later line replaces an earlier one with the same address.
 #[derive(Default)]
 struct ParsedLeases {
-    /// By address: its lease, or none where it was given back.
+    /// By address: its lease, or none if it was released.
     leases: BTreeMap<IpAddr, Option<DhcpLease>>,
     wrong: Vec<LeaseLineError>,
 }
 
 impl ParsedLeases {
-    fn wrong(&mut self, line: usize, reason: LeaseError) {
+    fn add_error(&mut self, line: usize, reason: LeaseError) {
         self.wrong.push(LeaseLineError { line, reason });
     }
 }
 
-/// Reads a lease file of either format.
-pub fn read(text: &str, now: Moment) -> Result<LeaseFile, LeaseFormatError> {
+/// Parses a lease file of either format.
+pub fn parse_leases(text: &str, now: Moment) -> Result<LeaseFile, LeaseFormatError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines =
         text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).peekable();
     if lines.peek().is_none() {
         return Ok(LeaseFile::default());
     }
-    let told = lines.find_map(|line| kind(line)).ok_or(LeaseFormatError)?(text);
+    let parsed = lines.find_map(|line| detect_format(line)).ok_or(LeaseFormatError)?(text);
     let mut newest: BTreeMap<(Mac, bool), DhcpLease> = BTreeMap::new();
-    let in_force = |lease: &DhcpLease| lease.ends.is_none_or(|ends| ends > now);
-    for lease in told.leases.into_values().flatten().filter(in_force) {
+    let is_current = |lease: &DhcpLease| lease.ends.is_none_or(|ends| ends > now);
+    for lease in parsed.leases.into_values().flatten().filter(is_current) {
         let place = newest.entry((lease.mac, lease.address.is_ipv6())).or_insert(lease);
         if age(&lease) > age(place) {
             *place = lease;
         }
     }
-    Ok(LeaseFile { leases: newest.into_values().collect(), wrong: told.wrong })
+    Ok(LeaseFile { leases: newest.into_values().collect(), wrong: parsed.wrong })
 }
 
-/// Who reads a file with such a line.
-fn kind(line: &str) -> Option<fn(&str) -> ParsedLeases> {
+/// The parser of a file with such a line.
+fn detect_format(line: &str) -> Option<fn(&str) -> ParsedLeases> {
     if kea::is_heading(line) {
-        Some(kea::read)
+        Some(kea::parse)
     } else if dnsmasq::is_line(line) {
-        Some(dnsmasq::read)
+        Some(dnsmasq::parse)
     } else {
         None
     }
 }
 
-/// By what the newer of two leases is known: its beginning where that is told, else its end, and one without an end is the last.
+/// The sort key of a lease by age: its start if known, else its expiry. A lease without an expiry is the newest.
 fn age(lease: &DhcpLease) -> u64 {
     lease.begun.or(lease.ends).map_or(u64::MAX, Moment::unix)
 }
 
-/// The MAC address in a DHCP unique identifier, where it was made from one of an Ethernet port (RFC 8415, 11.2 and 11.4).
-fn of_duid(text: &str) -> Option<Mac> {
+/// The MAC address in a DHCP unique identifier of type DUID-LLT or DUID-LL for Ethernet (RFC 8415, sections 11.2 and 11.4).
+fn mac_from_duid(text: &str) -> Option<Mac> {
     let bytes = text.split([':', '-']).map(|octet| u8::from_str_radix(octet, 16).ok());
     let bytes: Vec<u8> = bytes.collect::<Option<_>>()?;
-    // With a time, and without.
+    // DUID-LLT and DUID-LL.
     let ([0, 1, 0, 1, _, _, _, _, mac @ ..] | [0, 3, 0, 1, mac @ ..]) = bytes.as_slice() else { return None };
     mac.try_into().ok().map(Mac)
 }
 
-/// Seconds since 1970 as text.
-fn moment(text: &str) -> Result<Moment, LeaseError> {
+/// Parses a Unix time.
+fn parse_time(text: &str) -> Result<Moment, LeaseError> {
     let seconds = text.parse().ok().and_then(Moment::from_unix);
     seconds.ok_or_else(|| LeaseError::Time(text.to_owned()))
 }

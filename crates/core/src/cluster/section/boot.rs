@@ -10,7 +10,7 @@ record! {
         /// Source of the first configuration.
         from: BootFrom = "nocloud: cidata; else apply", "cidata";
         /// The boot server.
-        server: Url = "none", "https://boot.sol";
+        server: Url = "not set", "https://boot.sol";
         /// Time that a machine may take from the build until it has joined.
         within: Duration = "1h", "1h";
     }
@@ -48,11 +48,11 @@ record! {
         /// The Image Factory.
         factory: Url = "https://factory.talos.dev", "https://factory.talos.dev";
         /// Registry that installer and extension images are pushed to.
-        registry: ImageReference = "none", "ghcr.io/me";
+        registry: ImageReference = "not set", "ghcr.io/me";
         /// Whether machines use secure boot.
         secure_boot: bool = "false", "false";
         /// Additional keys of the schematic.
-        schematic: Any = "none", "{customization: {bootloader: sd-boot}}";
+        schematic: Any = "not set", "{customization: {bootloader: sd-boot}}";
     }
 }
 
@@ -70,15 +70,15 @@ record! {
     /// Prebuilt images.
     GivenImages "images" {
         /// Boot ISO, a URL or path.
-        iso: Text = "none", "cephfs:iso/talos-v1.13.9-nocloud.iso";
+        iso: Text = "not set", "cephfs:iso/talos-v1.13.9-nocloud.iso";
         /// Disk image, a URL or path.
-        disk: Text = "none", "talos.qcow2";
+        disk: Text = "not set", "talos.qcow2";
         /// Kernel, a URL or path.
-        kernel: Text = "none", "vmlinuz";
+        kernel: Text = "not set", "vmlinuz";
         /// Initramfs, a URL or path.
-        initramfs: Text = "none", "initramfs.xz";
+        initramfs: Text = "not set", "initramfs.xz";
         /// Installer image.
-        installer: ImageReference = "none", "ghcr.io/me/installer:v1.13.9";
+        installer: ImageReference = "not set", "ghcr.io/me/installer:v1.13.9";
         /// Architecture of the images.
         arch: Arch = "amd64", "amd64";
     }
@@ -88,13 +88,13 @@ record! {
     /// Remote power control of a machine, through its BMC.
     Power "remote control" {
         /// Redfish service of the BMC.
-        redfish: Url = "none", "https://bmc21";
+        redfish: Url = "not set", "https://bmc21";
         /// IPMI address of the BMC.
-        ipmi: DnsName = "none", "10.0.9.21";
+        ipmi: DnsName = "not set", "10.0.9.21";
         /// User name.
-        user: Text = "none", "x";
+        user: Text = "not set", "x";
         /// Password.
-        password: ichor_values::Secret = "none", "{env: BMC}";
+        password: ichor_values::Secret = "not set", "{env: BMC}";
         /// SHA-256 fingerprint of the BMC's certificate.
         fingerprint: ichor_values::Fingerprint = "verified with `ca`", "";
         /// File with the CA certificates that verify the BMC's certificate.
@@ -109,8 +109,8 @@ record! {
     /// A patch: inline, or encrypted with SOPS.
     PatchSource "a patch" {
         /// Inline patch.
-        inline: Any = "none", "{machine: {sysctls: {vm.max_map_count: \"262144\"}}}";
+        inline: Any = "not set", "{machine: {sysctls: {vm.max_map_count: \"262144\"}}}";
         /// File encrypted with SOPS.
-        sops: FilePath = "none", "patches/secret.sops.yaml";
+        sops: FilePath = "not set", "patches/secret.sops.yaml";
     }
 }

@@ -35,13 +35,13 @@ record! {
         /// CNI, or a custom manifest.
         cni: WordOrRecord<Cni, CniManifest> = "flannel", "cilium";
         /// Settings of flannel.
-        flannel: Flannel = "none", "{interface: tailscale0}";
+        flannel: Flannel = "not set", "{interface: tailscale0}";
         /// Settings of Cilium.
-        cilium: Cilium = "none", "{values: values.yaml}";
+        cilium: Cilium = "not set", "{values: values.yaml}";
         /// Whether kube-proxy runs.
         kube_proxy: bool = "true, false with Cilium", "false";
         /// kube-vip instead of Talos' own VIP.
-        kube_vip: KubeVip = "none", "{address: 10.101.0.10, interface: eth0}";
+        kube_vip: KubeVip = "not set", "{address: 10.101.0.10, interface: eth0}";
         /// Manifests applied at bootstrap; `*` matches any name.
         manifests: List<FilePath> = "none", "[extra/*.yaml]";
         /// Port of the API load balancer on every node.
@@ -49,11 +49,11 @@ record! {
         /// Node discovery.
         discovery: Discovery = "service on, KubeSpan off", "{service: true, kubespan: false}";
         /// Registry mirrors and credentials.
-        registries: Registries = "none", "{mirrors: {docker.io: [https://mirror.sol]}}";
+        registries: Registries = "not set", "{mirrors: {docker.io: [https://mirror.sol]}}";
         /// Talos' ingress firewall.
         firewall: Firewall = "off", "default-deny";
         /// Disk encryption.
-        encryption: Encryption = "none", "{state: tpm, ephemeral: node-id}";
+        encryption: Encryption = "not set", "{state: tpm, ephemeral: node-id}";
     }
 }
 
@@ -72,7 +72,7 @@ choice! {
 record! {
     /// A custom CNI.
     CniManifest "a manifest" {
-        /// The manifest.
+        /// Manifest.
         manifest: FilePath = "required", "cni.yaml";
     }
 }
@@ -93,7 +93,7 @@ record! {
         /// Release of the chart.
         version: SoftwareVersion = "1.20.1", "1.20.1";
         /// Helm values; those Talos needs are added.
-        values: FilePath = "none", "values.yaml";
+        values: FilePath = "not set", "values.yaml";
         /// Name of the chart in its repository, or an `oci://` reference.
         chart: Text = "cilium", "oci://quay.io/cilium/charts/cilium";
         /// Repository of the chart.
@@ -106,7 +106,7 @@ record! {
 record! {
     /// kube-vip instead of Talos' own VIP.
     KubeVip "an address and an interface" {
-        /// The address.
+        /// Address.
         address: IpAddr = "required", "10.101.0.10";
         /// Link it is announced on.
         interface: LinkName = "the link of the node address", "eth0";
@@ -159,9 +159,9 @@ record! {
     /// Disk encryption.
     Encryption "encryption by partition" {
         /// Key of the STATE partition, which has the machine configuration.
-        state: WordOrRecord<DiskKey, Kms> = "none", "tpm";
+        state: WordOrRecord<DiskKey, Kms> = "not set", "tpm";
         /// Key of the EPHEMERAL partition, which has the workloads' data.
-        ephemeral: WordOrRecord<DiskKey, Kms> = "none", "node-id";
+        ephemeral: WordOrRecord<DiskKey, Kms> = "not set", "node-id";
     }
 }
 
@@ -178,7 +178,7 @@ choice! {
 record! {
     /// A key server.
     Kms "a key server" {
-        /// Its URL.
+        /// URL of the key server.
         kms: Url = "required", "https://kms.sol.example:4050";
     }
 }

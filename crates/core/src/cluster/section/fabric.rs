@@ -10,7 +10,7 @@ use ichor_values::{Asn, Pair, PortRef, Prefix, Secret, SoftwareVersion, Text, To
 use super::Bfd;
 
 record! {
-    /// The routers around the nodes: known to ichor, configured by it, proved or run in the lab.
+    /// The routers around the nodes, which ichor configures, analyses and runs in the lab.
     Fabric "routers and cables" {
         /// The routers.
         routers: List<Router> = "none", "[{name: leaf1, role: leaf, asn: 65101}]";
@@ -22,32 +22,32 @@ record! {
 record! {
     /// One router.
     Router "a router" {
-        /// Its name.
+        /// Name.
         name: Word = "required", "leaf1";
         /// Role in the fabric.
         role: RouterRole = "leaf", "leaf";
-        /// Its AS number.
+        /// AS number.
         asn: Asn = "required", "65101";
-        /// Its router ID.
+        /// Router ID.
         router_id: Ipv4Addr = "its first IPv4 address, else 10.255.255.N for the N-th router", "10.255.255.1";
-        /// Its addresses on the links to the nodes.
+        /// Addresses on the links to the nodes.
         addresses: List<IpAddr> = "none: unnumbered", "[\"fd00:101::fffe\"]";
         /// Routing software.
         software: Software = "frr", "frr";
         /// Release of the software, to check for its known bugs.
         version: SoftwareVersion = "unknown", "10.3.1";
-        /// VRF of its sessions.
-        vrf: Text = "none", "evpnz1";
-        /// Listen range: prefix from which it accepts nodes that are not configured one by one.
-        listen: Prefix = "none: every node is configured", "\"fd00:101::/64\"";
+        /// VRF of the sessions.
+        vrf: Text = "not set", "evpnz1";
+        /// Listen range: prefix from which the router accepts nodes without per-node configuration.
+        listen: Prefix = "not set: every node is configured", "\"fd00:101::/64\"";
         /// Whether it accepts IPv4 routes with IPv6 next hops on numbered sessions (extended next hop).
         extended_nexthop: bool = "true for FRR, false for RouterOS, else unknown", "true";
-        /// BFD on its side.
+        /// BFD on the router.
         bfd: Toggle<Bfd> = "as on the nodes", "true";
-        /// Password of its sessions.
-        password: Secret = "none", "{env: BGP_PW}";
+        /// Password of the sessions.
+        password: Secret = "not set", "{env: BGP_PW}";
         /// Access for ichor.
-        reach: Reach = "none", "{ssh: root@leaf1}";
+        reach: Reach = "not set", "{ssh: root@leaf1}";
     }
 }
 
@@ -68,6 +68,6 @@ record! {
     /// Access of ichor to a router.
     Reach "access to a router" {
         /// User and host for SSH.
-        ssh: Text = "none", "root@leaf1";
+        ssh: Text = "not set", "root@leaf1";
     }
 }

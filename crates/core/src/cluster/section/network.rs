@@ -16,9 +16,9 @@ record! {
         /// Dummy links for addresses of host services.
         dummy: Map<LinkName, Dummy> = "none", "{dummy0: {v4: 10.0.1.0/24, mtu: 8192}}";
         /// The address of the Kubernetes API.
-        api: Api = "none", "{vip: 10.101.0.10}";
+        api: Api = "not set", "{vip: 10.101.0.10}";
         /// Addresses for Kubernetes services.
-        services: ServiceNetwork = "none", "{pools: {default: [10.101.250.0/24]}}";
+        services: ServiceNetwork = "not set", "{pools: {default: [10.101.250.0/24]}}";
         /// Name servers.
         dns: List<IpAddr> = "Talos' default", "[10.101.0.53]";
         /// Time servers.
@@ -68,7 +68,7 @@ record! {
     /// Default gateways.
     Gateway "gateways" {
         /// IPv4 gateway.
-        v4: Ipv4Addr = "none", "10.101.0.1";
+        v4: Ipv4Addr = "not set", "10.101.0.1";
         /// IPv6 gateway.
         v6: Ipv6Addr = "fd00:ID::fffe", "fd00:101::fffe";
     }
@@ -88,9 +88,9 @@ record! {
     /// A dummy link for addresses of host services.
     Dummy "a dummy link" {
         /// IPv4 prefix; on a node, its address.
-        v4: AddressOrPrefix4 = "none", "10.0.1.0/24";
+        v4: AddressOrPrefix4 = "not set", "10.0.1.0/24";
         /// IPv6 prefix; on a node, its address.
-        v6: AddressOrPrefix6 = "none", "fd00:101:d::/64";
+        v6: AddressOrPrefix6 = "not set", "fd00:101:d::/64";
         /// MTU of the link.
         mtu: Mtu = "1500", "8192";
     }
@@ -100,13 +100,13 @@ record! {
     /// Address of the Kubernetes API: a VIP on one control plane at a time, or anycast on every control plane.
     Api "an address of the API" {
         /// Address that one control plane holds at a time, announced by ARP.
-        vip: IpAddr = "none", "10.101.0.10";
+        vip: IpAddr = "not set", "10.101.0.10";
         /// Addresses that every control plane announces by BGP.
         anycast: List<Prefix> = "none", "[10.0.0.100/32, \"fd00:100::100/128\"]";
         /// Link with the address.
         link: LinkName = "VIP: the link of the node address; anycast: dummy1", "dummy1";
         /// URL of the health check: the anycast routes are withdrawn while it fails.
-        health: Url = "none", "https://127.0.0.1:6443/readyz";
+        health: Url = "not set", "https://127.0.0.1:6443/readyz";
     }
 }
 

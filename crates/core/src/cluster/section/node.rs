@@ -19,7 +19,7 @@ record! {
         /// Architecture.
         arch: Arch = "amd64", "arm64";
         /// Image overlay of a single-board computer.
-        sbc: Word = "none", "rpi_generic";
+        sbc: Word = "not set", "rpi_generic";
         /// Talos release, if it differs from the cluster's.
         talos: TalosVersion = "`cluster.talos`", "v1.13.9";
         /// Installation disk.
@@ -36,16 +36,16 @@ record! {
         routing: Routing = "the cluster's", "{asn: 65001}";
         /// Source of the first configuration.
         boot: Boot = "the cluster's", "{from: cidata}";
-        /// Images that it boots and installs.
+        /// Images that the node boots and installs.
         image: Image = "the cluster's", "{source: factory}";
         /// Overlay network.
         overlay: Overlay = "the cluster's", "{tailscale: {key: {env: TS_KEY}}}";
-        /// Its virtual machine; `null` for a physical machine.
-        vm: Vm = "none", "{cores: 4, memory: 8GiB}";
+        /// Virtual machine; `null` for a physical machine.
+        vm: Vm = "not set", "{cores: 4, memory: 8GiB}";
         /// Remote power control of a physical machine.
-        power: Power = "none", "{redfish: https://bmc21, user: x, password: {env: BMC}}";
+        power: Power = "not set", "{redfish: https://bmc21, user: x, password: {env: BMC}}";
         /// Addresses before the final configuration, and in the overlay.
-        address: StageAddresses = "none", "{dhcp: 10.0.232.14}";
+        address: StageAddresses = "not set", "{dhcp: 10.0.232.14}";
         /// System extensions.
         extensions: AdditiveList<Text> = "the required ones", "[siderolabs/qemu-guest-agent]";
         /// Kernel settings.
@@ -111,7 +111,7 @@ record! {
         /// Index in the cluster, from which addresses and AS number are derived.
         index: u32 = "required if something is derived from it", "11";
         /// Site.
-        site: Word = "none", "berlin";
+        site: Word = "not set", "berlin";
         /// Groups whose settings it inherits; later groups override earlier ones.
         groups: List<Word> = "none", "[gpu]";
         ..settings: NodeSettings
@@ -132,9 +132,9 @@ record! {
     /// Settings by role.
     Roles "settings by role" {
         /// Control planes.
-        controlplane: NodeSettings = "none", "{vm: {cores: 4}}";
+        controlplane: NodeSettings = "not set", "{vm: {cores: 4}}";
         /// Workers.
-        worker: NodeSettings = "none", "{vm: {cores: 8}}";
+        worker: NodeSettings = "not set", "{vm: {cores: 8}}";
     }
 }
 
@@ -142,7 +142,7 @@ record! {
     /// A site with machines.
     Site "a site" {
         /// DHCP relay of its machines.
-        relay: IpAddr = "none", "10.9.0.1";
+        relay: IpAddr = "not set", "10.9.0.1";
         ..settings: NodeSettings
     }
 }
@@ -153,10 +153,10 @@ pub(crate) type GroupSettings = NodeSettings;
 record! {
     /// Installation disk.
     Install "a disk" {
-        /// The disk.
+        /// Device path of the disk.
         disk: DiskPath = "/dev/sda for VMs", "/dev/sda";
         /// Selector of the disk.
-        select: DiskSelect = "none", "{size: \">= 100GB\", type: nvme}";
+        select: DiskSelect = "not set", "{size: \">= 100GB\", type: nvme}";
         /// Whether the disk is wiped before the installation.
         wipe: bool = "false", "false";
     }
@@ -197,21 +197,21 @@ choice! {
 record! {
     /// A network link: settings of a port, or a bond, VLAN or bridge.
     Link "a link" {
-        /// Its name.
+        /// Name of the link.
         name: LinkName = "required", "bond0";
         /// MTU.
         mtu: Mtu = "`network.mtu`", "9000";
         /// Bond of several ports.
-        bond: Bond = "none", "{links: [eth2, eth3], mode: 802.3ad}";
+        bond: Bond = "not set", "{links: [eth2, eth3], mode: 802.3ad}";
         /// VLAN of another link; Talos 1.11 ignores its name here and names it after that link, such as bond0.20.
-        vlan: Vlan = "none", "{id: 20, link: bond0}";
+        vlan: Vlan = "not set", "{id: 20, link: bond0}";
         /// Bridge of other links; with Talos 1.11 and nocloud it exists only after the node is configured.
-        bridge: Bridge = "none", "{links: [eth2]}";
+        bridge: Bridge = "not set", "{links: [eth2]}";
         /// Whether it uses DHCP.
         dhcp: bool = "true on ports without addresses and unnumbered neighbours, else false", "false";
-        /// Its addresses.
+        /// Addresses of the link.
         addresses: List<Address> = "none", "[10.20.0.21/24]";
-        /// Its routes.
+        /// Routes over the link.
         routes: List<Route> = "none", "[{to: 10.30.0.0/16, via: 10.20.0.1}]";
     }
 }
@@ -225,7 +225,7 @@ impl HasName for Link {
 record! {
     /// A bond of several ports.
     Bond "a bond" {
-        /// Its ports.
+        /// Ports.
         links: List<LinkName> = "required", "[eth2, eth3]";
         /// Bonding mode.
         mode: BondMode = "active-backup", "802.3ad";
@@ -285,7 +285,7 @@ record! {
 record! {
     /// A bridge of other links.
     Bridge "a bridge" {
-        /// Its ports.
+        /// Ports.
         links: List<LinkName> = "none", "[eth2]";
         /// Whether it uses the spanning tree protocol.
         stp: bool = "false", "true";
@@ -298,7 +298,7 @@ record! {
         /// Destination.
         to: Prefix = "default route", "10.30.0.0/16";
         /// Next hop.
-        via: IpAddr = "none", "10.20.0.1";
+        via: IpAddr = "not set", "10.20.0.1";
         /// Metric.
         metric: u32 = "1024", "200";
     }
@@ -310,7 +310,7 @@ record! {
         /// Address from DHCP during boot.
         dhcp: IpAddr = "discovered when needed", "10.0.232.14";
         /// External address during boot.
-        external: IpAddr = "none", "203.0.113.20";
+        external: IpAddr = "not set", "203.0.113.20";
         /// Address in the overlay.
         overlay: IpAddr = "known after the node has joined", "100.118.101.20";
     }

@@ -8,7 +8,7 @@ record! {
     /// The overlay network, which nodes join after boot.
     Overlay "an overlay" {
         /// Tailscale, or Headscale with `server`.
-        tailscale: Tailscale = "none", "{server: https://headscale.sol, key: {env: TS_KEY}}";
+        tailscale: Tailscale = "not set", "{server: https://headscale.sol, key: {env: TS_KEY}}";
     }
 }
 

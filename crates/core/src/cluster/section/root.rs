@@ -25,11 +25,11 @@ record! {
         /// Prefixes, addresses, and services of the network.
         network: Network = "derived from `cluster.id`", "{api: {vip: 10.101.0.10}}";
         /// The routers around the nodes.
-        fabric: Fabric = "none", "{routers: [{name: leaf1, asn: 65101}]}";
+        fabric: Fabric = "not set", "{routers: [{name: leaf1, asn: 65101}]}";
         /// BGP on the nodes.
-        routing: Routing = "none", "{neighbors: [{address: \"fd00:101::fffe\", asn: 4200001000}]}";
+        routing: Routing = "not set", "{neighbors: [{address: \"fd00:101::fffe\", asn: 4200001000}]}";
         /// Overlay network.
-        overlay: Overlay = "none", "{tailscale: {key: {env: TS_KEY}}}";
+        overlay: Overlay = "not set", "{tailscale: {key: {env: TS_KEY}}}";
         /// Source of a machine's first configuration.
         boot: Boot = "by platform", "{from: cidata}";
         /// Images that the machines boot and install.
@@ -45,9 +45,9 @@ record! {
         /// Groups, with the settings of their nodes.
         groups: Map<Word, GroupSettings> = "none", "{gpu: {labels: {gpu: \"true\"}}}";
         /// Settings of every node.
-        defaults: NodeSettings = "none", "{install: {disk: /dev/sda}}";
+        defaults: NodeSettings = "not set", "{install: {disk: /dev/sda}}";
         /// Settings by role.
-        roles: Roles = "none", "{worker: {vm: {cores: 8}}}";
+        roles: Roles = "not set", "{worker: {vm: {cores: 8}}}";
         /// The machines, or a CSV table of them.
         nodes: Nodes = "required", "[{name: solcp01, role: controlplane, index: 11}]";
         /// Accepted findings, each with a reason.
@@ -114,7 +114,7 @@ impl MergeOver for Nodes {}
 record! {
     /// A table of nodes, whose first row has key paths such as `name`, `index` or `vm.cores`.
     NodeTable "a table of nodes" {
-        /// The table, a CSV file.
+        /// CSV file with the table.
         csv: FilePath = "required", "nodes.csv";
     }
 }

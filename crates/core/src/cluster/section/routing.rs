@@ -18,7 +18,7 @@ record! {
     Routing "routing settings" {
         /// BGP implementation on the node.
         backend: Backend = "native if it supports everything in the file, else frr", "frr";
-        /// Provider of its extension.
+        /// Provider of the routing extension.
         carrier: Carrier = "ichor", "ichor";
         /// Release of the daemon.
         version: SoftwareVersion = "the one in the extension", "10.3";
@@ -39,7 +39,7 @@ record! {
         /// Graceful restart, which keeps routes during a planned restart.
         graceful_restart: Toggle<GracefulRestart> = "on, 30 s", "{time: 30}";
         /// Speaker of Kubernetes service addresses.
-        workload: Workload = "none", "{speaker: metallb}";
+        workload: Workload = "not set", "{speaker: metallb}";
         /// Custom templates by backend.
         template: Map<Backend, FilePath> = "none", "{frr: my-frr.conf.j2}";
         /// Additional options by daemon.
@@ -88,12 +88,12 @@ record! {
     /// A BGP neighbour: a router of the fabric, unnumbered on a link or at an address.
     Neighbor "a neighbour" {
         /// Router of the fabric.
-        router: Word = "none: `address` and `asn` identify it", "leaf1";
+        router: Word = "not set: `address` and `asn` identify it", "leaf1";
         /// Link of an unnumbered session.
-        link: LinkName = "none: numbered", "fab0";
-        /// Its address.
+        link: LinkName = "not set: numbered", "fab0";
+        /// Address of the neighbour.
         address: IpAddr = "the router's, unless there is a link", "\"fd00:101::fffe\"";
-        /// Its AS number.
+        /// AS number of the neighbour.
         asn: Asn = "the router's", "4200001000";
         /// Password of the session.
         password: Secret = "the router's", "{env: BGP_PW}";
@@ -132,7 +132,7 @@ record! {
         /// Prefixes to accept, including more specific ones.
         allow: List<Prefix> = "everything", "[0.0.0.0/0, \"::/0\"]";
         /// Prefix limit, above which the session is closed.
-        max_prefixes: u32 = "none", "1000";
+        max_prefixes: u32 = "not set", "1000";
         /// Local preference of accepted routes.
         local_preference: u32 = "100", "100";
     }
@@ -162,7 +162,7 @@ record! {
         /// Software that announces service addresses.
         speaker: Speaker = "required", "metallb";
         /// Settings of MetalLB.
-        metallb: Metallb = "none", "{mode: frr-k8s}";
+        metallb: Metallb = "not set", "{mode: frr-k8s}";
         /// Isolation of its routes from the node's.
         isolation: Isolation = "vrf; none with GoBGP", "vrf";
         /// VRF.
@@ -191,9 +191,9 @@ record! {
 record! {
     /// A VRF.
     Vrf "a VRF" {
-        /// Its name.
+        /// Name of the VRF.
         name: LinkName = "metallb or cilium", "metallb";
-        /// Its routing table.
+        /// Routing table of the VRF.
         table: u32 = "88 or 89", "88";
     }
 }

@@ -14,7 +14,7 @@ record! {
         /// VM ID.
         id: u32 = "first_id + index", "311";
         /// Base of the VM IDs.
-        first_id: u32 = "none", "300";
+        first_id: u32 = "not set", "300";
         /// CPU cores.
         cores: u16 = "2", "4";
         /// CPU type.
@@ -25,22 +25,22 @@ record! {
         disk: Size = "32GiB", "64GiB";
         /// Storage of the disk; with libvirt a pool, a folder, or a volume group below `/dev`.
         storage: Text = "the hypervisor's", "local-lvm";
-        /// Bridge of its ports.
+        /// Bridge of the ports.
         bridge: LinkName = "vmbr0; libvirt: the hypervisor's", "vmbr0";
-        /// VLAN of its ports.
-        vlan: VlanId = "none", "101";
+        /// VLAN of the ports.
+        vlan: VlanId = "not set", "101";
         /// Machine type.
         machine: Machine = "q35, virt on arm64", "q35";
         /// Firmware.
         firmware: Firmware = "ovmf", "ovmf";
-        /// Model of its ports.
+        /// Network card model of the ports.
         nic: Text = "virtio", "virtio";
-        /// Whether it starts with the host.
+        /// Whether the VM starts with the host.
         on_boot: bool = "true", "true";
         /// Whether the guest agent is used.
         guest_agent: bool = "false", "true";
         /// Resource pool.
-        pool: Text = "none", "talos";
+        pool: Text = "not set", "talos";
         /// Tags.
         tags: List<Word> = "none", "[sol]";
         /// Whether machines of one role run on different hosts.
@@ -57,7 +57,7 @@ choice! {
     Machine "machine type" {
         /// With PCI Express.
         Q35 = "q35",
-        /// The older type, without PCI Express.
+        /// Without PCI Express.
         I440fx = "i440fx",
         /// For ARM.
         Virt = "virt",
@@ -77,9 +77,9 @@ choice! {
 choice! {
     /// Boot device of a virtual machine.
     BootDevice "boot device" {
-        /// Its disk.
+        /// The disk.
         Disk = "disk",
-        /// Its CD-ROM.
+        /// The CD-ROM.
         Cdrom = "cdrom",
         /// The network.
         Net = "net",

@@ -1,7 +1,7 @@
-//! The scene of a cluster: who stands in for whom (`router`, `node`, `speaker`), nodes that are virtual machines (`guest`), how all
-//! are cabled (`bench`, `lan`), and the host that asks from `outside`.
+//! Derives the lab topology of a cluster: machines (`router`, `node`, `speaker`, and `guest` for nodes in virtual machines),
+//! cables (`builder`, `lan`), and the `outside` host.
 
-mod bench;
+mod builder;
 mod guest;
 mod lan;
 mod node;
@@ -9,40 +9,40 @@ mod outside;
 mod router;
 mod speaker;
 
-use super::here::HostCapabilities;
-use super::scene::{LabSession, LabSessionEnd, LabTopology};
+use super::host::HostCapabilities;
+use super::topology::{LabSession, LabSessionEnd, LabTopology};
 use crate::model::Cluster;
 use crate::plan::Plan;
 use crate::plan::attachment::Attachments;
 use crate::prove::ProofModel;
 use crate::render::fabric;
 use crate::routing::BgpTopology;
-use crate::routing::network::{BgpSession as Meant, TopologyEnd};
-use bench::TopologyBuilder;
+use crate::routing::network::{BgpSession, TopologyEnd};
+use builder::TopologyBuilder;
 use ichor_bgp::model::fabric::PeerAddress;
 use ichor_bgp::render::SecretFetcher;
 use ichor_values::Issue;
 
-/// What a scene is made from.
+/// Inputs of a topology.
 #[derive(Clone, Copy)]
 pub struct TopologyInputs<'a> {
     /// The cluster.
     pub cluster: &'a Cluster,
-    /// What was decided.
+    /// Its plan.
     pub plan: &'a Plan,
-    /// Its fabric, and which sessions come up.
+    /// Its fabric, with the sessions that come up.
     pub subject: &'a ProofModel,
-    /// The files the cluster names.
+    /// The files that the cluster file names.
     pub attachments: &'a Attachments,
     /// Fetches a secret that the file refers to.
     pub secret: &'a SecretFetcher<'a>,
-    /// What there is to build it of.
+    /// Capabilities of the host.
     pub here: &'a HostCapabilities,
     /// Whether nodes are virtual machines that boot Talos.
     pub guests: bool,
 }
 
-/// What is other here than the file says.
+/// Differences of the lab from the cluster file, as text.
 #[derive(Default)]
 struct Deviations(Vec<String>);
 
@@ -56,27 +56,27 @@ impl Deviations {
 }
 
 impl LabTopology {
-    /// The fabric of a cluster, ready to be built; or everything that is wrong.
-    pub fn of(order: TopologyInputs<'_>) -> Result<Self, Vec<Issue>> {
-        let mut differs = Deviations::default();
-        let network = router::standing_in(order, &mut differs);
-        let files = fabric::render(order.plan, &network, order.secret);
-        let mut bench = TopologyBuilder::default();
+    /// Derives the topology of a cluster, or returns every problem.
+    pub fn derive(inputs: TopologyInputs<'_>) -> Result<Self, Vec<Issue>> {
+        let mut deviations = Deviations::default();
+        let network = router::replace_routers(inputs, &mut deviations);
+        let files = fabric::render(inputs.plan, &network, inputs.secret);
+        let mut builder = TopologyBuilder::default();
         let mut errors = Vec::new();
         match files {
-            Ok(files) => bench.machines.extend(router::machines(&network, &files)),
-            Err(mut found) => errors.append(&mut found),
+            Ok(files) => builder.machines.extend(router::build_machines(&network, &files)),
+            Err(mut issues) => errors.append(&mut issues),
         }
-        let protected = crate::routing::protected(order.plan);
+        let protected = crate::routing::protected(inputs.plan);
         for model in &network.nodes {
-            let made = if order.guests {
-                guest::machine(order, model)
+            let machine = if inputs.guests {
+                guest::build_machine(inputs, model)
             } else {
-                node::machine(order, &protected, model, &mut differs)
+                node::build_machine(inputs, &protected, model, &mut deviations)
             };
-            match made {
-                Ok(machine) => bench.machines.push(machine),
-                Err(mut found) => errors.append(&mut found),
+            match machine {
+                Ok(machine) => builder.machines.push(machine),
+                Err(mut issues) => errors.append(&mut issues),
             }
         }
         if !errors.is_empty() {
@@ -84,51 +84,52 @@ impl LabTopology {
             errors.dedup();
             return Err(errors);
         }
-        bench.wire(order, &network, &mut differs);
-        outside::add(order, &network, &mut bench);
-        absent(order, &network, &mut differs);
-        if !order.here.dummy && bench.machines.iter().any(|machine| !machine.dummies.is_empty()) {
-            differs.add("this kernel has no dummy links: cables that lead nowhere stand in for them");
+        builder.connect_sessions(inputs, &network, &mut deviations);
+        outside::add_outside(inputs, &network, &mut builder);
+        report_missing_nodes(inputs, &network, &mut deviations);
+        if !inputs.here.dummy && builder.machines.iter().any(|machine| !machine.dummies.is_empty()) {
+            deviations.add("the kernel has no dummy links: veth pairs replace them");
         }
-        let mut sessions = sessions(order.subject, &network, &bench);
-        if order.guests && network.nodes.iter().any(|model| model.workload.is_some()) {
+        let mut sessions = list_sessions(inputs.subject, &network, &builder);
+        if inputs.guests && network.nodes.iter().any(|model| model.workload.is_some()) {
             sessions.truncate(network.sessions.len());
-            differs.add("no speakers: they come with Kubernetes, which nobody waits for here");
+            deviations.add("no speakers: they run in Kubernetes, which the lab does not start");
         }
         Ok(Self {
-            cluster: order.plan.cluster.name.to_string(),
-            machines: bench.machines,
-            cables: bench.cables,
+            cluster: inputs.plan.cluster.name.to_string(),
+            machines: builder.machines,
+            cables: builder.cables,
             sessions,
-            differs: differs.0,
+            deviations: deviations.0,
         })
     }
 }
 
-/// Tells which nodes are not there.
-fn absent(order: TopologyInputs<'_>, network: &BgpTopology, differs: &mut Deviations) {
+/// Reports the nodes that are not in the lab.
+fn report_missing_nodes(inputs: TopologyInputs<'_>, network: &BgpTopology, deviations: &mut Deviations) {
     let routes = |name: &str| network.nodes.iter().any(|model| model.name.as_str() == name);
-    let names = order.plan.nodes.iter().map(|node| node.name.as_str());
-    let absent: Vec<&str> = names.filter(|name| !routes(name)).collect();
-    if !absent.is_empty() {
-        let who = crate::prove::crowd(absent.iter().copied());
-        differs.add(format!("not here, because no routing daemon runs there: {who}"));
+    let names = inputs.plan.nodes.iter().map(|node| node.name.as_str());
+    let missing: Vec<&str> = names.filter(|name| !routes(name)).collect();
+    if !missing.is_empty() {
+        let names = crate::prove::summarize_names(missing.iter().copied());
+        deviations.add(format!("nodes without a routing daemon are not in the lab: {names}"));
     }
 }
 
-/// Every session, with the names by which daemons know each other: those of the fabric, then those with speakers.
-fn sessions(subject: &ProofModel, network: &BgpTopology, bench: &TopologyBuilder) -> Vec<LabSession> {
+/// Every session with the neighbour names of its daemons: those of the fabric, then those with speakers.
+fn list_sessions(subject: &ProofModel, network: &BgpTopology, builder: &TopologyBuilder) -> Vec<LabSession> {
     let end = |end: TopologyEnd| LabSessionEnd {
         name: network.name(end).to_owned(),
-        peer: bench.peer(network, end),
+        peer: builder.peer_name(network, end),
     };
-    let fabric = network.sessions.iter().zip(&subject.faults).map(|(Meant(one, other), fault)| LabSession {
-        one: end(*one),
-        other: end(*other),
-        bfd: network.at(*one).bfd.is_some() && network.at(*other).bfd.is_some(),
-        carries: !network.at(*one).families.is_empty(),
-        fault: fault.clone(),
-    });
+    let fabric =
+        network.sessions.iter().zip(&subject.faults).map(|(BgpSession(one, other), fault)| LabSession {
+            one: end(*one),
+            other: end(*other),
+            bfd: network.at(*one).bfd.is_some() && network.at(*other).bfd.is_some(),
+            carries: !network.at(*one).families.is_empty(),
+            fault: fault.clone(),
+        });
     let speakers = network.nodes.iter().zip(&subject.speaker_faults).filter_map(|(model, fault)| {
         let workload = model.workload.as_ref()?;
         Some(LabSession {
@@ -145,7 +146,7 @@ fn sessions(subject: &ProofModel, network: &BgpTopology, bench: &TopologyBuilder
     fabric.chain(speakers).collect()
 }
 
-/// Whether a session finds its other end by a port.
+/// The port of a session, unless it is between addresses.
 fn port_of(found: &PeerAddress) -> Option<&str> {
     match found {
         PeerAddress::Port { name, .. } => Some(name.as_str()),

@@ -1,27 +1,27 @@
-//! The host outside: on one network with every router, with addresses of its own for the way through each of them.
+//! The outside host: on one network with every router, with separate source addresses for each entry router.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::TopologyInputs;
-use super::bench::TopologyBuilder;
-use crate::lab::scene::{Ingress, LabMachine, LabPort, MachineRole};
+use super::builder::TopologyBuilder;
+use crate::lab::topology::{Ingress, LabMachine, LabPort, MachineRole};
 use crate::routing::BgpTopology;
 
-/// Networks that are for such tests (RFC 2544, RFC 5180), and others for clusters that have these.
+/// Networks reserved for benchmarks (RFC 2544, RFC 5180), and others for clusters that use these.
 const V4: [&str; 3] = ["198.18.0.0/16", "198.19.0.0/16", "172.31.0.0/16"];
 const V6: [&str; 3] = ["2001:2::/64", "2001:2:0:1::/64", "fd00:1c40:2::/64"];
 
-/// Addresses of each family for each door: packets of each take ways of their own.
+/// Source addresses per family and entry router, so that ECMP spreads the packets over paths.
 const SOURCES: u16 = 8;
 
-/// Its name, and that of its network and of everyone's port there.
+/// Its name, and the name of its network and of the ports on it.
 const NAME: &str = "outside";
 
-/// Adds the host and its network.
-pub(super) fn add(order: TopologyInputs<'_>, network: &BgpTopology, bench: &mut TopologyBuilder) {
-    let used = used(order, network, bench);
+/// Adds the outside host and its network.
+pub(super) fn add_outside(inputs: TopologyInputs<'_>, network: &BgpTopology, builder: &mut TopologyBuilder) {
+    let used = used_prefixes(inputs, network, builder);
     let free = |nets: [&str; 3]| {
         let mut nets = nets.into_iter().map(|net| net.parse::<IpNet>().expect("a prefix"));
         let last = nets.clone().next_back();
@@ -29,11 +29,11 @@ pub(super) fn add(order: TopologyInputs<'_>, network: &BgpTopology, bench: &mut 
     };
     let (IpNet::V4(v4), IpNet::V6(v6)) = (free(V4), free(V6)) else { unreachable!("one of each family") };
     let mut doors = Vec::new();
-    let mut plugs = Vec::new();
+    let mut ends = Vec::new();
     for (nth, router) in (0_u16..).zip(&network.routers) {
         let through = [address4(v4, 0, nth + 1), address6(v6, 0, nth + 1)];
-        let port = LabPort { vrf: router.vrf.clone(), ..port(&through, v4, v6) };
-        plugs.push(bench.port(usize::from(nth), port));
+        let port = LabPort { vrf: router.vrf.clone(), ..outside_port(&through, v4, v6) };
+        ends.push(builder.add_port(usize::from(nth), port));
         let sources = (1..=SOURCES).flat_map(|one| [address4(v4, nth + 1, one), address6(v6, nth + 1, one)]);
         doors.push(Ingress {
             router: router.name.clone(),
@@ -42,8 +42,8 @@ pub(super) fn add(order: TopologyInputs<'_>, network: &BgpTopology, bench: &mut 
         });
     }
     let sources: Vec<IpAddr> = doors.iter().flat_map(|door| door.sources.iter().copied()).collect();
-    let name = bench.free_name(NAME);
-    bench.machines.push(LabMachine {
+    let name = builder.unused_name(NAME);
+    builder.machines.push(LabMachine {
         name,
         part: MachineRole::Outside { doors },
         vrfs: Vec::new(),
@@ -52,13 +52,13 @@ pub(super) fn add(order: TopologyInputs<'_>, network: &BgpTopology, bench: &mut 
         ports: Vec::new(),
         gateways: Vec::new(),
     });
-    let machine = bench.machines.len() - 1;
-    plugs.push(bench.port(machine, port(&sources, v4, v6)));
-    bench.plug(NAME.to_owned(), &plugs);
+    let machine = builder.machines.len() - 1;
+    ends.push(builder.add_port(machine, outside_port(&sources, v4, v6)));
+    builder.connect(NAME.to_owned(), &ends);
 }
 
-fn port(addresses: &[IpAddr], v4: Ipv4Net, v6: Ipv6Net) -> LabPort {
-    let long = |address: &IpAddr| {
+fn outside_port(addresses: &[IpAddr], v4: Ipv4Net, v6: Ipv6Net) -> LabPort {
+    let with_length = |address: &IpAddr| {
         let length = if address.is_ipv4() { v4.prefix_len() } else { v6.prefix_len() };
         IpNet::new(*address, length).expect("the length of the network")
     };
@@ -68,7 +68,7 @@ fn port(addresses: &[IpAddr], v4: Ipv4Net, v6: Ipv6Net) -> LabPort {
         mac: None,
         mtu: None,
         vrf: None,
-        addresses: addresses.iter().map(long).collect(),
+        addresses: addresses.iter().map(with_length).collect(),
     }
 }
 
@@ -82,17 +82,17 @@ fn address6(net: Ipv6Net, door: u16, one: u16) -> IpAddr {
     Ipv6Addr::from(u128::from(net.network()) | low).into()
 }
 
-/// What the cluster has.
-fn used(order: TopologyInputs<'_>, network: &BgpTopology, bench: &TopologyBuilder) -> Vec<IpNet> {
-    let cluster = &order.plan.cluster;
+/// The prefixes and addresses that the cluster uses.
+fn used_prefixes(inputs: TopologyInputs<'_>, network: &BgpTopology, builder: &TopologyBuilder) -> Vec<IpNet> {
+    let cluster = &inputs.plan.cluster;
     let pools = cluster.pools.iter().flat_map(|(_, nets)| nets).map(|net| net.value);
     let inside = cluster.pods.value.iter().chain(&cluster.services.value).copied();
     let own = cluster.node.iter().chain(cluster.loopback.iter()).map(|(net, _)| net);
     let routers =
         network.routers.iter().flat_map(|router| &router.addresses).map(|address| IpNet::from(*address));
-    let machines = bench.machines.iter().flat_map(|machine| {
-        let still = machine.addresses.iter().map(|(_, net)| *net);
-        still.chain(machine.ports.iter().flat_map(|port| port.addresses.iter().copied()))
+    let machines = builder.machines.iter().flat_map(|machine| {
+        let own = machine.addresses.iter().map(|(_, net)| *net);
+        own.chain(machine.ports.iter().flat_map(|port| port.addresses.iter().copied()))
     });
     pools.chain(inside).chain(own).chain(routers).chain(machines).collect()
 }

@@ -1,33 +1,33 @@
-//! A verdict as one page that stands alone: the topology, a chart of outages, a table, and every difference. It needs no scripts and
-//! nothing from elsewhere, and follows the viewer's choice of light or dark.
+//! A comparison as one self-contained HTML page: the topology, a chart of outages, a table and all differences. It has no
+//! scripts or external resources and supports light and dark mode.
 
 mod chart;
 
-use super::verdict::{Comparison, CutMode, FailureComparison, Outage};
+use super::comparison::{Comparison, CutMode, FailureComparison, Outage};
 use crate::render::xml::escape;
 
-/// The page. `topology` is the picture of the cluster.
-pub fn html(verdict: &Comparison, topology: &str) -> String {
-    let name = escape(&verdict.cluster);
+/// Renders the page. `topology` is the cluster's diagram.
+pub fn html(comparison: &Comparison, topology: &str) -> String {
+    let name = escape(&comparison.cluster);
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>{name}: lab test</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
     );
-    page += &head(verdict);
-    page += &differences(verdict);
+    page += &head(comparison);
+    page += &differences(comparison);
     page += "<h2>Outages</h2>\n";
-    page += &about(verdict);
-    page += &format!("<figure class=\"wide\">\n{}</figure>\n", chart::svg(verdict));
+    page += &about(comparison);
+    page += &format!("<figure class=\"wide\">\n{}</figure>\n", chart::render_svg(comparison));
     page += "<h2>Every failure</h2>\n";
-    page += &table(verdict);
+    page += &table(comparison);
     page += "<h2>Topology</h2>\n";
-    // What is before the element is for a file of its own.
+    // The XML declaration before the element is for a separate file.
     let picture = topology.find("<svg").map_or("", |start| &topology[start..]);
     page += &format!("<figure class=\"paper\">\n{picture}</figure>\n");
-    if !verdict.differs.is_empty() {
-        page += "<h2>What is other in this lab than the file says</h2>\n<ul>\n";
-        for line in &verdict.differs {
+    if !comparison.deviations.is_empty() {
+        page += "<h2>Differences of this lab from the cluster file</h2>\n<ul>\n";
+        for line in &comparison.deviations {
             page += &format!("<li>{}</li>\n", escape(line));
         }
         page += "</ul>\n";
@@ -36,8 +36,8 @@ pub fn html(verdict: &Comparison, topology: &str) -> String {
     page
 }
 
-/// A time for people. One of an emulated machine says nothing of a real one, and is marked.
-pub fn time(ms: u64, emulated: bool) -> String {
+/// Formats a time. Times of an emulated machine do not apply to a real one and are marked with ~.
+pub fn format_time(ms: u64, emulated: bool) -> String {
     let about = if emulated { "~" } else { "" };
     match ms {
         0..1000 => format!("{about}{ms} ms"),
@@ -46,45 +46,45 @@ pub fn time(ms: u64, emulated: bool) -> String {
     }
 }
 
-/// An outage for people.
-pub fn outage(outage: Option<&Outage>, verdict: &Comparison) -> String {
+/// Formats an outage.
+pub fn format_outage(outage: Option<&Outage>, comparison: &Comparison) -> String {
     match outage {
         None => "–".to_owned(),
         Some(outage) if outage.ms == 0 => "none".to_owned(),
-        Some(outage) => time(outage.ms, verdict.emulated),
+        Some(outage) => format_time(outage.ms, comparison.emulated),
     }
 }
 
-/// What a row is about.
-pub fn subject(row: &FailureComparison) -> &str {
+/// The name of a row's failure.
+pub fn failure_name(row: &FailureComparison) -> &str {
     row.without.as_ref().map_or("nothing", |without| &without.name)
 }
 
-fn head(verdict: &Comparison) -> String {
-    let name = escape(&verdict.cluster);
-    let wrong = verdict.rows.iter().filter(|row| !row.differences.is_empty()).count();
+fn head(comparison: &Comparison) -> String {
+    let name = escape(&comparison.cluster);
+    let wrong = comparison.rows.iter().filter(|row| !row.differences.is_empty()).count();
     let (class, answer) = match wrong {
-        0 => ("good", "as foreseen".to_owned()),
+        0 => ("good", "as predicted".to_owned()),
         1 => ("bad", "1 difference".to_owned()),
         many => ("bad", format!("{many} differences")),
     };
-    let failures = verdict.rows.iter().filter(|row| row.without.is_some()).count();
-    let worst = |of: fn(&FailureComparison) -> Option<&Outage>| {
-        let all = verdict.rows.iter().filter_map(of);
-        outage(all.max_by_key(|outage| outage.ms), verdict)
+    let failures = comparison.rows.iter().filter(|row| row.without.is_some()).count();
+    let worst = |select: fn(&FailureComparison) -> Option<&Outage>| {
+        let all = comparison.rows.iter().filter_map(select);
+        format_outage(all.max_by_key(|outage| outage.ms), comparison)
     };
     let mut text = format!(
         "<header>\n<h1>{name} <span class=\"badge {class}\">{answer}</span></h1>\n\
-         <p class=\"lead\">The fabric of this cluster, run on real daemons and compared with what <code>ichor prove</code> foresees.</p>\n\
+         <p class=\"lead\">The fabric of this cluster, run on real daemons and compared with the prediction of <code>ichor prove</code>.</p>\n\
          <dl class=\"facts\">\n{}{}{}{}</dl>\n</header>\n",
         fact("failures tried", &failures.to_string()),
-        fact("flows of packets", &verdict.flows.to_string()),
+        fact("flows", &comparison.flows.to_string()),
         fact("longest outage", &worst(|row| row.outage.as_ref())),
-        fact("longest while healing", &worst(|row| row.healing.as_ref())),
+        fact("longest outage during recovery", &worst(|row| row.healing.as_ref())),
     );
-    if verdict.emulated {
-        text += "<p class=\"note\"><strong>Emulated.</strong> This lab ran in an emulated machine. Times are marked with ~, say nothing of \
-                 a real fabric and are compared with nothing.</p>\n";
+    if comparison.emulated {
+        text += "<p class=\"note\"><strong>Emulated.</strong> This lab ran on an emulated machine. Times are marked with ~, do not apply to \
+                 a real fabric and are not checked.</p>\n";
     }
     text
 }
@@ -93,17 +93,17 @@ fn fact(name: &str, value: &str) -> String {
     format!("<div><dt>{}</dt><dd>{}</dd></div>\n", escape(name), escape(value))
 }
 
-fn differences(verdict: &Comparison) -> String {
-    if verdict.holds() {
+fn differences(comparison: &Comparison) -> String {
+    if comparison.is_match() {
         return String::new();
     }
     let mut text = "<h2>Differences</h2>\n".to_owned();
-    for row in verdict.rows.iter().filter(|row| !row.differences.is_empty()) {
+    for row in comparison.rows.iter().filter(|row| !row.differences.is_empty()) {
         let about = match &row.without {
             Some(without) => {
                 format!("Without the {} <strong>{}</strong>", without.kind, escape(&without.name))
             }
-            None => "While nothing fails".to_owned(),
+            None => "Without a failure".to_owned(),
         };
         text += &format!("<section class=\"difference\">\n<p>{about}</p>\n<ul>\n");
         for line in &row.differences {
@@ -114,35 +114,35 @@ fn differences(verdict: &Comparison) -> String {
     text
 }
 
-fn about(verdict: &Comparison) -> String {
-    let cut = match verdict.cut {
-        CutMode::Silent => "Links were cut silently: packets were lost, and no end lost its carrier.",
-        CutMode::Carrier => "Links were cut with their carrier: both ends saw it at once.",
+fn about(comparison: &Comparison) -> String {
+    let cut = match comparison.cut {
+        CutMode::Silent => "Links were cut silently: packets were lost while both ends kept their carrier.",
+        CutMode::Carrier => "Links were cut with their carrier: both ends detected it at once.",
     };
     format!(
-        "<p>The longest time without answers on any flow to which a way is left: until the fabric found that way, and while what \
-         failed came back. {cut} Every flow sends a packet each {} ms, so nothing shorter is seen.</p>\n",
-        verdict.resolution
+        "<p>The longest time without replies on any flow that still has a path: after the failure, and during the recovery. \
+         {cut} Every flow sends a packet every {} ms, so shorter outages are not detected.</p>\n",
+        comparison.resolution
     )
 }
 
-fn table(verdict: &Comparison) -> String {
-    let mut text = "<div class=\"wide\"><table>\n<thead><tr><th>Without</th><th></th><th>Expected</th><th>Observed</th>\
-                    <th class=\"number\">Outage</th><th class=\"number\">Healing</th><th>Verdict</th></tr></thead>\n<tbody>\n"
+fn table(comparison: &Comparison) -> String {
+    let mut text = "<div class=\"wide\"><table>\n<thead><tr><th>Failure</th><th></th><th>Expected</th><th>Observed</th>\
+                    <th class=\"number\">Outage</th><th class=\"number\">Recovery</th><th>Result</th></tr></thead>\n<tbody>\n"
         .to_owned();
-    for row in &verdict.rows {
+    for row in &comparison.rows {
         let kind = row.without.as_ref().map_or("", |without| &without.kind);
         let (class, answer) =
-            if row.differences.is_empty() { ("good", "as foreseen") } else { ("bad", "differs") };
+            if row.differences.is_empty() { ("good", "as predicted") } else { ("bad", "differs") };
         text += &format!(
             "<tr><th scope=\"row\">{}</th><td class=\"muted\">{}</td><td>{}</td><td>{}</td><td class=\"number\">{}</td>\
              <td class=\"number\">{}</td><td><span class=\"badge {class}\">{answer}</span></td></tr>\n",
-            escape(subject(row)),
+            escape(failure_name(row)),
             escape(kind),
             escape(&row.expected),
             escape(&row.observed),
-            outage(row.outage.as_ref(), verdict),
-            outage(row.healing.as_ref(), verdict),
+            format_outage(row.outage.as_ref(), comparison),
+            format_outage(row.healing.as_ref(), comparison),
         );
     }
     text += "</tbody>\n</table></div>\n";
@@ -188,10 +188,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_short_and_emulated_ones_are_marked() {
+    fn times_are_rounded_and_emulated_ones_are_marked() {
         assert_eq!(
             [(0, false), (870, false), (9040, false), (120_000, false), (870, true)]
-                .map(|(ms, emulated)| time(ms, emulated)),
+                .map(|(ms, emulated)| format_time(ms, emulated)),
             ["0 ms", "870 ms", "9.0 s", "120 s", "~870 ms"]
         );
     }

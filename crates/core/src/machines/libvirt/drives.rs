@@ -1,11 +1,11 @@
-//! What is in the drives of a machine on libvirt, by its document.
+//! The contents of a domain's drives, from its document.
 
 use super::DesiredDomain;
 use crate::machines::drives::Drives;
 
-/// The drives of `virsh dumpxml` of a machine that shall be `wanted`.
-pub fn drives(wanted: &DesiredDomain, document: &str) -> Drives {
-    let disks: Vec<DomainDisk> = document.split("<disk ").skip(1).filter_map(DomainDisk::of).collect();
+/// Compares the drives in the output of `virsh dumpxml` with those of the desired domain.
+pub fn compare_drives(wanted: &DesiredDomain, document: &str) -> Drives {
+    let disks: Vec<DomainDisk> = document.split("<disk ").skip(1).filter_map(DomainDisk::parse).collect();
     let inside = disks.iter().filter(|disk| disk.is_cd);
     let inside = inside.filter_map(|disk| Some((disk.device.clone(), disk.volume.clone()?)));
     let files = wanted.drives.iter().map(|drive| {
@@ -20,7 +20,7 @@ pub fn drives(wanted: &DesiredDomain, document: &str) -> Drives {
     Drives { boots_cd, ..drives }
 }
 
-/// A disk or a drive of a document.
+/// A disk or CD drive of a document.
 struct DomainDisk {
     is_cd: bool,
     device: String,
@@ -30,8 +30,8 @@ struct DomainDisk {
 }
 
 impl DomainDisk {
-    /// What stands behind `<disk `.
-    fn of(text: &str) -> Option<Self> {
+    /// Parses the text after `<disk `.
+    fn parse(text: &str) -> Option<Self> {
         let text = text.split("</disk>").next()?;
         let order = attribute(text, "<boot ", "order").and_then(|order| order.parse().ok());
         let source = ["file", "volume", "dev"].iter().find_map(|name| attribute(text, "<source ", name));
@@ -50,10 +50,10 @@ fn attribute(text: &str, element: &str, name: &str) -> Option<String> {
     let start = start.split('>').next()?;
     let (_, value) = start.split_once(&format!("{name}="))?;
     let quote = value.chars().next()?;
-    value[1..].split(quote).next().map(plain)
+    value[1..].split(quote).next().map(unescape)
 }
 
-fn plain(text: &str) -> String {
+fn unescape(text: &str) -> String {
     text.replace("&apos;", "'")
         .replace("&quot;", "\"")
         .replace("&lt;", "<")
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use crate::machines::drives::MediumKind;
     use crate::machines::libvirt::VolumeStore;
-    use crate::machines::libvirt::wanted::CdromDrive;
+    use crate::machines::libvirt::desired_domain::CdromDrive;
     use crate::render::hypervisor::medium::{Medium, MediumSource};
     use crate::render::hypervisor::uuid::VmUuid;
 
@@ -96,16 +96,16 @@ mod tests {
             let name = file.to_owned();
             let medium = Medium { source: MediumSource::Made(name.clone()), name, boots, own: !boots };
             let (device, element) = (device.to_owned(), String::new());
-            CdromDrive { device, element, store: VolumeStore::of("/isos"), medium }
+            CdromDrive { device, element, store: VolumeStore::parse("/isos"), medium }
         };
         DesiredDomain {
             node: "pot1".to_owned(),
-            uuid: VmUuid::of("pots", "pot1"),
+            uuid: VmUuid::new("pots", "pot1"),
             architecture: "x86_64",
             is_uefi: false,
             network: "default".to_owned(),
             network_document: None,
-            store: VolumeStore::of("default"),
+            store: VolumeStore::parse("default"),
             disk: "pot1.img".to_owned(),
             disk_document: String::new(),
             image: None,
@@ -119,19 +119,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_and_what_is_not_is_read_of_a_document() {
-        let drives = drives(&wanted(), &DOCUMENT.replace("ORDER", "1"));
+    fn inserted_and_missing_media_are_read_from_a_document() {
+        let drives = compare_drives(&wanted(), &DOCUMENT.replace("ORDER", "1"));
 
         assert_eq!(drives.inside.len(), 1);
         assert_eq!((drives.inside[0].drive.as_str(), drives.inside[0].kind), ("sda", MediumKind::Boots));
         assert_eq!(drives.missing[0].what, "pots_pot1-cidata.iso");
         assert!(!drives.boots_cd);
         let pooled = DOCUMENT.replace("file='/isos/talos.iso'", "pool='isos' volume='talos.iso'");
-        assert_eq!(super::drives(&wanted(), &pooled).inside[0].kind, MediumKind::Boots);
+        assert_eq!(compare_drives(&wanted(), &pooled).inside[0].kind, MediumKind::Boots);
     }
 
     #[test]
-    fn a_cd_that_comes_before_the_disk_is_booted() {
-        assert!(drives(&wanted(), &DOCUMENT.replace("ORDER", "3")).boots_cd);
+    fn a_cd_before_the_disk_in_boot_order_is_booted() {
+        assert!(compare_drives(&wanted(), &DOCUMENT.replace("ORDER", "3")).boots_cd);
     }
 }

@@ -1,10 +1,10 @@
-//! Machines on a libvirt host: which documents make them, and what keeps them from being made.
+//! Machines on a libvirt host: the documents that define them, and blockers.
 
-pub mod answer;
+pub mod blockers;
+pub mod desired_domain;
 pub mod drives;
-pub mod obstacles;
-pub mod store;
-pub mod wanted;
+pub mod virsh_output;
+pub mod volume_store;
 
-pub use store::VolumeStore;
-pub use wanted::DesiredDomain;
+pub use desired_domain::DesiredDomain;
+pub use volume_store::VolumeStore;

@@ -1,13 +1,13 @@
-//! What is in the drives of a machine on Proxmox, by its settings.
+//! The contents of a machine's drives, from its settings.
 
 use std::collections::BTreeMap;
 
 use super::DesiredVm;
-use super::wanted::DISK;
+use super::desired_vm::DISK;
 use crate::machines::drives::Drives;
 
-/// The drives among the settings of a machine that shall be `wanted`.
-pub fn drives(wanted: &DesiredVm, settings: &BTreeMap<String, String>) -> Drives {
+/// Compares the drives in a machine's settings with those of the desired machine.
+pub fn compare_drives(wanted: &DesiredVm, settings: &BTreeMap<String, String>) -> Drives {
     let inside = settings.iter().filter(|(_, value)| value.split(',').any(|part| part == "media=cdrom"));
     let inside = inside.filter_map(|(drive, value)| {
         let volume = value.split(',').next()?;
@@ -17,7 +17,7 @@ pub fn drives(wanted: &DesiredVm, settings: &BTreeMap<String, String>) -> Drives
     let drives = Drives::compare(inside, files);
     let boots_cd = settings.get("boot").is_some_and(|boot| {
         let order = boot.split_once("order=").map_or("", |(_, order)| order);
-        order.split(';').take_while(|device| *device != DISK).any(|device| drives.is_full(device))
+        order.split(';').take_while(|device| *device != DISK).any(|device| drives.is_occupied(device))
     });
     Drives { boots_cd, ..drives }
 }
@@ -26,7 +26,7 @@ pub fn drives(wanted: &DesiredVm, settings: &BTreeMap<String, String>) -> Drives
 mod tests {
     use super::*;
     use crate::machines::drives::MediumKind;
-    use crate::machines::proxmox::wanted::VmDrive;
+    use crate::machines::proxmox::desired_vm::VmDrive;
     use crate::render::hypervisor::medium::{Medium, MediumSource};
     use crate::render::hypervisor::uuid::VmUuid;
 
@@ -45,7 +45,7 @@ mod tests {
             is_control_plane: true,
             id: None,
             host: None,
-            uuid: VmUuid::of("sol", "cp1"),
+            uuid: VmUuid::new("sol", "cp1"),
             settings: Vec::new(),
             drives: vec![drive("ide2", "talos.iso", true), drive("ide0", "sol_cp1-cidata.iso", false)],
             image: None,
@@ -63,8 +63,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_is_told_from_what_is_not_and_from_what_others_put_in() {
-        let drives = drives(
+    fn media_are_recognised_as_inserted_missing_or_foreign() {
+        let drives = compare_drives(
             &wanted(),
             &settings(&[
                 ("boot", "order=scsi0;ide2"),
@@ -86,10 +86,13 @@ mod tests {
     }
 
     #[test]
-    fn a_cd_before_the_disk_is_booted_where_one_is_in() {
+    fn a_cd_before_the_disk_is_booted_only_if_inserted() {
         let order = ("boot", "order=ide2;scsi0");
 
-        assert!(drives(&wanted(), &settings(&[order, ("ide2", "local:iso/talos.iso,media=cdrom")])).boots_cd);
-        assert!(!drives(&wanted(), &settings(&[order, ("ide2", "none,media=cdrom")])).boots_cd);
+        assert!(
+            compare_drives(&wanted(), &settings(&[order, ("ide2", "local:iso/talos.iso,media=cdrom")]))
+                .boots_cd
+        );
+        assert!(!compare_drives(&wanted(), &settings(&[order, ("ide2", "none,media=cdrom")])).boots_cd);
     }
 }

@@ -1,17 +1,18 @@
-//! Machines on Proxmox VE: which requests make them, and what keeps them from being made.
+//! Machines on Proxmox VE: the requests that create them, and blockers.
 //!
-//! A [`DesiredVm`] is what a node's machine shall be, [`ProxmoxInventory`] what the cluster answered, [`place`](place::place) decides hosts
-//! and [`obstacles`](obstacles::obstacles) says what is in the way. A [`ProxmoxRequest`] is one call of the API.
+//! A [`DesiredVm`] is the desired machine of a node and [`ProxmoxInventory`] the cluster's current state.
+//! [`place_vms`](placement::place_vms) selects hosts, and [`find_blockers`](blockers::find_blockers) reports what prevents the
+//! creation. A [`ProxmoxRequest`] is one API request.
 
-pub mod answer;
+pub mod blockers;
+pub mod desired_vm;
 pub mod drives;
-pub mod obstacles;
-pub mod place;
+pub mod inventory;
+pub mod placement;
+pub mod reply;
 pub mod request;
 pub mod task;
-pub mod there;
-pub mod wanted;
 
+pub use desired_vm::DesiredVm;
+pub use inventory::ProxmoxInventory;
 pub use request::ProxmoxRequest;
-pub use there::ProxmoxInventory;
-pub use wanted::DesiredVm;

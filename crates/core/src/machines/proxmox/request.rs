@@ -1,23 +1,23 @@
-//! Calls of Proxmox' API, each as a value.
+//! Requests of Proxmox' API.
 
 use std::fmt;
 
-/// What a call does.
+/// The method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HttpMethod {
-    /// It asks.
+    /// Reads.
     Get,
-    /// It makes something, or sets it off.
+    /// Creates, or starts an action.
     Post,
-    /// It changes something.
+    /// Changes.
     Put,
-    /// It takes something away.
+    /// Deletes.
     Delete,
 }
 
 impl HttpMethod {
     /// Its name in HTTP.
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Get => "GET",
             Self::Post => "POST",
@@ -27,12 +27,12 @@ impl HttpMethod {
     }
 }
 
-/// One call of the API.
+/// One API request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProxmoxRequest {
-    /// What it does.
+    /// Its method.
     pub method: HttpMethod,
-    /// Its path below the root of the API, escaped.
+    /// Its path below the root of the API, percent-encoded.
     pub path: String,
     /// Its parameters, in order.
     pub parameters: Vec<(String, String)>,
@@ -40,7 +40,7 @@ pub struct ProxmoxRequest {
 
 impl ProxmoxRequest {
     fn new(method: HttpMethod, path: &[&str]) -> Self {
-        let parts: Vec<_> = path.iter().map(|part| escaped(part)).collect();
+        let parts: Vec<_> = path.iter().map(|part| percent_encode(part)).collect();
         Self { method, path: format!("/{}", parts.join("/")), parameters: Vec::new() }
     }
 
@@ -49,33 +49,36 @@ impl ProxmoxRequest {
         self
     }
 
-    /// Its parameters as a form, which is also the form of a query.
-    pub fn form(&self) -> String {
-        let pairs = self.parameters.iter().map(|(key, value)| format!("{}={}", escaped(key), escaped(value)));
+    /// Its parameters as a form or query string.
+    pub fn encode_parameters(&self) -> String {
+        let pairs = self
+            .parameters
+            .iter()
+            .map(|(key, value)| format!("{}={}", percent_encode(key), percent_encode(value)));
         pairs.collect::<Vec<_>>().join("&")
     }
 }
 
-/// A request without its parameters, which may be secret.
+/// The request without its parameters, which may be secret.
 impl fmt::Display for ProxmoxRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.method.word(), self.path)
+        write!(f, "{} {}", self.method.name(), self.path)
     }
 }
 
-/// A text as a part of a path or of a form: RFC 3986, section 2.3, has what need not be escaped.
-pub(crate) fn escaped(text: &str) -> String {
+/// Percent-encodes all characters that are not unreserved (RFC 3986, section 2.3).
+pub(crate) fn percent_encode(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let letter = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     text.bytes().map(letter).collect()
 }
 
-/// Which release it is.
+/// The release.
 pub fn version() -> ProxmoxRequest {
     ProxmoxRequest::new(HttpMethod::Get, &["version"])
 }
 
-/// A ticket for a user with a password.
+/// A ticket for a user and password.
 pub fn ticket(user: &str, password: &str) -> ProxmoxRequest {
     ProxmoxRequest::new(HttpMethod::Post, &["access", "ticket"])
         .with("username", user)
@@ -87,12 +90,12 @@ pub fn hosts() -> ProxmoxRequest {
     ProxmoxRequest::new(HttpMethod::Get, &["nodes"])
 }
 
-/// All machines and containers of the cluster that whoever asks may see.
+/// All machines and containers of the cluster that the login may see.
 pub fn machines() -> ProxmoxRequest {
     ProxmoxRequest::new(HttpMethod::Get, &["cluster", "resources"]).with("type", "vm")
 }
 
-/// The next number that is free; or whether `id` is.
+/// The next unused ID, or whether `id` is unused.
 pub fn free_id(id: Option<u32>) -> ProxmoxRequest {
     let request = ProxmoxRequest::new(HttpMethod::Get, &["cluster", "nextid"]);
     match id {
@@ -106,12 +109,12 @@ pub fn pools() -> ProxmoxRequest {
     ProxmoxRequest::new(HttpMethod::Get, &["pools"])
 }
 
-/// The storages that a host has.
+/// The storages of a host.
 pub fn storages(host: &str) -> ProxmoxRequest {
     ProxmoxRequest::new(HttpMethod::Get, &["nodes", host, "storage"])
 }
 
-/// The bridges that a host has.
+/// The bridges of a host.
 pub fn bridges(host: &str) -> ProxmoxRequest {
     ProxmoxRequest::new(HttpMethod::Get, &["nodes", host, "network"]).with("type", "any_bridge")
 }
@@ -122,7 +125,7 @@ pub fn contents(host: &str, storage: &str, content: &str) -> ProxmoxRequest {
         .with("content", content)
 }
 
-/// A file that is sent. It is the last part, named `filename`; what is known of it comes before, as the server reads it in that order.
+/// An upload. The file is the last part, named `filename`, after the other parameters, because the server reads them in order.
 pub fn upload(host: &str, storage: &str, content: &str, sha256: &str) -> ProxmoxRequest {
     ProxmoxRequest::new(HttpMethod::Post, &["nodes", host, "storage", storage, "upload"])
         .with("content", content)
@@ -130,7 +133,7 @@ pub fn upload(host: &str, storage: &str, content: &str, sha256: &str) -> Proxmox
         .with("checksum", sha256)
 }
 
-/// A file that the host fetches.
+/// A download by the host.
 pub fn download(host: &str, storage: &str, content: &str, name: &str, url: &str) -> ProxmoxRequest {
     ProxmoxRequest::new(HttpMethod::Post, &["nodes", host, "storage", storage, "download-url"])
         .with("content", content)
@@ -138,71 +141,71 @@ pub fn download(host: &str, storage: &str, content: &str, name: &str, url: &str)
         .with("url", url)
 }
 
-/// Takes a file out of a storage.
-pub fn discard(host: &str, storage: &str, volume: &str) -> ProxmoxRequest {
+/// Deletes a file from a storage.
+pub fn delete_volume(host: &str, storage: &str, volume: &str) -> ProxmoxRequest {
     ProxmoxRequest::new(HttpMethod::Delete, &["nodes", host, "storage", storage, "content", volume])
 }
 
-/// A new machine.
+/// Creates a machine.
 pub fn create(host: &str, id: u32, settings: &[(String, String)]) -> ProxmoxRequest {
     let request = ProxmoxRequest::new(HttpMethod::Post, &["nodes", host, "qemu"]).with("vmid", id);
     settings.iter().fold(request, |request, (key, value)| request.with(key, value))
 }
 
-/// The settings of a machine.
+/// Reads the settings of a machine.
 pub fn settings(host: &str, id: u32) -> ProxmoxRequest {
     ProxmoxRequest::new(HttpMethod::Get, &["nodes", host, "qemu", &id.to_string(), "config"])
 }
 
-/// Other settings for a machine.
-pub fn change(host: &str, id: u32, settings: &[(String, String)]) -> ProxmoxRequest {
+/// Changes the settings of a machine.
+pub fn update(host: &str, id: u32, settings: &[(String, String)]) -> ProxmoxRequest {
     let request = ProxmoxRequest::new(HttpMethod::Put, &["nodes", host, "qemu", &id.to_string(), "config"]);
     settings.iter().fold(request, |request, (key, value)| request.with(key, value))
 }
 
-/// A larger disk.
+/// Enlarges a disk.
 pub fn resize(host: &str, id: u32, disk: &str, size: &str) -> ProxmoxRequest {
     ProxmoxRequest::new(HttpMethod::Put, &["nodes", host, "qemu", &id.to_string(), "resize"])
         .with("disk", disk)
         .with("size", size)
 }
 
-/// Switches a machine on.
+/// Powers a machine on.
 pub fn start(host: &str, id: u32) -> ProxmoxRequest {
     ProxmoxRequest::new(HttpMethod::Post, &["nodes", host, "qemu", &id.to_string(), "status", "start"])
 }
 
-/// Cuts a machine's power.
+/// Powers a machine off.
 pub fn stop(host: &str, id: u32) -> ProxmoxRequest {
     ProxmoxRequest::new(HttpMethod::Post, &["nodes", host, "qemu", &id.to_string(), "status", "stop"])
 }
 
-/// Asks what runs on a machine to end, for so many seconds.
+/// Shuts the operating system of a machine down, with a timeout in seconds.
 pub fn shutdown(host: &str, id: u32, seconds: u64) -> ProxmoxRequest {
     ProxmoxRequest::new(HttpMethod::Post, &["nodes", host, "qemu", &id.to_string(), "status", "shutdown"])
         .with("timeout", seconds)
 }
 
-/// Takes a machine away, also out of jobs and replications.
+/// Deletes a machine, including its entries in jobs and replications.
 pub fn delete(host: &str, id: u32) -> ProxmoxRequest {
     ProxmoxRequest::new(HttpMethod::Delete, &["nodes", host, "qemu", &id.to_string()]).with("purge", 1)
 }
 
-/// The ports of a machine with their addresses, as its guest agent tells them.
-pub fn ports(host: &str, id: u32) -> ProxmoxRequest {
+/// The ports of a machine and their addresses, from its guest agent.
+pub fn agent_ports(host: &str, id: u32) -> ProxmoxRequest {
     ProxmoxRequest::new(
         HttpMethod::Get,
         &["nodes", host, "qemu", &id.to_string(), "agent", "network-get-interfaces"],
     )
 }
 
-/// How it is with a task.
-pub fn task(host: &str, upid: &str) -> ProxmoxRequest {
+/// The status of a task.
+pub fn task_status(host: &str, upid: &str) -> ProxmoxRequest {
     ProxmoxRequest::new(HttpMethod::Get, &["nodes", host, "tasks", upid, "status"])
 }
 
-/// What a task said, from one line on.
-pub fn log(host: &str, upid: &str, from: u64) -> ProxmoxRequest {
+/// The log of a task, from a line on.
+pub fn task_log(host: &str, upid: &str, from: u64) -> ProxmoxRequest {
     ProxmoxRequest::new(HttpMethod::Get, &["nodes", host, "tasks", upid, "log"])
         .with("start", from)
         .with("limit", 500)
@@ -213,16 +216,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_be_taken_apart_is_escaped() {
-        let request = discard("pve1", "cephfs", "cephfs:iso/a b.iso");
+    fn reserved_characters_are_percent_encoded() {
+        let request = delete_volume("pve1", "cephfs", "cephfs:iso/a b.iso");
         assert_eq!(request.path, "/nodes/pve1/storage/cephfs/content/cephfs%3Aiso%2Fa%20b.iso");
 
         let settings = [("boot".to_owned(), "order=scsi0;ide2".to_owned())];
-        assert_eq!(create("pve1", 311, &settings).form(), "vmid=311&boot=order%3Dscsi0%3Bide2");
+        assert_eq!(create("pve1", 311, &settings).encode_parameters(), "vmid=311&boot=order%3Dscsi0%3Bide2");
     }
 
     #[test]
-    fn a_request_is_shown_without_what_it_carries() {
+    fn a_request_is_displayed_without_its_parameters() {
         assert_eq!(ticket("root@pam", "hunter2").to_string(), "POST /access/ticket");
     }
 }

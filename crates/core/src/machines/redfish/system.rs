@@ -1,13 +1,13 @@
-//! The machine itself: `ComputerSystem`.
+//! The machine: `ComputerSystem`.
 
 use serde_json::{Value, json};
 
-use super::allowed;
+use super::allowed_values;
 
-/// The action that switches a machine.
+/// The action that changes a machine's power.
 pub const RESET: &str = "#ComputerSystem.Reset";
 
-/// Whether a machine is on; one that is on its way counts as being there.
+/// Whether a machine is on. A transition counts as completed.
 pub fn is_on(system: &Value) -> Option<bool> {
     match system.get("PowerState")?.as_str()? {
         "On" | "PoweringOn" | "Paused" => Some(true),
@@ -16,32 +16,32 @@ pub fn is_on(system: &Value) -> Option<bool> {
     }
 }
 
-/// What a machine is to do.
+/// A change of a machine's power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PowerAction {
-    /// Go on.
+    /// Power on.
     On,
-    /// Ask what runs on it to end.
+    /// Shut the operating system down.
     Shutdown,
-    /// Go off.
+    /// Power off.
     Off,
 }
 
-/// How a machine is told so: the first word that it knows. One that names none takes the first of all.
-pub fn reset(system: &Value, power: PowerAction) -> Option<Value> {
+/// The request for a power change, with the first type that the machine supports, or the first of all if it lists none.
+pub fn reset_request(system: &Value, power: PowerAction) -> Option<Value> {
     let words: &[&str] = match power {
         PowerAction::On => &["On", "ForceOn"],
         PowerAction::Shutdown => &["GracefulShutdown", "PushPowerButton"],
         PowerAction::Off => &["ForceOff"],
     };
-    let known = allowed(system, RESET, "ResetType");
+    let known = allowed_values(system, RESET, "ResetType");
     let word = words.iter().find(|word| known.is_empty() || known.iter().any(|it| it == *word))?;
     Some(json!({"ResetType": word}))
 }
 
-/// What makes a machine boot its CD the next time, and only then; none where it cannot. The mode is changed only where the
-/// controller names one: some refuse what they do not know.
-pub fn boot_from_cd(system: &Value) -> Option<Value> {
+/// The request to boot from CD once; none if not supported. It does not set the boot mode, because some controllers reject
+/// properties that they do not have.
+pub fn cd_boot_request(system: &Value) -> Option<Value> {
     let boot = system.get("Boot")?;
     let targets = boot.get("BootSourceOverrideTarget@Redfish.AllowableValues").and_then(Value::as_array);
     if targets.is_some_and(|targets| !targets.iter().any(|target| target == "Cd")) {
@@ -50,13 +50,13 @@ pub fn boot_from_cd(system: &Value) -> Option<Value> {
     Some(json!({"Boot": {"BootSourceOverrideEnabled": "Once", "BootSourceOverrideTarget": "Cd"}}))
 }
 
-/// Whether a machine boots a CD before its disk, each time.
+/// Whether a machine always boots from CD before its disk.
 pub fn boots_cd(system: &Value) -> bool {
     let word = |key: &str| system.get("Boot").and_then(|boot| boot.get(key)?.as_str());
     word("BootSourceOverrideEnabled") == Some("Continuous") && word("BootSourceOverrideTarget") == Some("Cd")
 }
 
-/// Its UUID, in small letters.
+/// Its UUID in lower case.
 pub fn uuid(system: &Value) -> Option<String> {
     system.get("UUID")?.as_str().map(str::to_lowercase)
 }
@@ -66,36 +66,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_is_told_in_words_that_it_knows() {
-        let knows = |words: &[&str]| json!({"Actions": {RESET: {"target": "/r", "ResetType@Redfish.AllowableValues": words}}});
+    fn reset_types_are_those_that_the_machine_supports() {
+        let system = |words: &[&str]| json!({"Actions": {RESET: {"target": "/r", "ResetType@Redfish.AllowableValues": words}}});
 
         assert_eq!(
-            reset(&knows(&["ForceOn", "ForceOff"]), PowerAction::On),
+            reset_request(&system(&["ForceOn", "ForceOff"]), PowerAction::On),
             Some(json!({"ResetType": "ForceOn"}))
         );
         assert_eq!(
-            reset(&knows(&["On", "PushPowerButton"]), PowerAction::Shutdown),
+            reset_request(&system(&["On", "PushPowerButton"]), PowerAction::Shutdown),
             Some(json!({"ResetType": "PushPowerButton"}))
         );
-        assert_eq!(reset(&knows(&["On"]), PowerAction::Off), None);
-        assert_eq!(reset(&json!({}), PowerAction::Off), Some(json!({"ResetType": "ForceOff"})));
+        assert_eq!(reset_request(&system(&["On"]), PowerAction::Off), None);
+        assert_eq!(reset_request(&json!({}), PowerAction::Off), Some(json!({"ResetType": "ForceOff"})));
     }
 
     #[test]
-    fn a_machine_boots_its_cd_once() {
+    fn cd_boot_is_requested_once_if_supported() {
         let one = json!({"Boot": {"BootSourceOverrideTarget@Redfish.AllowableValues": ["Pxe", "Cd"]}});
-        assert_eq!(boot_from_cd(&one).unwrap()["Boot"]["BootSourceOverrideEnabled"], "Once");
+        assert_eq!(cd_boot_request(&one).unwrap()["Boot"]["BootSourceOverrideEnabled"], "Once");
 
         let other = json!({"Boot": {"BootSourceOverrideTarget@Redfish.AllowableValues": ["Pxe", "Hdd"]}});
-        assert_eq!(boot_from_cd(&other), None);
-        assert_eq!(boot_from_cd(&json!({})), None);
+        assert_eq!(cd_boot_request(&other), None);
+        assert_eq!(cd_boot_request(&json!({})), None);
 
         let always = |word: &str| json!({"Boot": {"BootSourceOverrideEnabled": word, "BootSourceOverrideTarget": "Cd"}});
         assert!(boots_cd(&always("Continuous")) && !boots_cd(&always("Once")) && !boots_cd(&json!({})));
     }
 
     #[test]
-    fn a_machine_is_on_or_off_or_will_not_say() {
+    fn a_machine_is_on_or_off_or_unknown() {
         assert_eq!(is_on(&json!({"PowerState": "On"})), Some(true));
         assert_eq!(is_on(&json!({"PowerState": "PoweringOff"})), Some(false));
         assert_eq!(is_on(&json!({"PowerState": null})), None);

@@ -1,10 +1,10 @@
-//! Cilium's chart: what helm is asked for, and what it gave.
+//! Cilium's chart: the request to helm and the rendered manifest.
 //!
-//! An [`ChartRequest`] names the chart and its values: those that Talos needs ([`values`]), and over them the file's own. What helm
-//! makes of it is judged ([`judge`]) and kept in a [`ChartLock`] beside the cluster file, so that the same cluster file gives the
-//! same configurations also next year, and where there is no helm.
+//! A [`ChartRequest`] has the chart and its values: those that Talos requires ([`values`]), overridden by the file's. The
+//! result is validated ([`validate`]) and stored in a [`ChartLock`] beside the cluster file, so that the same cluster file
+//! always results in the same configurations, even without helm.
 //!
-//! Not here: running helm, and what Cilium is told of BGP ([`manifests`](super::manifests)).
+//! Not here: running helm, and Cilium's BGP objects ([`manifests`](super::manifests)).
 
 mod lock;
 pub mod values;
@@ -19,14 +19,14 @@ use ichor_values::go_yaml::emit::emit;
 
 pub use lock::{ChartLock, ChartLockError};
 
-/// The name and namespace that Cilium's own commands look for.
+/// The release name and namespace that Cilium's commands expect.
 const RELEASE: (&str, &str) = ("cilium", "kube-system");
 
-/// What helm is asked for.
+/// A request to helm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChartRequest {
     chart: String,
-    /// None for a chart in a registry, whose name says where it is.
+    /// None for an `oci://` chart.
     repository: Option<String>,
     version: String,
     kubernetes: Option<String>,
@@ -35,8 +35,8 @@ pub struct ChartRequest {
 }
 
 impl ChartRequest {
-    /// The order of a cluster; none where Cilium is not its pod network, or comes as a manifest.
-    pub fn of(plan: &Plan, attachments: &Attachments) -> Option<Self> {
+    /// The request of a cluster; none if Cilium is not its CNI, or is a manifest.
+    pub fn from_plan(plan: &Plan, attachments: &Attachments) -> Option<Self> {
         let cilium = plan.cluster.cilium.as_ref().filter(|cilium| cilium.manifest.is_none())?;
         let chart = cilium.chart.value.clone();
         let own = cilium.values.as_ref().map(|path| path.value.as_str());
@@ -46,14 +46,14 @@ impl ChartRequest {
             version: cilium.version.value.clone(),
             kubernetes: plan.cluster.kubernetes.as_ref().map(|version| version.value.to_string()),
             values: values::values(plan),
-            // One that cannot be read is a finding.
+            // A file that cannot be read is reported by a rule.
             own: own.and_then(|path| attachments.texts.get(path)?.as_ref().ok()).cloned(),
         })
     }
 
-    /// The words after `helm`; files with values are to follow, each after `--values`.
+    /// The arguments of `helm`; value files follow, each after `--values`.
     ///
-    /// The release of Kubernetes is told, for helm would take the one it was built with.
+    /// The Kubernetes release is explicit, because helm would use the one it was built with.
     pub fn arguments(&self) -> Vec<&str> {
         let mut words = vec!["template", RELEASE.0, &self.chart];
         if let Some(repository) = &self.repository {
@@ -66,32 +66,32 @@ impl ChartRequest {
         words
     }
 
-    /// The texts of the files with values; later ones win.
+    /// The texts of the value files; later ones override earlier ones.
     pub fn values(&self) -> Vec<String> {
         std::iter::once(emit(&self.values)).chain(self.own.clone()).collect()
     }
 
-    /// What the result depends on, summed up.
-    pub(crate) fn sum(&self) -> String {
+    /// A digest of everything the result depends on.
+    pub(crate) fn digest(&self) -> String {
         let words = self.arguments().into_iter().map(str::to_owned);
         let parts: Vec<String> = words.chain(self.values()).collect();
         sha256(serde_json::json!(parts).to_string().as_bytes())
     }
 }
 
-/// Why what a chart gave cannot be used.
+/// Why a rendered chart cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChartError {
-    /// It is not made of objects of Kubernetes.
+    /// It is not a Kubernetes manifest.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
     /// It is empty.
-    #[error("it has no object")]
+    #[error("no objects")]
     Empty,
-    /// It has keys in it.
+    /// It contains a secret.
     #[error(
-        "it has the Secret {name}, which would be kept in clear; let it be made in the cluster: `tls.auto.method: cronJob` or \
-         `certmanager` among the values"
+        "the Secret {name} would be stored unencrypted; have it created in the cluster: set `tls.auto.method` to `cronJob` or \
+         `certmanager` in the values"
     )]
     Secret {
         /// The name of the object.
@@ -99,19 +99,20 @@ pub enum ChartError {
     },
 }
 
-/// Whether what a chart gave can be kept and applied: objects of Kubernetes, and no secrets among them.
+/// Validates a rendered chart: Kubernetes objects without secrets.
 ///
-/// A chart that makes keys makes others each time, and the lock is kept with the cluster file, where everybody reads it.
-pub fn judge(text: &str) -> Result<(), ChartError> {
+/// A chart that generates keys generates new ones each time, and the lock file is stored unencrypted with the cluster file.
+pub fn validate(text: &str) -> Result<(), ChartError> {
     let objects = manifest::read(text)?;
     if objects.is_empty() {
         return Err(ChartError::Empty);
     }
-    let holds = |object: &Value, key: &str| {
+    let has_entries = |object: &Value, key: &str| {
         object.get(key).and_then(Value::as_object).is_some_and(|entries| !entries.is_empty())
     };
-    let secret =
-        objects.iter().find(|it| it["kind"] == "Secret" && (holds(it, "data") || holds(it, "stringData")));
+    let secret = objects
+        .iter()
+        .find(|it| it["kind"] == "Secret" && (has_entries(it, "data") || has_entries(it, "stringData")));
     match secret {
         None => Ok(()),
         Some(secret) => {
@@ -126,26 +127,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_that_a_chart_made_is_refused_by_its_name_alone() {
+    fn the_error_about_a_generated_secret_has_only_its_name() {
         let text =
             "apiVersion: v1\nkind: Secret\nmetadata: {name: cilium-ca}\ndata: {ca.key: aHVudGVyMg==}\n";
 
-        let refused = judge(text).unwrap_err().to_string();
+        let error = validate(text).unwrap_err().to_string();
 
-        assert!(refused.contains("the Secret cilium-ca"), "{refused}");
-        assert!(!refused.contains("aHVudGVyMg"), "{refused}");
+        assert!(error.contains("the Secret cilium-ca"), "{error}");
+        assert!(!error.contains("aHVudGVyMg"), "{error}");
     }
 
     #[test]
-    fn a_secret_that_is_filled_in_the_cluster_is_not() {
+    fn an_empty_secret_is_accepted() {
         let text = "---\n# a comment\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: empty}\n";
 
-        assert_eq!(judge(text), Ok(()));
+        assert_eq!(validate(text), Ok(()));
     }
 
     #[test]
-    fn nothing_is_no_chart() {
-        assert!(judge("# nothing\n").is_err());
-        assert!(judge("Error: no such chart\n").is_err());
+    fn an_empty_or_invalid_chart_is_rejected() {
+        assert!(validate("# nothing\n").is_err());
+        assert!(validate("Error: no such chart\n").is_err());
     }
 }

@@ -1,11 +1,11 @@
-//! The values that Talos needs of Cilium's chart, and what of the file's own does not go with them.
+//! The values of Cilium's chart that Talos requires, and conflicts with the file's own values.
 
 use serde_json::{Map, Value, json};
 
 use crate::plan::Plan;
 use ichor_bgp::setting::Speaker;
 
-/// What the agent may do; Cilium's own list has SYS_MODULE too, and Talos starts no container with it.
+/// Capabilities of the agent; Cilium's default includes SYS_MODULE, with which Talos starts no container.
 const AGENT: [&str; 11] = [
     "CHOWN",
     "KILL",
@@ -19,74 +19,74 @@ const AGENT: [&str; 11] = [
     "SETGID",
     "SETUID",
 ];
-/// The same for what cleans up before it.
+/// Capabilities of the init container that cleans up.
 const CLEANER: [&str; 3] = ["NET_ADMIN", "SYS_ADMIN", "SYS_RESOURCE"];
 
-/// A value that the chart must have.
+/// A required value of the chart.
 #[derive(Debug)]
 struct RequiredValue {
-    /// Its keys, parted by dots.
+    /// Its keys, separated by dots.
     path: &'static str,
     value: Value,
-    /// What else will do.
+    /// Whether another value is compatible with it.
     fits: fn(&Value, &Value) -> bool,
     /// Why.
     why: &'static str,
 }
 
-/// A value of the file that does not go with what is needed.
+/// A value of the file that conflicts with a required one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueConflict {
-    /// Its keys, parted by dots.
+    /// Its keys, separated by dots.
     pub path: &'static str,
-    /// What is wrong, and why.
+    /// The conflict and its reason.
     pub message: String,
 }
 
-/// The values, as far as the file's own say nothing else.
+/// The required values, which the file's own may override.
 pub fn values(plan: &Plan) -> Value {
     let mut values = Map::new();
-    for need in needs(plan) {
-        put(&mut values, need.path, need.value);
+    for need in required_values(plan) {
+        insert(&mut values, need.path, need.value);
     }
     if plan.nodes.len() == 1 {
-        // The second would wait for a second node for ever.
-        put(&mut values, "operator.replicas", json!(1));
+        // A second replica would stay pending on a single node.
+        insert(&mut values, "operator.replicas", json!(1));
     }
     Value::Object(values)
 }
 
-/// What of `own` values does not go with those that are needed.
+/// Conflicts of the file's `own` values with required ones.
 pub(crate) fn conflicts(plan: &Plan, own: &Value) -> Vec<ValueConflict> {
     let conflict = |need: RequiredValue| {
         let found = find(own, need.path)?;
         let message = match found {
             ValueLookup::Value(value) if (need.fits)(value, &need.value) => return None,
             ValueLookup::Value(value) => {
-                format!("`{}: {value}`, where {} is needed: {}", need.path, need.value, need.why)
+                format!("`{}: {value}`, but {} is required: {}", need.path, need.value, need.why)
             }
             ValueLookup::Cut(path) => {
                 format!(
-                    "`{path}` is no map, and `{}: {}` is needed in it: {}",
+                    "`{path}` is not a map, but must contain `{}: {}`: {}",
                     need.path, need.value, need.why
                 )
             }
         };
         Some(ValueConflict { path: need.path, message })
     };
-    needs(plan).into_iter().filter_map(conflict).collect()
+    required_values(plan).into_iter().filter_map(conflict).collect()
 }
 
-fn needs(plan: &Plan) -> Vec<RequiredValue> {
+fn required_values(plan: &Plan) -> Vec<RequiredValue> {
     let pods = &plan.cluster.pods.value;
     let has = |v6: bool| pods.iter().any(|net| net.addr().is_ipv6() == v6);
     let proxy = plan.cluster.kube_proxy.value;
     let port = plan.cluster.kubeprism.value;
-    let need = |path, value, why| RequiredValue { path, value, fits: same, why };
+    let need = |path, value, why| RequiredValue { path, value, fits: is_equivalent, why };
     let mut needs = vec![
-        need("ipam.mode", json!("kubernetes"), "Kubernetes gives each node a part of `cluster.pods`"),
-        need("ipv4.enabled", json!(has(false)), "`cluster.pods` says which families pods have"),
-        need("ipv6.enabled", json!(has(true)), "`cluster.pods` says which families pods have"),
+        need("ipam.mode", json!("kubernetes"), "Kubernetes assigns each node a subnet of `cluster.pods`"),
+        need("ipv4.enabled", json!(has(false)), "`cluster.pods` determines the address families of pods"),
+        need("ipv6.enabled", json!(has(true)), "`cluster.pods` determines the address families of pods"),
         need(
             "kubeProxyReplacement",
             json!(!proxy),
@@ -95,11 +95,11 @@ fn needs(plan: &Plan) -> Vec<RequiredValue> {
         need(
             "k8sServiceHost",
             json!("localhost"),
-            "KubePrism answers on every node, before there is a pod network",
+            "KubePrism is reachable on every node, before the pod network is up",
         ),
-        need("k8sServicePort", json!(port), "KubePrism listens there (`cluster.kubeprism`)"),
-        need("cgroup.autoMount.enabled", json!(false), "Talos has mounted control groups already"),
-        need("cgroup.hostRoot", json!("/sys/fs/cgroup"), "Talos has mounted control groups there"),
+        need("k8sServicePort", json!(port), "KubePrism listens on this port (`cluster.kubeprism`)"),
+        need("cgroup.autoMount.enabled", json!(false), "Talos mounts cgroups itself"),
+        need("cgroup.hostRoot", json!("/sys/fs/cgroup"), "Talos mounts cgroups there"),
     ];
     let modules = "Talos starts no container that may load kernel modules";
     let capabilities = [
@@ -109,14 +109,14 @@ fn needs(plan: &Plan) -> Vec<RequiredValue> {
     needs.extend(capabilities.map(|(path, value)| RequiredValue {
         path,
         value,
-        fits: no_modules,
+        fits: allows_no_modules,
         why: modules,
     }));
     needs.push(RequiredValue {
         path: "hubble.tls.auto.method",
         value: json!("cronJob"),
         fits: |own, _| own != "helm",
-        why: "helm would make other keys each time, for everybody to read in the lock",
+        why: "helm would generate new keys each time, stored unencrypted in the lock file",
     });
     if plan.has_speaker(Speaker::Cilium) {
         let why = "Cilium announces service addresses (`routing.workload.speaker`)";
@@ -125,8 +125,8 @@ fn needs(plan: &Plan) -> Vec<RequiredValue> {
     needs
 }
 
-/// Whether two values are the same to a chart: some are written as text or not.
-fn same(own: &Value, needed: &Value) -> bool {
+/// Whether two values are equivalent in a chart: strings equal booleans and numbers of the same text.
+fn is_equivalent(own: &Value, needed: &Value) -> bool {
     let text = |value: &Value| match value {
         Value::String(text) => Some(text.replace("127.0.0.1", "localhost")),
         Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
@@ -135,13 +135,13 @@ fn same(own: &Value, needed: &Value) -> bool {
     text(own).is_some_and(|own| Some(own) == text(needed))
 }
 
-fn no_modules(own: &Value, _: &Value) -> bool {
+fn allows_no_modules(own: &Value, _: &Value) -> bool {
     own.as_array().is_some_and(|list| !list.iter().any(|name| name == "SYS_MODULE" || name == "ALL"))
 }
 
 enum ValueLookup<'v> {
     Value(&'v Value),
-    /// Something on the way is no map: these keys lead there.
+    /// The value at this path, above the requested one, is not a map.
     Cut(String),
 }
 
@@ -156,7 +156,7 @@ fn find<'v>(values: &'v Value, path: &str) -> Option<ValueLookup<'v>> {
     Some(ValueLookup::Value(value))
 }
 
-fn put(map: &mut Map<String, Value>, path: &str, value: Value) {
+fn insert(map: &mut Map<String, Value>, path: &str, value: Value) {
     match path.split_once('.') {
         None => {
             map.insert(path.to_owned(), value);
@@ -164,7 +164,7 @@ fn put(map: &mut Map<String, Value>, path: &str, value: Value) {
         Some((key, rest)) => {
             let below = map.entry(key).or_insert_with(|| Value::Object(Map::new()));
             if let Value::Object(below) = below {
-                put(below, rest, value);
+                insert(below, rest, value);
             }
         }
     }
@@ -175,19 +175,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_that_are_the_same_to_a_chart_are_no_conflict() {
-        assert!(same(&json!("true"), &json!(true)));
-        assert!(same(&json!("7445"), &json!(7445)));
-        assert!(same(&json!("127.0.0.1"), &json!("localhost")));
-        assert!(!same(&json!("10.0.0.1"), &json!("localhost")));
-        assert!(!same(&Value::Null, &json!(false)));
-        assert!(no_modules(&json!(["NET_ADMIN"]), &Value::Null));
-        assert!(!no_modules(&json!(["NET_ADMIN", "SYS_MODULE"]), &Value::Null));
-        assert!(!no_modules(&json!({}), &Value::Null));
+    fn equivalent_values_do_not_conflict() {
+        assert!(is_equivalent(&json!("true"), &json!(true)));
+        assert!(is_equivalent(&json!("7445"), &json!(7445)));
+        assert!(is_equivalent(&json!("127.0.0.1"), &json!("localhost")));
+        assert!(!is_equivalent(&json!("10.0.0.1"), &json!("localhost")));
+        assert!(!is_equivalent(&Value::Null, &json!(false)));
+        assert!(allows_no_modules(&json!(["NET_ADMIN"]), &Value::Null));
+        assert!(!allows_no_modules(&json!(["NET_ADMIN", "SYS_MODULE"]), &Value::Null));
+        assert!(!allows_no_modules(&json!({}), &Value::Null));
     }
 
     #[test]
-    fn a_map_that_is_none_is_found_on_the_way() {
+    fn a_scalar_instead_of_a_map_is_detected() {
         let own = json!({"cgroup": {"autoMount": false}});
 
         assert!(

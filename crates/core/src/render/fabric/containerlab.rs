@@ -1,7 +1,7 @@
-//! `containerlab.clab.yml`: the fabric on one machine, every router and node a container with the FRR it is written for.
+//! `containerlab.clab.yml`: the fabric on one machine, with a container for every router and node that runs FRR.
 //!
-//! What runs something else than FRR is left out, and named at the head. Sessions with addresses meet in one more container,
-//! which bridges. Paths are from the folder of this file.
+//! Others are omitted and listed at the top. Numbered sessions are connected by an additional container with a bridge. Paths
+//! are relative to the folder of this file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -18,24 +18,25 @@ use ichor_values::Backend;
 use ichor_values::SoftwareVersion;
 use ichor_values::go_yaml::emit::emit;
 
-/// The release of what has none.
+/// The FRR release of routers and nodes without a version.
 const NEWEST: &str = "10.5.1";
 
-/// The port of a router toward the container that bridges.
+/// The port of a router toward the bridge.
 const TO_LAN: &str = "lan0";
 
-/// Those of the fabric on which FRR does not run: no container can stand in for them.
-pub fn absent<'n>(plan: &Plan, network: &'n BgpTopology) -> Vec<&'n str> {
-    let routers = network.routers.iter().filter(|router| !is_frr(router)).map(|router| router.name.as_str());
-    let nodes = network.nodes.iter().filter(|model| !speaks_frr(&plan.nodes[model.nth]));
+/// Routers and nodes that do not run FRR, which are omitted.
+pub fn omitted<'n>(plan: &Plan, network: &'n BgpTopology) -> Vec<&'n str> {
+    let routers =
+        network.routers.iter().filter(|router| !router_runs_frr(router)).map(|router| router.name.as_str());
+    let nodes = network.nodes.iter().filter(|model| !node_runs_frr(&plan.nodes[model.nth]));
     routers.chain(nodes.map(|model| model.name.as_str())).collect()
 }
 
-fn is_frr(router: &FabricRouter) -> bool {
+fn router_runs_frr(router: &FabricRouter) -> bool {
     router.listed && router.software == Software::Frr
 }
 
-fn speaks_frr(node: &NodePlan) -> bool {
+fn node_runs_frr(node: &NodePlan) -> bool {
     node.routing.as_ref().is_some_and(|routing| routing.backend.value == Backend::Frr)
 }
 
@@ -43,17 +44,17 @@ fn speaks_frr(node: &NodePlan) -> bool {
 pub fn render(plan: &Plan, network: &BgpTopology) -> String {
     let name = plan.cluster.name.as_str();
     let mut lab = ContainerlabTopology { network, nodes: Map::new(), links: Vec::new(), lan: Vec::new() };
-    for router in network.routers.iter().filter(|router| is_frr(router)) {
-        lab.router(plan, router);
+    for router in network.routers.iter().filter(|router| router_runs_frr(router)) {
+        lab.add_router(plan, router);
     }
     let plans: BTreeMap<&str, &NodePlan> = plan.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
     for model in &network.nodes {
-        if let Some(node) = plans.get(model.name.as_str()).filter(|node| speaks_frr(node)) {
-            lab.node(model, node);
+        if let Some(node) = plans.get(model.name.as_str()).filter(|node| node_runs_frr(node)) {
+            lab.add_node(model, node);
         }
     }
-    lab.cables();
-    lab.meet(&format!("{name}-lan"), &plans);
+    lab.add_cables();
+    lab.add_bridge(&format!("{name}-lan"), &plans);
     let links: Vec<_> = lab.links.iter().map(|(one, other)| json!({"endpoints": [one, other]})).collect();
     let mut topology = json!({
         "defaults": {
@@ -71,9 +72,9 @@ pub fn render(plan: &Plan, network: &BgpTopology) -> String {
         topology["links"] = Value::Array(links);
     }
     let mut head = format!("# {name}: written by ichor; containerlab deploy -t containerlab.clab.yml\n");
-    let absent = absent(plan, network);
-    if !absent.is_empty() {
-        head += &format!("# not here, because FRR does not run there: {}\n", absent.join(", "));
+    let omitted = omitted(plan, network);
+    if !omitted.is_empty() {
+        head += &format!("# omitted, because they do not run FRR: {}\n", omitted.join(", "));
     }
     head + &emit(&json!({"name": name, "topology": topology}))
 }
@@ -82,12 +83,12 @@ struct ContainerlabTopology<'n> {
     network: &'n BgpTopology,
     nodes: Map<String, Value>,
     links: Vec<(String, String)>,
-    /// Who meets in the container that bridges: name and port.
+    /// Ends on the bridge: name and port.
     lan: Vec<(String, String)>,
 }
 
 impl<'n> ContainerlabTopology<'n> {
-    fn router(&mut self, plan: &Plan, router: &'n FabricRouter) {
+    fn add_router(&mut self, plan: &Plan, router: &'n FabricRouter) {
         let mut commands = Vec::new();
         if let Some(vrf) = &router.vrf {
             commands.push(format!("ip link add {vrf} type vrf table 1000"));
@@ -97,19 +98,24 @@ impl<'n> ContainerlabTopology<'n> {
             self.lan.push((router.name.clone(), TO_LAN.to_owned()));
             commands.extend(router.vrf.iter().map(|vrf| format!("ip link set {TO_LAN} master {vrf}")));
             commands.push(format!("ip link set {TO_LAN} up"));
-            let address = |address: &IpAddr| add(&format!("{address}/{}", length(plan, *address)), TO_LAN);
+            let address = |address: &IpAddr| {
+                add_address(&format!("{address}/{}", prefix_length(plan, *address)), TO_LAN)
+            };
             commands.extend(router.addresses.iter().map(address));
         }
         let folder = router.name.clone();
-        self.container(&router.name, router.version.as_ref(), &folder, &commands);
+        self.add_container(&router.name, router.version.as_ref(), &folder, &commands);
     }
 
-    fn node(&mut self, model: &'n BgpModel, node: &NodePlan) {
-        let mut commands: Vec<_> = node.loopback.iter().map(|(net, _)| add(&net.to_string(), "lo")).collect();
+    fn add_node(&mut self, model: &'n BgpModel, node: &NodePlan) {
+        let mut commands: Vec<_> =
+            node.loopback.iter().map(|(net, _)| add_address(&net.to_string(), "lo")).collect();
         for dummy in &node.dummies {
             commands.push(format!("ip link add {} type dummy", dummy.name));
             commands.push(format!("ip link set {} up", dummy.name));
-            commands.extend(dummy.address.iter().map(|(net, _)| add(&net.to_string(), dummy.name.as_str())));
+            commands.extend(
+                dummy.address.iter().map(|(net, _)| add_address(&net.to_string(), dummy.name.as_str())),
+            );
         }
         if let Some(workload) = &model.workload {
             commands.extend(link_to_speaker(workload));
@@ -120,10 +126,10 @@ impl<'n> ContainerlabTopology<'n> {
             let link = node.link.value.as_str();
             self.lan.push((node.name.to_string(), link.to_owned()));
             commands.push(format!("ip link set {link} up"));
-            commands.extend(node.address.iter().map(|(net, _)| add(&net.to_string(), link)));
+            commands.extend(node.address.iter().map(|(net, _)| add_address(&net.to_string(), link)));
         }
         let version = node.routing.as_deref().and_then(|routing| routing.version.as_ref());
-        self.container(
+        self.add_container(
             node.name.as_str(),
             version.map(|version| &version.value),
             &format!("../nodes/{}", node.name),
@@ -131,7 +137,13 @@ impl<'n> ContainerlabTopology<'n> {
         );
     }
 
-    fn container(&mut self, name: &str, version: Option<&SoftwareVersion>, folder: &str, exec: &[String]) {
+    fn add_container(
+        &mut self,
+        name: &str,
+        version: Option<&SoftwareVersion>,
+        folder: &str,
+        exec: &[String],
+    ) {
         let mut container = json!({
             "image": image(version),
             "binds": [format!("{folder}/frr.conf:/etc/frr/frr.conf"), format!("{folder}/daemons:/etc/frr/daemons")],
@@ -142,8 +154,8 @@ impl<'n> ContainerlabTopology<'n> {
         self.nodes.insert(name.to_owned(), container);
     }
 
-    /// A link for every session that finds its other end by a port.
-    fn cables(&mut self) {
+    /// Adds a link for every unnumbered session.
+    fn add_cables(&mut self) {
         for BgpSession(one, other) in &self.network.sessions {
             let end = |end: TopologyEnd| match &self.network.at(end).found {
                 PeerAddress::Port { name, .. } => Some((self.network.name(end), name.to_string())),
@@ -156,8 +168,8 @@ impl<'n> ContainerlabTopology<'n> {
         }
     }
 
-    /// A container that bridges those who have addresses in the same network.
-    fn meet(&mut self, lan: &str, plans: &BTreeMap<&str, &NodePlan>) {
+    /// Adds a container with a bridge for numbered sessions.
+    fn add_bridge(&mut self, lan: &str, plans: &BTreeMap<&str, &NodePlan>) {
         let used: BTreeSet<String> =
             self.links.iter().flat_map(|(one, other)| [one, other]).cloned().collect();
         let ends: Vec<_> = self.lan.iter().map(|(name, port)| format!("{name}:{port}")).collect();
@@ -176,31 +188,31 @@ impl<'n> ContainerlabTopology<'n> {
     }
 }
 
-fn add(address: &str, link: &str) -> String {
+fn add_address(address: &str, link: &str) -> String {
     format!("ip address add {address} dev {link}")
 }
 
 fn image(version: Option<&SoftwareVersion>) -> String {
     let tag = version.map_or_else(
         || NEWEST.to_owned(),
-        |version| if version.patch().is_some() { version.to_string() } else { first_of(version) },
+        |version| if version.patch().is_some() { version.to_string() } else { first_release(version) },
     );
     format!("quay.io/frrouting/frr:{tag}")
 }
 
-/// The first release of a series: images have no tags for series.
-fn first_of(version: &SoftwareVersion) -> String {
+/// The first release of a series, because images have no tags for series.
+fn first_release(version: &SoftwareVersion) -> String {
     let (major, minor) = version.minor();
     format!("{major}.{minor}.0")
 }
 
-/// The prefix length of an address: that of the nodes' network it lies in.
-fn length(plan: &Plan, address: IpAddr) -> u8 {
+/// The prefix length of an address: that of the node network that contains it.
+fn prefix_length(plan: &Plan, address: IpAddr) -> u8 {
     let around = plan.cluster.node.iter().map(|(net, _)| net).find(|net| net.contains(&address));
     around.map_or(if address.is_ipv4() { 24 } else { 64 }, |net| net.prefix_len())
 }
 
-/// The link between the daemon and where the speaker would be.
+/// Commands that create the link to the speaker.
 fn link_to_speaker(workload: &Workload) -> Vec<String> {
     let (ours, theirs, length) = (&workload.ours, &workload.theirs, workload.prefix);
     let mut commands = Vec::new();
@@ -221,7 +233,7 @@ fn link_to_speaker(workload: &Workload) -> Vec<String> {
     }
     commands.push(format!("{inside} address add {}/{length} dev {}", ours.address, ours.link));
     commands.push(format!("{inside} link set {} up", ours.link));
-    commands.push(add(&format!("{}/{length}", theirs.address), &theirs.link));
+    commands.push(add_address(&format!("{}/{length}", theirs.address), &theirs.link));
     commands.push(format!("ip link set {} up", theirs.link));
     commands
 }

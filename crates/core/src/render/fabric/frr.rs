@@ -1,12 +1,12 @@
-//! FRR on a router, 8.4 to 10: a whole `frr.conf`, and what Proxmox takes into its own.
+//! FRR 8.4 to 10 on a router: `frr.conf`, and a drop-in for Proxmox SDN.
 //!
-//! Everything a router lets in and out is said, so that nothing passes by accident: nodes are taken at the word of the cluster
-//! file (`NODES-IN`), and told everything and a default route.
+//! All import and export policies are explicit: routes from nodes are filtered by the cluster file (`NODES-IN`), and nodes
+//! receive all routes and a default route.
 //!
-//! Proxmox SDN writes `/etc/frr/frr.conf` anew at every change and takes `/etc/frr/frr.conf.local` into it. It understands
-//! prefix lists with numbers, route maps, interfaces and `router bgp`; a line with an exclamation mark is skipped wherever
-//! that stands, and other sections are lost. Lines of `router bgp ASN vrf NAME` go into the block that Proxmox itself writes
-//! for the zone, if the AS number is that of the zone's controller.
+//! Proxmox SDN rewrites `/etc/frr/frr.conf` at every change and merges `/etc/frr/frr.conf.local` into it. It understands
+//! numbered prefix lists, route maps, interfaces and `router bgp`; lines with an exclamation mark anywhere are skipped, and
+//! other sections are dropped. Lines of `router bgp ASN vrf NAME` are merged into the block that Proxmox writes for the zone, if
+//! the AS number is that of the zone's controller.
 
 use ipnet::IpNet;
 
@@ -15,16 +15,16 @@ use crate::routing::FabricRouter;
 use crate::routing::router::RouterPeer;
 use ichor_bgp::model::fabric::PeerAddress;
 use ichor_bgp::model::{Bfd, Family};
-use ichor_bgp::render::frr::page::{FrrWriter, words};
+use ichor_bgp::render::frr::writer::{FrrWriter, words};
 use ichor_values::SoftwareVersion;
 
-/// What Proxmox puts in front of the name of a zone to name its VRF.
+/// Proxmox' prefix for the VRF name of a zone.
 const ZONE: &str = "vrf_";
 
-/// BFD as FRR has it without a profile.
-const USUAL: Bfd = Bfd { interval: 300, multiplier: 3 };
+/// FRR's BFD timers without a profile.
+const DEFAULT_BFD: Bfd = Bfd { interval: 300, multiplier: 3 };
 
-/// As many sessions as FRR accepts from ranges when it is not told otherwise.
+/// FRR's default limit of sessions from listen ranges.
 const LISTEN_LIMIT: usize = 100;
 
 /// Whether a router is a zone of Proxmox SDN.
@@ -32,24 +32,25 @@ pub(crate) fn is_in_proxmox(router: &FabricRouter) -> bool {
     router.vrf.as_deref().is_some_and(|vrf| vrf.starts_with(ZONE))
 }
 
-/// What Proxmox would not take in: the key that asks for it, and what would be right.
-pub(crate) fn lost_in_proxmox(groups: &[PeerGroup<'_>]) -> Vec<(&'static str, &'static str)> {
-    let has = |lost: &dyn Fn(&PeerGroup<'_>) -> bool| groups.iter().any(lost);
-    let mut lost = Vec::new();
+/// Settings that Proxmox would drop: the key that requests each, and the fix.
+pub(crate) fn dropped_by_proxmox(groups: &[PeerGroup<'_>]) -> Vec<(&'static str, &'static str)> {
+    let has = |dropped: &dyn Fn(&PeerGroup<'_>) -> bool| groups.iter().any(dropped);
+    let mut dropped = Vec::new();
     if has(&|group| group.password.as_deref().is_some_and(|password| password.contains('!'))) {
-        let reason = "Proxmox SDN leaves out lines of frr.conf.local that have an exclamation mark; take another password";
-        lost.push((".password", reason));
+        let reason =
+            "Proxmox SDN drops lines of frr.conf.local with an exclamation mark; use another password";
+        dropped.push((".password", reason));
     }
-    if has(&|group| group.bfd.is_some_and(|bfd| bfd != USUAL)) {
-        let reason = "Proxmox SDN leaves out the profiles of frr.conf.local, and without them FRR has `interval: 300` and \
-                      `multiplier: 3`; say so on both ends, or `bfd: false`";
-        lost.push((".bfd", reason));
+    if has(&|group| group.bfd.is_some_and(|bfd| bfd != DEFAULT_BFD)) {
+        let reason = "Proxmox SDN drops the BFD profiles of frr.conf.local, without which FRR uses `interval: 300` and \
+                              `multiplier: 3`; set these on both ends, or `bfd: false`";
+        dropped.push((".bfd", reason));
     }
-    lost
+    dropped
 }
 
-/// The whole configuration of a router that nobody else configures.
-pub fn whole(router: &FabricRouter, groups: &[PeerGroup<'_>]) -> String {
+/// The complete configuration of a router.
+pub fn complete_config(router: &FabricRouter, groups: &[PeerGroup<'_>]) -> String {
     let mut conf = FrrConfig { page: FrrWriter::default(), prefix: String::new(), shared: false };
     conf.page.line(format_args!("! {}: written by ichor", router.name));
     conf.page.line("frr defaults datacenter");
@@ -57,21 +58,22 @@ pub fn whole(router: &FabricRouter, groups: &[PeerGroup<'_>]) -> String {
     conf.page.line("ip forwarding");
     conf.page.line("ipv6 forwarding");
     let sessions = router.peers.iter().map(|peer| &peer.session);
-    conf.page.whole_routes(router.version.as_ref().map(SoftwareVersion::minor), sessions);
+    conf.page.disable_next_hop_groups(router.version.as_ref().map(SoftwareVersion::minor), sessions);
     conf.page.bfd_profiles(&profiles(groups));
-    conf.all(router, groups);
+    conf.add_all(router, groups);
     conf.page.text()
 }
 
-/// What is added to a configuration that Proxmox SDN writes. Names begin with the cluster's, because others may be in there.
+/// The drop-in for a configuration that Proxmox SDN writes. Names have the cluster's as prefix, so that several clusters can
+/// share a router.
 pub(crate) fn drop_in(cluster: &str, router: &FabricRouter, groups: &[PeerGroup<'_>]) -> String {
     let mut conf = FrrConfig { page: FrrWriter::default(), prefix: format!("{cluster}-"), shared: true };
     conf.page.line(format_args!("! {}: written by ichor for /etc/frr/frr.conf.local", router.name));
-    conf.all(router, groups);
+    conf.add_all(router, groups);
     conf.page.text()
 }
 
-/// Which of FRR's programs run.
+/// The `daemons` file, which enables FRR's daemons.
 pub fn daemons(router: &FabricRouter, groups: &[PeerGroup<'_>]) -> String {
     let mgmtd = router.version.as_ref().is_none_or(|version| version.minor().0 >= 9);
     let runs = [
@@ -85,7 +87,7 @@ pub fn daemons(router: &FabricRouter, groups: &[PeerGroup<'_>]) -> String {
     for (name, runs) in runs {
         text += &format!("{name}={}\n", if runs { "yes" } else { "no" });
         if runs {
-            // Without this each daemon has a shell on a TCP port of every address.
+            // Without this each daemon opens a vty on a TCP port of every address.
             text += &format!("{name}_options=\"-P 0\"\n");
         }
     }
@@ -99,21 +101,21 @@ fn profiles(groups: &[PeerGroup<'_>]) -> Vec<Bfd> {
     profiles
 }
 
-/// What FRR calls the AS numbers of a group.
-fn kind(group: &PeerGroup<'_>) -> &'static str {
+/// The `remote-as` keyword of a group.
+fn remote_as(group: &PeerGroup<'_>) -> &'static str {
     if group.internal { "internal" } else { "external" }
 }
 
 struct FrrConfig {
     page: FrrWriter,
-    /// In front of every name.
+    /// Prefix of every name.
     prefix: String,
-    /// Whether somebody else writes the rest.
+    /// Whether it is a drop-in for Proxmox SDN.
     shared: bool,
 }
 
 impl FrrConfig {
-    fn all(&mut self, router: &FabricRouter, groups: &[PeerGroup<'_>]) {
+    fn add_all(&mut self, router: &FabricRouter, groups: &[PeerGroup<'_>]) {
         for peer in groups.iter().flat_map(|group| &group.peers) {
             if let PeerAddress::Port { name, .. } = &peer.session.found {
                 self.page.port(name.as_str());
@@ -128,7 +130,7 @@ impl FrrConfig {
             for family in Family::ALL {
                 let (ip, _, suffix) = words(family);
                 let list = format!("{}NODES-ALLOWED-{suffix}", self.prefix);
-                let terms: Vec<_> = router.accepts.of(family).copied().collect();
+                let terms: Vec<_> = router.accepts.rules_for(family).copied().collect();
                 self.page.prefix_list(&list, family, &terms);
                 let head = format!("route-map {}NODES-IN-{suffix} permit 10", self.prefix);
                 self.page.section(head, &[format!("match {ip} address prefix-list {list}")]);
@@ -149,7 +151,7 @@ impl FrrConfig {
             self.page.line(format_args!(" bgp router-id {}", router.router_id));
         }
         self.page.line(" no bgp default ipv4-unicast");
-        // Nodes differ in their AS number: without this no two of them share the load of an address.
+        // Nodes have different AS numbers: without this there is no multipath to an anycast address.
         self.page.line(" bgp bestpath as-path multipath-relax");
         for group in groups {
             self.group(group);
@@ -178,12 +180,12 @@ impl FrrConfig {
         let name = format!("{}{}", self.prefix, group.name);
         self.page.line(format_args!(" neighbor {name} peer-group"));
         if group.range.is_some() {
-            self.page.line(format_args!(" neighbor {name} remote-as {}", kind(group)));
+            self.page.line(format_args!(" neighbor {name} remote-as {}", remote_as(group)));
         }
         if let Some(password) = &group.password {
             self.page.line(format_args!(" neighbor {name} password {password}"));
         }
-        // Proxmox knows no section for profiles.
+        // Proxmox drops BFD profiles.
         let profile = group.bfd.filter(|_| !self.shared);
         self.page.timing(&name, profile, group.timers);
         if self.shared && group.bfd.is_some() {
@@ -197,11 +199,11 @@ impl FrrConfig {
         }
     }
 
-    /// A session of its own. In a group that any external AS number will do for, FRR takes no other.
+    /// A listed session. In a group with `remote-as external`, FRR accepts no AS number per neighbour.
     fn peer(&mut self, name: &str, peer: &RouterPeer, group: &PeerGroup<'_>) {
         let ranged = group.range.is_some();
         let asn = peer.session.asn.filter(|_| !ranged).map(|asn| asn.to_string());
-        let asn = asn.unwrap_or_else(|| kind(group).to_owned());
+        let asn = asn.unwrap_or_else(|| remote_as(group).to_owned());
         let end = match &peer.session.found {
             PeerAddress::Port { name: port, .. } => {
                 self.page.line(format_args!(" neighbor {port} interface v6only peer-group {name}"));

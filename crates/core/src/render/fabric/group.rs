@@ -1,4 +1,4 @@
-//! Sessions of a router that are told alike.
+//! Peer groups: sessions of a router with the same configuration.
 
 use std::net::IpAddr;
 
@@ -8,39 +8,39 @@ use crate::routing::FabricRouter;
 use crate::routing::router::RouterPeer;
 use ichor_bgp::model::fabric::PeerAddress;
 use ichor_bgp::model::{Bfd, Family};
-use ichor_bgp::render::{SecretFetcher, password};
+use ichor_bgp::render::{SecretFetcher, fetch_password};
 use ichor_values::Secret;
 
-/// Sessions that differ in nothing but who is at the other end.
+/// Sessions that differ only in the remote end.
 pub(crate) struct PeerGroup<'n> {
-    /// Its name in the router's configuration.
+    /// Name of the group.
     pub name: String,
-    /// Whether nodes are at the other ends.
+    /// Whether the remote ends are nodes.
     pub nodes: bool,
-    /// Whether they have the router's own AS number: FRR takes no group of both kinds.
+    /// Whether they are iBGP sessions: FRR does not mix both kinds in a group.
     pub(crate) internal: bool,
-    /// The families they carry.
+    /// Their address families.
     pub families: &'n [Family],
-    /// Whether IPv4 goes over IPv6.
+    /// Whether they use extended next hop.
     pub(crate) extends: bool,
-    /// Fast detection of a dead path.
+    /// BFD.
     pub bfd: Option<Bfd>,
     /// Keepalive and hold time in seconds.
     pub timers: (u16, u16),
     /// Their password.
     pub password: Option<String>,
-    /// Who is listed one by one.
+    /// Sessions that are configured one by one.
     pub(crate) peers: Vec<&'n RouterPeer>,
-    /// The prefix from which all others are accepted, and how many of them are known.
+    /// The listen range, and the number of known sessions from it.
     pub(crate) range: Option<(IpNet, usize)>,
 }
 
-/// What the sessions of a group have in common.
+/// Settings that the sessions of a group share.
 #[derive(PartialEq)]
 struct PeerGroupKey<'n> {
     nodes: bool,
     internal: bool,
-    /// The family of their addresses; none for sessions on a port.
+    /// The family of their addresses; none if they are unnumbered.
     over: Option<Family>,
     families: &'n [Family],
     bfd: Option<Bfd>,
@@ -49,7 +49,7 @@ struct PeerGroupKey<'n> {
 }
 
 impl<'n> PeerGroupKey<'n> {
-    fn of(router: &FabricRouter, peer: &'n RouterPeer) -> Self {
+    fn from_peer(router: &FabricRouter, peer: &'n RouterPeer) -> Self {
         let session = &peer.session;
         Self {
             nodes: peer.node,
@@ -66,34 +66,34 @@ impl<'n> PeerGroupKey<'n> {
     }
 }
 
-/// A node's address as a router knows it; none where DHCP gives it.
+/// The remote address of a session; none with DHCP.
 pub fn address(peer: &RouterPeer) -> Option<IpAddr> {
     match peer.session.found {
-        // Of a node without a known address nothing is said but where it connects to.
+        // For a node without a known address, both addresses are the router's.
         PeerAddress::Address { address, source } => (source != Some(address)).then_some(address),
         PeerAddress::Port { .. } => None,
     }
 }
 
-/// The groups of a router, or why they cannot be told. A range can be told one way only: whoever is to be told otherwise is
+/// The peer groups of a router, or the errors. Only one group can use the listen range; sessions with other settings are
 /// listed.
-pub fn of<'n>(
+pub fn peer_groups<'n>(
     router: &'n FabricRouter,
     fetch: &SecretFetcher<'_>,
 ) -> Result<Vec<PeerGroup<'n>>, Vec<String>> {
     let mut sorted: Vec<(PeerGroupKey<'n>, PeerGroup<'n>)> = Vec::new();
     let (mut reasons, mut ranged) = (Vec::new(), None);
     for peer in &router.peers {
-        let alike = PeerGroupKey::of(router, peer);
-        let nth = match sorted.iter().position(|(other, _)| *other == alike) {
+        let key = PeerGroupKey::from_peer(router, peer);
+        let nth = match sorted.iter().position(|(other, _)| *other == key) {
             Some(nth) => nth,
             None => {
-                let mut group = empty(&alike, &sorted);
-                match alike.password.map(|secret| password(fetch, secret)).transpose() {
+                let mut group = new_group(&key, &sorted);
+                match key.password.map(|secret| fetch_password(fetch, secret)).transpose() {
                     Ok(password) => group.password = password,
                     Err(error) => reasons.push(error.to_string()),
                 }
-                sorted.push((alike, group));
+                sorted.push((key, group));
                 sorted.len() - 1
             }
         };
@@ -102,7 +102,7 @@ pub fn of<'n>(
         match (range, address(peer)) {
             (Some(range), _) => group.range = Some((range, group.range.map_or(0, |(_, count)| count) + 1)),
             (None, None) if matches!(peer.session.found, PeerAddress::Address { .. }) => {
-                reasons.push(nowhere(router, peer));
+                reasons.push(unknown_address_error(router, peer));
             }
             (None, _) => group.peers.push(peer),
         }
@@ -110,32 +110,32 @@ pub fn of<'n>(
     if reasons.is_empty() { Ok(sorted.into_iter().map(|(_, group)| group).collect()) } else { Err(reasons) }
 }
 
-fn nowhere(router: &FabricRouter, peer: &RouterPeer) -> String {
+fn unknown_address_error(router: &FabricRouter, peer: &RouterPeer) -> String {
     let (name, node) = (&router.name, &peer.name);
     if router.listen.is_none() {
         return format!(
-            "DHCP gives {node} its address, so {name} cannot list it; say `listen` with the prefix of the nodes, or give \
-             {node} a static address"
+            "{node} has its address from DHCP, so {name} cannot list it; set `listen` to the prefix of the nodes, or give \
+                         {node} a static address"
         );
     }
     format!(
-        "DHCP gives {node} its address, so {name} takes it from its range, where others have another password, BFD, timers or \
-         families; make them the same, or give {node} a static address"
+        "{node} has its address from DHCP, so {name} accepts it by its listen range, but others have another password, BFD, \
+                 timers or families; make them equal, or give {node} a static address"
     )
 }
 
-/// A group without sessions and password, named by how many of its kind there are.
-fn empty<'n>(alike: &PeerGroupKey<'n>, others: &[(PeerGroupKey<'n>, PeerGroup<'n>)]) -> PeerGroup<'n> {
-    let before = others.iter().filter(|(other, _)| other.nodes == alike.nodes).count();
-    let kind = if alike.nodes { "NODES" } else { "ROUTERS" };
+/// Creates a group without sessions and password, numbered within its kind.
+fn new_group<'n>(key: &PeerGroupKey<'n>, others: &[(PeerGroupKey<'n>, PeerGroup<'n>)]) -> PeerGroup<'n> {
+    let before = others.iter().filter(|(other, _)| other.nodes == key.nodes).count();
+    let kind = if key.nodes { "NODES" } else { "ROUTERS" };
     PeerGroup {
         name: if before == 0 { kind.to_owned() } else { format!("{kind}-{}", before + 1) },
-        nodes: alike.nodes,
-        internal: alike.internal,
-        families: alike.families,
-        extends: alike.over != Some(Family::V4) && alike.families.contains(&Family::V4),
-        bfd: alike.bfd,
-        timers: alike.timers,
+        nodes: key.nodes,
+        internal: key.internal,
+        families: key.families,
+        extends: key.over != Some(Family::V4) && key.families.contains(&Family::V4),
+        bfd: key.bfd,
+        timers: key.timers,
         password: None,
         peers: Vec::new(),
         range: None,

@@ -1,9 +1,9 @@
-//! The other end of the wire: what the routers around the nodes are told.
+//! Configuration of the routers around the nodes.
 //!
-//! [`render`] asks every router that the file lists. Its sessions are sorted into `group`s of those that are alike, and
-//! written for its software: `frr` or `routeros`. For all others, and for people, `sessions` lists every session with
-//! both its ends, and `containerlab` puts the fabric on one machine. All of it comes from the same
-//! [`Network`] as the nodes' own configurations, so that the two ends cannot disagree.
+//! [`render`] sorts the sessions of every listed router into peer `group`s and writes them for its software: `frr` or
+//! `routeros`. For other software and for operators, `sessions` lists every session with both ends, and `containerlab` runs the
+//! fabric on one machine. All of it comes from the same [`BgpTopology`] as the nodes' configurations, so that the two ends
+//! agree.
 
 pub mod containerlab;
 mod frr;
@@ -19,10 +19,10 @@ use ichor_bgp::render::SecretFetcher;
 use ichor_bgp::setting::Software;
 use ichor_values::Issue;
 
-/// More routes of one family than this from one node close its session. They are counted after the filter.
+/// Prefix limit per node and family, counted after the filter.
 const MOST_PREFIXES: u32 = 10_000;
 
-/// The files below `fabric/`, or everything that is wrong; none where nothing routes.
+/// The files below `fabric/`, or all errors; no files without routing.
 pub fn render(
     plan: &Plan,
     network: &BgpTopology,
@@ -45,12 +45,12 @@ pub fn render(
     if errors.is_empty() { Ok(files) } else { Err(errors) }
 }
 
-/// Whether there is nothing around the nodes.
+/// Whether there are neither sessions nor listed routers.
 pub fn is_empty(network: &BgpTopology) -> bool {
     network.sessions.is_empty() && !network.routers.iter().any(|router| router.listed)
 }
 
-/// What one router reads.
+/// The files of one router.
 fn router_files(
     cluster: &str,
     router: &FabricRouter,
@@ -60,16 +60,17 @@ fn router_files(
     let refuse = |key: &str, reason: &str| Issue::error(at(key), reason);
     let mut errors = Vec::new();
     if router.asn.is_none() {
-        errors.push(refuse(".asn", "its configuration needs an AS number; write it"));
+        errors.push(refuse(".asn", "the configuration of a router requires an AS number"));
     }
     if router.vrf.as_deref().is_some_and(|vrf| !is_link_name(vrf)) {
         errors.push(refuse(".vrf", "the name of a VRF has 1 to 15 letters, digits, `-`, `_` and `.`"));
     }
     let release = router.version.as_ref().map(|version| version.minor().0);
     if router.software == Software::Routeros && release.is_some_and(|release| release != 7) {
-        errors.push(refuse(".version", "ichor writes for RouterOS 7; say `software: other` for another"));
+        errors
+            .push(refuse(".version", "ichor supports RouterOS 7; use `software: other` for other releases"));
     }
-    let groups = match group::of(router, fetch) {
+    let groups = match group::peer_groups(router, fetch) {
         Ok(groups) => groups,
         Err(reasons) => {
             errors.extend(reasons.iter().map(|reason| refuse("", reason)));
@@ -83,11 +84,11 @@ fn router_files(
             files.push(Artifact::private(path("config.rsc"), routeros::render(cluster, router, &groups)));
         }
         Software::Frr | Software::Other => {
-            files.push(Artifact::private(path("frr.conf"), frr::whole(router, &groups)));
+            files.push(Artifact::private(path("frr.conf"), frr::complete_config(router, &groups)));
             files.push(Artifact::public(path("daemons"), frr::daemons(router, &groups)));
             if frr::is_in_proxmox(router) {
-                let lost = frr::lost_in_proxmox(&groups);
-                errors.extend(lost.iter().map(|(key, reason)| refuse(key, reason)));
+                let dropped = frr::dropped_by_proxmox(&groups);
+                errors.extend(dropped.iter().map(|(key, reason)| refuse(key, reason)));
                 let text = frr::drop_in(cluster, router, &groups);
                 files.push(Artifact::private(path("frr.conf.local"), text));
             }
@@ -96,7 +97,7 @@ fn router_files(
     if errors.is_empty() { Ok(files) } else { Err(errors) }
 }
 
-/// Whether Linux takes it as the name of a link, and every configuration as one word.
+/// Whether it is a valid link name in Linux, and a single word in every configuration.
 fn is_link_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     (1..16).contains(&name.len()) && name.bytes().all(plain)

@@ -1,9 +1,9 @@
-//! MikroTik RouterOS 7: commands to import.
+//! MikroTik RouterOS 7: a script to import.
 //!
-//! Words differ by release: `address-families` became `afi` with 7.19, instances came with 7.20 and took over the AS number and
-//! the router id. What an earlier import added is removed first, by its comment.
+//! The syntax differs by release: `address-families` became `afi` in 7.19; 7.20 introduced instances, which have the AS number
+//! and router ID. The script first removes what an earlier import added, found by its comment.
 //!
-//! Sessions without addresses are not written: RouterOS has no documented way to find a neighbour by its port alone.
+//! Unnumbered sessions are not written: RouterOS has no documented way to find a neighbour by its port alone.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::routing::router::RouterPeer;
 use ichor_bgp::model::fabric::PeerAddress;
 use ichor_bgp::model::{Family, PrefixRule};
 
-/// The commands.
+/// The script.
 pub(crate) fn render(cluster: &str, router: &FabricRouter, groups: &[PeerGroup<'_>]) -> String {
     let mark = format!("comment=\"ichor {cluster}\"");
     let release = router.version.as_ref().map_or((7, 20), |version| version.minor());
@@ -29,10 +29,10 @@ pub(crate) fn render(cluster: &str, router: &FabricRouter, groups: &[PeerGroup<'
 
 struct RouterosScript<'r> {
     text: String,
-    /// In front of every name: other clusters may be told here too.
+    /// Prefix of every name, so that several clusters can share a router.
     cluster: &'r str,
     router: &'r FabricRouter,
-    /// By which the next import finds what this one added.
+    /// Comment by which the next import finds the entries of this one.
     mark: String,
     release: (u16, u16),
 }
@@ -68,10 +68,10 @@ impl RouterosScript<'_> {
         }
     }
 
-    /// Chains end with a refusal, as they do anyway: what is not said does not pass.
+    /// Chains end with an explicit reject, which is also the default.
     fn filters(&mut self) {
         let nodes = self.router.accepts.0.iter().map(|term| ("nodes-in", rule(term)));
-        let ends = [("nodes-in", "reject".to_owned()), ("everything", "accept".to_owned())];
+        let ends = [("nodes-in", "reject".to_owned()), ("permit-all", "accept".to_owned())];
         let rules: Vec<_> = nodes.chain(ends).collect();
         for (chain, rule) in rules {
             let what = format!("chain={}-{chain} rule=\"{rule}\"", self.cluster);
@@ -139,7 +139,7 @@ impl RouterosScript<'_> {
             let _ = write!(what, " as={} router-id={}", self.asn(), self.router.router_id);
         }
         let _ = write!(what, " use-bfd={}", if group.bfd.is_some() { "yes" } else { "no" });
-        let inward = if group.nodes { "nodes-in" } else { "everything" };
+        let inward = if group.nodes { "nodes-in" } else { "permit-all" };
         let _ = write!(what, " nexthop-choice=force-self input.filter={}-{inward}", self.cluster);
         if group.nodes {
             let _ = write!(
@@ -167,7 +167,7 @@ impl RouterosScript<'_> {
             let _ = write!(what, " vrf={} routing-table={}", self.vrf(), self.vrf());
         }
         if let Some(password) = &group.password {
-            let _ = write!(what, " tcp-md5-key=\"{}\"", escaped(password));
+            let _ = write!(what, " tcp-md5-key=\"{}\"", escape(password));
         }
         self.add("/routing/bgp/connection", &what);
     }
@@ -207,8 +207,9 @@ fn rule(term: &PrefixRule) -> String {
     format!("if (dst in {}{lengths}) {{{action}}}", term.net)
 }
 
-/// RouterOS reads `\HH` in quotes as the sign with that number; so no sign of a password means anything else.
-fn escaped(password: &str) -> String {
+/// Escapes a password. RouterOS reads `\HH` in quotes as the character with that code, so that no character has a special
+/// meaning.
+fn escape(password: &str) -> String {
     let mut text = String::new();
     for byte in password.bytes() {
         if byte.is_ascii_alphanumeric() {
@@ -225,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_term_says_its_lengths() {
+    fn a_filter_rule_has_prefix_lengths() {
         let net = |text: &str| text.parse().unwrap();
 
         assert_eq!(
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn no_sign_of_a_password_ends_it() {
-        assert_eq!(escaped("a\"$\\?;z"), "a\\22\\24\\5C\\3F\\3Bz");
+    fn special_characters_in_passwords_are_escaped() {
+        assert_eq!(escape("a\"$\\?;z"), "a\\22\\24\\5C\\3F\\3Bz");
     }
 }

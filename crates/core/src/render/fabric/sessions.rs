@@ -1,11 +1,11 @@
-//! `sessions.csv`: every session with both its ends, for whoever configures a router that ichor does not write for.
+//! `sessions.csv`: every session with both ends, for routers that ichor does not configure.
 
 use crate::routing::BgpTopology;
 use crate::routing::network::{BgpSession, TopologyEnd};
 use ichor_bgp::model::Family;
 use ichor_bgp::model::fabric::PeerAddress;
 
-/// The columns. An end is a port, or an address where the session has addresses; empty where DHCP gives it.
+/// The columns. An end is a port, or for numbered sessions an address; empty with DHCP.
 const HEAD: &str = "from,from_asn,from_end,to,to_asn,to_end,families,bfd,keepalive,hold,password,range\n";
 
 /// The table: first the sessions of nodes, in the order of the file.
@@ -19,10 +19,10 @@ pub(crate) fn render(network: &BgpTopology) -> String {
 }
 
 fn row(network: &BgpTopology, BgpSession(from, to): BgpSession) -> String {
-    let said = network.at(from);
-    let families: Vec<_> = said.families.iter().map(|family| word(*family)).collect();
-    let bfd = said.bfd.map(|bfd| format!("{}x{}", bfd.interval, bfd.multiplier)).unwrap_or_default();
-    let password = if said.password.is_some() { "yes" } else { "no" };
+    let session = network.at(from);
+    let families: Vec<_> = session.families.iter().map(|family| word(*family)).collect();
+    let bfd = session.bfd.map(|bfd| format!("{}x{}", bfd.interval, bfd.multiplier)).unwrap_or_default();
+    let password = if session.password.is_some() { "yes" } else { "no" };
     let columns = [
         network.name(from).to_owned(),
         asn(network, from),
@@ -32,8 +32,8 @@ fn row(network: &BgpTopology, BgpSession(from, to): BgpSession) -> String {
         own_end(network, to, from),
         families.join(" "),
         bfd,
-        said.timers.0.to_string(),
-        said.timers.1.to_string(),
+        session.timers.0.to_string(),
+        session.timers.1.to_string(),
         password.to_owned(),
         range(network, to),
     ];
@@ -56,7 +56,7 @@ fn asn(network: &BgpTopology, end: TopologyEnd) -> String {
     }
 }
 
-/// Where a session leaves one end: its port, or the address that the other end knows.
+/// One end of a session: its port, or its address as configured at the other end.
 fn own_end(network: &BgpTopology, own: TopologyEnd, other: TopologyEnd) -> String {
     match (&network.at(own).found, &network.at(other).found) {
         (PeerAddress::Port { name, .. }, _) => name.to_string(),

@@ -1,29 +1,29 @@
-//! What makes the machines of the nodes: libvirt's documents, Proxmox' definitions, and Terraform's for those who stay with it.
+//! VM definitions for libvirt, Proxmox and Terraform.
 //!
-//! [`render`] makes a [`VmDefinition`] of every node with `vm` and writes it for its hypervisor, below
-//! `hypervisors/NAME/`; nodes in Google's cloud are written below `clouds/gcp/`.
+//! [`render`] creates a [`VmDefinition`] for every node with `vm` and writes it for its hypervisor below `hypervisors/NAME/`;
+//! nodes in Google Cloud are written below `clouds/gcp/`.
 //!
-//! Not here: talking to a hypervisor.
+//! Not here: access to hypervisors.
 
-pub mod guest;
 pub mod libvirt;
 pub mod medium;
 pub mod proxmox;
 mod shell;
 pub mod terraform;
 pub mod uuid;
+pub mod vm_definition;
 
 use super::artifact::Artifact;
 use crate::plan::{HypervisorPlan, Plan};
-use guest::VmDefinition;
 use ichor_values::Issue;
+use vm_definition::VmDefinition;
 
-/// The files below `hypervisors/` and `clouds/`, or everything that is wrong.
+/// The files below `hypervisors/` and `clouds/`, or all errors.
 pub fn render(plan: &Plan) -> Result<Vec<Artifact>, Vec<Issue>> {
     let (mut files, mut errors) = (Vec::new(), Vec::new());
     let mut guests = Vec::new();
     for node in &plan.nodes {
-        match VmDefinition::of(plan, node) {
+        match VmDefinition::from_node(plan, node) {
             Ok(guest) => guests.extend(guest),
             Err(error) => errors.push(error),
         }

@@ -1,16 +1,16 @@
-//! The UUID of a virtual machine, always the same for a node of a cluster.
+//! The UUID of a virtual machine, derived from cluster and node name.
 
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-/// The UUID that a machine has on its hypervisor and in its SMBIOS.
+/// The UUID of a machine on its hypervisor and in its SMBIOS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VmUuid([u8; 16]);
 
 impl VmUuid {
-    /// That of a node: the hash of both names, as version 8 of RFC 9562, section 5.8, has room for it.
-    pub fn of(cluster: &str, node: &str) -> Self {
+    /// Derives the UUID from a hash of both names, as version 8 of RFC 9562, section 5.8.
+    pub fn new(cluster: &str, node: &str) -> Self {
         let digest = Sha256::digest(format!("ichor machine\0{cluster}\0{node}"));
         let mut bytes: [u8; 16] = digest[..16].try_into().expect("a digest has 32 bytes");
         bytes[6] = bytes[6] & 0x0f | 0x80;
@@ -34,12 +34,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_has_the_form_of_a_uuid_and_is_one_machines_own() {
-        let uuid = VmUuid::of("sol", "solcp01").to_string();
+    fn the_uuid_is_version_8_and_unique_to_a_node() {
+        let uuid = VmUuid::new("sol", "solcp01").to_string();
 
         assert_eq!(uuid, "d581756f-daf9-81d1-81c6-4d4854e2123f");
-        assert_ne!(uuid, VmUuid::of("sol", "solcp02").to_string());
-        assert_ne!(uuid, VmUuid::of("luna", "solcp01").to_string());
-        assert_ne!(VmUuid::of("a", "bc"), VmUuid::of("ab", "c"));
+        assert_ne!(uuid, VmUuid::new("sol", "solcp02").to_string());
+        assert_ne!(uuid, VmUuid::new("luna", "solcp01").to_string());
+        assert_ne!(VmUuid::new("a", "bc"), VmUuid::new("ab", "c"));
     }
 }

@@ -1,9 +1,9 @@
-//! What all nodes of a role have beyond what Talos' generator writes: kube-proxy, the CNI, discovery, manifests, registry
-//! credentials and disk encryption.
+//! Settings that all nodes of a role share, beyond Talos' generated configuration: kube-proxy, the CNI, discovery, manifests,
+//! registry credentials and disk encryption.
 
 use serde_json::{Value, json};
 
-use super::{ConfigDraft, Ground, base};
+use super::{ConfigDraft, RenderInputs, generated};
 use crate::cluster::section::{DiskKey, Kms};
 use crate::plan::CniPlan;
 use crate::plan::attachment;
@@ -15,27 +15,27 @@ use ichor_talos::generate::contract::Trait;
 use ichor_values::go_yaml::emit::emit_all;
 use ichor_values::{Issue, WordOrRecord};
 
-/// Adds it.
-pub fn add(draft: &mut ConfigDraft, ground: Ground<'_>, errors: &mut Vec<Issue>) {
+/// Adds the settings.
+pub fn add(draft: &mut ConfigDraft, inputs: RenderInputs<'_>, errors: &mut Vec<Issue>) {
     if draft.is_control_plane() {
-        kube_proxy(draft, ground);
-        flannel(draft, ground);
-        inline_manifests(draft, ground, errors);
+        kube_proxy(draft, inputs);
+        flannel(draft, inputs);
+        inline_manifests(draft, inputs, errors);
     }
-    talos_names(draft, ground);
-    cni(draft, ground);
-    discovery(draft, ground);
-    registry_credentials(draft, ground, errors);
-    encryption(draft, ground);
+    talos_names(draft, inputs);
+    cni(draft, inputs);
+    discovery(draft, inputs);
+    registry_credentials(draft, inputs, errors);
+    encryption(draft, inputs);
 }
 
-/// Names the Talos API is asked by, which its certificate has to have.
-fn talos_names(draft: &mut ConfigDraft, ground: Ground<'_>) {
-    let plan = &ground.plan.cluster;
-    let known = base::sans(ground);
+/// Adds the names of the Talos endpoints to the certificate of the Talos API.
+fn talos_names(draft: &mut ConfigDraft, inputs: RenderInputs<'_>) {
+    let plan = &inputs.plan.cluster;
+    let known = generated::sans(inputs);
     let is_node = |name: &str| {
         let address = name.parse().ok();
-        address.is_some() && ground.plan.nodes.iter().any(|node| node.main_address() == address)
+        address.is_some() && inputs.plan.nodes.iter().any(|node| node.main_address() == address)
     };
     let names: Vec<&String> =
         plan.talos_endpoints.value.iter().filter(|name| !known.contains(name) && !is_node(name)).collect();
@@ -44,8 +44,8 @@ fn talos_names(draft: &mut ConfigDraft, ground: Ground<'_>) {
     }
 }
 
-fn kube_proxy(draft: &mut ConfigDraft, ground: Ground<'_>) {
-    if ground.plan.cluster.kube_proxy.value {
+fn kube_proxy(draft: &mut ConfigDraft, inputs: RenderInputs<'_>) {
+    if inputs.plan.cluster.kube_proxy.value {
         return;
     }
     if draft.has(Trait::KubernetesDocuments) {
@@ -55,17 +55,17 @@ fn kube_proxy(draft: &mut ConfigDraft, ground: Ground<'_>) {
     }
 }
 
-/// A CNI that Talos does not bring: before 1.14 it has to be told so, later it brings none unless told.
-fn cni(draft: &mut ConfigDraft, ground: Ground<'_>) {
-    let brings = matches!(ground.plan.cluster.cni.value, CniPlan::Flannel(_));
-    if !brings && !draft.has(Trait::KubernetesDocuments) {
+/// Disables Talos' CNI if another one is used: before 1.14 it is enabled by default, later it is not.
+fn cni(draft: &mut ConfigDraft, inputs: RenderInputs<'_>) {
+    let is_flannel = matches!(inputs.plan.cluster.cni.value, CniPlan::Flannel(_));
+    if !is_flannel && !draft.has(Trait::KubernetesDocuments) {
         draft.set("cluster.network.cni.name", json!("none"));
     }
 }
 
-fn flannel(draft: &mut ConfigDraft, ground: Ground<'_>) {
-    let CniPlan::Flannel(interface) = &ground.plan.cluster.cni.value else { return };
-    let written = ground.plan.cluster.flannel_args.iter();
+fn flannel(draft: &mut ConfigDraft, inputs: RenderInputs<'_>) {
+    let CniPlan::Flannel(interface) = &inputs.plan.cluster.cni.value else { return };
+    let written = inputs.plan.cluster.flannel_args.iter();
     let written = written.flat_map(|args| args.value.values()).map(ToString::to_string);
     let args: Vec<String> = interface.iter().map(|link| format!("--iface={link}")).chain(written).collect();
     if args.is_empty() {
@@ -78,22 +78,22 @@ fn flannel(draft: &mut ConfigDraft, ground: Ground<'_>) {
     }
 }
 
-/// Manifests that Talos applies when the cluster is made: Cilium as helm rendered it, kube-vip, and those of the file.
-fn inline_manifests(draft: &mut ConfigDraft, ground: Ground<'_>, errors: &mut Vec<Issue>) {
-    if chart::ChartRequest::of(ground.plan, ground.attachments).is_some() {
-        match ground.cilium {
+/// Adds manifests that Talos applies at bootstrap: the rendered Cilium chart, kube-vip, and those of the file.
+fn inline_manifests(draft: &mut ConfigDraft, inputs: RenderInputs<'_>, errors: &mut Vec<Issue>) {
+    if chart::ChartRequest::from_plan(inputs.plan, inputs.attachments).is_some() {
+        match inputs.cilium {
             Ok(text) => inline_manifest(draft, CILIUM, text),
             Err(reason) => errors.push(Issue::error("cluster.cni", reason)),
         }
     }
-    cilium_bgp(draft, ground, errors);
-    match kube_vip::objects(ground.plan) {
+    cilium_bgp(draft, inputs, errors);
+    match kube_vip::objects(inputs.plan) {
         Ok(objects) if objects.is_empty() => {}
         Ok(objects) => inline_manifest(draft, KUBE_VIP, &emit_all(&objects)),
         Err(error) => errors.push(error),
     }
-    for file in attachment::manifests(ground.cluster, ground.plan, ground.attachments) {
-        match ground.attachments.texts.get(&file.path) {
+    for file in attachment::manifests(inputs.cluster, inputs.plan, inputs.attachments) {
+        match inputs.attachments.texts.get(&file.path) {
             Some(Ok(text)) => inline_manifest(draft, file.stem(), text),
             Some(Err(reason)) => errors.push(Issue::error(file.key, format!("{}: {reason}", file.path))),
             None => errors.push(Issue::error(file.key, format!("{} was not read", file.path))),
@@ -101,14 +101,14 @@ fn inline_manifests(draft: &mut ConfigDraft, ground: Ground<'_>, errors: &mut Ve
     }
 }
 
-/// What Cilium is told of BGP, where the cluster brings Cilium. Its operator makes the kinds of these objects when it starts; Talos
-/// passes over objects of unknown kinds, and tries again until there are none.
-fn cilium_bgp(draft: &mut ConfigDraft, ground: Ground<'_>, errors: &mut Vec<Issue>) {
-    let plan = ground.plan;
+/// Adds Cilium's BGP objects if Cilium is the CNI. Its operator creates their CRDs when it starts; Talos skips objects of
+/// unknown kinds and retries until all are applied.
+fn cilium_bgp(draft: &mut ConfigDraft, inputs: RenderInputs<'_>, errors: &mut Vec<Issue>) {
+    let plan = inputs.plan;
     if plan.cluster.cni.value != CniPlan::Cilium || !plan.has_speaker(Speaker::Cilium) {
         return;
     }
-    match BgpTopology::of(ground.cluster, plan) {
+    match BgpTopology::from_plan(inputs.cluster, plan) {
         Ok(network) => inline_manifest(draft, CILIUM_BGP, &emit_all(&manifests::cilium_bgp(plan, &network))),
         Err(wrong) => errors.extend(wrong),
     }
@@ -122,8 +122,8 @@ fn inline_manifest(draft: &mut ConfigDraft, name: &str, text: &str) {
     }
 }
 
-fn discovery(draft: &mut ConfigDraft, ground: Ground<'_>) {
-    let discovery = &ground.plan.cluster.discovery;
+fn discovery(draft: &mut ConfigDraft, inputs: RenderInputs<'_>) {
+    let discovery = &inputs.plan.cluster.discovery;
     let endpoint = discovery.endpoint.as_ref().filter(|_| discovery.service.value);
     let Some(endpoint) = endpoint.map(|endpoint| &endpoint.value) else { return };
     if draft.has(Trait::DiscoveryDocuments) {
@@ -133,14 +133,14 @@ fn discovery(draft: &mut ConfigDraft, ground: Ground<'_>) {
     }
 }
 
-fn registry_credentials(draft: &mut ConfigDraft, ground: Ground<'_>, errors: &mut Vec<Issue>) {
-    let registries = &ground.plan.cluster.registries;
+fn registry_credentials(draft: &mut ConfigDraft, inputs: RenderInputs<'_>, errors: &mut Vec<Issue>) {
+    let registries = &inputs.plan.cluster.registries;
     for (host, auth) in registries.auth.iter().flat_map(|auth| auth.value.iter()) {
         let key = format!("cluster.registries.auth.{host}.password");
         let (Some(username), Some(password)) = (auth.value.username.get(), auth.value.password.get()) else {
             continue;
         };
-        let password = match (ground.secret)(password) {
+        let password = match (inputs.secret)(password) {
             Ok(password) => password,
             Err(error) => {
                 errors.push(Issue::error(key, error.to_string()));
@@ -155,7 +155,7 @@ fn registry_credentials(draft: &mut ConfigDraft, ground: Ground<'_>, errors: &mu
             }
             draft.document("RegistryAuthConfig", body);
         } else {
-            // The host has dots in it, so it is no path.
+            // The host contains dots, so `set` cannot be used for it.
             let mut config = serde_json::Map::new();
             config.insert(host.to_string(), json!({"auth": auth}));
             draft.set("machine.registries.config", Value::Object(config));
@@ -163,8 +163,8 @@ fn registry_credentials(draft: &mut ConfigDraft, ground: Ground<'_>, errors: &mu
     }
 }
 
-fn encryption(draft: &mut ConfigDraft, ground: Ground<'_>) {
-    let encryption = &ground.plan.cluster.encryption;
+fn encryption(draft: &mut ConfigDraft, inputs: RenderInputs<'_>) {
+    let encryption = &inputs.plan.cluster.encryption;
     for (partition, name, key) in
         [("state", "STATE", &encryption.state), ("ephemeral", "EPHEMERAL", &encryption.ephemeral)]
     {

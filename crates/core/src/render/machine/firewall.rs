@@ -1,13 +1,13 @@
-//! Talos' ingress firewall: everything refused but what the cluster needs.
+//! Talos' ingress firewall, which allows only traffic that the cluster needs.
 
 use ipnet::IpNet;
 use serde_json::json;
 
-use super::{ConfigDraft, Ground};
+use super::{ConfigDraft, RenderInputs};
 use crate::cluster::section::{Firewall, Role};
 use crate::plan::{CniPlan, NeighborAddress, NodePlan, Plan};
 
-/// A rule: name, ports, protocol, and from where.
+/// A rule: name, ports, protocol and sources.
 struct IngressRule<'n> {
     name: &'static str,
     ports: &'static [&'static str],
@@ -15,16 +15,16 @@ struct IngressRule<'n> {
     from: &'n [IpNet],
 }
 
-/// Adds the rules, where they are wanted.
-pub fn add(draft: &mut ConfigDraft, ground: Ground<'_>) {
-    if ground.plan.cluster.firewall.value != Firewall::DefaultDeny {
+/// Adds the rules if the firewall is enabled.
+pub fn add(draft: &mut ConfigDraft, inputs: RenderInputs<'_>) {
+    if inputs.plan.cluster.firewall.value != Firewall::DefaultDeny {
         return;
     }
-    let plan = ground.plan;
+    let plan = inputs.plan;
     let everywhere: Vec<IpNet> = ["0.0.0.0/0", "::/0"].map(|net| net.parse().expect("a prefix")).to_vec();
-    let nodes = members(plan);
-    let control_planes = etcd_members(plan);
-    let speakers = speakers(plan);
+    let nodes = member_networks(plan);
+    let control_planes = etcd_networks(plan);
+    let speakers = bgp_sources(plan);
     let mut rules = vec![
         IngressRule { name: "apid", ports: &["50000"], protocol: "tcp", from: &everywhere },
         IngressRule { name: "kubelet", ports: &["10250"], protocol: "tcp", from: &nodes },
@@ -77,10 +77,10 @@ pub fn add(draft: &mut ConfigDraft, ground: Ground<'_>) {
     }
 }
 
-/// Where members of the cluster call from: the networks the kubelets have their addresses in.
-fn members(plan: &Plan) -> Vec<IpNet> {
+/// Source networks of cluster members: the subnets of the kubelets, and the addresses of the control planes.
+fn member_networks(plan: &Plan) -> Vec<IpNet> {
     let mut nets: Vec<IpNet> = plan.nodes.iter().flat_map(|node| plan.kubelet_subnets(node).value).collect();
-    nets.extend(plan.nodes.iter().filter(|node| node.role == Role::Controlplane).flat_map(addresses));
+    nets.extend(plan.nodes.iter().filter(|node| node.role == Role::Controlplane).flat_map(node_addresses));
     nets.sort();
     nets.dedup();
     let all = nets.clone();
@@ -88,9 +88,9 @@ fn members(plan: &Plan) -> Vec<IpNet> {
     nets
 }
 
-/// Where members of etcd call from: the control planes, and where an overlay gives them addresses, all of it.
-fn etcd_members(plan: &Plan) -> Vec<IpNet> {
-    let mut nets: Vec<IpNet> = plan.control_planes().flat_map(addresses).collect();
+/// Source networks of etcd members: the addresses of the control planes, and the subnets of an overlay.
+fn etcd_networks(plan: &Plan) -> Vec<IpNet> {
+    let mut nets: Vec<IpNet> = plan.control_planes().flat_map(node_addresses).collect();
     let known = nets.clone();
     let subnets = plan.control_planes().flat_map(|node| plan.etcd_subnets(node).value);
     nets.extend(subnets.filter(|subnet| !known.iter().any(|address| subnet.contains(address))));
@@ -99,9 +99,14 @@ fn etcd_members(plan: &Plan) -> Vec<IpNet> {
     nets
 }
 
-fn addresses(node: &NodePlan) -> Vec<IpNet> {
-    let whole = [&node.address, &node.loopback].into_iter().find(|prefixes| prefixes.iter().next().is_some());
-    whole.into_iter().flat_map(|prefixes| prefixes.iter()).map(|(net, _)| IpNet::from(net.addr())).collect()
+fn node_addresses(node: &NodePlan) -> Vec<IpNet> {
+    let prefixes =
+        [&node.address, &node.loopback].into_iter().find(|prefixes| prefixes.iter().next().is_some());
+    prefixes
+        .into_iter()
+        .flat_map(|prefixes| prefixes.iter())
+        .map(|(net, _)| IpNet::from(net.addr()))
+        .collect()
 }
 
 fn has_bfd(node: &NodePlan) -> bool {
@@ -111,9 +116,9 @@ fn has_bfd(node: &NodePlan) -> bool {
     })
 }
 
-/// Where BGP sessions come from: the neighbours by their addresses, those on a link from its link-local ones, and the
-/// speaker of service addresses from its end of the link.
-fn speakers(plan: &Plan) -> Vec<IpNet> {
+/// Sources of BGP sessions: numbered neighbours by address, unnumbered ones by link-local prefix, and the speaker's end of its
+/// link.
+fn bgp_sources(plan: &Plan) -> Vec<IpNet> {
     let mut nets: Vec<IpNet> = Vec::new();
     for routing in plan.nodes.iter().filter_map(|node| node.routing.as_ref()) {
         nets.extend(routing.neighbors.iter().map(|neighbor| match neighbor.peer {

@@ -1,17 +1,17 @@
-//! Where Talos is installed, and by which image.
+//! Installation disk and installer image.
 
 use serde_json::{Map, Value, json};
 
 use super::ConfigDraft;
 use crate::cluster::section::{DiskSelect, DiskType, ImageSource};
 use crate::plan::{ImagePlan, NodePlan};
-use crate::render::base::BaseImage;
+use crate::render::base_image::BaseImage;
 use crate::render::node_issue;
 use crate::render::{image as images, schematic};
 use ichor_talos::generate::contract::Trait;
 use ichor_values::Issue;
 
-/// Adds disk and image. A machine without a disk to install to runs from the image it booted.
+/// Adds disk and image. A machine without an installation disk runs from the image it booted.
 pub fn add(draft: &mut ConfigDraft, node: &NodePlan, errors: &mut Vec<Issue>) {
     let Some(disk) = &node.boot.disk else { return };
     let image = match installer(node) {
@@ -24,7 +24,7 @@ pub fn add(draft: &mut ConfigDraft, node: &NodePlan, errors: &mut Vec<Issue>) {
     let (select, wipe) = (node.boot.select.as_ref().map(|select| &select.value), node.boot.wipe.value);
     if draft.has(Trait::InstallDocument) {
         let matches = match select {
-            Some(select) => expression(select),
+            Some(select) => cel_expression(select),
             None => format!("disk.dev_path == {:?}", disk.value),
         };
         draft.document(
@@ -51,7 +51,7 @@ pub fn add(draft: &mut ConfigDraft, node: &NodePlan, errors: &mut Vec<Issue>) {
     draft.set("machine.install", Value::Object(install));
 }
 
-/// The installer of a node, without its patches; none where Talos' own for its release will do.
+/// The installer image of a node, without its patches; none for Talos' default.
 pub fn installer(node: &NodePlan) -> Result<Option<String>, Issue> {
     match &node.boot.image.value {
         ImagePlan::Given => {
@@ -59,13 +59,13 @@ pub fn installer(node: &NodePlan) -> Result<Option<String>, Issue> {
             Ok(given.map(|installer| installer.value.to_string()))
         }
         ImagePlan::Made(ImageSource::Ichor) => {
-            let base = BaseImage::of(node).map_err(|error| node_issue(node, &error))?;
+            let base = BaseImage::from_node(node).map_err(|error| node_issue(node, &error))?;
             Ok(base.and_then(|base| base.installer()))
         }
         ImagePlan::Made(ImageSource::Factory) => {
-            let schematic = schematic::of(node, None)
+            let schematic = schematic::node_schematic(node, None)
                 .map_err(|error| Issue::error(node.path("image"), error.to_string()))?;
-            Ok(Some(images::order(node, &schematic.id()).installer(&images::factory(node))))
+            Ok(Some(images::asset_request(node, &schematic.id()).installer(&images::factory(node))))
         }
     }
 }
@@ -86,8 +86,8 @@ fn selector(select: &DiskSelect) -> Value {
     Value::Object(selector)
 }
 
-/// The same as an expression over `disk`, as documents have it.
-fn expression(select: &DiskSelect) -> String {
+/// The selector as a CEL expression over `disk`, for documents.
+fn cel_expression(select: &DiskSelect) -> String {
     let mut terms = Vec::new();
     if let Some(size) = select.size.get() {
         terms.push(size_term(size.as_str()));
@@ -112,12 +112,12 @@ fn expression(select: &DiskSelect) -> String {
         DiskType::Hdd => "disk.rotational".to_owned(),
         DiskType::Sd => "disk.transport == \"mmc\"".to_owned(),
     }));
-    // Never the medium it was booted from.
+    // Excludes the boot medium.
     terms.push("!system_disk".to_owned());
     terms.join(" && ")
 }
 
-/// `>= 100GB` as a term: units of CEL stand behind a number with a `u`.
+/// Converts `>= 100GB` to a CEL term; unsigned numbers have the suffix `u`.
 fn size_term(range: &str) -> String {
     let operators = [">=", "<=", "==", ">", "<"];
     let operator = operators.into_iter().find(|operator| range.starts_with(operator)).unwrap_or("==");

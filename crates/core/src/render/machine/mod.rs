@@ -1,15 +1,15 @@
 //! The Talos configuration of a node, from the plan.
 //!
-//! A [`Renderer`] makes what all nodes of a role share once (`cluster`, on top of what Talos' own generator writes), and adds
-//! to it for each node: [`network`], `install`, `node`, `overlay` and `routing`. The patches of the file come last
-//! (`patches`), and everything that comes out is judged as the node's release would.
+//! A [`Renderer`] renders the settings that all nodes of a role share once (`cluster`, on top of the configuration `generated`
+//! by Talos), and adds those of each node: [`network`], `install`, `node`, `overlay` and `routing`. The patches of the file are
+//! applied last (`patches`), and the result is validated with the rules of the node's release.
 //!
 //! Not here: text ([`talos::emit`](ichor_values::go_yaml::emit)) and files.
 
-mod base;
+mod agent_config;
 mod cluster;
-mod duty;
 mod firewall;
+mod generated;
 mod install;
 pub mod network;
 mod node;
@@ -33,30 +33,29 @@ use ichor_talos::validate::{DocumentIssue, Mode, Setting};
 use ichor_talos::{encode, load, release};
 use ichor_values::{Issue, Severity, TalosVersion};
 
-pub use duty::{AgentConfigInputs, rehearsed};
+pub use agent_config::{AgentConfigInputs, agent_config_without_status};
 pub use install::installer;
-pub use patches::{PatchTexts, sealed_patches};
+pub use patches::{PatchTexts, encrypted_patches};
 pub use routing::NodeRouting;
 pub use warning::NodeWarning;
 
 pub use super::tree::RenderInputs;
-pub(crate) use super::tree::RenderInputs as Ground;
 
-/// The BGP of a node, or why it cannot be known.
+/// The BGP of a node, or the errors.
 type RoutingResult = Result<NodeRouting, Vec<Issue>>;
 
 /// A configuration that the node's release accepts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RenderedConfig {
-    /// Its documents, as Talos writes them.
+    /// Its documents, as Talos encodes them.
     pub documents: Vec<Value>,
-    /// What the release says of it beside that.
+    /// Warnings of the release.
     pub warnings: Vec<NodeWarning>,
 }
 
-/// Makes configurations.
+/// Renders configurations.
 pub struct Renderer<'a> {
-    ground: Ground<'a>,
+    inputs: RenderInputs<'a>,
     contract: Contract,
     control_plane: Config,
     worker: Config,
@@ -65,18 +64,18 @@ pub struct Renderer<'a> {
 }
 
 impl<'a> Renderer<'a> {
-    /// Makes what the nodes share. All that is wrong with it is told at once.
-    pub fn new(ground: Ground<'a>) -> Result<Self, Vec<Issue>> {
-        let talos = &ground.plan.cluster.contract.value;
+    /// Renders the shared settings, or returns all errors in them.
+    pub fn new(inputs: RenderInputs<'a>) -> Result<Self, Vec<Issue>> {
+        let talos = &inputs.plan.cluster.contract.value;
         if !release::is_known(talos) {
             let (oldest, newest) = release::known_releases();
-            let reason = format!("ichor writes for Talos 1.{oldest} to 1.{newest}, not for {talos}");
+            let reason = format!("ichor supports Talos 1.{oldest} to 1.{newest}, not {talos}");
             return Err(vec![Issue::error("cluster.talos", reason)]);
         }
-        let contract = Contract::of(talos);
+        let contract = Contract::for_release(talos);
         let mut errors = Vec::new();
-        let patches = patches::PatchSet::read(ground, &mut errors);
-        let mut role = |role| match Self::shared(ground, contract, role) {
+        let patches = patches::PatchSet::read(inputs, &mut errors);
+        let mut role = |role| match Self::render_shared(inputs, contract, role) {
             Ok(config) => Some(config),
             Err(mut found) => {
                 errors.append(&mut found);
@@ -88,40 +87,40 @@ impl<'a> Renderer<'a> {
         errors.dedup();
         match (control_plane, worker) {
             (Some(control_plane), Some(worker)) if errors.is_empty() => {
-                let protected = crate::routing::protected(ground.plan);
-                Ok(Self { ground, contract, control_plane, worker, patches, protected })
+                let protected = crate::routing::protected(inputs.plan);
+                Ok(Self { inputs, contract, control_plane, worker, patches, protected })
             }
             _ => Err(errors),
         }
     }
 
-    fn shared(ground: Ground<'_>, contract: Contract, role: Role) -> Result<Config, Vec<Issue>> {
+    fn render_shared(inputs: RenderInputs<'_>, contract: Contract, role: Role) -> Result<Config, Vec<Issue>> {
         let mut draft = ConfigDraft::new(contract, role);
-        let input = base::input(ground, contract).map_err(|error| vec![error])?;
-        let generated = base::generate(&input, ground.bundle, role);
-        let talos = &ground.plan.cluster.contract.value;
-        let mut config = loaded(talos, "cluster", &generated).map_err(|error| vec![error])?;
+        let input = generated::input(inputs, contract).map_err(|error| vec![error])?;
+        let documents = generated::generate(&input, inputs.bundle, role);
+        let talos = &inputs.plan.cluster.contract.value;
+        let mut config = load_documents(talos, "cluster", &documents).map_err(|error| vec![error])?;
         let mut errors = Vec::new();
-        cluster::add(&mut draft, ground, &mut errors);
-        firewall::add(&mut draft, ground);
+        cluster::add(&mut draft, inputs, &mut errors);
+        firewall::add(&mut draft, inputs);
         if !errors.is_empty() {
             return Err(errors);
         }
-        draft.merge_into(&mut config, ground, "cluster", talos).map_err(|error| vec![error])?;
+        draft.merge_into(&mut config, inputs, "cluster", talos).map_err(|error| vec![error])?;
         Ok(config)
     }
 
-    /// The whole configuration of a node.
+    /// Renders the configuration of a node.
     pub fn machine(&self, node: &NodePlan) -> Result<RenderedConfig, Vec<Issue>> {
         self.machine_with(node, &self.routing(node))
     }
 
-    /// The BGP of a node, which both of its configurations have.
+    /// Renders the BGP of a node, which both of its configurations contain.
     pub(super) fn routing(&self, node: &NodePlan) -> Result<NodeRouting, Vec<Issue>> {
-        routing::of(self.ground, &self.protected, node)
+        routing::render_routing(self.inputs, &self.protected, node)
     }
 
-    /// The whole configuration of a node with this BGP.
+    /// Renders the configuration of a node with this BGP.
     pub(super) fn machine_with(
         &self,
         node: &NodePlan,
@@ -129,52 +128,52 @@ impl<'a> Renderer<'a> {
     ) -> Result<RenderedConfig, Vec<Issue>> {
         let mut errors = Vec::new();
         let mut config = self.unpatched(node, routing, &mut errors);
-        for patch in self.patches.of(node) {
-            if let Err(error) = patch.apply(&mut config, &self.ground.plan.cluster.contract.value) {
+        for patch in self.patches.node_patches(node) {
+            if let Err(error) = patch.apply(&mut config, &self.inputs.plan.cluster.contract.value) {
                 errors.push(node_issue(node, &error));
             }
         }
-        if errors.is_empty() && !refused(&config, node).is_empty() {
-            errors = self.blame(node, routing);
+        if errors.is_empty() && !config_errors(&config, node).is_empty() {
+            errors = self.attribute_errors(node, routing);
         }
-        let mut rendered = self.judged(node, &config, errors)?;
+        let mut rendered = self.finish(node, &config, errors)?;
         if !rendered.warnings.is_empty() {
-            self.name_patches(node, routing, &mut rendered.warnings);
+            self.attribute_warnings(node, routing, &mut rendered.warnings);
         }
         Ok(rendered)
     }
 
-    /// What a node has before the patches of the file.
+    /// The configuration of a node without the patches of the file.
     fn unpatched(&self, node: &NodePlan, routing: &RoutingResult, errors: &mut Vec<Issue>) -> Config {
-        let ground = self.ground;
+        let inputs = self.inputs;
         let mut draft = ConfigDraft::new(self.contract, node.role);
         self.add_network(&mut draft, node, ConfigStage::Final);
         install::add(&mut draft, node, errors);
-        node::add(&mut draft, ground, node);
-        overlay::add(&mut draft, ground, node, errors);
+        node::add(&mut draft, inputs, node);
+        overlay::add(&mut draft, inputs, node, errors);
         self.add_routing(&mut draft, node, routing, ConfigStage::Final, errors);
         let mut config = match node.role {
             Role::Controlplane => self.control_plane.clone(),
             Role::Worker => self.worker.clone(),
         };
-        if let Err(error) = draft.merge_into(&mut config, ground, &node.path(""), &node.talos.value) {
+        if let Err(error) = draft.merge_into(&mut config, inputs, &node.path(""), &node.talos.value) {
             errors.push(error);
         }
         config
     }
 
-    /// Why the node's release refuses its configuration, each reason with the patch that brought it.
-    fn blame(&self, node: &NodePlan, routing: &RoutingResult) -> Vec<Issue> {
+    /// Why the node's release rejects its configuration, each error with the patch that causes it.
+    fn attribute_errors(&self, node: &NodePlan, routing: &RoutingResult) -> Vec<Issue> {
         let at = node.path("");
         let mut errors = Vec::new();
         let mut config = self.unpatched(node, routing, &mut errors);
-        let mut known = refused(&config, node);
+        let mut known = config_errors(&config, node);
         errors.extend(known.iter().map(|reason| Issue::error(&at, reason)));
-        for patch in self.patches.of(node) {
-            if let Err(error) = patch.apply(&mut config, &self.ground.plan.cluster.contract.value) {
+        for patch in self.patches.node_patches(node) {
+            if let Err(error) = patch.apply(&mut config, &self.inputs.plan.cluster.contract.value) {
                 errors.push(Issue::error(&at, error.to_string()));
             }
-            for reason in refused(&config, node) {
+            for reason in config_errors(&config, node) {
                 if !known.contains(&reason) {
                     errors.push(Issue::error(&at, format!("{}: with this patch {reason}", patch.name)));
                     known.push(reason);
@@ -184,29 +183,29 @@ impl<'a> Renderer<'a> {
         errors
     }
 
-    /// Names in each warning the patch that brought it.
-    fn name_patches(&self, node: &NodePlan, routing: &RoutingResult, warnings: &mut [NodeWarning]) {
+    /// Adds to each warning the patch that causes it.
+    fn attribute_warnings(&self, node: &NodePlan, routing: &RoutingResult, warnings: &mut [NodeWarning]) {
         let mut config = self.unpatched(node, routing, &mut Vec::new());
-        let mut known = warnings_about(&config, node);
-        for patch in self.patches.of(node) {
-            if patch.apply(&mut config, &self.ground.plan.cluster.contract.value).is_err() {
+        let mut known = config_warnings(&config, node);
+        for patch in self.patches.node_patches(node) {
+            if patch.apply(&mut config, &self.inputs.plan.cluster.contract.value).is_err() {
                 return;
             }
-            let now = warnings_about(&config, node);
-            for warning in warnings.iter_mut().filter(|it| now.contains(it) && !known.contains(it)) {
+            let current = config_warnings(&config, node);
+            for warning in warnings.iter_mut().filter(|it| current.contains(it) && !known.contains(it)) {
                 warning.patch = Some(patch.name.clone());
             }
-            known = now;
+            known = current;
         }
     }
 
-    /// The configuration of a node before Talos is installed: documents alone, none of which holds a secret of the cluster.
-    /// Passwords of its BGP sessions are in it: without them it would have no network.
+    /// Renders the first configuration of a node, before Talos is installed: only documents without the cluster's secrets. It
+    /// has the passwords of its BGP sessions, without which it would have no network.
     pub fn boot(&self, node: &NodePlan) -> Result<RenderedConfig, Vec<Issue>> {
         self.boot_with(node, &self.routing(node))
     }
 
-    /// The same with this BGP.
+    /// Renders the first configuration of a node with this BGP.
     pub(super) fn boot_with(
         &self,
         node: &NodePlan,
@@ -219,10 +218,10 @@ impl<'a> Renderer<'a> {
         let mut errors = Vec::new();
         self.add_routing(&mut draft, node, routing, ConfigStage::Boot, &mut errors);
         let mut config = Config::default();
-        if let Err(error) = draft.merge_into(&mut config, self.ground, &node.path(""), &node.talos.value) {
+        if let Err(error) = draft.merge_into(&mut config, self.inputs, &node.path(""), &node.talos.value) {
             errors.push(error);
         }
-        if errors.is_empty() { self.judged(node, &config, errors) } else { Err(errors) }
+        if errors.is_empty() { self.finish(node, &config, errors) } else { Err(errors) }
     }
 
     fn add_network(&self, draft: &mut ConfigDraft, node: &NodePlan, stage: ConfigStage) {
@@ -242,61 +241,66 @@ impl<'a> Renderer<'a> {
         errors: &mut Vec<Issue>,
     ) {
         match routing {
-            Ok(made) => routing::add(draft, self.ground, made, node, stage, errors),
+            Ok(rendered) => routing::add(draft, self.inputs, rendered, node, stage, errors),
             Err(found) => errors.extend_from_slice(found),
         }
     }
 
-    /// What the node's own release says of it.
-    fn judged(
+    /// Encodes a configuration, and validates it with the rules of the node's release.
+    fn finish(
         &self,
         node: &NodePlan,
         config: &Config,
         mut errors: Vec<Issue>,
     ) -> Result<RenderedConfig, Vec<Issue>> {
         let talos = &node.talos.value;
-        let documents = encode::encode(config, &self.ground.plan.cluster.contract.value);
+        let documents = encode::encode(config, &self.inputs.plan.cluster.contract.value);
         if let Err(error) = load::load_values(&documents, talos) {
-            errors.push(Issue::error(node.path(""), format!("Talos {talos} does not read it: {error}")));
+            errors.push(Issue::error(
+                node.path(""),
+                format!("Talos {talos} cannot read the configuration: {error}"),
+            ));
         }
         if errors.is_empty() {
-            let refused = refused(config, node);
-            errors.extend(refused.into_iter().map(|reason| Issue::error(node.path(""), reason)));
+            let rejected = config_errors(config, node);
+            errors.extend(rejected.into_iter().map(|reason| Issue::error(node.path(""), reason)));
         }
         if !errors.is_empty() {
             return Err(errors);
         }
-        Ok(RenderedConfig { documents, warnings: warnings_about(config, node) })
+        Ok(RenderedConfig { documents, warnings: config_warnings(config, node) })
     }
 }
 
-/// What the node's release says of a configuration.
-fn judge(config: &Config, node: &NodePlan) -> Vec<DocumentIssue> {
+/// All issues of a configuration in the node's release.
+fn config_issues(config: &Config, node: &NodePlan) -> Vec<DocumentIssue> {
     let mode = if node.platform.value == Platform::Metal { Mode::Metal } else { Mode::Cloud };
     validate::validate(config, Setting { talos: &node.talos.value, mode })
 }
 
-/// Why the node's release refuses a configuration.
-fn refused(config: &Config, node: &NodePlan) -> Vec<String> {
-    let errors = judge(config, node).into_iter().filter(|found| found.issue.severity == Severity::Error);
-    errors.map(|found| told(&found.issue, node)).collect()
+/// Errors of a configuration in the node's release.
+fn config_errors(config: &Config, node: &NodePlan) -> Vec<String> {
+    let errors =
+        config_issues(config, node).into_iter().filter(|found| found.issue.severity == Severity::Error);
+    errors.map(|found| rejection_text(&found.issue, node)).collect()
 }
 
-/// What the node's release says of a configuration that it accepts.
-fn warnings_about(config: &Config, node: &NodePlan) -> Vec<NodeWarning> {
-    let accepted = judge(config, node).into_iter().filter(|found| found.issue.severity != Severity::Error);
-    accepted.map(|found| NodeWarning::of(config, found, node)).collect()
+/// Warnings about a configuration in the node's release.
+fn config_warnings(config: &Config, node: &NodePlan) -> Vec<NodeWarning> {
+    let accepted =
+        config_issues(config, node).into_iter().filter(|found| found.issue.severity != Severity::Error);
+    accepted.map(|found| NodeWarning::new(config, found, node)).collect()
 }
 
-fn told(Issue { subject, message, .. }: &Issue, node: &NodePlan) -> String {
-    format!("Talos {} refuses the configuration: {subject}: {message}", node.talos.value)
+fn rejection_text(Issue { subject, message, .. }: &Issue, node: &NodePlan) -> String {
+    format!("Talos {} rejects the configuration: {subject}: {message}", node.talos.value)
 }
 
-fn loaded(talos: &TalosVersion, at: &str, documents: &[Value]) -> Result<Config, Issue> {
+fn load_documents(talos: &TalosVersion, at: &str, documents: &[Value]) -> Result<Config, Issue> {
     load::load_values(documents, talos).map_err(|error| Issue::error(at, error.to_string()))
 }
 
-/// What is added to a configuration: documents, and parts of the one with `machine` and `cluster`.
+/// Additions to a configuration: documents, and keys of the one with `machine` and `cluster`.
 struct ConfigDraft {
     contract: Contract,
     role: Role,
@@ -319,7 +323,7 @@ impl ConfigDraft {
 
     /// Adds to the document with `machine` and `cluster`.
     fn legacy(&mut self, part: Map<String, Value>) {
-        extend(&mut self.legacy, part);
+        merge_maps(&mut self.legacy, part);
     }
 
     /// Sets a value of the document with `machine` and `cluster`, at a path such as `machine.kubelet.nodeIP`.
@@ -343,12 +347,12 @@ impl ConfigDraft {
         self.documents.push(document);
     }
 
-    /// Lays it over a configuration. `talos` is the release that reads it: a node may be newer than the contract, and have
-    /// documents that the contract does not know.
+    /// Merges the draft into a configuration. `talos` is the release that reads it: a node may be newer than the contract, and
+    /// have documents that the contract does not support.
     fn merge_into(
         mut self,
         config: &mut Config,
-        ground: Ground<'_>,
+        inputs: RenderInputs<'_>,
         at: &str,
         talos: &TalosVersion,
     ) -> Result<(), Issue> {
@@ -357,19 +361,19 @@ impl ConfigDraft {
             documents.push(Value::Object(std::mem::take(&mut self.legacy)));
         }
         documents.append(&mut self.documents);
-        let added = loaded(talos, at, &documents)?;
-        let patch = Patch::merging("what ichor adds", added);
+        let added = load_documents(talos, at, &documents)?;
+        let patch = Patch::merging("ichor's additions", added);
         patch
-            .apply(config, &ground.plan.cluster.contract.value)
+            .apply(config, &inputs.plan.cluster.contract.value)
             .map_err(|error| Issue::error(at, error.to_string()))
     }
 }
 
-/// Lays maps over maps; lists are joined.
-fn extend(left: &mut Map<String, Value>, right: Map<String, Value>) {
+/// Merges maps recursively; lists are concatenated.
+fn merge_maps(left: &mut Map<String, Value>, right: Map<String, Value>) {
     for (key, value) in right {
         match (left.get_mut(&key), value) {
-            (Some(Value::Object(old)), Value::Object(new)) => extend(old, new),
+            (Some(Value::Object(old)), Value::Object(new)) => merge_maps(old, new),
             (Some(Value::Array(old)), Value::Array(new)) => old.extend(new),
             (_, value) => {
                 left.insert(key, value);

@@ -1,19 +1,19 @@
-//! What a node has by itself: where the kubelet and etcd take their addresses from, labels, taints, kernel modules and
-//! settings, and the address it is reached by from outside.
+//! Settings of a single node: subnets of the kubelet and etcd, labels, taints, kernel modules, sysctls, and its external
+//! address.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::{ConfigDraft, Ground};
+use super::{ConfigDraft, RenderInputs};
 use crate::plan::NodePlan;
 use ichor_talos::generate::contract::Trait;
 
-/// Adds it.
-pub fn add(draft: &mut ConfigDraft, ground: Ground<'_>, node: &NodePlan) {
-    kubelet(draft, ground, node);
+/// Adds the settings.
+pub fn add(draft: &mut ConfigDraft, inputs: RenderInputs<'_>, node: &NodePlan) {
+    kubelet(draft, inputs, node);
     if draft.is_control_plane() {
-        let subnets: Vec<_> = ground.plan.etcd_subnets(node).value.iter().map(ToString::to_string).collect();
+        let subnets: Vec<_> = inputs.plan.etcd_subnets(node).value.iter().map(ToString::to_string).collect();
         if !subnets.is_empty() {
             draft.set("cluster.etcd.advertisedSubnets", json!(subnets));
         }
@@ -25,8 +25,8 @@ pub fn add(draft: &mut ConfigDraft, ground: Ground<'_>, node: &NodePlan) {
     sysctls(draft, node);
 }
 
-fn kubelet(draft: &mut ConfigDraft, ground: Ground<'_>, node: &NodePlan) {
-    let subnets: Vec<_> = ground.plan.kubelet_subnets(node).value.iter().map(ToString::to_string).collect();
+fn kubelet(draft: &mut ConfigDraft, inputs: RenderInputs<'_>, node: &NodePlan) {
+    let subnets: Vec<_> = inputs.plan.kubelet_subnets(node).value.iter().map(ToString::to_string).collect();
     let labels = node.labels.iter().flat_map(|labels| labels.value.iter());
     let labels: Map<_, _> =
         labels.map(|(key, value)| (key.to_string(), json!(value.value.as_str()))).collect();
@@ -55,7 +55,7 @@ fn kubelet(draft: &mut ConfigDraft, ground: Ground<'_>, node: &NodePlan) {
     }
 }
 
-/// `key=value:Effect` as Talos keeps it: by key, `value:Effect`.
+/// Splits `key=value:Effect` into Talos' form: the key, and `value:Effect`.
 fn taint_entry(taint: &str) -> Option<(String, Value)> {
     let (pair, effect) = taint.rsplit_once(':')?;
     Some(match pair.split_once('=') {
@@ -85,7 +85,7 @@ fn sysctls(draft: &mut ConfigDraft, node: &NodePlan) {
     if draft.has(Trait::SysctlDocument) {
         draft.document("SysctlConfig", json!({"params": sysctls}));
     } else {
-        // Keys have dots in them, so they are no path.
+        // Keys contain dots, so `set` cannot be used for each.
         draft.set("machine.sysctls", json!(sysctls));
     }
 }

@@ -1,17 +1,17 @@
-//! The overlay's extension: Tailscale, or Headscale with a server of one's own.
+//! The overlay's extension: Tailscale, or Headscale with its own server.
 
 use serde_json::json;
 
-use super::{ConfigDraft, Ground};
+use super::{ConfigDraft, RenderInputs};
 use crate::plan::NodePlan;
 use ichor_values::Issue;
 
-/// Adds its configuration. A key that mints others stays here: the minted one is given out with the machine.
-pub fn add(draft: &mut ConfigDraft, ground: Ground<'_>, node: &NodePlan, errors: &mut Vec<Issue>) {
+/// Adds its configuration, without a key that creates others: the created key is added when the machine is configured.
+pub fn add(draft: &mut ConfigDraft, inputs: RenderInputs<'_>, node: &NodePlan, errors: &mut Vec<Issue>) {
     let Some(tailscale) = &node.tailscale else { return };
     let mut environment = vec![format!("TS_HOSTNAME={}", node.name), "TS_AUTH_ONCE=true".to_owned()];
     if let Some(key) = tailscale.key.as_ref().filter(|_| !tailscale.mint.value) {
-        match (ground.secret)(&key.value) {
+        match (inputs.secret)(&key.value) {
             Ok(key) => environment.push(format!("TS_AUTHKEY={key}")),
             Err(error) => errors.push(Issue::error(node.path("overlay.tailscale.key"), error.to_string())),
         }

@@ -1,8 +1,8 @@
-//! The patches of the file, each read once for all nodes that have it.
+//! The patches of the cluster file, each read once for all nodes.
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::Ground;
+use super::RenderInputs;
 use crate::model::Cluster;
 use crate::model::layer;
 use crate::plan::NodePlan;
@@ -10,10 +10,10 @@ use crate::plan::attachment::AttachmentError;
 use ichor_talos::patch::{Patch, PatchError};
 use ichor_values::{Issue, Location, WordOrRecord};
 
-/// By the path as written: the text of an encrypted patch, opened, or why it could not be had.
+/// By the path as written: the decrypted text of a patch, or the error.
 pub type PatchTexts = BTreeMap<String, Result<String, AttachmentError>>;
 
-/// Why a patch cannot be used.
+/// An error with a patch.
 #[derive(Debug, thiserror::Error)]
 enum PatchFileError {
     #[error("{path}: {reason}")]
@@ -24,8 +24,8 @@ enum PatchFileError {
     Patch(#[from] PatchError),
 }
 
-/// The paths of patches that are encrypted, from the folder of the cluster file.
-pub fn sealed_patches(cluster: &Cluster) -> Vec<String> {
+/// The paths of encrypted patches, relative to the folder of the cluster file.
+pub fn encrypted_patches(cluster: &Cluster) -> Vec<String> {
     let mut paths: Vec<String> = layer::all_layers(cluster)
         .flat_map(|layer| layer.settings.patches.values())
         .filter_map(|patch| match patch {
@@ -38,18 +38,18 @@ pub fn sealed_patches(cluster: &Cluster) -> Vec<String> {
     paths
 }
 
-/// All patches, by where they are named.
+/// All patches, by the place of their reference.
 pub(crate) struct PatchSet {
     by_place: HashMap<Location, Patch>,
 }
 
 impl PatchSet {
-    /// Reads them all, and notes what is wrong with each.
-    pub fn read(ground: Ground<'_>, errors: &mut Vec<Issue>) -> Self {
-        let talos = &ground.plan.cluster.contract.value;
+    /// Reads all patches and collects their errors.
+    pub fn read(inputs: RenderInputs<'_>, errors: &mut Vec<Issue>) -> Self {
+        let talos = &inputs.plan.cluster.contract.value;
         let mut files: HashMap<&str, Option<Patch>> = HashMap::new();
         let mut by_place = HashMap::new();
-        for layer in layer::all_layers(ground.cluster) {
+        for layer in layer::all_layers(inputs.cluster) {
             for (nth, at) in layer.settings.patches.items().enumerate() {
                 let key = layer.path(&format!("patches[{nth}]"));
                 let mut note = |patch: Result<Patch, PatchFileError>| {
@@ -60,7 +60,7 @@ impl PatchSet {
                 };
                 let patch = match &at.value {
                     WordOrRecord::Word(file) => {
-                        let text = || text(&ground.attachments.texts, file.as_str());
+                        let text = || attachment_text(&inputs.attachments.texts, file.as_str());
                         files
                             .entry(file.as_str())
                             .or_insert_with(|| note(read(text(), file.as_str())))
@@ -71,7 +71,7 @@ impl PatchSet {
                             note(Patch::inline(&key, inline, talos).map_err(PatchFileError::Patch))
                         }
                         (None, Some(file)) => {
-                            let text = || text(ground.patches, file.as_str());
+                            let text = || attachment_text(inputs.patches, file.as_str());
                             files
                                 .entry(file.as_str())
                                 .or_insert_with(|| note(read(text(), file.as_str())))
@@ -86,13 +86,13 @@ impl PatchSet {
         Self { by_place }
     }
 
-    /// The patches of a node, in the order of the ladder.
-    pub fn of<'p>(&'p self, node: &'p NodePlan) -> impl Iterator<Item = &'p Patch> {
+    /// The patches of a node, in the order of the layers.
+    pub fn node_patches<'p>(&'p self, node: &'p NodePlan) -> impl Iterator<Item = &'p Patch> {
         node.patches.iter().filter_map(|patch| self.by_place.get(&patch.place()?))
     }
 }
 
-fn text<'t>(
+fn attachment_text<'t>(
     texts: &'t BTreeMap<String, Result<String, AttachmentError>>,
     path: &str,
 ) -> Result<&'t str, PatchFileError> {

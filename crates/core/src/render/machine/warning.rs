@@ -1,4 +1,4 @@
-//! What Talos says of a configuration that it accepts.
+//! Talos' warnings about configurations.
 
 use std::fmt;
 
@@ -8,20 +8,20 @@ use ichor_talos::document;
 use ichor_talos::validate::DocumentIssue;
 use ichor_values::{Issue, NodeName};
 
-/// Something in a node's configuration that Talos accepts and that is probably a mistake. It quotes no secret.
+/// A probable mistake in a node's configuration that Talos accepts. The text contains no secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeWarning {
     /// The node.
     pub node: NodeName,
-    /// What is wrong. The subject is the document by kind and name, but for the one with `machine` and `cluster`, and the
-    /// keys in it, such as `machine.files`.
+    /// The issue. Its subject is the document by kind and name, omitted for the one with `machine` and `cluster`, and the keys
+    /// in it, such as `machine.files`.
     pub issue: Issue,
-    /// The patch of the cluster file that brought it, if one did.
+    /// The patch of the cluster file that causes it, if any.
     pub(crate) patch: Option<String>,
 }
 
 impl NodeWarning {
-    pub(super) fn of(config: &Config, found: DocumentIssue, node: &NodePlan) -> Self {
+    pub(super) fn new(config: &Config, found: DocumentIssue, node: &NodePlan) -> Self {
         let document = config.documents.get(found.document);
         let name = document.and_then(|document| {
             Some([document.kind?.name, document::name(&document.value).unwrap_or_default()])

@@ -1,19 +1,19 @@
-//! Cilium, 1.18 and later: BGP toward the node, what is announced, and pools of service addresses.
+//! Cilium 1.18 and later: BGP toward the node, advertisements, and pools of service addresses.
 
 use serde_json::{Value, json};
 
-use super::{SpeakerLink, named};
+use super::{SpeakerLink, numbered_name};
 use crate::plan::Plan;
 use ichor_bgp::model::Family;
 
-/// By which a peer finds what is announced to it.
+/// Label that selects the advertisements of a peer.
 const LABEL: (&str, &str) = ("announced-to", "node");
 
-/// The objects for these links; none where there are none.
+/// The objects for these links; none without links.
 pub(crate) fn objects(plan: &Plan, links: &[&SpeakerLink<'_>]) -> Vec<Value> {
     let mut objects = Vec::new();
     for (nth, link) in links.iter().enumerate() {
-        let (name, label) = (named("node", nth), named(LABEL.1, nth));
+        let (name, label) = (numbered_name("node", nth), numbered_name(LABEL.1, nth));
         objects.push(cluster_config(&name, link));
         objects.push(peer_config(&name, &label, link));
         objects.push(advertisement(&name, &label, plan, link));
@@ -33,7 +33,7 @@ fn object(kind: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "cilium.io/v2", "kind": kind, "metadata": {"name": name}, "spec": spec})
 }
 
-/// Cilium has no port of its own here: it connects.
+/// Cilium does not listen: it connects.
 fn cluster_config(name: &str, link: &SpeakerLink<'_>) -> Value {
     let workload = link.workload;
     let peer = json!({
@@ -69,7 +69,7 @@ fn peer_config(name: &str, label: &str, link: &SpeakerLink<'_>) -> Value {
     object("CiliumBGPPeerConfig", name, &spec)
 }
 
-/// Service addresses; pod networks too where the node takes them.
+/// Advertises service addresses, and pod networks if the node accepts them.
 fn advertisement(name: &str, label: &str, plan: &Plan, link: &SpeakerLink<'_>) -> Value {
     // Cilium selects nothing without a selector; this one matches every service.
     let all = json!({"matchExpressions": [{"key": "announced", "operator": "NotIn", "values": ["never"]}]});
@@ -90,7 +90,7 @@ fn advertisement(name: &str, label: &str, plan: &Plan, link: &SpeakerLink<'_>) -
     })
 }
 
-/// Cilium takes its router id from a node's IPv4 address; where there is none it must be told.
+/// Router IDs of nodes without an IPv4 address, from which Cilium would derive them.
 fn overrides<'l>(name: &'l str, link: &'l SpeakerLink<'_>) -> impl Iterator<Item = Value> + 'l {
     link.nodes.iter().filter(|node| node.address.v4.is_none()).filter_map(move |node| {
         let id = node.router_id.as_ref()?.value;

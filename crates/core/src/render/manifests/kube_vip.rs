@@ -1,24 +1,24 @@
-//! kube-vip: the address of the API, which one control plane holds at a time.
+//! kube-vip: the VIP of the API, which one control plane holds at a time.
 
 use serde_json::{Value, json};
 
 use crate::plan::Plan;
 use ichor_values::Issue;
 
-/// The release that is written for.
+/// The supported release.
 const IMAGE: &str = "ghcr.io/kube-vip/kube-vip:v1.0.1";
 
-/// The account it runs as, and the set that runs it.
+/// Name of the service account and the DaemonSet.
 const NAME: &str = "kube-vip";
 
-/// The namespace of both.
+/// Their namespace.
 const NAMESPACE: &str = "kube-system";
 
-/// The objects; none where the file does not ask for it.
+/// The objects; none if the file does not use kube-vip.
 pub(crate) fn objects(plan: &Plan) -> Result<Vec<Value>, Issue> {
     let Some(decided) = &plan.cluster.kube_vip else { return Ok(Vec::new()) };
     let address = decided.address.value;
-    let link = decided.interface.as_ref().ok_or_else(different_links)?.value.to_string();
+    let link = decided.interface.as_ref().ok_or_else(different_links_error)?.value.to_string();
     let length = if address.is_ipv4() { "32" } else { "128" };
     let env = [
         ("vip_arp", "true".to_owned()),
@@ -35,27 +35,27 @@ pub(crate) fn objects(plan: &Plan) -> Result<Vec<Value>, Issue> {
         ("vip_retryperiod", "2".to_owned()),
         ("address", address.to_string()),
     ];
-    // Before there is a CNI only the balancer on the node itself leads to an API server.
+    // Until the CNI runs, only KubePrism on the node reaches an API server.
     let balancer = plan.cluster.kubeprism.value.to_string();
     let env = env
         .into_iter()
         .chain([("KUBERNETES_SERVICE_HOST", "localhost".to_owned()), ("KUBERNETES_SERVICE_PORT", balancer)]);
     let env: Vec<_> = env.map(|(name, value)| json!({"name": name, "value": value})).collect();
-    let mut objects = rights();
-    objects.push(set(&env));
+    let mut objects = rbac();
+    objects.push(daemon_set(&env));
     Ok(objects)
 }
 
-fn different_links() -> Issue {
+fn different_links_error() -> Issue {
     Issue::error(
         "cluster.kube_vip.interface",
-        "control planes have their addresses on different links, and kube-vip is told one for all; write \
-                 `interface`, and name the links alike",
+        "the control planes have their addresses on different links, but kube-vip supports one name for all; set \
+                 `interface`, and give the links the same name",
     )
 }
 
-/// What it may do: hold leases, and look at nodes.
-fn rights() -> Vec<Value> {
+/// The service account and its RBAC rules: leases and nodes.
+fn rbac() -> Vec<Value> {
     let metadata = json!({"name": NAME, "namespace": NAMESPACE});
     let rules = json!([
         {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch", "update", "patch"]},
@@ -79,8 +79,8 @@ fn rights() -> Vec<Value> {
     ]
 }
 
-/// One on every control plane, in the node's own network, before anything else can run there.
-fn set(env: &[Value]) -> Value {
+/// The DaemonSet, which runs on every control plane in the host network, even on nodes with taints.
+fn daemon_set(env: &[Value]) -> Value {
     let node = json!({"name": "vip_nodename", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}});
     let env: Vec<_> = env.iter().cloned().chain([node]).collect();
     let labels = json!({"app.kubernetes.io/name": NAME});

@@ -1,17 +1,17 @@
-//! MetalLB: its peers, pools and advertisements, and extended next hop where IPv4 goes over an IPv6 link.
+//! MetalLB: peers, pools, advertisements, and extended next hop for IPv4 over an IPv6 link.
 
 use serde_json::{Value, json};
 
-use super::{SpeakerLink, named};
+use super::{SpeakerLink, numbered_name};
 use crate::plan::Plan;
 use ichor_bgp::model::Bfd;
 use ichor_bgp::setting::MetallbMode;
 use ichor_values::Issue;
 
-/// Where MetalLB and its FRR-K8s look for objects.
+/// Namespace of MetalLB and FRR-K8s.
 const NAMESPACE: &str = "metallb-system";
 
-/// The objects for these links; none where there are none.
+/// The objects for these links; none without links.
 pub(crate) fn objects(plan: &Plan, links: &[&SpeakerLink<'_>]) -> Result<Vec<Value>, Issue> {
     if links.is_empty() {
         return Ok(Vec::new());
@@ -19,7 +19,7 @@ pub(crate) fn objects(plan: &Plan, links: &[&SpeakerLink<'_>]) -> Result<Vec<Val
     let mut objects: Vec<Value> = profiles(links).into_iter().map(profile).collect();
     let mut peers = Vec::new();
     for (nth, link) in links.iter().enumerate() {
-        let name = named("node", nth);
+        let name = numbered_name("node", nth);
         objects.push(peer(&name, link));
         objects.extend(extended(&name, link, links.len())?);
         peers.push(name);
@@ -46,7 +46,7 @@ fn object(version: &str, kind: &str, name: &str, spec: &Value) -> Value {
     })
 }
 
-/// MetalLB's own speaker has no BFD.
+/// BFD of a link; MetalLB's native mode does not support it.
 fn bfd_of(link: &SpeakerLink<'_>) -> Option<Bfd> {
     link.workload.bfd.filter(|_| link.mode != MetallbMode::Native)
 }
@@ -71,7 +71,7 @@ fn profile(bfd: Bfd) -> Value {
     object("v1beta1", "BFDProfile", &profile_name(bfd), &spec)
 }
 
-/// The node, as its speaker sees it: what is ours there is theirs here.
+/// The node as a peer of its speaker: `ours` and `theirs` are swapped.
 fn peer(name: &str, link: &SpeakerLink<'_>) -> Value {
     let workload = link.workload;
     let (keepalive, hold) = workload.timers;
@@ -95,7 +95,7 @@ fn peer(name: &str, link: &SpeakerLink<'_>) -> Value {
     object("v1beta2", "BGPPeer", name, &spec)
 }
 
-/// MetalLB has no key for extended next hop; FRR takes it as a line of its own configuration.
+/// Extended next hop, for which MetalLB has no key, as raw FRR configuration.
 fn extended(name: &str, link: &SpeakerLink<'_>, links: usize) -> Result<Option<Value>, Issue> {
     let workload = link.workload;
     if !workload.extends_next_hops() {
@@ -125,11 +125,11 @@ fn extended(name: &str, link: &SpeakerLink<'_>, links: usize) -> Result<Option<V
             "metadata": {"name": "bgpextras", "namespace": NAMESPACE},
             "data": {"extras": lines},
         }))),
-        // The lines of the map are for every node, and FRR refuses those about a neighbour it does not have.
+        // The ConfigMap applies to every node, and FRR rejects lines for an unknown neighbour.
         MetallbMode::Frr => Err(Issue::error(
             "routing.workload.metallb.mode",
-            "in mode `frr` MetalLB can be told of extended next hop on all nodes alike only, and here nodes differ in \
-                     their link or have none; use `mode: frr-k8s`, or an IPv4 link",
+            "in mode `frr` MetalLB supports extended next hop only if all nodes have the same link to the speaker; use \
+                         `mode: frr-k8s`, or an IPv4 link",
         )),
     }
 }

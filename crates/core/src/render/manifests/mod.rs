@@ -1,7 +1,7 @@
-//! What Kubernetes is told about the routing beneath it: objects for the speaker, and kube-vip, which goes into configurations.
+//! Kubernetes manifests: objects for the speaker, and kube-vip, which is part of the Talos configuration.
 //!
-//! The speaker's end of the link is the mirror of the node's: AS numbers, addresses, families, timers and BFD come from the
-//! same [`Model`]s as the daemon's configuration. Nodes whose links are alike share their objects (`SpeakerLink`s).
+//! The speaker's end of the link mirrors the node's: AS numbers, addresses, families, timers and BFD come from the same
+//! [`BgpModel`]s as the daemon's configuration. Nodes with identical links share objects (`SpeakerLink`).
 
 mod cilium;
 pub(super) mod kube_vip;
@@ -17,14 +17,14 @@ use ichor_bgp::setting::{MetallbMode, Speaker};
 use ichor_values::Issue;
 use ichor_values::go_yaml::emit::emit_all;
 
-/// The name of Cilium's manifest in configurations.
+/// Name of Cilium's inline manifest.
 pub(crate) const CILIUM: &str = "cilium";
-/// The name of the one with what Cilium is told of BGP.
+/// Name of the inline manifest with Cilium's BGP objects.
 pub(crate) const CILIUM_BGP: &str = "cilium-bgp";
-/// The name of kube-vip's.
+/// Name of kube-vip's inline manifest.
 pub(crate) const KUBE_VIP: &str = "kube-vip";
 
-/// The files below `manifests/`, or everything that is wrong.
+/// The files below `manifests/`, or all errors.
 pub fn render(plan: &Plan, network: &BgpTopology) -> Result<Vec<Artifact>, Vec<Issue>> {
     let (mut files, mut errors) = (Vec::new(), Vec::new());
     let mut file = |name: &str, objects: Vec<Value>| {
@@ -33,34 +33,34 @@ pub fn render(plan: &Plan, network: &BgpTopology) -> Result<Vec<Artifact>, Vec<I
         }
     };
     let links = links(plan, network);
-    match metallb::objects(plan, &of(&links, Speaker::Metallb)) {
+    match metallb::objects(plan, &links_of(&links, Speaker::Metallb)) {
         Ok(objects) => file("metallb", objects),
         Err(error) => errors.push(error),
     }
-    file("cilium", cilium::objects(plan, &of(&links, Speaker::Cilium)));
+    file("cilium", cilium::objects(plan, &links_of(&links, Speaker::Cilium)));
     if errors.is_empty() { Ok(files) } else { Err(errors) }
 }
 
-/// What Cilium is told of BGP; nothing where it is nobody's speaker.
+/// Cilium's BGP objects; none if no node has it as speaker.
 pub(super) fn cilium_bgp(plan: &Plan, network: &BgpTopology) -> Vec<Value> {
-    cilium::objects(plan, &of(&links(plan, network), Speaker::Cilium))
+    cilium::objects(plan, &links_of(&links(plan, network), Speaker::Cilium))
 }
 
-/// A link to a speaker, and the nodes that have one like it.
+/// A link to a speaker, and the nodes with an identical link.
 struct SpeakerLink<'n> {
-    /// The node's end of it.
+    /// The BGP instance toward the speaker.
     workload: &'n Workload,
-    /// How MetalLB speaks BGP.
+    /// BGP implementation of MetalLB.
     mode: MetallbMode,
-    /// What is taken from the speaker; empty is everything.
+    /// Prefixes accepted from the speaker; empty means everything.
     allow: &'n [ipnet::IpNet],
     /// The nodes.
     nodes: Vec<&'n NodePlan>,
-    /// Whether these are all nodes of the cluster.
+    /// Whether every node of the cluster has it.
     everywhere: bool,
 }
 
-/// What objects can tell of a link.
+/// Settings of a link that its objects depend on.
 #[derive(PartialEq)]
 struct SpeakerLinkKey<'n> {
     speaker: Speaker,
@@ -79,15 +79,13 @@ fn links<'n>(plan: &'n Plan, network: &'n BgpTopology) -> Vec<SpeakerLink<'n>> {
     for model in &network.nodes {
         // Both are in the order of the file.
         let Some(node) = nodes.find(|node| node.name == model.name) else { continue };
-        let Some((alike, workload)) = alike(model, node) else { continue };
-        match links.iter_mut().find(|(other, _)| *other == alike) {
+        let Some((key, workload)) = link_key(model, node) else { continue };
+        match links.iter_mut().find(|(other, _)| *other == key) {
             Some((_, link)) => link.nodes.push(node),
             None => {
-                let (mode, allow) = (alike.mode, alike.allow);
-                links.push((
-                    alike,
-                    SpeakerLink { workload, mode, allow, nodes: vec![node], everywhere: false },
-                ));
+                let (mode, allow) = (key.mode, key.allow);
+                links
+                    .push((key, SpeakerLink { workload, mode, allow, nodes: vec![node], everywhere: false }));
             }
         }
     }
@@ -98,10 +96,10 @@ fn links<'n>(plan: &'n Plan, network: &'n BgpTopology) -> Vec<SpeakerLink<'n>> {
     links
 }
 
-fn alike<'n>(model: &'n BgpModel, node: &'n NodePlan) -> Option<(SpeakerLinkKey<'n>, &'n Workload)> {
+fn link_key<'n>(model: &'n BgpModel, node: &'n NodePlan) -> Option<(SpeakerLinkKey<'n>, &'n Workload)> {
     let plan = node.routing.as_deref()?.workload.as_ref()?;
     let workload = model.workload.as_ref()?;
-    let alike = SpeakerLinkKey {
+    let key = SpeakerLinkKey {
         speaker: workload.speaker,
         mode: plan.mode.value,
         ours: &workload.ours,
@@ -111,15 +109,15 @@ fn alike<'n>(model: &'n BgpModel, node: &'n NodePlan) -> Option<(SpeakerLinkKey<
         timers: workload.timers,
         allow: &plan.allow.value,
     };
-    Some((alike, workload))
+    Some((key, workload))
 }
 
-fn of<'l, 'n>(links: &'l [SpeakerLink<'n>], speaker: Speaker) -> Vec<&'l SpeakerLink<'n>> {
+fn links_of<'l, 'n>(links: &'l [SpeakerLink<'n>], speaker: Speaker) -> Vec<&'l SpeakerLink<'n>> {
     links.iter().filter(|link| link.workload.speaker == speaker).collect()
 }
 
 impl SpeakerLink<'_> {
-    /// Which nodes are meant; none where all are.
+    /// A selector of its nodes; none for all nodes.
     fn selector(&self) -> Option<Value> {
         let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
         let hosts = json!({"key": "kubernetes.io/hostname", "operator": "In", "values": names});
@@ -127,7 +125,7 @@ impl SpeakerLink<'_> {
     }
 }
 
-/// A name for the `nth` of several objects.
-fn named(name: &str, nth: usize) -> String {
+/// The name of the `nth` of several objects.
+fn numbered_name(name: &str, nth: usize) -> String {
     if nth == 0 { name.to_owned() } else { format!("{name}-{}", nth + 1) }
 }

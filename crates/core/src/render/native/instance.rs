@@ -1,4 +1,4 @@
-//! BGPInstanceConfig: one for the fabric in the node's own table, one for the speaker in its VRF.
+//! BGPInstanceConfig: one for the fabric in the main table, one for the speaker in its VRF.
 
 use std::net::IpAddr;
 
@@ -10,19 +10,19 @@ use ichor_bgp::model::fabric::{Neighbor, PeerAddress};
 use ichor_bgp::model::{Bfd, BgpModel, Family, Workload};
 use ichor_values::{Asn, LinkName};
 
-/// The instance toward the fabric.
+/// Name of the instance toward the fabric.
 pub(crate) const FABRIC: &str = "fabric";
 
-/// The instance toward the speaker.
+/// Name of the instance toward the speaker.
 pub(crate) const WORKLOAD: &str = "load-balancer";
 
-/// The instance toward the fabric. It announces the addresses of `links` and what it imports of the speaker's.
+/// The instance toward the fabric. It announces the addresses of `links` and the imported routes of the speaker.
 pub fn fabric(model: &BgpModel, links: &[&LinkName], imports: &[IpNet]) -> Value {
     let mut body = Map::new();
     let mut put = |key: &str, value: Value| body.insert(key.to_owned(), value);
     put("localASN", json!(model.asn.0));
     put("routerID", json!(model.router_id.to_string()));
-    if let Some(source) = source(model) {
+    if let Some(source) = source_address(model) {
         put("routeSource", json!(source.to_string()));
     }
     if !links.is_empty() {
@@ -40,7 +40,7 @@ pub fn fabric(model: &BgpModel, links: &[&LinkName], imports: &[IpNet]) -> Value
     document("BGPInstanceConfig", FABRIC, body)
 }
 
-/// The instance toward the speaker, in the VRF `domain`. It announces nothing: it originates nothing and imports nothing.
+/// The instance toward the speaker, in the VRF `domain`. It originates and imports no routes, so it announces none.
 pub fn workload(model: &BgpModel, workload: &Workload, domain: &str) -> Value {
     let mut speaker = session(Some(workload.theirs.asn), workload.timers, true, None);
     speaker.insert("address".to_owned(), json!(workload.theirs.address.to_string()));
@@ -49,17 +49,17 @@ pub fn workload(model: &BgpModel, workload: &Workload, domain: &str) -> Value {
     put("vrf", json!(domain));
     put("localASN", json!(workload.ours.asn.0));
     put("routerID", json!(model.router_id.to_string()));
-    // The speaker's addresses are the node's own services, which the CNI serves: a route to them would lead in a circle.
+    // The CNI serves the speaker's addresses on the node: a route to them would cause a loop.
     put("installRoutes", json!(false));
     put("neighbors", json!([speaker]));
     document("BGPInstanceConfig", WORKLOAD, body)
 }
 
-/// The one source address that Talos takes: that of IPv6, where routes of it are learnt.
+/// The source address of installed routes. Talos supports one: an IPv6 address if IPv6 routes are learned.
 ///
-/// Left alone, the kernel takes any address of the node for IPv6, an anycast one too. For IPv4 it takes that of `lo`, as long as
-/// the port has none.
-fn source(model: &BgpModel) -> Option<IpAddr> {
+/// Otherwise the kernel may use any IPv6 address of the node, even an anycast address. For IPv4 it uses that of `lo`, as long
+/// as the port has none.
+fn source_address(model: &BgpModel) -> Option<IpAddr> {
     let learns = |family| model.fabric.neighbors.iter().any(|neighbor| neighbor.families.contains(&family));
     let of = |family| model.sources.iter().copied().find(|source| Family::of(IpNet::from(*source)) == family);
     [Family::V6, Family::V4].into_iter().filter(|family| learns(*family)).find_map(of)

@@ -1,4 +1,4 @@
-//! The link to the speaker as documents, where no agent makes it.
+//! The link to the speaker as Talos documents, for nodes without the agent.
 
 use serde_json::{Map, Value, json};
 
@@ -7,9 +7,9 @@ use ichor_bgp::model::workload::SessionEndpoint;
 use ichor_bgp::model::{RoutingDomain, Workload};
 use ichor_values::Mtu;
 
-/// A veth pair, and the VRF with our end in it.
+/// A veth pair, and the VRF with the daemon's end in it.
 ///
-/// Talos itself makes both in the right order, gives an end its addresses again after it went into the VRF, and loads the module.
+/// Talos creates both in the right order, restores the addresses of an end after it joins the VRF, and loads the module.
 pub fn documents(workload: &Workload, mtu: Option<Mtu>) -> Vec<Value> {
     let mut body = end(&workload.theirs, workload.prefix, mtu);
     let mut ours = end(&workload.ours, workload.prefix, mtu);

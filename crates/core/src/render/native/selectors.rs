@@ -1,44 +1,44 @@
-//! What is taken from a speaker, as `importRoutes` can say it: prefixes, and all within them.
+//! Prefixes accepted from a speaker, for `importRoutes`.
 //!
-//! There is no refusing and no length there. So the selectors are what is left of the permitted prefixes when the refused ones
-//! are cut out. Two differences to the filter remain: single addresses cannot be asked for, so all within a pool passes; and a
-//! prefix around a refused one does not pass, as it lies in no selector.
+//! `importRoutes` matches prefixes and more specific ones; it has no deny rules and no prefix lengths. The selectors are
+//! therefore the permitted prefixes minus the denied ones. Two differences from the filter remain: all prefixes within a pool
+//! pass, not only host routes; and a prefix that contains a denied one does not pass, because no selector contains it.
 
 use ipnet::IpNet;
 
 use ichor_bgp::model::{Family, PrefixFilter, PrefixRule};
 
-/// The selectors of the families: masked, and no two overlap. None of them is a default route.
+/// The selectors of the families: masked, without overlaps and without default routes.
 pub fn selectors(filter: &PrefixFilter, families: &[Family]) -> Vec<IpNet> {
     let mut selectors = Vec::new();
     for &family in families {
-        selectors.extend(of_family(filter.of(family)));
+        selectors.extend(family_selectors(filter.rules_for(family)));
     }
     selectors.sort();
     selectors
 }
 
-/// The first term that matches decides, so each term has what those before it left.
-fn of_family<'t>(terms: impl Iterator<Item = &'t PrefixRule>) -> Vec<IpNet> {
+/// The first matching rule decides, so each rule applies to what earlier rules do not match.
+fn family_selectors<'t>(terms: impl Iterator<Item = &'t PrefixRule>) -> Vec<IpNet> {
     let mut decided: Vec<IpNet> = Vec::new();
     let mut permitted = Vec::new();
-    for term in terms.filter(|term| !is_default_alone(term)) {
-        let left = without(term.net, &decided);
+    for term in terms.filter(|term| !is_default_only(term)) {
+        let left = subtract(term.net, &decided);
         decided.push(term.net);
         if term.permit {
             permitted.extend(left);
         }
     }
-    permitted.into_iter().flat_map(never_default).collect()
+    permitted.into_iter().flat_map(split_default).collect()
 }
 
-/// Default routes are kept out by [`never_default`].
-fn is_default_alone(term: &PrefixRule) -> bool {
+/// Whether a rule matches only the default route, which [`split_default`] excludes.
+fn is_default_only(term: &PrefixRule) -> bool {
     term.net.prefix_len() == 0 && term.most == 0
 }
 
-/// Both halves of everything, in which the default route does not lie.
-fn never_default(net: IpNet) -> Vec<IpNet> {
+/// Splits a default route into its two halves, which do not contain it.
+fn split_default(net: IpNet) -> Vec<IpNet> {
     if net.prefix_len() > 0 { vec![net] } else { halves(net) }
 }
 
@@ -46,8 +46,8 @@ fn halves(net: IpNet) -> Vec<IpNet> {
     net.subnets(net.prefix_len() + 1).map(Iterator::collect).unwrap_or_default()
 }
 
-/// The largest prefixes within `net` that share no address with `taken`.
-fn without(net: IpNet, taken: &[IpNet]) -> Vec<IpNet> {
+/// The largest prefixes within `net` that do not overlap with `taken`.
+fn subtract(net: IpNet, taken: &[IpNet]) -> Vec<IpNet> {
     if taken.iter().any(|other| other.contains(&net)) {
         return Vec::new();
     }
@@ -55,7 +55,7 @@ fn without(net: IpNet, taken: &[IpNet]) -> Vec<IpNet> {
     if inside.is_empty() {
         return vec![net];
     }
-    halves(net).into_iter().flat_map(|half| without(half, &inside)).collect()
+    halves(net).into_iter().flat_map(|half| subtract(half, &inside)).collect()
 }
 
 #[cfg(test)]
@@ -66,7 +66,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn told(terms: &[PrefixRule], families: &[Family]) -> Vec<String> {
+    fn selected(terms: &[PrefixRule], families: &[Family]) -> Vec<String> {
         selectors(&PrefixFilter(terms.to_vec()), families).iter().map(ToString::to_string).collect()
     }
 
@@ -75,38 +75,38 @@ mod tests {
         let terms =
             [PrefixRule::exactly(false, net("0.0.0.0/0")), PrefixRule::hosts(true, net("198.51.100.0/24"))];
 
-        assert_eq!(told(&terms, &Family::ALL), ["198.51.100.0/24"]);
-        assert_eq!(told(&terms, &[Family::V6]), [""; 0]);
+        assert_eq!(selected(&terms, &Family::ALL), ["198.51.100.0/24"]);
+        assert_eq!(selected(&terms, &[Family::V6]), [""; 0]);
     }
 
     #[test]
-    fn what_is_refused_is_cut_out() {
+    fn denied_prefixes_are_cut_out() {
         let terms =
             [PrefixRule::within(false, net("10.0.0.0/26")), PrefixRule::within(true, net("10.0.0.0/24"))];
 
-        assert_eq!(told(&terms, &Family::ALL), ["10.0.0.64/26", "10.0.0.128/25"]);
+        assert_eq!(selected(&terms, &Family::ALL), ["10.0.0.64/26", "10.0.0.128/25"]);
     }
 
     #[test]
-    fn a_pool_inside_a_refused_prefix_stays() {
+    fn a_pool_inside_a_denied_prefix_is_kept() {
         let terms =
             [PrefixRule::within(true, net("10.0.0.192/26")), PrefixRule::within(false, net("10.0.0.0/24"))];
 
-        assert_eq!(told(&terms, &Family::ALL), ["10.0.0.192/26"]);
+        assert_eq!(selected(&terms, &Family::ALL), ["10.0.0.192/26"]);
     }
 
     #[test]
-    fn everything_has_no_default_route() {
+    fn the_default_route_is_never_selected() {
         let terms = [PrefixRule::within(true, net("::/0"))];
 
-        assert_eq!(told(&terms, &Family::ALL), ["::/1", "8000::/1"]);
+        assert_eq!(selected(&terms, &Family::ALL), ["::/1", "8000::/1"]);
     }
 
     #[test]
-    fn prefixes_that_overlap_are_told_once() {
+    fn overlapping_prefixes_are_selected_once() {
         let terms =
             [PrefixRule::within(true, net("10.1.0.0/16")), PrefixRule::within(true, net("10.0.0.0/15"))];
 
-        assert_eq!(told(&terms, &Family::ALL), ["10.0.0.0/16", "10.1.0.0/16"]);
+        assert_eq!(selected(&terms, &Family::ALL), ["10.0.0.0/16", "10.1.0.0/16"]);
     }
 }

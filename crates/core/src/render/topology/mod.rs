@@ -1,26 +1,25 @@
-//! The cluster as a picture: fabric, nodes, sessions, AS numbers and addresses, as SVG.
+//! Topology diagram of a cluster: fabric, nodes, sessions, AS numbers and addresses, as SVG.
 //!
-//! Three steps. `gather` reads cluster and plan into a `scene`: boxes with their texts and the wires between them,
-//! with nodes that are alike in one box when there are many. `layout` gives every box and wire its place. `draw`
-//! writes it down with `svg`.
+//! `gather` reads cluster and plan into a `diagram`: boxes with texts, and wires between them; many similar nodes share a box.
+//! `layout` positions boxes and wires. `draw` writes the SVG.
 //!
-//! Coordinates are whole pixels and text widths are estimated (`text`), so the same cluster gives the same bytes
-//! on every machine.
+//! Coordinates are integers and text widths are estimated (`text`), so the same cluster results in the same bytes on every
+//! machine.
 
+mod diagram;
 mod draw;
 mod gather;
 mod layout;
 mod palette;
-mod scene;
 mod svg;
 mod text;
 
 use crate::model::Cluster;
 use crate::plan::Plan;
 
-/// Draws `cluster` as it was planned: an SVG document.
+/// Draws a planned cluster as an SVG document.
 pub fn render(cluster: &Cluster, plan: &Plan) -> String {
-    let scene = gather::scene(cluster, plan);
-    let layout = layout::place(&scene);
-    draw::document(&scene, &layout)
+    let diagram = gather::diagram(cluster, plan);
+    let layout = layout::place(&diagram);
+    draw::document(&diagram, &layout)
 }

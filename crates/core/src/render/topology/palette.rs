@@ -1,6 +1,6 @@
-//! The colours: dark text on explicit light grounds, so the picture looks the same in light and dark viewers.
+//! The colours: dark text on explicit light backgrounds, so that the diagram looks the same in light and dark viewers.
 
-use super::scene::HubKind;
+use super::diagram::HubKind;
 use crate::cluster::section::Role;
 
 pub(crate) const PAPER: &str = "#ffffff";
@@ -13,13 +13,13 @@ pub(crate) const CABLE: &str = "#94a3b8";
 pub(crate) const SPEAKER: &str = "#fef3c7";
 pub(crate) const SPEAKER_EDGE: &str = "#d97706";
 
-/// Colours of wires, told apart also by people who see no red or green.
+/// Colours of wires, distinguishable with red-green colour blindness.
 const WIRES: [&str; 12] = [
     "#0369a1", "#c2410c", "#15803d", "#a21caf", "#854d0e", "#0e7490", "#be123c", "#4338ca", "#4d7c0f",
     "#1e293b", "#9d174d", "#7c2d12",
 ];
 
-/// The colour of a node's head.
+/// The header colour of a node.
 pub fn role(role: Role) -> &'static str {
     match role {
         Role::Controlplane => "#1e3a8a",
@@ -27,7 +27,7 @@ pub fn role(role: Role) -> &'static str {
     }
 }
 
-/// The colour of the `nth` hub and of everything that leads to it.
+/// The colour of the `nth` hub and its wires.
 pub(crate) fn hub(kind: HubKind, nth: usize) -> &'static str {
     match kind {
         HubKind::Spine => "#475569",
@@ -37,8 +37,8 @@ pub(crate) fn hub(kind: HubKind, nth: usize) -> &'static str {
     }
 }
 
-/// The ground of a hub.
-pub(crate) fn ground(kind: HubKind) -> &'static str {
+/// The background colour of a hub.
+pub(crate) fn background(kind: HubKind) -> &'static str {
     match kind {
         HubKind::Spine => "#e2e8f0",
         HubKind::Leaf => "#f8fafc",

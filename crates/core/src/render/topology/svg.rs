@@ -1,4 +1,4 @@
-//! SVG as text: few shapes, every style on the shape itself, because viewers differ in what else they understand.
+//! SVG writer with few shapes and inline styles only, because viewers differ in their support of others.
 
 use std::fmt::Write;
 
@@ -29,7 +29,7 @@ impl Rectangle {
     }
 }
 
-/// One line of text: where its base line starts, how it looks and how much room it has.
+/// One line of text: start of the base line, style and maximum width.
 #[derive(Clone, Copy, Debug)]
 pub struct TextLine<'t> {
     pub at: (i32, i32),
@@ -41,7 +41,7 @@ pub struct TextLine<'t> {
     pub(crate) anchor: TextAnchor,
 }
 
-/// Which part of a line is at its place.
+/// The part of a line at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextAnchor {
     Start,
@@ -50,13 +50,13 @@ pub(crate) enum TextAnchor {
 }
 
 impl<'t> TextLine<'t> {
-    /// Small and muted.
+    /// A small, muted label.
     pub fn label(at: (i32, i32), text: &'t str, room: i32) -> Self {
         Self { at, text, face: FontFace::Plain, size: 11, fill: MUTED, room, anchor: TextAnchor::Start }
     }
 }
 
-/// A document that grows from front to end.
+/// An SVG document under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Svg(String);
 
@@ -64,25 +64,25 @@ impl Svg {
     /// A rectangle with rounded corners; `style` is attributes.
     pub(crate) fn rectangle(&mut self, area: Rectangle, round: i32, style: &str) {
         let Rectangle { x, y, width, height } = area;
-        self.put(format_args!(
+        self.write(format_args!(
             r#"<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="{round}" {style}/>"#
         ));
     }
 
     /// A path; `style` is attributes.
     pub fn path(&mut self, path: &str, style: &str) {
-        self.put(format_args!(r#"<path d="{path}" {style}/>"#));
+        self.write(format_args!(r#"<path d="{path}" {style}/>"#));
     }
 
     /// A disc.
     pub fn disc(&mut self, (x, y): (i32, i32), radius: i32, fill: &str) {
-        self.put(format_args!(r#"<circle cx="{x}" cy="{y}" r="{radius}" fill="{fill}"/>"#));
+        self.write(format_args!(r#"<circle cx="{x}" cy="{y}" r="{radius}" fill="{fill}"/>"#));
     }
 
-    /// A text, cut to its room; then the whole text shows when the pointer rests on it.
+    /// A text, truncated to its maximum width; the tooltip then has the full text.
     pub fn text(&mut self, line: &TextLine<'_>) {
         let TextLine { at: (x, y), face, size, fill, .. } = *line;
-        let shown = text::fit(line.text, face, size, line.room);
+        let shown = text::truncate(line.text, face, size, line.room);
         let family = match face {
             FontFace::Mono => {
                 r#" font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace""#
@@ -97,23 +97,23 @@ impl Svg {
         };
         let title = if shown == line.text { String::new() } else { title(line.text) };
         let shown = escape(&shown);
-        self.put(format_args!(
+        self.write(format_args!(
             r#"<text x="{x}" y="{y}" font-size="{size}" fill="{fill}"{family}{anchor}>{title}{shown}</text>"#
         ));
     }
 
-    /// What follows belongs together, until [`close`](Self::close).
+    /// Opens a group, which [`close`](Self::close) ends.
     pub(crate) fn open(&mut self, class: &str, hover: &str) {
         let title = if hover.is_empty() { String::new() } else { title(hover) };
-        self.put(format_args!(r#"<g class="{class}">{title}"#));
+        self.write(format_args!(r#"<g class="{class}">{title}"#));
     }
 
-    /// Ends what [`open`](Self::open) began.
+    /// Closes a group.
     pub(crate) fn close(&mut self) {
-        self.put(format_args!("</g>"));
+        self.write(format_args!("</g>"));
     }
 
-    /// The whole document.
+    /// Finishes the document.
     pub fn document(self, (width, height): (i32, i32), name: &str, paper: &str) -> String {
         let title = title(name);
         let body = self.0;
@@ -127,7 +127,7 @@ impl Svg {
         )
     }
 
-    fn put(&mut self, piece: std::fmt::Arguments<'_>) {
+    fn write(&mut self, piece: std::fmt::Arguments<'_>) {
         self.0.write_fmt(piece).expect("a string takes everything");
         self.0.push('\n');
     }
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_that_was_cut_is_whole_in_its_title() {
+    fn a_truncated_text_has_the_full_text_as_tooltip() {
         let mut svg = Svg::default();
 
         svg.text(&TextLine::label((0, 0), "much too long", 40));

@@ -1,11 +1,11 @@
-//! How wide a text is, without asking a font.
+//! Estimated text widths, without font metrics.
 //!
-//! The estimate is that of the widest common fonts (DejaVu Sans and its mono), so that text stays inside its box
-//! wherever the picture is opened.
+//! The estimate is for the widest common fonts (DejaVu Sans and DejaVu Sans Mono), so that text stays inside its box in every
+//! viewer.
 
 use std::borrow::Cow;
 
-/// The kinds of letters in the picture.
+/// Font faces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FontFace {
     Plain,
@@ -15,7 +15,7 @@ pub(crate) enum FontFace {
 
 /// Width of `text` in pixels, rounded up.
 pub(crate) fn width(text: &str, face: FontFace, size: i32) -> i32 {
-    // No box is wider than this many letters.
+    // No box is wider than this many characters.
     let sum: i32 = text.chars().take(10_000).map(|letter| thousandths(letter, face)).sum();
     (sum * size + 999) / 1000
 }
@@ -31,7 +31,7 @@ fn thousandths(letter: char, face: FontFace) -> i32 {
     match face {
         FontFace::Plain => wide,
         FontFace::Bold => wide * 11 / 10,
-        // Letters beyond ASCII may come from another font.
+        // Characters beyond ASCII may come from another font.
         FontFace::Mono => {
             if letter.is_ascii() || letter == '…' {
                 605
@@ -42,8 +42,8 @@ fn thousandths(letter: char, face: FontFace) -> i32 {
     }
 }
 
-/// `text`, with an ellipsis for what does not fit into `room` pixels.
-pub(crate) fn fit(text: &str, face: FontFace, size: i32, room: i32) -> Cow<'_, str> {
+/// Truncates `text` with an ellipsis to `room` pixels.
+pub(crate) fn truncate(text: &str, face: FontFace, size: i32, room: i32) -> Cow<'_, str> {
     if width(text, face, size) <= room {
         return Cow::Borrowed(text);
     }
@@ -63,19 +63,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fits_is_left_alone_and_what_does_not_is_cut() {
+    fn text_is_truncated_only_if_it_does_not_fit() {
         let room = width("10.101.254.11", FontFace::Mono, 12);
 
-        assert_eq!(fit("10.101.254.11", FontFace::Mono, 12, room), "10.101.254.11");
-        assert_eq!(fit("10.101.254.112", FontFace::Mono, 12, room), "10.101.254.1…");
+        assert_eq!(truncate("10.101.254.11", FontFace::Mono, 12, room), "10.101.254.11");
+        assert_eq!(truncate("10.101.254.112", FontFace::Mono, 12, room), "10.101.254.1…");
     }
 
     #[test]
-    fn what_is_cut_fits() {
+    fn truncated_text_fits() {
         for text in ["a-very-long-name-of-a-node", "mmmmmmmmmmmmmmmmmm", "長い名前のノードがここにある"]
         {
             for face in [FontFace::Plain, FontFace::Bold, FontFace::Mono] {
-                let cut = fit(text, face, 13, 100);
+                let cut = truncate(text, face, 13, 100);
 
                 assert!(cut.ends_with('…') && width(&cut, face, 13) <= 100, "{cut}");
             }

@@ -1,12 +1,12 @@
-//! What should have been derived and could not.
+//! Values that cannot be derived.
 //!
-//! A gap concerns one node or the cluster. Gaps of one kind are one finding, however many nodes have them.
+//! A gap concerns one node or the cluster. Gaps with the same reason are one finding.
 
 use std::collections::HashMap;
 
 use crate::cluster::section::{Addressing, Platform};
 use crate::plan::{Gap, GapReason, NodePlan, Origin, Plan, Prefixes, derive};
-use crate::rules::roll::AffectedNodes;
+use crate::rules::affected_nodes::AffectedNodes;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::listing;
 
@@ -52,16 +52,16 @@ const NO_ADDRESS: Rule = Rule {
     check: check_no_address,
 };
 
-/// Gaps of one reason: what is missing, and where.
+/// Gaps with the same reason: the missing keys and the affected nodes.
 struct GapGroup<'p> {
     reason: GapReason,
     rule: derive::Derivation,
     keys: Vec<&'static str>,
-    roll: AffectedNodes<'p>,
+    affected: AffectedNodes<'p>,
 }
 
-/// Gaps for which `wanted` holds, by their reason, in the order they were met.
-fn grouped<'p>(context: &RuleContext<'p>, wanted: impl Fn(&Gap) -> bool) -> Vec<GapGroup<'p>> {
+/// Groups the gaps that `wanted` selects by reason, in the order of the plan.
+fn group_gaps<'p>(context: &RuleContext<'p>, wanted: impl Fn(&Gap) -> bool) -> Vec<GapGroup<'p>> {
     let (plan, nodes) = (context.plan, context.cluster.nodes());
     let mut known: HashMap<(bool, GapReason), usize> = HashMap::new();
     let mut groups: Vec<GapGroup<'_>> = Vec::new();
@@ -71,7 +71,7 @@ fn grouped<'p>(context: &RuleContext<'p>, wanted: impl Fn(&Gap) -> bool) -> Vec<
                 reason: gap.reason,
                 rule: gap.rule,
                 keys: Vec::new(),
-                roll: AffectedNodes::default(),
+                affected: AffectedNodes::default(),
             });
             groups.len() - 1
         });
@@ -80,7 +80,7 @@ fn grouped<'p>(context: &RuleContext<'p>, wanted: impl Fn(&Gap) -> bool) -> Vec<
             group.keys.push(gap.key);
         }
         if let Some(nth) = gap.node {
-            group.roll.add(&plan.nodes[nth], nodes[nth].value.index.place().unwrap_or(nodes[nth].place));
+            group.affected.add(&plan.nodes[nth], nodes[nth].value.index.place().unwrap_or(nodes[nth].place));
         }
     }
     groups
@@ -89,7 +89,7 @@ fn grouped<'p>(context: &RuleContext<'p>, wanted: impl Fn(&Gap) -> bool) -> Vec<
 /// Picks a node's addresses in one network.
 type PrefixSelector = fn(&NodePlan) -> &Prefixes;
 
-/// The network a gap's address belongs to, and whether it is the IPv4 one.
+/// Selects the network of a gap's key; the flag is true for IPv4.
 fn address_selector(key: &str) -> Option<(PrefixSelector, bool)> {
     let node: PrefixSelector = |node| &node.address;
     let loopback: PrefixSelector = |node| &node.loopback;
@@ -115,61 +115,65 @@ fn has_family(prefixes: &Prefixes, v4: bool) -> bool {
     if v4 { prefixes.v4.is_some() } else { prefixes.v6.is_some() }
 }
 
-/// Nodes that lack an address because of a gap that concerns the cluster.
-fn lacking<'p>(plan: &'p Plan, gap: &Gap) -> impl Iterator<Item = &'p NodePlan> {
+/// Nodes without an address because of a gap that concerns the cluster.
+fn nodes_without<'p>(plan: &'p Plan, gap: &Gap) -> impl Iterator<Item = &'p NodePlan> {
     let key = gap.key;
-    let of = address_selector(key);
-    plan.nodes
-        .iter()
-        .filter(move |node| of.is_none_or(|(of, v4)| needs_address(key, node) && !has_family(of(node), v4)))
+    let selector = address_selector(key);
+    plan.nodes.iter().filter(move |node| {
+        selector.is_none_or(|(prefixes, v4)| needs_address(key, node) && !has_family(prefixes(node), v4))
+    })
 }
 
-/// Whether only one of two families is missing.
-fn is_family(plan: &Plan, gap: &Gap) -> bool {
-    let Some((of, v4)) = address_selector(gap.key) else { return false };
+/// Whether only one of the two IP families is missing.
+fn is_single_family_gap(plan: &Plan, gap: &Gap) -> bool {
+    let Some((prefixes, v4)) = address_selector(gap.key) else { return false };
     if matches!(gap.reason, GapReason::OutsidePrefix(_)) {
         return false;
     }
     match gap.node {
-        Some(node) => has_family(of(&plan.nodes[node]), !v4),
-        None => nodes_without(plan, gap).all(|node| has_family(of(node), !v4)),
+        Some(node) => has_family(prefixes(&plan.nodes[node]), !v4),
+        None => nodes_without(plan, gap).all(|node| has_family(prefixes(node), !v4)),
     }
 }
 
-fn check_not_derivable(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_not_derivable(context: &RuleContext<'_>, findings: &mut Findings) {
     let plan = context.plan;
     let outside = |gap: &Gap| matches!(gap.reason, GapReason::OutsidePrefix(_));
     let counts = |gap: &Gap| gap.node.is_some() || nodes_without(plan, gap).next().is_some();
-    for group in group_gaps(context, |gap| !outside(gap) && !is_family(plan, gap) && counts(gap)) {
-        report_group(context, found, &group);
+    for group in group_gaps(context, |gap| !outside(gap) && !is_single_family_gap(plan, gap) && counts(gap)) {
+        report_group(context, findings, &group);
     }
 }
 
-fn report_group(context: &RuleContext<'_>, found: &mut Findings, group: &GapGroup<'_>) {
+fn report_group(context: &RuleContext<'_>, findings: &mut Findings, group: &GapGroup<'_>) {
     let section = context.cluster.section();
     let id_place = section.id.place().unwrap_or(context.cluster.place());
     let keys = quoted_keys(&group.keys);
-    let words = group.rule.words();
-    let of = if group.roll.is_empty() { String::new() } else { format!(" of {}", group.roll) };
+    let words = group.rule.description();
+    let of = if group.affected.is_empty() { String::new() } else { format!(" of {}", group.affected) };
     match group.reason {
         GapReason::NoId => {
-            found.at("cluster.id", id_place, format!("{keys}{of} cannot be derived without `cluster.id`"));
+            findings.add(
+                "cluster.id",
+                id_place,
+                format!("{keys}{of} cannot be derived without `cluster.id`"),
+            );
         }
         GapReason::NoIndex => {
             let message = format!("{keys}{of} cannot be derived without `index`");
-            found.at(group.roll.path("index"), group.roll.place(), message);
+            findings.add(group.affected.path("index"), group.affected.place(), message);
         }
         GapReason::IdOver(limit) => {
             let message = format!("{keys}{of} must be set: `{words}` supports IDs up to {limit}");
-            found.at("cluster.id", id_place, message);
+            findings.add("cluster.id", id_place, message);
         }
         GapReason::IndexOver(limit) => {
             let message = format!("{keys}{of} must be set: `{words}` supports indexes up to {limit}");
-            found.at(group.roll.path("index"), group.roll.place(), message);
+            findings.add(group.affected.path("index"), group.affected.place(), message);
         }
         GapReason::AsnOver => {
             let message = format!("{keys}{of} must be set: `{words}` exceeds 4294967294");
-            found.at(group.roll.path("routing.asn"), group.roll.place(), message);
+            findings.add(group.affected.path("routing.asn"), group.affected.place(), message);
         }
         GapReason::OutsidePrefix(_) => {}
     }
@@ -178,71 +182,77 @@ fn report_group(context: &RuleContext<'_>, found: &mut Findings, group: &GapGrou
 fn quoted_keys(keys: &[&str]) -> String {
     let quoted: Vec<_> = keys.iter().map(|key| format!("`{key}`")).collect();
     let quoted: Vec<_> = quoted.iter().map(String::as_str).collect();
-    listing::listed(&quoted, quoted.len())
+    listing::join_names(&quoted, quoted.len())
 }
 
-fn check_family(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_family(context: &RuleContext<'_>, findings: &mut Findings) {
     let plan = context.plan;
     let mut missing: [(Vec<&str>, AffectedNodes<'_>); 2] = Default::default();
-    for gap in plan.gaps.iter().filter(|gap| is_family(plan, gap)) {
-        let (names, roll) = &mut missing[usize::from(gap.key.ends_with("v6"))];
+    for gap in plan.gaps.iter().filter(|gap| is_single_family_gap(plan, gap)) {
+        let (names, affected) = &mut missing[usize::from(gap.key.ends_with("v6"))];
         if !names.contains(&gap.key) {
             names.push(gap.key);
         }
         match gap.node.map(|node| &plan.nodes[node]) {
-            Some(node) => roll.add(node, node.place),
+            Some(node) => affected.add(node, node.place),
             // The nodes that lack a loopback are among those that lack an address.
-            None if roll.is_empty() => nodes_without(plan, gap).for_each(|node| roll.add(node, node.place)),
+            None if affected.is_empty() => {
+                nodes_without(plan, gap).for_each(|node| affected.add(node, node.place))
+            }
             None => {}
         }
     }
     let [v4, v6] = missing;
-    for (other, (names, roll)) in
-        [("IPv6", v4), ("IPv4", v6)].iter().filter(|(_, (_, roll))| !roll.is_empty())
+    for (other, (names, affected)) in
+        [("IPv6", v4), ("IPv4", v6)].iter().filter(|(_, (_, affected))| !affected.is_empty())
     {
-        let message = format!("{other} only: {} cannot be derived for {roll}", quoted_keys(names));
-        found.at(names[0], roll.place(), message);
+        let message = format!("{other} only: {} cannot be derived for {affected}", quoted_keys(names));
+        findings.add(names[0], affected.place(), message);
     }
 }
 
-fn check_outside(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_outside(context: &RuleContext<'_>, findings: &mut Findings) {
     for group in group_gaps(context, |gap| matches!(gap.reason, GapReason::OutsidePrefix(_))) {
         let GapReason::OutsidePrefix(prefix) = group.reason else { continue };
-        let message = match group.roll.later() {
-            Some((node, _)) if group.roll.count() == 1 => {
+        let message = match group.affected.duplicate_node() {
+            Some((node, _)) if group.affected.count() == 1 => {
                 let index = node.index.unwrap_or_default();
                 format!("index {index} is outside {prefix} ({})", quoted_keys(&group.keys))
             }
-            _ => format!("the indexes of {} are outside {prefix} ({})", group.roll, quoted_keys(&group.keys)),
+            _ => format!(
+                "the indexes of {} are outside {prefix} ({})",
+                group.affected,
+                quoted_keys(&group.keys)
+            ),
         };
-        found.at(group.roll.path("index"), group.roll.place(), message);
+        findings.add(group.affected.path("index"), group.affected.place(), message);
     }
 }
 
-fn check_no_address(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_no_address(context: &RuleContext<'_>, findings: &mut Findings) {
     let plan = context.plan;
     let node_key = |gap: &&Gap| gap.key.starts_with("network.node.");
     if plan.gaps.iter().filter(node_key).any(|gap| gap.node.is_none()) {
         return;
     }
-    let mut told: Vec<_> = plan.gaps.iter().filter(node_key).filter_map(|gap| gap.node).collect();
-    told.dedup();
-    let mut told = told.into_iter().peekable();
-    let mut roll = AffectedNodes::default();
+    let mut reported: Vec<_> = plan.gaps.iter().filter(node_key).filter_map(|gap| gap.node).collect();
+    reported.dedup();
+    let mut reported = reported.into_iter().peekable();
+    let mut affected = AffectedNodes::default();
     for (nth, node) in plan.nodes.iter().enumerate() {
-        if told.next_if_eq(&nth).is_none() && lacks_any(node) {
-            roll.add(node, node.place);
+        if reported.next_if_eq(&nth).is_none() && lacks_address(node) {
+            affected.add(node, node.place);
         }
     }
-    if !roll.is_empty() {
-        let message = format!("no address is set and none can be derived for {roll}");
-        found.at(roll.path("network.node"), roll.place(), message);
+    if !affected.is_empty() {
+        let message = format!("no address is set and none can be derived for {affected}");
+        findings.add(affected.path("network.node"), affected.place(), message);
     }
 }
 
-/// Whether a node has no address in the end; a cloud gives its machines theirs unless the file says otherwise.
-fn lacks_any(node: &NodePlan) -> bool {
+/// Whether a node has no address. A cloud assigns one unless the file sets the addressing.
+fn lacks_address(node: &NodePlan) -> bool {
     let cloud = !matches!(node.platform.value, Platform::Metal | Platform::Nocloud);
-    let said = matches!(node.addressing.origin, Origin::Written(_));
-    node.main_address().is_none() && node.addressing.value != Addressing::Dhcp && (said || !cloud)
+    let is_written = matches!(node.addressing.origin, Origin::Written(_));
+    node.main_address().is_none() && node.addressing.value != Addressing::Dhcp && (is_written || !cloud)
 }

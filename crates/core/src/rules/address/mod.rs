@@ -1,7 +1,7 @@
-//! Addresses and prefixes: whether they can be derived, have room, and keep out of each other's way.
+//! Addresses and prefixes: derivation, size and overlaps.
 
 mod gap;
-pub(super) mod holder;
+pub(super) mod node_address;
 pub(super) mod overlap;
 mod prefix;
 

@@ -1,7 +1,7 @@
-//! Prefixes that lie in each other.
+//! Overlapping prefixes.
 //!
-//! [`claims`] gathers every prefix of a cluster with the key that gives it; [`nested`] finds those within others. The
-//! range a router listens on is not one of them: it is meant to hold the nodes.
+//! [`collect_claims`] lists every prefix of a cluster with the key that sets it; [`nested_pairs`] finds prefixes inside
+//! others. A router's listen range is not included, because it contains the nodes by design.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -23,14 +23,14 @@ pub(super) const OVERLAP: Rule = Rule {
     id: "prefix-overlap",
     severity: Severity::Error,
     summary: "two networks share addresses",
-    failure: "Hosts and Kubernetes cannot tell the two networks apart. With nodes inside the default service network \
+    failure: "Hosts and Kubernetes cannot distinguish the two networks. With nodes inside the default service network \
               10.96.0.0/12, which ends at 10.111.255.255, the kubelet rejects every node address as a service address \
               and no node becomes ready.",
     fix: "move one of the two networks; `cluster.services: [172.20.0.0/16]` rarely overlaps another network",
     check: check_overlap,
 };
 
-/// What a prefix is for.
+/// The use of a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::rules) enum PrefixUse<'c> {
     Node,
@@ -44,20 +44,20 @@ pub(in crate::rules) enum PrefixUse<'c> {
     Workload,
 }
 
-/// A prefix, and the key that gives it.
+/// A prefix and the key that sets it.
 #[derive(Clone, Debug)]
 pub(in crate::rules) struct PrefixClaim<'c> {
     pub net: IpNet,
     pub(crate) used: PrefixUse<'c>,
     pub key: String,
-    /// Where it was written_prefixes, if it was.
+    /// Its location in the file, if it is written.
     pub place: Option<Location>,
-    /// Whether it is only Talos' default.
+    /// Whether it is Talos' default.
     pub default: bool,
 }
 
 /// Every prefix of a cluster.
-pub(in crate::rules) fn claims<'c>(cluster: &'c Cluster, plan: &'c Plan) -> Vec<PrefixClaim<'c>> {
+pub(in crate::rules) fn collect_claims<'c>(cluster: &'c Cluster, plan: &'c Plan) -> Vec<PrefixClaim<'c>> {
     let mut claims = written_prefixes(cluster);
     add_derived(plan, &mut claims);
     for (used, key, networks) in [
@@ -66,7 +66,7 @@ pub(in crate::rules) fn claims<'c>(cluster: &'c Cluster, plan: &'c Plan) -> Vec<
     ] {
         add_kubernetes(used, key, networks, &mut claims);
     }
-    if let Some(place) = overlay(cluster) {
+    if let Some(place) = overlay_location(cluster) {
         let net = OVERLAY[0].parse().expect("a prefix");
         claims.push(PrefixClaim {
             net,
@@ -80,13 +80,13 @@ pub(in crate::rules) fn claims<'c>(cluster: &'c Cluster, plan: &'c Plan) -> Vec<
     claims
 }
 
-/// Where an overlay is asked for, if anywhere.
-pub(super) fn overlay(cluster: &Cluster) -> Option<Location> {
+/// The location of the first overlay setting.
+pub(super) fn overlay_location(cluster: &Cluster) -> Option<Location> {
     let mut overlays = layer::all_layers(cluster).map(|layer| &layer.settings.overlay);
     overlays.find(|overlay| overlay.get().is_some_and(|overlay| overlay.tailscale.is_set()))?.place()
 }
 
-/// A key of `network` that gives nodes addresses: a prefix, or one address.
+/// The keys of `network` that set the addresses of nodes, by a prefix or one address.
 pub(in crate::rules) struct AddressKeys<'c> {
     pub(crate) used: PrefixUse<'c>,
     /// Its path below `network`.
@@ -95,8 +95,8 @@ pub(in crate::rules) struct AddressKeys<'c> {
     pub v6: &'c Key<AddressOrPrefix6>,
 }
 
-/// What gives nodes addresses in one section.
-pub(in crate::rules) fn sources(network: &Network) -> impl Iterator<Item = AddressKeys<'_>> {
+/// The address keys of one section.
+pub(in crate::rules) fn address_keys(network: &Network) -> impl Iterator<Item = AddressKeys<'_>> {
     let node = network.node.get().map(|node| AddressKeys {
         used: PrefixUse::Node,
         key: "node".to_owned(),
@@ -118,7 +118,7 @@ pub(in crate::rules) fn sources(network: &Network) -> impl Iterator<Item = Addre
     node.into_iter().chain(loopback).chain(dummies)
 }
 
-/// What the rungs below the nodes say.
+/// The prefixes of the layers that nodes inherit from.
 fn written_prefixes(cluster: &Cluster) -> Vec<PrefixClaim<'_>> {
     let mut claims = Vec::new();
     for (layer, network) in layer::network_layers(cluster) {
@@ -126,7 +126,7 @@ fn written_prefixes(cluster: &Cluster) -> Vec<PrefixClaim<'_>> {
             let key = || layer.path(&format!("network.{key}"));
             claims.extend(net.map(|net| PrefixClaim { net, used, key: key(), place, default: false }));
         };
-        for AddressKeys { used, key, v4, v6 } in sources(network) {
+        for AddressKeys { used, key, v4, v6 } in address_keys(network) {
             let nets = (v4.get().and_then(|v4| v4.prefix()), v6.get().and_then(|v6| v6.prefix()));
             push(used, &format!("{key}.v4"), nets.0.map(IpNet::V4), v4.place());
             push(used, &format!("{key}.v6"), nets.1.map(IpNet::V6), v6.place());
@@ -145,19 +145,20 @@ fn written_prefixes(cluster: &Cluster) -> Vec<PrefixClaim<'_>> {
     claims
 }
 
-/// Prefixes that follow from the cluster's id, as far as a node takes an address from them.
-fn derived<'c>(plan: &'c Plan, claims: &mut Vec<PrefixClaim<'c>>) {
+/// Adds the prefixes derived from the cluster's ID that a node has an address from.
+fn add_derived<'c>(plan: &'c Plan, claims: &mut Vec<PrefixClaim<'c>>) {
     let node: fn(&NodePlan) -> &Prefixes = |node| &node.address;
     let loopback: fn(&NodePlan) -> &Prefixes = |node| &node.loopback;
     let networks = [
         (PrefixUse::Node, "network.node", &plan.cluster.node, node),
         (PrefixUse::Loopback, "network.loopback", &plan.cluster.loopback, loopback),
     ];
-    for (used, key, prefixes, of) in networks {
+    for (used, key, prefixes, node_prefixes) in networks {
         for (net, origin) in prefixes.iter().filter(|(_, origin)| matches!(origin, Origin::Derived(..))) {
             let uses = |node: &NodePlan| used != PrefixUse::Loopback || node.routing.is_some();
-            let within =
-                |node: &NodePlan| uses(node) && of(node).iter().any(|(own, _)| net.contains(&own.addr()));
+            let within = |node: &NodePlan| {
+                uses(node) && node_prefixes(node).iter().any(|(own, _)| net.contains(&own.addr()))
+            };
             if plan.nodes.iter().any(within) {
                 let family = if matches!(net, IpNet::V4(_)) { "v4" } else { "v6" };
                 let key = format!("{key}.{family}");
@@ -173,7 +174,7 @@ fn derived<'c>(plan: &'c Plan, claims: &mut Vec<PrefixClaim<'c>>) {
     }
 }
 
-fn kubernetes<'c>(
+fn add_kubernetes<'c>(
     used: PrefixUse<'c>,
     key: &str,
     networks: &Decided<Vec<IpNet>>,
@@ -185,8 +186,8 @@ fn kubernetes<'c>(
     claims.extend(networks.value.iter().map(claim));
 }
 
-/// The links to the speakers: the same on every node, so each counts once.
-fn workloads<'c>(plan: &Plan, claims: &mut Vec<PrefixClaim<'c>>) {
+/// Adds the links to the speakers. They are the same on every node, so each counts once.
+fn add_workloads<'c>(plan: &Plan, claims: &mut Vec<PrefixClaim<'c>>) {
     let mut known = BTreeSet::new();
     for node in &plan.nodes {
         let Some(workload) = node.routing.as_ref().and_then(|routing| routing.workload.as_ref()) else {
@@ -208,10 +209,10 @@ fn workloads<'c>(plan: &Plan, claims: &mut Vec<PrefixClaim<'c>>) {
     }
 }
 
-/// Every pair of which the second lies in the first, as numbers.
+/// Pairs of indices of which the second prefix is inside the first.
 ///
-/// Prefixes hold each other or are apart, so those around one are those still open when it begins.
-pub(in crate::rules) fn nested(nets: &[IpNet]) -> Vec<(usize, usize)> {
+/// Two prefixes are nested or disjoint, so the prefixes around one are those still open when it begins.
+pub(in crate::rules) fn nested_pairs(nets: &[IpNet]) -> Vec<(usize, usize)> {
     let mut order: Vec<_> = (0..nets.len()).collect();
     order.sort_by_key(|&nth| (nets[nth].network(), nets[nth].prefix_len(), nth));
     let mut open: Vec<usize> = Vec::new();
@@ -226,21 +227,21 @@ pub(in crate::rules) fn nested(nets: &[IpNet]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// Whether two prefixes may share addresses: what a higher rung says again, or what never leaves a node.
+/// Whether two prefixes may share addresses: one overrides the other, or both are local to a node or anycast.
 fn may_share(one: &PrefixClaim<'_>, other: &PrefixClaim<'_>) -> bool {
-    let again = one.used == other.used && one.key != other.key;
-    again || (one.used == other.used && matches!(one.used, PrefixUse::Workload | PrefixUse::Anycast))
+    let overrides = one.used == other.used && one.key != other.key;
+    overrides || (one.used == other.used && matches!(one.used, PrefixUse::Workload | PrefixUse::Anycast))
 }
 
-/// Whether a pool lies in the nodes' own network and nothing routes: its addresses are then answered for by ARP, and that
-/// is the only place for them.
-fn is_beside_nodes(context: &RuleContext<'_>, outer: &PrefixClaim<'_>, inner: &PrefixClaim<'_>) -> bool {
+/// Whether a pool is inside the nodes' network and the cluster has no routing. A node then answers ARP for its addresses,
+/// which only works in that network.
+fn is_on_node_network(context: &RuleContext<'_>, outer: &PrefixClaim<'_>, inner: &PrefixClaim<'_>) -> bool {
     let pool =
         matches!(inner.used, PrefixUse::Pool(_)) && outer.used == PrefixUse::Node && outer.net != inner.net;
     pool && !context.cluster.has_routing()
 }
 
-/// Whose address a pool holds that lies beside the nodes.
+/// The fault of a pool in the nodes' network that contains an address already in use.
 fn contained_address(context: &RuleContext<'_>, pool: IpNet) -> Option<String> {
     let vip = context.plan.cluster.vip.iter().map(|vip| ("the VIP", vip.value));
     let nodes = context.plan.nodes.iter().flat_map(|node| {
@@ -253,16 +254,16 @@ fn contained_address(context: &RuleContext<'_>, pool: IpNet) -> Option<String> {
     Some(format!("contains {address} ({whose})"))
 }
 
-fn check_overlap(context: &RuleContext<'_>, found: &mut Findings) {
-    let claims = claims(context.cluster, context.plan);
+fn check_overlap(context: &RuleContext<'_>, findings: &mut Findings) {
+    let claims = collect_claims(context.cluster, context.plan);
     let nets: Vec<_> = claims.iter().map(|claim| claim.net).collect();
-    let mut pairs = nested(&nets);
+    let mut pairs = nested_pairs(&nets);
     pairs.retain(|&(outer, inner)| {
         let (outer, inner) = (&claims[outer], &claims[inner]);
-        if is_beside_nodes(context, outer, inner) {
+        if is_on_node_network(context, outer, inner) {
             if let Some(fault) = contained_address(context, inner.net) {
                 let message = format!("`{}` {} {fault}", inner.key, inner.net);
-                found.at(&inner.key, inner.place.unwrap_or(context.cluster.place()), message);
+                findings.add(&inner.key, inner.place.unwrap_or(context.cluster.place()), message);
             }
             return false;
         }
@@ -279,7 +280,7 @@ fn check_overlap(context: &RuleContext<'_>, found: &mut Findings) {
         let place = inner.place.or(outer.place).or(context.cluster.section().id.place());
         let place = place.unwrap_or(context.cluster.place());
         let (path, message) = overlap_message(outer, inner, &more, &nets);
-        found.at(path, place, message);
+        findings.add(path, place, message);
     }
 }
 
@@ -289,8 +290,8 @@ fn overlap_message(
     more: &str,
     nets: &[IpNet],
 ) -> (String, String) {
-    let holds = if outer.net == inner.net { "is the same as" } else { "is inside" };
-    // When equal, either may come first; the default is the one that can move.
+    let relation = if outer.net == inner.net { "is the same as" } else { "is inside" };
+    // Equal prefixes come in any order; the default is the one that can move.
     let (outer, inner) =
         if inner.default && outer.net == inner.net { (inner, outer) } else { (outer, inner) };
     let named = |claim: &PrefixClaim<'_>| format!("`{}` {}", claim.key, claim.net);
@@ -310,16 +311,16 @@ fn overlap_message(
     }
     let around =
         if outer.used == PrefixUse::Overlay { format!("the overlay's {}", outer.net) } else { named(outer) };
-    (inner.key.clone(), format!("{}{more} {holds} {around}", named(inner)))
+    (inner.key.clone(), format!("{}{more} {relation} {around}", named(inner)))
 }
 
-/// A private IPv4 prefix that nothing uses.
+/// A private IPv4 prefix that is not in use.
 fn unused_prefix(nets: &[IpNet]) -> Option<IpNet> {
-    let far = (20..32).map(|second| (172, second));
-    let near = (0..=255).map(|second| (10, second));
+    let preferred = (20..32).map(|second| (172, second));
+    let others = (0..=255).map(|second| (10, second));
     let prefix = |(first, second)| format!("{first}.{second}.0.0/16").parse::<IpNet>().expect("a prefix");
-    let apart = |net: &IpNet| !nets.iter().any(|other| other.contains(net) || net.contains(other));
-    far.chain(near).map(prefix).find(apart)
+    let is_unused = |net: &IpNet| !nets.iter().any(|other| other.contains(net) || net.contains(other));
+    preferred.chain(others).map(prefix).find(is_unused)
 }
 
 #[cfg(test)]
@@ -333,11 +334,11 @@ mod tests {
                 .map(|net| net.parse().unwrap())
                 .to_vec();
 
-        assert_eq!(nested(&nets), [(0, 1), (0, 3), (1, 3), (0, 4)]);
+        assert_eq!(nested_pairs(&nets), [(0, 1), (0, 3), (1, 3), (0, 4)]);
     }
 
     #[test]
-    fn the_proposed_prefix_is_one_that_nothing_uses() {
+    fn the_proposed_prefix_is_unused() {
         let nets: Vec<IpNet> =
             ["172.20.0.0/15", "172.22.4.0/24", "fd00::/8"].map(|net| net.parse().unwrap()).to_vec();
 

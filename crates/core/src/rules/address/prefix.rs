@@ -1,4 +1,4 @@
-//! Prefixes of the wrong size, and addresses outside of them.
+//! Prefixes of the wrong size and addresses outside their prefix.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use crate::cluster::section::Addressing;
 use crate::model::layer;
 use crate::model::layer::Layer;
 use crate::plan::{CniPlan, Decided, NodePlan, Plan};
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::key::Key;
 use ichor_values::listing;
@@ -77,42 +77,42 @@ const GATEWAY: Rule = Rule {
     check: check_gateway,
 };
 
-/// The prefix behind a key, or the cluster's where none is written.
-macro_rules! drawn {
-    ($key:expr, $ground:expr, $family:path) => {
+/// The prefix that a key sets, or the cluster's prefix if the key is not written.
+macro_rules! effective_prefix {
+    ($key:expr, $cluster:expr, $family:path) => {
         match $key.filter(|key| key.is_written()) {
             Some(key) => key.get().and_then(|value| value.around()).map($family),
-            None => $ground.as_ref().map(|ground| $family(ground.value)),
+            None => $cluster.as_ref().map(|prefix| $family(prefix.value)),
         }
     };
 }
 
 fn node_prefixes(plan: &Plan, node: &NodePlan) -> [Option<IpNet>; 2] {
     let network = node.written().network.get().and_then(|network| network.node.get());
-    let ground = &plan.cluster.node;
+    let cluster = &plan.cluster.node;
     [
-        drawn!(network.map(|network| &network.v4), ground.v4, IpNet::V4),
-        drawn!(network.map(|network| &network.v6), ground.v6, IpNet::V6),
+        effective_prefix!(network.map(|network| &network.v4), cluster.v4, IpNet::V4),
+        effective_prefix!(network.map(|network| &network.v6), cluster.v6, IpNet::V6),
     ]
 }
 
 fn loopback_prefixes(plan: &Plan, node: &NodePlan) -> [Option<IpNet>; 2] {
     let network = node.written().network.get().and_then(|network| network.loopback.get());
-    let ground = &plan.cluster.loopback;
+    let cluster = &plan.cluster.loopback;
     [
-        drawn!(network.map(|network| &network.v4), ground.v4, IpNet::V4),
-        drawn!(network.map(|network| &network.v6), ground.v6, IpNet::V6),
+        effective_prefix!(network.map(|network| &network.v4), cluster.v4, IpNet::V4),
+        effective_prefix!(network.map(|network| &network.v6), cluster.v6, IpNet::V6),
     ]
 }
 
-/// How many nodes a prefix has room for: not its first address, in IPv4 not its last.
+/// The number of nodes that fit: without the first address and, in IPv4, the last.
 fn usable_addresses(net: IpNet) -> u128 {
     let bits = u32::from(net.max_prefix_len() - net.prefix_len());
     let all = 1_u128.checked_shl(bits).unwrap_or(u128::MAX);
     all.saturating_sub(if matches!(net, IpNet::V4(_)) { 2 } else { 1 })
 }
 
-fn check_too_small(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_too_small(context: &RuleContext<'_>, findings: &mut Findings) {
     let plan = context.plan;
     let (mut nodes, mut loopbacks) = (NodesByProblem::new(plan), NodesByProblem::new(plan));
     for node in &plan.nodes {
@@ -125,25 +125,31 @@ fn check_too_small(context: &RuleContext<'_>, found: &mut Findings) {
             nets.for_each(|net| loopbacks.add(net, &[node.nth], node.place));
         }
     }
-    for (net, roll) in nodes {
-        let others = other_addresses(plan, roll.first(), net);
-        let need = roll.count() as u128 + others.len() as u128;
+    for (net, affected) in nodes {
+        let others = other_addresses(plan, affected.first(), net);
+        let need = affected.count() as u128 + others.len() as u128;
         if usable_addresses(net) < need {
-            let nodes = format!("{} nodes", listing::thousands(roll.count()));
+            let nodes = format!("{} nodes", listing::thousands(affected.count()));
             let all: Vec<_> = std::iter::once(nodes.as_str()).chain(others).collect();
-            report_small(found, "network.node", net, roll.first(), &listing::listed(&all, all.len()));
+            report_small(
+                findings,
+                "network.node",
+                net,
+                affected.first(),
+                &listing::join_names(&all, all.len()),
+            );
         }
     }
-    for (net, roll) in
-        loopbacks.into_iter().filter(|(net, roll)| usable_addresses(*net) < roll.count() as u128)
+    for (net, affected) in
+        loopbacks.into_iter().filter(|(net, affected)| usable_addresses(*net) < affected.count() as u128)
     {
-        let need = format!("{} nodes", listing::thousands(roll.count()));
-        report_small(found, "network.loopback", net, roll.first(), &need);
+        let need = format!("{} nodes", listing::thousands(affected.count()));
+        report_small(findings, "network.loopback", net, affected.first(), &need);
     }
-    kubernetes_small(context, found);
+    check_kubernetes_prefixes(context, findings);
 }
 
-/// What else has an address in the nodes' prefix.
+/// Other users of addresses in the nodes' prefix.
 fn other_addresses(plan: &Plan, node: &NodePlan, net: IpNet) -> Vec<&'static str> {
     let v4 = node.gateway.v4.as_ref().map(|v4| IpAddr::V4(v4.value));
     let gateway = v4.into_iter().chain(node.gateway.v6.as_ref().map(|v6| IpAddr::V6(v6.value)));
@@ -152,7 +158,7 @@ fn other_addresses(plan: &Plan, node: &NodePlan, net: IpNet) -> Vec<&'static str
     gateway.chain(vip).filter(|(_, address)| net.contains(address)).map(|(noun, _)| noun).collect()
 }
 
-fn report_small(found: &mut Findings, key: &str, net: IpNet, first: &NodePlan, need: &str) {
+fn report_small(findings: &mut Findings, key: &str, net: IpNet, first: &NodePlan, need: &str) {
     let family = if matches!(net, IpNet::V4(_)) { "v4" } else { "v6" };
     let prefixes = if key == "network.node" { &first.address } else { &first.loopback };
     let base = prefixes.iter().find(|(own, _)| net.contains(&own.addr())).map(|(_, origin)| origin);
@@ -161,17 +167,17 @@ fn report_small(found: &mut Findings, key: &str, net: IpNet, first: &NodePlan, n
         _ => first.place,
     };
     let message = format!("{net} has {} usable addresses, too few for {need}", usable_addresses(net));
-    found.at(format!("{key}.{family}"), place, message);
+    findings.add(format!("{key}.{family}"), place, message);
 }
 
-/// The 10th address of the services' first network is the name server's, and every node has a part of the pods'.
-fn kubernetes_small(context: &RuleContext<'_>, found: &mut Findings) {
+/// The 10th address of the first service network is the cluster DNS's, and each node needs a subnet of the pod network.
+fn check_kubernetes_prefixes(context: &RuleContext<'_>, findings: &mut Findings) {
     let (cluster, plan) = (context.cluster, &context.plan.cluster);
     let section = cluster.section();
     for net in &plan.services.value {
         if net.max_prefix_len() - net.prefix_len() < 4 {
             let message = format!("{net} is too small: cluster DNS uses its 10th address");
-            found.at("cluster.services", section.services.place().unwrap_or(cluster.place()), message);
+            findings.add("cluster.services", section.services.place().unwrap_or(cluster.place()), message);
         }
     }
     let count = context.plan.nodes.len();
@@ -183,22 +189,22 @@ fn kubernetes_small(context: &RuleContext<'_>, found: &mut Findings) {
                 "{net} has {parts} subnets of /{part}, one for each node, but there are {} nodes",
                 listing::thousands(count)
             );
-            found.at("cluster.pods", section.pods.place().unwrap_or(cluster.place()), message);
+            findings.add("cluster.pods", section.pods.place().unwrap_or(cluster.place()), message);
         }
     }
 }
 
-/// Whether pods have their addresses from the part of the network that Kubernetes gives the node.
+/// Whether pods have addresses from the subnet that Kubernetes assigns to their node.
 fn assigns_node_subnets(cni: &CniPlan) -> bool {
     matches!(cni, CniPlan::Flannel(_) | CniPlan::Cilium)
 }
 
-/// The size of the part a node is given: kube-controller-manager's defaults, which Talos leaves alone.
+/// The prefix length of a node's subnet: the defaults of kube-controller-manager, which Talos keeps.
 fn node_subnet_length(net: IpNet) -> u8 {
     if matches!(net, IpNet::V4(_)) { 24 } else { 64 }
 }
 
-fn check_too_large(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_too_large(context: &RuleContext<'_>, findings: &mut Findings) {
     let (cluster, plan) = (context.cluster, &context.plan.cluster);
     let section = cluster.section();
     // Kubernetes 1.34 allocates service addresses one by one; before, a bitmap held 20 bits.
@@ -213,19 +219,19 @@ fn check_too_large(context: &RuleContext<'_>, found: &mut Findings) {
         if net.prefix_len() < shortest {
             let release = if one_by_one { "Kubernetes" } else { "Kubernetes before 1.34" };
             let message = format!("{net}: {release} accepts at most a /{shortest} as the service network");
-            found.at("cluster.services", section.services.place().unwrap_or(cluster.place()), message);
+            findings.add("cluster.services", section.services.place().unwrap_or(cluster.place()), message);
         }
     }
-    // kube-controller-manager counts the parts of an IPv6 network with 16 bits.
+    // kube-controller-manager numbers the subnets of an IPv6 network with 16 bits.
     for net in plan.pods.value.iter().filter(|net| matches!(net, IpNet::V6(_)) && net.prefix_len() < 48) {
         if assigns_node_subnets(&plan.cni.value) {
             let message = format!("{net}: Kubernetes accepts at most a /48 as an IPv6 pod network");
-            found.at("cluster.pods", section.pods.place().unwrap_or(cluster.place()), message);
+            findings.add("cluster.pods", section.pods.place().unwrap_or(cluster.place()), message);
         }
     }
 }
 
-fn check_families(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_families(context: &RuleContext<'_>, findings: &mut Findings) {
     let (cluster, plan) = (context.cluster, &context.plan.cluster);
     let count = |nets: &[IpNet]| {
         let v4 = nets.iter().filter(|net| matches!(net, IpNet::V4(_))).count();
@@ -239,16 +245,16 @@ fn check_families(context: &RuleContext<'_>, found: &mut Findings) {
         let whose = if networks.place().is_some() { "" } else { ", Talos' default" };
         format!("{}{whose}", nets.join(" and "))
     };
-    // What was written is more likely complete than what was left to Talos.
+    // A written setting is more likely complete than Talos' default.
     let (key, place) = match (plan.services.place(), plan.pods.place()) {
         (None, Some(place)) => ("cluster.pods", place),
         (services, _) => ("cluster.services", services.unwrap_or(cluster.place())),
     };
     let message = format!("pods have {}, services have {}", spelled(&plan.pods), spelled(&plan.services));
-    found.at(key, place, message);
+    findings.add(key, place, message);
 }
 
-fn check_anycast(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_anycast(context: &RuleContext<'_>, findings: &mut Findings) {
     for layer in layer::all_layers(context.cluster) {
         let api = layer.settings.network.get().and_then(|network| network.api.get());
         for at in api.into_iter().flat_map(|api| api.anycast.items()) {
@@ -256,29 +262,29 @@ fn check_anycast(context: &RuleContext<'_>, found: &mut Findings) {
             if net.prefix_len() < net.max_prefix_len() {
                 let message =
                     format!("{net} is not a single address; write it with /{}", net.max_prefix_len());
-                found.at(layer.path("network.api.anycast"), at.place, message);
+                findings.add(layer.path("network.api.anycast"), at.place, message);
             }
         }
     }
 }
 
-fn check_host_bits(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_host_bits(context: &RuleContext<'_>, findings: &mut Findings) {
     for (layer, network) in layer::network_layers(context.cluster) {
-        for AddressKeys { key, v4, v6, .. } in overlap::sources(network) {
+        for AddressKeys { key, v4, v6, .. } in overlap::address_keys(network) {
             let (v4_key, v6_key) = (format!("network.{key}.v4"), format!("network.{key}.v6"));
-            report_shared_address(context, found, &layer, &v4_key, v4, |v4| {
+            report_shared_address(context, findings, &layer, &v4_key, v4, |v4| {
                 Some((v4.own()?.into(), v4.length.is_some()))
             });
-            report_shared_address(context, found, &layer, &v6_key, v6, |v6| {
+            report_shared_address(context, findings, &layer, &v6_key, v6, |v6| {
                 Some((v6.own()?.into(), v6.length.is_some()))
             });
         }
     }
 }
 
-fn one_for_many<T: Copy + std::fmt::Display>(
+fn report_shared_address<T: Copy + std::fmt::Display>(
     context: &RuleContext<'_>,
-    found: &mut Findings,
+    findings: &mut Findings,
     layer: &Layer<'_>,
     name: &str,
     key: &Key<T>,
@@ -291,12 +297,12 @@ fn one_for_many<T: Copy + std::fmt::Display>(
         let bare = if has_length { "" } else { "; the prefix length, such as /24, is missing" };
         let count = listing::thousands(nodes);
         let message = format!("{} gives {count} nodes the same address {address}{bare}", at.value);
-        found.at(layer.path(name), at.place, message);
+        findings.add(layer.path(name), at.place, message);
     }
 }
 
-fn check_gateway(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
+fn check_gateway(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
     for node in &context.plan.nodes {
         let (address, gateway) = (&node.address, &node.gateway);
         let v4 = gateway
@@ -309,19 +315,19 @@ fn check_gateway(context: &RuleContext<'_>, found: &mut Findings) {
         });
         let v4 = v4.map(|v4| (IpAddr::V4(v4.value), v4.place()));
         let all = v4.into_iter().chain(v6.map(|v6| (IpAddr::V6(v6.value), v6.place())));
-        for (gateway, place) in all.filter(|(gateway, _)| !is_beside(node, *gateway)) {
-            rolls.add(gateway, &[node.nth], place.unwrap_or(node.place));
+        for (gateway, place) in all.filter(|(gateway, _)| !is_on_link(node, *gateway)) {
+            problems.add(gateway, &[node.nth], place.unwrap_or(node.place));
         }
     }
-    for (gateway, roll) in rolls {
+    for (gateway, affected) in problems {
         let family = if gateway.is_ipv4() { "v4" } else { "v6" };
-        let message = format!("{gateway} is not in the network of {roll}");
-        found.at(format!("network.node.gateway.{family}"), roll.place(), message);
+        let message = format!("{gateway} is not in the network of {affected}");
+        findings.add(format!("network.node.gateway.{family}"), affected.place(), message);
     }
 }
 
-/// Whether a link of the node leads to an address without a next hop of its own.
-fn is_beside(node: &NodePlan, address: IpAddr) -> bool {
+/// Whether an address is on a network of one of the node's links.
+fn is_on_link(node: &NodePlan, address: IpAddr) -> bool {
     node.written().links.values().any(|link| {
         let mut routes = link.routes.values().filter(|route| !route.via.is_set());
         link.addresses.values().any(|own| own.0.contains(&address))

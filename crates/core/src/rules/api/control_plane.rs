@@ -1,4 +1,4 @@
-//! How many control planes there are, and which one starts.
+//! The number of control planes, and the one to bootstrap.
 
 use crate::cluster::section::Role;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
@@ -35,26 +35,26 @@ const BOOTSTRAP: Rule = Rule {
     check: check_bootstrap,
 };
 
-fn check_none(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_none(context: &RuleContext<'_>, findings: &mut Findings) {
     if context.plan.control_planes().next().is_none() {
         let place = context.plan.nodes.first().map_or(context.cluster.place(), |node| node.place);
         let message =
             if context.plan.nodes.is_empty() { "the file has no nodes" } else { "every node is a worker" };
-        found.at("nodes", place, message);
+        findings.add("nodes", place, message);
     }
 }
 
-fn check_even(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_even(context: &RuleContext<'_>, findings: &mut Findings) {
     let count = context.plan.control_planes().count();
     if let Some(last) = context.plan.control_planes().last().filter(|_| count.is_multiple_of(2)) {
         let message = format!("{count} control planes tolerate no more failures than {}", count - 1);
-        found.at("nodes", last.place, message);
+        findings.add("nodes", last.place, message);
     }
 }
 
-fn check_bootstrap(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_bootstrap(context: &RuleContext<'_>, findings: &mut Findings) {
     let Some(at) = context.cluster.section().bootstrap.at() else { return };
     if context.plan.node(at.value.as_str()).is_some_and(|node| node.role == Role::Worker) {
-        found.at("cluster.bootstrap", at.place, format!("{} is a worker", at.value));
+        findings.add("cluster.bootstrap", at.place, format!("{} is a worker", at.value));
     }
 }

@@ -1,7 +1,7 @@
-//! Nodes on their way out.
+//! Draining nodes.
 
 use crate::cluster::section::Role;
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 
 pub(super) const RULES: &[Rule] = &[DRAIN_ALL];
@@ -16,11 +16,11 @@ const DRAIN_ALL: Rule = Rule {
     check: check_drain_all,
 };
 
-fn check_drain_all(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.role == Role::Controlplane) {
+fn check_drain_all(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class().filter(|(node, _)| node.role == Role::Controlplane) {
         let Some(drain) = node.written().drain.at().filter(|at| *at.value) else { return };
-        rolls.say("drain", Some(drain.place), "no control plane remains", &kind.nodes);
+        problems.add_message("drain", Some(drain.place), "no control plane remains", &kind.nodes);
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }

@@ -1,12 +1,12 @@
-//! Where the APIs answer, and who may ask.
+//! Endpoints of the APIs, and access to them.
 
 use std::net::IpAddr;
 
 use super::vip::is_overlay;
 use crate::cluster::section::{Firewall, Role};
 use crate::plan::{NodePlan, Origin};
-use crate::rules::address::holder;
-use crate::rules::roll::AffectedNodes;
+use crate::rules::address::node_address;
+use crate::rules::affected_nodes::AffectedNodes;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 
 pub(super) const RULES: &[Rule] = &[TALOS_VIP, UNANSWERED, PORT, OVERLAY, FIREWALL];
@@ -64,36 +64,36 @@ const FIREWALL: Rule = Rule {
 /// The port of the API server.
 const API_SERVER: u16 = 6443;
 
-fn check_talos_vip(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_talos_vip(context: &RuleContext<'_>, findings: &mut Findings) {
     let Some(vip) = &context.plan.cluster.vip else { return };
     let endpoints = context.cluster.section().talos_endpoints.items().enumerate();
     for (nth, at) in endpoints.filter(|(_, at)| at.value.as_str().parse() == Ok(vip.value)) {
         let message = format!("{} is the VIP, which does not exist before bootstrap", vip.value);
-        found.at(format!("cluster.talos_endpoints[{nth}]"), at.place, message);
+        findings.add(format!("cluster.talos_endpoints[{nth}]"), at.place, message);
     }
 }
 
-fn check_unanswered(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_unanswered(context: &RuleContext<'_>, findings: &mut Findings) {
     let plan = context.plan;
     let Some(endpoint) = &plan.cluster.endpoint else { return };
     let Origin::Written(place) = endpoint.origin else { return };
     let Some(address) = endpoint.value.address() else { return };
     let ours = plan.cluster.vip.iter().any(|vip| vip.value == address)
         || plan.cluster.anycast.iter().any(|net| net.value.addr() == address)
-        || plan.control_planes().any(|node| answers(node, address));
-    let known = |node: &NodePlan| node.main_address().is_some() || stages(node).next().is_some();
+        || plan.control_planes().any(|node| has_address(node, address));
+    let known = |node: &NodePlan| node.main_address().is_some() || stage_addresses(node).next().is_some();
     if ours || is_overlay(context, address) || !plan.control_planes().all(known) {
         return;
     }
-    let worker = plan.nodes.iter().find(|node| node.role == Role::Worker && answers(node, address));
+    let worker = plan.nodes.iter().find(|node| node.role == Role::Worker && has_address(node, address));
     let message = match worker {
         Some(node) => format!("{address} is the worker {}, which runs no API server", node.name),
         None => format!("{address} is neither a control plane, the VIP nor an anycast address"),
     };
-    found.at("cluster.endpoint", place, message);
+    findings.add("cluster.endpoint", place, message);
 }
 
-fn check_port(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_port(context: &RuleContext<'_>, findings: &mut Findings) {
     let plan = context.plan;
     let Some(endpoint) = &plan.cluster.endpoint else { return };
     let Origin::Written(place) = endpoint.origin else { return };
@@ -102,7 +102,7 @@ fn check_port(context: &RuleContext<'_>, found: &mut Findings) {
     if port == API_SERVER || kube_vip {
         return;
     }
-    let node = || plan.control_planes().find(|node| answers(node, address));
+    let node = || plan.control_planes().find(|node| has_address(node, address));
     let whose = if plan.cluster.vip.as_ref().is_some_and(|vip| vip.value == address) {
         "the VIP"
     } else if plan.cluster.anycast.iter().any(|net| net.value.addr() == address) {
@@ -114,21 +114,22 @@ fn check_port(context: &RuleContext<'_>, found: &mut Findings) {
     };
     let message =
         format!("{address} is {whose}, where the API server listens on {API_SERVER}, not on {port}");
-    found.at("cluster.endpoint", place, message);
+    findings.add("cluster.endpoint", place, message);
 }
 
-/// The addresses a node has at other stages than the final one.
-fn stages(node: &NodePlan) -> impl Iterator<Item = IpAddr> {
+/// The addresses that a node has before its final stage.
+fn stage_addresses(node: &NodePlan) -> impl Iterator<Item = IpAddr> {
     let stages = node.written().address.get();
     let stages = stages.map(|stages| [stages.dhcp.value(), stages.external.value(), stages.overlay.value()]);
     stages.into_iter().flatten().flatten()
 }
 
-fn answers(node: &NodePlan, address: IpAddr) -> bool {
-    holder::own(node).any(|held| held.net.addr() == address) || stages(node).any(|stage| stage == address)
+fn has_address(node: &NodePlan, address: IpAddr) -> bool {
+    node_address::unicast_addresses(node).any(|held| held.net.addr() == address)
+        || stage_addresses(node).any(|stage| stage == address)
 }
 
-fn check_overlay(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_overlay(context: &RuleContext<'_>, findings: &mut Findings) {
     let Some(endpoint) = &context.plan.cluster.endpoint else { return };
     let Origin::Written(place) = endpoint.origin else { return };
     let message = match (endpoint.value.overlay_node(), endpoint.value.address()) {
@@ -138,26 +139,29 @@ fn check_overlay(context: &RuleContext<'_>, found: &mut Findings) {
         }
         _ => return,
     };
-    found.at("cluster.endpoint", place, message);
+    findings.add("cluster.endpoint", place, message);
 }
 
-fn check_firewall(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_firewall(context: &RuleContext<'_>, findings: &mut Findings) {
     if context.cluster.section().firewall.value() == Some(Firewall::DefaultDeny) {
         return;
     }
-    let mut roll = AffectedNodes::default();
+    let mut affected = AffectedNodes::default();
     let mut first = None;
     for node in &context.plan.nodes {
-        let own = holder::own(node).map(|held| (held.net.addr(), node.place_of(held.origin)));
+        let own =
+            node_address::unicast_addresses(node).map(|held| (held.net.addr(), node.place_of(held.origin)));
         let external = node.written().address.get().and_then(|stages| stages.external.at());
         let external = external.map(|at| (*at.value, at.place));
-        if let Some((address, place)) = own.chain(external).find(|(address, _)| holder::is_public(*address)) {
+        if let Some((address, place)) =
+            own.chain(external).find(|(address, _)| node_address::is_public(*address))
+        {
             first.get_or_insert(address);
-            roll.add(node, place);
+            affected.add(node, place);
         }
     }
     if let Some(address) = first {
-        let message = format!("{address} is reachable from the internet without a firewall ({roll})");
-        found.at("cluster.firewall", roll.place(), message);
+        let message = format!("{address} is reachable from the internet without a firewall ({affected})");
+        findings.add("cluster.firewall", affected.place(), message);
     }
 }

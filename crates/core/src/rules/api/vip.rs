@@ -1,4 +1,4 @@
-//! The VIP: an address that one control plane holds at a time, by ARP.
+//! The VIP: an address that one control plane at a time holds and announces by ARP.
 
 use std::net::IpAddr;
 
@@ -8,8 +8,8 @@ use crate::cluster::section::{Api, Role};
 use crate::model::layer;
 use crate::model::layer::Layer;
 use crate::plan::NodePlan;
-use crate::rules::address::holder::{self, AddressPurpose};
-use crate::rules::roll::AffectedNodes;
+use crate::rules::address::node_address::{self, AddressPurpose};
+use crate::rules::affected_nodes::AffectedNodes;
 use crate::rules::tunnel::overlay::OVERLAY;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::LinkName;
@@ -86,26 +86,26 @@ const TWICE: Rule = Rule {
     check: check_twice,
 };
 
-/// A VIP as it was written.
+/// A VIP as written.
 struct VipSetting<'c> {
     address: IpAddr,
     path: String,
     place: Location,
     link: Option<(String, Spanned<&'c LinkName>)>,
-    /// Whether the link is for anycast addresses, which stand beside it.
+    /// Whether the section also has anycast addresses, which the link is for.
     beside_anycast: bool,
 }
 
 fn vips<'c>(context: &RuleContext<'c>) -> Vec<VipSetting<'c>> {
     let cluster = context.cluster;
-    let of = |layer: Layer<'c>, api: &'c Api| {
+    let setting = |layer: Layer<'c>, api: &'c Api| {
         let vip = api.vip.at()?;
         let path = layer.path("network.api.vip");
         let link = api.link.at().map(|link| (layer.path("network.api.link"), link));
         let beside_anycast = api.anycast.is_set();
         Some(VipSetting { address: *vip.value, path, place: vip.place, link, beside_anycast })
     };
-    let written = |layer: Layer<'c>| of(layer, layer.settings.network.get()?.api.get()?);
+    let written = |layer: Layer<'c>| setting(layer, layer.settings.network.get()?.api.get()?);
     let mut vips: Vec<_> = layer::all_layers(cluster).filter_map(written).collect();
     if let Some(kube) = cluster.section().kube_vip.get()
         && let Some(address) = kube.address.at()
@@ -123,43 +123,43 @@ fn vips<'c>(context: &RuleContext<'c>) -> Vec<VipSetting<'c>> {
     vips
 }
 
-/// The networks a node is in, by all its links.
+/// The networks of all links of a node.
 fn nets(node: &NodePlan) -> impl Iterator<Item = IpNet> {
     let linked = |purpose| matches!(purpose, AddressPurpose::Node | AddressPurpose::Link(_));
-    holder::own(node).filter(move |held| linked(held.purpose)).map(|held| held.net)
+    node_address::unicast_addresses(node).filter(move |held| linked(held.purpose)).map(|held| held.net)
 }
 
-/// Whether a control plane's own network, which is then not an overlay's, has the address.
+/// Whether the address is in a control plane's own network and therefore not an overlay's.
 pub(super) fn is_local(context: &RuleContext<'_>, address: IpAddr) -> bool {
     context.plan.control_planes().any(|node| nets(node).any(|net| net.contains(&address)))
 }
 
-/// Whether an overlay gives the address.
+/// Whether the address belongs to an overlay.
 pub(super) fn is_overlay(context: &RuleContext<'_>, address: IpAddr) -> bool {
     let overlay: IpNet = OVERLAY[0].parse().expect("a prefix");
     overlay.contains(&address) && !is_local(context, address)
 }
 
-fn check_outside(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_outside(context: &RuleContext<'_>, findings: &mut Findings) {
     for vip in vips(context).into_iter().filter(|vip| !is_overlay(context, vip.address)) {
-        let mut roll = AffectedNodes::default();
+        let mut affected = AffectedNodes::default();
         for node in context.plan.control_planes() {
             let known = node.main_address().is_some();
             if known && !nets(node).any(|net| net.contains(&vip.address)) {
-                roll.add(node, node.place);
+                affected.add(node, node.place);
             }
         }
-        if !roll.is_empty() {
-            let message = format!("{} is not in a network of {roll}", vip.address);
-            found.at(vip.path, vip.place, message);
+        if !affected.is_empty() {
+            let message = format!("{} is not in a network of {affected}", vip.address);
+            findings.add(vip.path, vip.place, message);
         }
     }
 }
 
-/// Who has the address of a VIP for a purpose that `counts`.
-fn holders(
+/// Reports nodes that have the address of a VIP for a purpose that `counts`.
+fn report_holders(
     context: &RuleContext<'_>,
-    found: &mut Findings,
+    findings: &mut Findings,
     counts: fn(AddressPurpose<'_>) -> bool,
     verb: &str,
 ) {
@@ -167,66 +167,73 @@ fn holders(
     if vips.is_empty() {
         return;
     }
-    let mut rolls = vec![AffectedNodes::default(); vips.len()];
+    let mut problems = vec![AffectedNodes::default(); vips.len()];
     for node in &context.plan.nodes {
-        for held in holder::own(node).filter(|held| counts(held.purpose)) {
-            for (vip, roll) in vips.iter().zip(&mut rolls).filter(|(vip, _)| vip.address == held.net.addr()) {
-                roll.add(node, if verb.is_empty() { vip.place } else { node.place_of(held.origin) });
+        for held in node_address::unicast_addresses(node).filter(|held| counts(held.purpose)) {
+            for (vip, affected) in
+                vips.iter().zip(&mut problems).filter(|(vip, _)| vip.address == held.net.addr())
+            {
+                affected.add(node, if verb.is_empty() { vip.place } else { node.place_of(held.origin) });
             }
         }
     }
-    for (vip, roll) in vips.into_iter().zip(rolls).filter(|(_, roll)| !roll.is_empty()) {
-        let path = if verb.is_empty() { vip.path } else { roll.path("links") };
+    for (vip, affected) in vips.into_iter().zip(problems).filter(|(_, affected)| !affected.is_empty()) {
+        let path = if verb.is_empty() { vip.path } else { affected.path("links") };
         let message = if verb.is_empty() {
-            format!("{} is also the address of {roll}", vip.address)
+            format!("{} is also the address of {affected}", vip.address)
         } else {
-            format!("the VIP {} {verb} {roll}", vip.address)
+            format!("the VIP {} {verb} {affected}", vip.address)
         };
-        found.at(path, roll.place(), message);
+        findings.add(path, affected.place(), message);
     }
 }
 
-fn check_is_node(context: &RuleContext<'_>, found: &mut Findings) {
-    holders(context, found, |purpose| !matches!(purpose, AddressPurpose::Link(_)), "");
+fn check_is_node(context: &RuleContext<'_>, findings: &mut Findings) {
+    report_holders(context, findings, |purpose| !matches!(purpose, AddressPurpose::Link(_)), "");
 }
 
-fn check_on_link(context: &RuleContext<'_>, found: &mut Findings) {
-    holders(context, found, |purpose| matches!(purpose, AddressPurpose::Link(_)), "is assigned to a link of");
+fn check_on_link(context: &RuleContext<'_>, findings: &mut Findings) {
+    report_holders(
+        context,
+        findings,
+        |purpose| matches!(purpose, AddressPurpose::Link(_)),
+        "is assigned to a link of",
+    );
 }
 
-fn check_on_worker(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_on_worker(context: &RuleContext<'_>, findings: &mut Findings) {
     let (cluster, plan) = (context.cluster, context.plan);
     for (layer, network) in layer::network_layers(cluster).filter(|(layer, _)| !layer.is_common()) {
         let Some(vip) = network.api.get().and_then(|api| api.vip.at()) else { continue };
         let mut nodes = layer.nodes(cluster, &plan.nodes).peekable();
         if nodes.peek().is_some() && nodes.all(|node| node.role == Role::Worker) {
-            found.at(
+            findings.add(
                 layer.path("network.api.vip"),
                 vip.place,
                 format!("{} is set for workers only", vip.value),
             );
         }
     }
-    let mut roll = AffectedNodes::default();
+    let mut affected = AffectedNodes::default();
     for (node, plan) in cluster.nodes().iter().zip(&plan.nodes).filter(|(_, plan)| plan.role == Role::Worker)
     {
         let api = node.value.settings.network.get().and_then(|network| network.api.get());
         if let Some(vip) = api.and_then(|api| api.vip.at()) {
-            roll.add(plan, vip.place);
+            affected.add(plan, vip.place);
         }
     }
-    if !roll.is_empty() {
-        let message = format!("workers cannot hold a VIP: {roll}");
-        found.at(roll.path("network.api.vip"), roll.place(), message);
+    if !affected.is_empty() {
+        let message = format!("workers cannot hold a VIP: {affected}");
+        findings.add(affected.path("network.api.vip"), affected.place(), message);
     }
 }
 
-fn check_as_anycast(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_as_anycast(context: &RuleContext<'_>, findings: &mut Findings) {
     let anycast = &context.plan.cluster.anycast;
     for vip in vips(context) {
         if anycast.iter().any(|net| net.value.addr() == vip.address) {
             let message = format!("{} is both `vip` and `anycast`", vip.address);
-            found.at(vip.path, vip.place, message);
+            findings.add(vip.path, vip.place, message);
         } else if let Some((path, link)) = vip.link.filter(|_| !vip.beside_anycast)
             && is_dummy(context, link.value)
         {
@@ -234,20 +241,20 @@ fn check_as_anycast(context: &RuleContext<'_>, found: &mut Findings) {
                 "`{}` is a dummy link, but only one node at a time holds the VIP {}",
                 link.value, vip.address
             );
-            found.at(path, link.place, message);
+            findings.add(path, link.place, message);
         }
     }
 }
 
-/// Whether a link is a dummy: one of the file's, or one that nothing else in it explains.
+/// Whether a link is a dummy: one that the file defines, or one that is named so and not defined as a port or link.
 fn is_dummy(context: &RuleContext<'_>, link: &LinkName) -> bool {
     let mut planes = context.plan.control_planes();
-    let given = |node: &NodePlan| node.dummies.iter().any(|dummy| dummy.name == *link);
-    let real = |node: &NodePlan| {
+    let is_defined = |node: &NodePlan| node.dummies.iter().any(|dummy| dummy.name == *link);
+    let is_real = |node: &NodePlan| {
         let mut links = node.written().links.items().filter_map(|at| at.value.name.get());
         node.ports.iter().any(|port| port.name == *link) || links.any(|name| name == link)
     };
-    planes.any(|node| given(node) || (link.as_str().starts_with("dummy") && !real(node)))
+    planes.any(|node| is_defined(node) || (link.as_str().starts_with("dummy") && !is_real(node)))
 }
 
 /// Whether a link carries no ARP: the tunnels of Tailscale, KubeSpan and WireGuard.
@@ -255,25 +262,25 @@ fn is_tunnel(link: &str) -> bool {
     link.starts_with("tailscale") || link == "kubespan" || link == "siderolink" || link.starts_with("wg")
 }
 
-fn check_on_overlay(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_on_overlay(context: &RuleContext<'_>, findings: &mut Findings) {
     for vip in vips(context) {
         if let Some((path, link)) = vip.link.filter(|(_, link)| is_tunnel(link.value.as_str())) {
             let message = format!(
                 "`{}` carries no ARP, so no host learns which node holds {}",
                 link.value, vip.address
             );
-            found.at(path, link.place, message);
+            findings.add(path, link.place, message);
         } else if is_overlay(context, vip.address) {
             let message = format!("{} is in the overlay's {}, which carries no ARP", vip.address, OVERLAY[0]);
-            found.at(vip.path, vip.place, message);
+            findings.add(vip.path, vip.place, message);
         }
     }
 }
 
-fn check_twice(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_twice(context: &RuleContext<'_>, findings: &mut Findings) {
     let Some(kube) = context.cluster.section().kube_vip.at() else { return };
     if let Some(vip) = vips(context).iter().find(|vip| vip.path != "cluster.kube_vip.address") {
         let message = format!("kube-vip and Talos' own VIP {} (`{}`) are both set", vip.address, vip.path);
-        found.at("cluster.kube_vip", kube.place, message);
+        findings.add("cluster.kube_vip", kube.place, message);
     }
 }

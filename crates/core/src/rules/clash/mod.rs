@@ -1,21 +1,21 @@
-//! What two clusters both claim, when several files are checked together.
+//! Values that two clusters both use, found when several files are checked together.
 //!
-//! [`across`] compares them; on one file these rules find nothing. Values that only follow from an id that both have
-//! are told once, as `clash-id`.
+//! [`compare`] compares the clusters; on one file these rules have no findings. Values that are derived from a shared ID
+//! are reported once, as `clash-id`.
 
-mod compare;
+mod comparison;
 
 use super::{Finding, Findings, Rule, RuleContext, RuleGroup, Severity, silence};
 use crate::model::Cluster;
 use crate::plan::Plan;
-use compare::ClusterComparison;
+use comparison::ClusterComparison;
 
 /// The rules by subject.
 pub(super) const GROUPS: &[RuleGroup] = &[("Between clusters", RULES)];
 
 pub(super) const RULES: &[Rule] = &[NAME, NODE_NAME, ID, ASN, PREFIX, ADDRESS, MAC, VM_ID];
 
-/// On one file there is nothing to compare.
+/// The check on one file, which finds nothing.
 const ALONE: fn(&RuleContext<'_>, &mut Findings) = |_, _| {};
 
 pub(super) const NAME: Rule = Rule {
@@ -95,17 +95,17 @@ pub(super) const VM_ID: Rule = Rule {
     check: ALONE,
 };
 
-/// A cluster with the name of its file.
+/// The file name, cluster and plan of one file.
 pub(super) type ComparedCluster<'c> = (&'c str, &'c Cluster, &'c Plan);
 
-/// Compares clusters: each finding with the number of the cluster in whose file its place is.
-pub fn across(clusters: &[ComparedCluster<'_>]) -> Vec<(usize, Finding)> {
+/// Compares clusters. Each finding has the number of the cluster in whose file its location is.
+pub fn compare(clusters: &[ComparedCluster<'_>]) -> Vec<(usize, Finding)> {
     if clusters.len() < 2 {
         return Vec::new();
     }
     let mut findings = ClusterComparison::new(clusters).findings();
     for (nth, finding) in &mut findings {
-        silence::mark(clusters[*nth].1, finding);
+        silence::mark_finding(clusters[*nth].1, finding);
     }
     findings.sort_by(|(a, one), (b, other)| {
         a.cmp(b).then(other.issue.severity.cmp(&one.issue.severity)).then(one.place.cmp(&other.place))

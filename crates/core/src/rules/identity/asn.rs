@@ -1,11 +1,11 @@
-//! One AS number on nodes that meet somewhere in the fabric.
+//! AS numbers that nodes of one fabric share.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use super::duplicate::{DuplicateValue, numbered, one_index, repeated, tell};
+use super::duplicate::{DuplicateValue, find_duplicates, report_duplicates, share_index, values_by_node};
 use crate::plan::{NeighborAddress, NodePlan};
-use crate::rules::roll::AffectedNodes;
+use crate::rules::affected_nodes::AffectedNodes;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::Asn;
 
@@ -21,50 +21,50 @@ const DUPLICATE: Rule = Rule {
     check: check_duplicates,
 };
 
-/// What a session with a neighbour of another AS is known by.
+/// The identity of an eBGP neighbour.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum NeighborKey<'p> {
     Router(&'p str),
     Address(IpAddr),
 }
 
-fn check_duplicates(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_duplicates(context: &RuleContext<'_>, findings: &mut Findings) {
     let plan = context.plan;
-    let all = numbered(plan, |node| speaker(node).map(|asn| asn.value));
-    let doubles = repeated(all).into_iter().filter_map(|(asn, numbers)| {
+    let all = values_by_node(plan, |node| speaker(node).map(|asn| asn.value));
+    let duplicates = find_duplicates(all).into_iter().filter_map(|(asn, numbers)| {
         let nodes: Vec<_> = numbers.iter().map(|&nth| &plan.nodes[nth as usize]).collect();
         let origins = nodes.iter().filter_map(|node| Some((node.index, node.asn.as_ref()?.origin)));
-        if one_index(origins) || share_neighbors(&nodes, asn) {
+        if share_index(origins) || share_neighbors(&nodes, asn) {
             return None;
         }
-        let mut roll = AffectedNodes::default();
+        let mut affected = AffectedNodes::default();
         for node in nodes {
-            roll.add(node, node.asn.as_ref().map_or(node.place, |asn| node.place_of(asn.origin)));
+            affected.add(node, node.asn.as_ref().map_or(node.place, |asn| node.place_of(asn.origin)));
         }
-        Some(DuplicateValue { key: "routing.asn".to_owned(), roll, what: format!("AS number {asn}") })
+        Some(DuplicateValue { key: "routing.asn".to_owned(), affected, what: format!("AS number {asn}") })
     });
-    tell(found, doubles);
+    report_duplicates(findings, duplicates);
 }
 
-/// The AS number of a node that speaks to other systems only: within one AS, sharing the number is the point.
+/// The AS number of a node that has eBGP sessions only: nodes with iBGP sessions share theirs by design.
 fn speaker(node: &NodePlan) -> Option<&crate::plan::Decided<Asn>> {
     let asn = node.asn.as_ref()?;
     let inside = node.routing.as_ref()?.neighbors.iter().any(|neighbor| neighbor.asn() == Some(asn.value));
     (!inside).then_some(asn)
 }
 
-/// Whether neighbours connect all of them: what happens behind a common neighbour is told by another rule.
+/// Whether common neighbours connect all nodes, which another rule reports.
 fn share_neighbors(nodes: &[&NodePlan], asn: Asn) -> bool {
-    let mut circles = DisjointSet((0..nodes.len()).collect());
+    let mut components = DisjointSet((0..nodes.len()).collect());
     let mut known: HashMap<NeighborKey<'_>, usize> = HashMap::new();
     for (nth, node) in nodes.iter().enumerate() {
         for neighbor in neighbors(node, asn) {
             let first = *known.entry(neighbor).or_insert(nth);
-            circles.join(first, nth);
+            components.join(first, nth);
         }
     }
-    let first = circles.find(0);
-    (1..nodes.len()).all(|nth| circles.find(nth) == first)
+    let first = components.find(0);
+    (1..nodes.len()).all(|nth| components.find(nth) == first)
 }
 
 fn neighbors(node: &NodePlan, asn: Asn) -> impl Iterator<Item = NeighborKey<'_>> {
@@ -79,7 +79,7 @@ fn neighbors(node: &NodePlan, asn: Asn) -> impl Iterator<Item = NeighborKey<'_>>
     })
 }
 
-/// Who is connected with whom, as a forest.
+/// Connected components, as a forest.
 struct DisjointSet(Vec<usize>);
 
 impl DisjointSet {

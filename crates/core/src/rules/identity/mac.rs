@@ -1,8 +1,8 @@
-//! MAC addresses that are given twice, or that no port can have.
+//! Duplicate and invalid MAC addresses.
 
-use super::duplicate::{DuplicateValue, numbered, one_index, repeated, tell};
+use super::duplicate::{DuplicateValue, find_duplicates, report_duplicates, share_index, values_by_node};
 use crate::plan::{Decided, NodePlan};
-use crate::rules::roll::AffectedNodes;
+use crate::rules::affected_nodes::AffectedNodes;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::Mac;
 
@@ -25,9 +25,9 @@ const MULTICAST: Rule = Rule {
     failure: "QEMU rejects a machine whose MAC address has the multicast bit. Where a hypervisor accepts it, the \
               switch floods every frame for the machine to all ports.",
     fix: "use an address with an even second digit; addresses that begin with 02 are locally administered",
-    check: |context, found| {
-        let is = |mac: Mac| mac.is_multicast() && !is_none(mac);
-        every(context, found, is, "is a multicast address");
+    check: |context, findings| {
+        let is_wrong = |mac: Mac| mac.is_multicast() && !is_null(mac);
+        report_macs(context, findings, is_wrong, "is a multicast address");
     },
 };
 
@@ -37,10 +37,10 @@ const ZERO: Rule = Rule {
     summary: "a MAC address is all zeros or all ones",
     failure: "No port has such an address, so the link is never configured and its BGP session never comes up.",
     fix: "write the MAC address that the port really has",
-    check: |context, found| every(context, found, is_none, "is not a valid port address"),
+    check: |context, findings| report_macs(context, findings, is_null, "is not a valid port address"),
 };
 
-fn is_none(mac: Mac) -> bool {
+fn is_null(mac: Mac) -> bool {
     mac.0 == [0; 6] || mac.0 == [0xff; 6]
 }
 
@@ -48,33 +48,39 @@ fn macs(node: &NodePlan) -> impl Iterator<Item = &Decided<Mac>> {
     node.ports.iter().filter_map(|port| port.mac.as_ref())
 }
 
-fn check_duplicate(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_duplicate(context: &RuleContext<'_>, findings: &mut Findings) {
     let plan = context.plan;
-    let can_be = |mac: &Mac| !mac.is_multicast() && !is_none(*mac);
-    let all = numbered(plan, |node| macs(node).map(|mac| mac.value).filter(can_be));
-    let doubles = repeated(all).into_iter().filter_map(|(mac, numbers)| {
+    let is_valid = |mac: &Mac| !mac.is_multicast() && !is_null(*mac);
+    let all = values_by_node(plan, |node| macs(node).map(|mac| mac.value).filter(is_valid));
+    let duplicates = find_duplicates(all).into_iter().filter_map(|(mac, numbers)| {
         let nodes = numbers.iter().map(|&nth| &plan.nodes[nth as usize]);
-        let having = |node| macs(node).filter(move |has| has.value == mac).map(move |has| (node, has.origin));
-        let ports: Vec<_> = nodes.flat_map(having).collect();
-        if one_index(ports.iter().map(|(node, origin)| (node.index, *origin))) {
+        let ports_with =
+            |node| macs(node).filter(move |own| own.value == mac).map(move |own| (node, own.origin));
+        let ports: Vec<_> = nodes.flat_map(ports_with).collect();
+        if share_index(ports.iter().map(|(node, origin)| (node.index, *origin))) {
             return None;
         }
-        let roll = ports.into_iter().map(|(node, origin)| (node, node.place_of(origin))).collect();
-        Some(DuplicateValue { key: "macs".to_owned(), roll, what: mac.to_string() })
+        let affected = ports.into_iter().map(|(node, origin)| (node, node.place_of(origin))).collect();
+        Some(DuplicateValue { key: "macs".to_owned(), affected, what: mac.to_string() })
     });
-    tell(found, doubles);
+    report_duplicates(findings, duplicates);
 }
 
-fn every(context: &RuleContext<'_>, found: &mut Findings, is: impl Fn(Mac) -> bool, why: &str) {
-    let mut roll = AffectedNodes::default();
+fn report_macs(
+    context: &RuleContext<'_>,
+    findings: &mut Findings,
+    is_wrong: impl Fn(Mac) -> bool,
+    why: &str,
+) {
+    let mut affected = AffectedNodes::default();
     let mut first = None;
     for node in &context.plan.nodes {
-        for mac in macs(node).filter(|mac| is(mac.value)) {
+        for mac in macs(node).filter(|mac| is_wrong(mac.value)) {
             first.get_or_insert(mac.value);
-            roll.add(node, node.place_of(mac.origin));
+            affected.add(node, node.place_of(mac.origin));
         }
     }
     if let Some(mac) = first {
-        found.at(roll.path("macs"), roll.place(), format!("{mac} {why} ({roll})"));
+        findings.add(affected.path("macs"), affected.place(), format!("{mac} {why} ({affected})"));
     }
 }

@@ -1,4 +1,4 @@
-//! Who a node is: what only one node of a cluster may have.
+//! The identity of nodes: values that must be unique in a cluster.
 
 mod asn;
 mod duplicate;

@@ -1,9 +1,9 @@
-//! Numbers of virtual machines.
+//! IDs of virtual machines.
 
-use super::duplicate::{DuplicateValue, numbered, one_index, repeated, tell};
+use super::duplicate::{DuplicateValue, find_duplicates, report_duplicates, share_index, values_by_node};
 use crate::model::Cluster;
 use crate::plan::{Decided, NodePlan};
-use crate::rules::roll::AffectedNodes;
+use crate::rules::affected_nodes::AffectedNodes;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 
 pub(super) const RULES: &[Rule] = &[DUPLICATE, RANGE];
@@ -26,58 +26,59 @@ const RANGE: Rule = Rule {
     check: check_range,
 };
 
-/// Where a hypervisor is reached.
-pub(in crate::rules) fn url<'c>(cluster: &'c Cluster, name: &str) -> Option<&'c str> {
+/// The URL of a hypervisor's API.
+pub(in crate::rules) fn hypervisor_url<'c>(cluster: &'c Cluster, name: &str) -> Option<&'c str> {
     let hypervisor = cluster.file.hypervisors.get()?.get(name)?.value;
     let proxmox = hypervisor.proxmox.get().and_then(|proxmox| proxmox.url.get());
     let url = proxmox.or_else(|| hypervisor.libvirt.get()?.uri.get())?;
     Some(url.as_str().trim_end_matches('/'))
 }
 
-/// What tells one hypervisor from another: where it is reached, else its name.
-fn seat<'c>(cluster: &'c Cluster, name: &'c str) -> &'c str {
-    url(cluster, name).unwrap_or(name)
+/// The identity of a hypervisor: its URL, else its name.
+fn hypervisor_key<'c>(cluster: &'c Cluster, name: &'c str) -> &'c str {
+    hypervisor_url(cluster, name).unwrap_or(name)
 }
 
-fn id(node: &NodePlan) -> Option<(&str, &Decided<u32>)> {
+fn hypervisor_and_id(node: &NodePlan) -> Option<(&str, &Decided<u32>)> {
     let vm = node.vm.as_ref()?;
     Some((vm.hypervisor.as_ref().map_or("", |name| name.value.as_str()), vm.id.as_ref()?))
 }
 
-fn check_duplicate(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_duplicate(context: &RuleContext<'_>, findings: &mut Findings) {
     let plan = context.plan;
-    let all =
-        numbered(plan, |node| id(node).map(|(name, id)| (id.value, hypervisor_key(context.cluster, name))));
-    let doubles = repeated(all).into_iter().filter_map(|((number, hypervisor_key), numbers)| {
+    let all = values_by_node(plan, |node| {
+        hypervisor_and_id(node).map(|(name, id)| (id.value, hypervisor_key(context.cluster, name)))
+    });
+    let duplicates = find_duplicates(all).into_iter().filter_map(|((number, hypervisor), numbers)| {
         let nodes = || numbers.iter().map(|&nth| &plan.nodes[nth as usize]);
-        let ids = || nodes().filter_map(|node| Some((node, id(node)?.1.origin)));
-        if one_index(ids().map(|(node, origin)| (node.index, origin))) {
+        let ids = || nodes().filter_map(|node| Some((node, hypervisor_and_id(node)?.1.origin)));
+        if share_index(ids().map(|(node, origin)| (node.index, origin))) {
             return None;
         }
-        let roll = ids().map(|(node, origin)| (node, node.place_of(origin))).collect();
-        let on = if seat.is_empty() { String::new() } else { format!(" on {seat}") };
-        Some(DuplicateValue { key: "vm.id".to_owned(), roll, what: format!("VM ID {number}{on}") })
+        let affected = ids().map(|(node, origin)| (node, node.place_of(origin))).collect();
+        let location = if hypervisor.is_empty() { String::new() } else { format!(" on {hypervisor}") };
+        Some(DuplicateValue { key: "vm.id".to_owned(), affected, what: format!("VM ID {number}{location}") })
     });
-    tell(found, doubles);
+    report_duplicates(findings, duplicates);
 }
 
-fn check_range(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_range(context: &RuleContext<'_>, findings: &mut Findings) {
     let hypervisors = context.cluster.file.hypervisors.get();
-    let proxmox =
+    let is_proxmox =
         |name: &str| hypervisors.and_then(|known| known.get(name)).is_none_or(|at| at.value.proxmox.is_set());
-    let mut roll = AffectedNodes::default();
+    let mut affected = AffectedNodes::default();
     let mut first = None;
     for node in &context.plan.nodes {
-        if let Some((name, id)) = id(node)
+        if let Some((name, id)) = hypervisor_and_id(node)
             && !(100..=999_999_999).contains(&id.value)
-            && proxmox(name)
+            && is_proxmox(name)
         {
             first.get_or_insert(id.value);
-            roll.add(node, node.place_of(id.origin));
+            affected.add(node, node.place_of(id.origin));
         }
     }
     if let Some(number) = first {
-        let message = format!("Proxmox rejects VM ID {number}; it accepts 100 to 999999999 ({roll})");
-        found.at(roll.path("vm.id"), roll.place(), message);
+        let message = format!("Proxmox rejects VM ID {number}; it accepts 100 to 999999999 ({affected})");
+        findings.add(affected.path("vm.id"), affected.place(), message);
     }
 }

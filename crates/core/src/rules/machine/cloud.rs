@@ -1,7 +1,7 @@
-//! What a cloud refuses.
+//! Limits of clouds.
 
 use crate::cluster::section::Platform;
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 
 pub(super) const RULES: &[Rule] = &[GCP_NAME];
@@ -17,21 +17,28 @@ const GCP_NAME: Rule = Rule {
     check: check_gcp_name,
 };
 
-/// The longest name of a cluster: what is made for it has a few letters more, and at most 63.
+/// The longest name of a cluster: the names of its resources are a few letters longer, at most 63.
 const LONGEST: usize = 50;
 
-fn check_gcp_name(context: &RuleContext<'_>, found: &mut Findings) {
-    let starts_well = |name: &str| name.starts_with(|first: char| first.is_ascii_lowercase());
-    let there = || context.plan.nodes.iter().filter(|node| node.platform.value == Platform::Gcp);
-    let mut rolls = NodesByProblem::new(context.plan);
-    for node in there().filter(|node| !starts_well(node.name.as_str())) {
-        rolls.say("name", Some(node.place), "the name does not begin with a letter".to_owned(), &[node.nth]);
+fn check_gcp_name(context: &RuleContext<'_>, findings: &mut Findings) {
+    let starts_with_letter = |name: &str| name.starts_with(|first: char| first.is_ascii_lowercase());
+    let gcp_nodes = || context.plan.nodes.iter().filter(|node| node.platform.value == Platform::Gcp);
+    let mut problems = NodesByProblem::new(context.plan);
+    for node in gcp_nodes().filter(|node| !starts_with_letter(node.name.as_str())) {
+        problems.add_message(
+            "name",
+            Some(node.place),
+            "the name does not begin with a letter".to_owned(),
+            &[node.nth],
+        );
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
     let name = context.plan.cluster.name.as_str();
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    if there().next().is_some() && !(starts_well(name) && name.bytes().all(plain) && name.len() <= LONGEST) {
+    if gcp_nodes().next().is_some()
+        && !(starts_with_letter(name) && name.bytes().all(plain) && name.len() <= LONGEST)
+    {
         let place = context.cluster.section().name.place().unwrap_or_default();
-        found.at("cluster.name", place, format!("`{name}` is not a valid network name in Google Cloud"));
+        findings.add("cluster.name", place, format!("`{name}` is not a valid network name in Google Cloud"));
     }
 }

@@ -1,11 +1,11 @@
-//! DHCP where it should not be, and none where it should.
+//! Unwanted and missing DHCP.
 
 use serde_json::Value;
 
 use crate::cluster::section::Addressing;
 use crate::plan::{NodeClass, NodePlan};
-use crate::rules::patch::{ConfigPatch, nodes_of, used};
-use crate::rules::roll::{AffectedNodes, NodesByProblem};
+use crate::rules::affected_nodes::{AffectedNodes, NodesByProblem};
+use crate::rules::patch::{ConfigPatch, nodes_of, used_patches};
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::kind;
 use ichor_talos::{document, release};
@@ -32,9 +32,9 @@ const DHCP_SWITCHED_OFF: Rule = Rule {
     check: check_dhcp_switched_off,
 };
 
-fn check_static_with_dhcp(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.written().links.is_set()) {
+fn check_static_with_dhcp(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class().filter(|(node, _)| node.written().links.is_set()) {
         for link in node.written().links.values() {
             let (Some(name), Some(dhcp)) = (link.name.get(), link.dhcp.at()) else { continue };
             let own = link.addresses.items().next().is_some();
@@ -42,32 +42,32 @@ fn check_static_with_dhcp(context: &RuleContext<'_>, found: &mut Findings) {
             if *dhcp.value && (own || nodes) {
                 let whose = if own { "static addresses" } else { "the node's static address" };
                 let message = format!("{name} has {whose} and `dhcp: true`");
-                rolls.say(format!("links.{name}.dhcp"), Some(dhcp.place), message, &kind.nodes);
+                problems.add_message(format!("links.{name}.dhcp"), Some(dhcp.place), message, &kind.nodes);
             }
         }
     }
-    rolls.report(context, found);
-    for (patch, kinds) in used(context) {
-        for (key, link) in leased(patch) {
+    problems.report(context, findings);
+    for (patch, kinds) in used_patches(context) {
+        for (key, link) in dhcp_links(patch) {
             let fixed = has_addresses(patch, link);
             let concerned = |kind: &&&NodeClass| fixed || is_static(&context.plan.nodes[kind.first()], link);
             let nodes = nodes_of(kinds.iter().filter(concerned));
             if !nodes.is_empty() {
-                let names = AffectedNodes::of(context.plan, &nodes).names();
+                let names = AffectedNodes::from_numbers(context.plan, &nodes).names();
                 let message = format!("{key}: DHCP on {link}, which has a static address ({names})");
-                found.at(&patch.key, patch.place, patch.says(message));
+                findings.add(&patch.key, patch.place, patch.message(message));
             }
         }
     }
 }
 
-/// Whether `link` carries the node's static address.
+/// Whether `link` has the node's static address.
 fn is_static(node: &NodePlan, link: &str) -> bool {
     node.link.value.as_str() == link && node.addressing.value != Addressing::Dhcp
 }
 
-/// The links a patch asks a DHCP server on, each with its key.
-fn leased(patch: &ConfigPatch) -> Vec<(String, &str)> {
+/// The links on which a patch enables DHCP, each with its key.
+fn dhcp_links(patch: &ConfigPatch) -> Vec<(String, &str)> {
     let mut links = Vec::new();
     for document in patch.documents() {
         for (nth, interface) in document::items(document, "/machine/network/interfaces") {
@@ -97,26 +97,27 @@ fn has_addresses(patch: &ConfigPatch, link: &str) -> bool {
     })
 }
 
-fn check_dhcp_switched_off(context: &RuleContext<'_>, found: &mut Findings) {
-    for (patch, kinds) in used(context) {
+fn check_dhcp_switched_off(context: &RuleContext<'_>, findings: &mut Findings) {
+    for (patch, kinds) in used_patches(context) {
         let is_link = |kind: &&str| kind::is_of_links(kind);
         let Some(kind) = patch.documents().iter().filter_map(document::kind).find(is_link) else { continue };
         let cut_off = |kind: &&&NodeClass| loses_dhcp(context, &context.plan.nodes[kind.first()]);
         let nodes = nodes_of(kinds.iter().filter(cut_off));
         if let Some(&first) = nodes.first() {
             let link = &context.plan.nodes[first].link.value;
-            let names = AffectedNodes::of(context.plan, &nodes).names();
+            let names = AffectedNodes::from_numbers(context.plan, &nodes).names();
             let message =
                 format!("{kind} disables DHCP on {link}, which provides the node's address ({names})");
-            found.at(&patch.key, patch.place, patch.says(message));
+            findings.add(&patch.key, patch.place, patch.message(message));
         }
     }
 }
 
-/// Whether a node has its address from DHCP, and no patch that asks for it.
+/// Whether a node has its address from DHCP and no patch enables DHCP on that link.
 fn loses_dhcp(context: &RuleContext<'_>, node: &NodePlan) -> bool {
     let link = Some(node.link.value.as_str());
-    let mut documents = context.attachments.patches.of(node.written()).flat_map(|patch| patch.documents());
+    let mut documents =
+        context.attachments.patches.in_settings(node.written()).flat_map(|patch| patch.documents());
     node.addressing.value == Addressing::Dhcp
         && release::at_least(&node.talos.value, 12)
         && !documents.any(|document| {

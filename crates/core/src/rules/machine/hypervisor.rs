@@ -1,4 +1,4 @@
-//! What a hypervisor can make, and what it refuses.
+//! Limits of hypervisors.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use super::vm::machines;
 use crate::cluster::section::{Firmware, Libvirt, Machine, Proxmox};
 use crate::plan::{NodePlan, VmPlan};
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::Arch;
 
@@ -62,40 +62,43 @@ const TOGETHER: Rule = Rule {
     check: check_together,
 };
 
-/// The models of ports that both Proxmox and libvirt have.
+/// The network card models of both Proxmox and libvirt.
 const MODELS: [&str; 5] = ["virtio", "e1000", "e1000e", "rtl8139", "vmxnet3"];
 
-/// The libvirt host that a node's virtual machine is made on.
-fn libvirt<'c>(context: &RuleContext<'c>, node: &NodePlan) -> Option<&'c Libvirt> {
+/// The libvirt host of a node's virtual machine.
+fn libvirt_host<'c>(context: &RuleContext<'c>, node: &NodePlan) -> Option<&'c Libvirt> {
     let name = &node.vm.as_ref()?.hypervisor.as_ref()?.value;
     context.cluster.file.hypervisors.get()?.get(name.as_str())?.value.libvirt.get()
 }
 
-fn check_args_need_root(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind() {
+fn check_args_need_root(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class() {
         let Some(args) = node.written().vm.get().and_then(|vm| vm.args.at()) else { continue };
-        let Some(proxmox) = proxmox(context, node).filter(|_| !args.value.0.is_empty()) else { continue };
+        let Some(proxmox) = proxmox_host(context, node).filter(|_| !args.value.0.is_empty()) else {
+            continue;
+        };
         let login = match proxmox.user.get() {
             _ if proxmox.token.is_set() => "an API token",
             Some(user) if user.as_str() != "root@pam" => "a user other than root@pam",
             _ => continue,
         };
-        rolls.say("vm.args", Some(args.place), format!("the login is {login}"), &kind.nodes);
+        problems.add_message("vm.args", Some(args.place), format!("the login is {login}"), &kind.nodes);
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
-/// The Proxmox that a node's virtual machine is made on.
-pub(super) fn proxmox<'c>(context: &RuleContext<'c>, node: &NodePlan) -> Option<&'c Proxmox> {
+/// The Proxmox host of a node's virtual machine.
+pub(super) fn proxmox_host<'c>(context: &RuleContext<'c>, node: &NodePlan) -> Option<&'c Proxmox> {
     let name = &node.vm.as_ref()?.hypervisor.as_ref()?.value;
     context.cluster.file.hypervisors.get()?.get(name.as_str())?.value.proxmox.get()
 }
 
-fn check_refused(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
+fn check_refused(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
     for (node, vm) in machines(context) {
-        let mut say = |key: &str, place, message: String| rolls.say(key, place, message, &[node.nth]);
+        let mut say =
+            |key: &str, place, message: String| problems.add_message(key, place, message, &[node.nth]);
         if !MODELS.contains(&vm.nic.value.as_str()) {
             let message = format!("`{}` is not one of {}", vm.nic.value, MODELS.join(", "));
             say("vm.nic", vm.nic.place(), message);
@@ -103,11 +106,11 @@ fn check_refused(context: &RuleContext<'_>, found: &mut Findings) {
         if let Some(fault) = firmware_fault(node, vm) {
             say("vm.firmware", vm.firmware.place(), fault.to_owned());
         }
-        let Some(written) = node.written().vm.get().filter(|_| proxmox(context, node).is_some()) else {
+        let Some(written) = node.written().vm.get().filter(|_| proxmox_host(context, node).is_some()) else {
             continue;
         };
         if let Some(storage) = written.storage.at().filter(|at| !is_storage(at.value.as_str())) {
-            say("vm.storage", Some(storage.place), no_storage(storage.value.as_str()));
+            say("vm.storage", Some(storage.place), storage_fault(storage.value.as_str()));
         }
         if !is_bridge(&vm.bridge.value) {
             let message = format!("`{}` is not a valid Proxmox bridge name, such as vmbr0", vm.bridge.value);
@@ -118,19 +121,19 @@ fn check_refused(context: &RuleContext<'_>, found: &mut Findings) {
             say("vm.pool", Some(pool.place), message);
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
     for (name, at) in context.cluster.file.hypervisors.entries() {
         let Some(proxmox) = at.value.proxmox.get() else { continue };
         for (key, storage) in [("iso", proxmox.iso.at()), ("disks", proxmox.disks.at())] {
             if let Some(storage) = storage.filter(|at| !is_storage(at.value.as_str())) {
                 let path = format!("hypervisors.{name}.proxmox.{key}");
-                found.at(path, storage.place, no_storage(storage.value.as_str()));
+                findings.add(path, storage.place, storage_fault(storage.value.as_str()));
             }
         }
     }
 }
 
-fn no_storage(name: &str) -> String {
+fn storage_fault(name: &str) -> String {
     format!("`{name}` is not a valid Proxmox storage name, such as local-lvm")
 }
 
@@ -149,7 +152,7 @@ fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
 }
 
-/// pve-storage-id: a letter, then letters, digits, `-`, `_` and `.`, at last a letter or digit.
+/// pve-storage-id: a letter, then letters, digits, `-`, `_` and `.`, and a letter or digit at the end.
 fn is_storage(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_alphabetic())
         && name.ends_with(|last: char| last.is_ascii_alphanumeric())
@@ -166,7 +169,7 @@ fn is_pool(name: &str) -> bool {
     name.split('/').all(|part| !part.is_empty() && part.bytes().all(is_plain))
 }
 
-fn check_network(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_network(context: &RuleContext<'_>, findings: &mut Findings) {
     for (name, at) in context.cluster.file.hypervisors.entries() {
         let Some(network) = at.value.libvirt.get().and_then(|libvirt| libvirt.network.get()) else {
             continue;
@@ -175,20 +178,20 @@ fn check_network(context: &RuleContext<'_>, found: &mut Findings) {
         let message = if network.ovs.value() == Some(true) {
             "a NAT network cannot use an Open vSwitch bridge".to_owned()
         } else if let Some(bridge) = network.bridge.get() {
-            let strangers = strangers(context, bridge.as_str(), nat.value.0);
-            let [first, rest @ ..] = strangers.as_slice() else { continue };
+            let outside = nodes_outside(context, bridge.as_str(), nat.value.0);
+            let [first, rest @ ..] = outside.as_slice() else { continue };
             let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
             format!("{} is not the network of {first}{more}", nat.value)
         } else {
             "a NAT network needs its own `bridge` name, other than libvirt's default virbr0".to_owned()
         };
-        found.at(format!("hypervisors.{name}.libvirt.network"), nat.place, message);
+        findings.add(format!("hypervisors.{name}.libvirt.network"), nat.place, message);
     }
 }
 
-/// The machines on a bridge whose addresses are not in its network.
-fn strangers<'c>(context: &RuleContext<'c>, bridge: &str, network: IpNet) -> Vec<&'c str> {
-    let is_strange = |node: &NodePlan| {
+/// The machines on a bridge with addresses outside its network.
+fn nodes_outside<'c>(context: &RuleContext<'c>, bridge: &str, network: IpNet) -> Vec<&'c str> {
+    let is_outside = |node: &NodePlan| {
         let mut own = node
             .address
             .iter()
@@ -196,25 +199,25 @@ fn strangers<'c>(context: &RuleContext<'c>, bridge: &str, network: IpNet) -> Vec
             .filter(|own| own.is_ipv4() == network.addr().is_ipv4());
         own.any(|own| !network.contains(&own))
     };
-    let on_it =
-        machines(context).filter(|(node, vm)| libvirt(context, node).is_some() && vm.bridge.value == bridge);
-    on_it.filter(|(node, _)| is_strange(node)).map(|(node, _)| node.name.as_str()).collect()
+    let on_it = machines(context)
+        .filter(|(node, vm)| libvirt_host(context, node).is_some() && vm.bridge.value == bridge);
+    on_it.filter(|(node, _)| is_outside(node)).map(|(node, _)| node.name.as_str()).collect()
 }
 
-fn check_vlan(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
+fn check_vlan(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
     for (node, vm) in machines(context) {
-        let (Some(vlan), Some(host)) = (&vm.vlan, libvirt(context, node)) else { continue };
+        let (Some(vlan), Some(host)) = (&vm.vlan, libvirt_host(context, node)) else { continue };
         if host.network.get().and_then(|network| network.ovs.value()) != Some(true) {
             let message =
                 format!("VLAN {} on {}, which is not an Open vSwitch bridge", vlan.value, vm.bridge.value);
-            rolls.say("vm.vlan", vlan.place(), message, &[node.nth]);
+            problems.add_message("vm.vlan", vlan.place(), message, &[node.nth]);
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
-fn check_together(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_together(context: &RuleContext<'_>, findings: &mut Findings) {
     let mut hosts: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (node, vm) in machines(context) {
         let apart = node.written().vm.get().and_then(|vm| vm.anti_affinity.value()) == Some(true);
@@ -224,12 +227,12 @@ fn check_together(context: &RuleContext<'_>, found: &mut Findings) {
             hosts.entry(key).or_default().push(node.nth);
         }
     }
-    let mut rolls = NodesByProblem::new(context.plan);
+    let mut problems = NodesByProblem::new(context.plan);
     for ((_, host, role), nodes) in hosts.into_iter().filter(|(_, nodes)| nodes.len() > 1) {
         let first = &context.plan.nodes[nodes[0]];
         let place = first.written().vm.get().and_then(|vm| vm.anti_affinity.place());
         let message = format!("{} nodes with role {role} are on {host}", nodes.len());
-        rolls.say("vm.anti_affinity", place, message, &nodes);
+        problems.add_message("vm.anti_affinity", place, message, &nodes);
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }

@@ -1,8 +1,8 @@
-//! Images: whether they hold what the nodes need, can be signed, and are for their architecture.
+//! Images: whether they have the nodes' extensions, a signature and the right architecture.
 
 use crate::cluster::section::{Firmware, GivenImages, ImageSource, Machine};
 use crate::plan::{ImagePlan, NodePlan};
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::Carrier;
 use ichor_values::Arch;
@@ -69,87 +69,95 @@ const ARCH_MISMATCH: Rule = Rule {
     check: check_arch_mismatch,
 };
 
-/// The images somebody gave for a node.
-fn given(node: &NodePlan) -> Option<&GivenImages> {
+/// The prebuilt images of a node.
+fn prebuilt_images(node: &NodePlan) -> Option<&GivenImages> {
     match node.written().image.get()?.source.get()? {
         WordOrRecord::Record(given) => Some(given),
         WordOrRecord::Word(_) => None,
     }
 }
 
-fn carrier(node: &NodePlan) -> Option<Carrier> {
+fn daemon_extension(node: &NodePlan) -> Option<Carrier> {
     Some(node.routing.as_ref()?.carrier.as_ref()?.value)
 }
 
-fn check_image_without_extension(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind() {
+fn check_image_without_extension(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class() {
         let place = node.boot.image.place();
         if node.boot.image.value == ImagePlan::Made(ImageSource::Factory)
-            && carrier(node) == Some(Carrier::Ichor)
+            && daemon_extension(node) == Some(Carrier::Ichor)
         {
             let backend = node.routing.as_ref().map(|routing| routing.backend.value);
             let backend = backend.map(|backend| backend.to_string()).unwrap_or_default();
             let message = format!("the Image Factory has no extension with {backend}");
-            rolls.say("image.source", place, message, &kind.nodes);
+            problems.add_message("image.source", place, message, &kind.nodes);
         }
-        if let Some(given) = given(node)
+        if let Some(given) = prebuilt_images(node)
             && given.iso.is_set() | given.kernel.is_set()
             && !given.installer.is_set()
             && needs_extension(node)
         {
             let message = "no installer is given, so the installed system lacks the node's extensions";
-            rolls.say("image.source", place, message, &kind.nodes);
+            problems.add_message("image.source", place, message, &kind.nodes);
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
 fn needs_extension(node: &NodePlan) -> bool {
-    node.joins_overlay() || carrier(node).is_some() || node.written().extensions.items().next().is_some()
+    node.joins_overlay()
+        || daemon_extension(node).is_some()
+        || node.written().extensions.items().next().is_some()
 }
 
-fn check_installer_nowhere(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind() {
+fn check_installer_nowhere(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class() {
         let image = node.written().image.get();
         let made = node.boot.image.value == ImagePlan::Made(ImageSource::Ichor);
         if made && node.boot.disk.is_some() && !image.is_some_and(|image| image.registry.is_set()) {
             let message =
                 "Talos would install itself with its default installer, which lacks the extension".to_owned();
-            rolls.say("image.registry".to_owned(), node.written().image.place(), message, &kind.nodes);
+            problems.add_message(
+                "image.registry".to_owned(),
+                node.written().image.place(),
+                message,
+                &kind.nodes,
+            );
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
-fn check_extension_not_official(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
+fn check_extension_not_official(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
     let by_factory = |node: &NodePlan| node.boot.image.value == ImagePlan::Made(ImageSource::Factory);
-    for (node, kind) in context.plan.by_kind().filter(|(node, _)| by_factory(node)) {
+    for (node, kind) in context.plan.by_class().filter(|(node, _)| by_factory(node)) {
         for extension in node.written().extensions.items() {
             let name = extension.value.as_str();
             let official = name.strip_prefix("siderolabs/").is_some_and(|name| !name.contains(['/', ':']));
             if !official {
                 let message = format!("the Image Factory has no extension {name}");
-                rolls.say("extensions", Some(extension.place), message, &kind.nodes);
+                problems.add_message("extensions", Some(extension.place), message, &kind.nodes);
             }
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
-fn check_secure_boot_unsigned(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind() {
+fn check_secure_boot_unsigned(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class() {
         let Some(secure) = node.written().image.get().and_then(|image| image.secure_boot.at()) else {
             continue;
         };
         if !secure.value {
             continue;
         }
-        let mut say =
-            |message: &str| rolls.say("image.secure_boot", Some(secure.place), message, &kind.nodes);
+        let mut say = |message: &str| {
+            problems.add_message("image.secure_boot", Some(secure.place), message, &kind.nodes)
+        };
         match node.boot.image.value {
             ImagePlan::Made(ImageSource::Ichor) => {
                 say("ichor signs images only with your own key");
@@ -161,23 +169,23 @@ fn check_secure_boot_unsigned(context: &RuleContext<'_>, found: &mut Findings) {
             say("SeaBIOS does not support secure boot");
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
-fn check_arch_mismatch(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind() {
+fn check_arch_mismatch(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class() {
         for (key, place, message) in mismatches(node) {
-            rolls.say(key, place, message, &kind.nodes);
+            problems.add_message(key, place, message, &kind.nodes);
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
 fn mismatches(node: &NodePlan) -> Vec<(&'static str, Option<Location>, String)> {
     let mut faults = Vec::new();
     let arch = node.arch.value;
-    if let Some(given) = given(node) {
+    if let Some(given) = prebuilt_images(node) {
         let made_for = given.arch.value().unwrap_or(Arch::Amd64);
         if made_for != arch {
             let message = format!("the images are for {made_for}, but the node is {arch}");

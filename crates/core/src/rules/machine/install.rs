@@ -1,8 +1,8 @@
-//! Where Talos is installed, and what a machine starts from afterwards.
+//! The installation disk, and the boot order afterwards.
 
 use crate::cluster::section::{BootDevice, Platform};
 use crate::plan::NodePlan;
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::release;
 use ichor_values::WordOrRecord;
@@ -40,7 +40,7 @@ const ISO_FIRST: Rule = Rule {
     check: check_iso_first,
 };
 
-/// Whether only a disk image is given, on which Talos is installed already.
+/// Whether the only image is a disk image, which has Talos installed.
 fn is_disk_image(node: &NodePlan) -> bool {
     let source = node.written().image.get().and_then(|image| image.source.get());
     match source {
@@ -51,39 +51,40 @@ fn is_disk_image(node: &NodePlan) -> bool {
     }
 }
 
-fn check_no_install_disk(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.boot.disk.is_none()) {
+fn check_no_install_disk(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class().filter(|(node, _)| node.boot.disk.is_none()) {
         let before_14 = !release::at_least(&node.talos.value, 14);
         let needed = match node.platform.value {
             Platform::Metal => before_14 || !is_disk_image(node),
             Platform::Nocloud => before_14 && !is_disk_image(node),
             _ => false,
         };
-        let patched = || context.attachments.patches.of(node.written()).any(|patch| patch.names_a_disk());
+        let patched =
+            || context.attachments.patches.in_settings(node.written()).any(|patch| patch.sets_install_disk());
         if needed && !patched() {
             let message = format!("no disk to install Talos on (platform {})", node.platform.value);
-            rolls.say("install", None, message, &kind.nodes);
+            problems.add_message("install", None, message, &kind.nodes);
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
-fn check_install_disk_twice(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind() {
+fn check_install_disk_twice(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class() {
         let Some(install) = node.written().install.get() else { continue };
         if let (Some(disk), Some(select)) = (install.disk.at(), install.select.at()) {
             let message = format!("both disk {} and a disk selector are set", disk.value);
-            rolls.say("install", Some(disk.place.max(select.place)), message, &kind.nodes);
+            problems.add_message("install", Some(disk.place.max(select.place)), message, &kind.nodes);
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
-fn check_iso_first(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind() {
+fn check_iso_first(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class() {
         let Some(vm) = &node.vm else { continue };
         let first = vm.boot.value.first();
         let message = match first {
@@ -95,7 +96,7 @@ fn check_iso_first(context: &RuleContext<'_>, found: &mut Findings) {
             }
             Some(BootDevice::Disk) | None => continue,
         };
-        rolls.say("vm.boot", vm.boot.place(), message, &kind.nodes);
+        problems.add_message("vm.boot", vm.boot.place(), message, &kind.nodes);
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }

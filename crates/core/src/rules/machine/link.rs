@@ -1,10 +1,10 @@
-//! The links of nodes: names that exist, members that are there and belong to one master.
+//! The links of nodes: their names, members and masters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cluster::section::Link;
 use crate::plan::{NodePlan, port_name};
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::link::made;
 use ichor_values::LinkName;
@@ -59,7 +59,7 @@ const PORT_COUNT: Rule = Rule {
     check: check_port_count,
 };
 
-/// The links below a link: its key, and the names there.
+/// The members of a bond or bridge, each with its key.
 pub(in crate::rules) fn members(link: &Link) -> Vec<(&'static str, &Spanned<LinkName>)> {
     let bond = link.bond.get().map(|bond| &bond.links);
     let bridge = link.bridge.get().map(|bridge| &bridge.links);
@@ -68,24 +68,24 @@ pub(in crate::rules) fn members(link: &Link) -> Vec<(&'static str, &Spanned<Link
     bonded.chain(bridged).collect()
 }
 
-/// The link below a VLAN.
-pub(in crate::rules) fn parent(link: &Link) -> Option<Spanned<&LinkName>> {
+/// The parent of a VLAN.
+pub(in crate::rules) fn vlan_parent(link: &Link) -> Option<Spanned<&LinkName>> {
     link.vlan.get()?.link.at()
 }
 
-/// All links below a link: key, name and place.
-pub(super) fn stands_on(link: &Link) -> Vec<(&'static str, &LinkName, Location)> {
+/// All links below a link: key, name and location.
+pub(super) fn lower_links(link: &Link) -> Vec<(&'static str, &LinkName, Location)> {
     let members = members(link).into_iter().map(|(key, at)| (key, &at.value, at.place));
-    members.chain(parent(link).map(|at| ("vlan.link", at.value, at.place))).collect()
+    members.chain(vlan_parent(link).map(|at| ("vlan.link", at.value, at.place))).collect()
 }
 
 fn name_of(link: &Link) -> &str {
     link.name.get().map_or("", |name| name.as_str())
 }
 
-/// Every link the node will have, as far as the file shows it.
-pub(in crate::rules) fn known<'n>(context: &RuleContext<'n>, node: &'n NodePlan) -> BTreeSet<&'n str> {
-    let patches = context.attachments.patches.of(node.written());
+/// Every link that the file gives the node.
+pub(in crate::rules) fn known_links<'n>(context: &RuleContext<'n>, node: &'n NodePlan) -> BTreeSet<&'n str> {
+    let patches = context.attachments.patches.in_settings(node.written());
     let workload = node.routing.as_ref().and_then(|routing| routing.workload.as_ref());
     let ends = workload.into_iter().flat_map(|workload| [&workload.names.0, &workload.names.1]);
     node.ports
@@ -98,61 +98,67 @@ pub(in crate::rules) fn known<'n>(context: &RuleContext<'n>, node: &'n NodePlan)
         .collect()
 }
 
-/// Whether the kernel gives such a name to a port. A real machine may have more ports than the file speaks of.
+/// Whether the kernel may give this name to a port. A real machine may have more ports than the file lists.
 fn is_kernel_name(name: &str) -> bool {
     port_name::is_plain(name) || port_name::is_predictable(name)
 }
 
-fn check_member_missing(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind() {
+fn check_member_missing(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class() {
         let own = node.written().network.get().and_then(|network| network.node.get()?.link.at());
         if own.is_none() && !node.written().links.is_set() {
             continue;
         }
-        let known = known(context, node);
+        let known = known_links(context, node);
         let missing = |name: &LinkName| {
             !known.contains(name.as_str()) && (node.vm.is_some() || !is_kernel_name(name.as_str()))
         };
         if let Some(own) = own.filter(|own| missing(own.value)) {
             let message = format!("the node's address is on {}, which does not exist", own.value);
-            rolls.say("network.node.link", Some(own.place), message, &kind.nodes);
+            problems.add_message("network.node.link", Some(own.place), message, &kind.nodes);
         }
         for link in node.written().links.values() {
-            for (key, name, place) in stands_on(link).into_iter().filter(|(_, name, _)| missing(name)) {
+            for (key, name, place) in lower_links(link).into_iter().filter(|(_, name, _)| missing(name)) {
                 let message = format!("{} refers to {name}, which does not exist", name_of(link));
-                rolls.say(format!("links.{}.{key}", name_of(link)), Some(place), message, &kind.nodes);
+                problems.add_message(
+                    format!("links.{}.{key}", name_of(link)),
+                    Some(place),
+                    message,
+                    &kind.nodes,
+                );
             }
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
-fn check_member_twice(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.written().links.is_set()) {
+fn check_member_twice(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class().filter(|(node, _)| node.written().links.is_set()) {
         let mut masters: BTreeMap<&str, &str> = BTreeMap::new();
         for link in node.written().links.values() {
             for (key, member) in members(link) {
                 let (name, master) = (member.value.as_str(), name_of(link));
                 let path = format!("links.{master}.{key}");
-                let mut say = |message: String| rolls.say(&path, Some(member.place), message, &kind.nodes);
+                let mut say =
+                    |message: String| problems.add_message(&path, Some(member.place), message, &kind.nodes);
                 if let Some(other) = masters.insert(name, master) {
                     say(format!("{name} is already a member of {other}"));
                 }
                 if *node.link.value.as_str() == *name {
                     say(format!("{name} is a member of {master} and has the node's address"));
-                } else if let Some(why) = own_life(node, name) {
-                    say(format!("{name} is a member of {master} and has its own {why}"));
+                } else if let Some(setting) = forbidden_setting(node, name) {
+                    say(format!("{name} is a member of {master} and has its own {setting}"));
                 }
             }
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
-/// What a member must not have.
-fn own_life(node: &NodePlan, name: &str) -> Option<&'static str> {
+/// A setting of a link that a member must not have.
+fn forbidden_setting(node: &NodePlan, name: &str) -> Option<&'static str> {
     let link = node.written().links.values().find(|link| name_of(link) == name)?;
     if link.addresses.items().next().is_some() {
         Some("addresses")
@@ -161,48 +167,53 @@ fn own_life(node: &NodePlan, name: &str) -> Option<&'static str> {
     }
 }
 
-fn check_vlan_twice(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.written().links.is_set()) {
+fn check_vlan_twice(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class().filter(|(node, _)| node.written().links.is_set()) {
         let mut first: BTreeMap<(&str, u16), &str> = BTreeMap::new();
         for link in node.written().links.values() {
             let Some(vlan) = link.vlan.get() else { continue };
             let (Some(id), Some(below)) = (vlan.id.at(), vlan.link.get()) else { continue };
             if let Some(other) = first.insert((below.as_str(), id.value.0), name_of(link)) {
                 let message = format!("{} and {other} are both VLAN {} of {below}", name_of(link), id.value);
-                rolls.say(format!("links.{}.vlan", name_of(link)), Some(id.place), message, &kind.nodes);
+                problems.add_message(
+                    format!("links.{}.vlan", name_of(link)),
+                    Some(id.place),
+                    message,
+                    &kind.nodes,
+                );
             }
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
-fn check_port_count(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind() {
+fn check_port_count(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class() {
         let (ports, macs) = (node.written().ports.items().count(), node.written().macs.items().count());
         if macs == 0 || ports == 0 || ports == macs {
             continue;
         }
         if ports > macs {
             let message = format!("`ports` has {ports} entries, `macs` has {macs}");
-            rolls.say("ports", node.written().ports.place(), message, &kind.nodes);
+            problems.add_message("ports", node.written().ports.place(), message, &kind.nodes);
         } else if let Some((name, place)) = unknown_neighbor_link(context, node) {
             let message =
                 format!("`ports` has {ports} entries, `macs` has {macs}, and no port is named {name}");
-            rolls.say("routing.neighbors", Some(place), message, &kind.nodes);
+            problems.add_message("routing.neighbors", Some(place), message, &kind.nodes);
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
-/// A link that a neighbour is expected on and the node does not have.
+/// A neighbour's link that the node does not have.
 fn unknown_neighbor_link<'n>(
     context: &RuleContext<'n>,
     node: &'n NodePlan,
 ) -> Option<(&'n LinkName, Location)> {
     let neighbors = &node.written().routing.get()?.neighbors;
-    let known = known(context, node);
+    let known = known_links(context, node);
     neighbors.items().find_map(|neighbor| {
         let link = neighbor.value.link.at()?;
         (!known.contains(link.value.as_str())).then_some((link.value, link.place))

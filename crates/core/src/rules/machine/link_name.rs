@@ -1,11 +1,11 @@
-//! Names of ports: nocloud machines have eth0, and never ens18.
+//! Names of ports: nocloud machines have eth0, never ens18.
 
-use super::link::stands_on;
+use super::link::lower_links;
 use crate::cluster::section::{BootFrom, Platform, Role};
 use crate::plan::port_name::is_predictable;
 use crate::plan::{NodeClass, NodePlan};
-use crate::rules::patch::{ConfigPatch, nodes_of, used};
-use crate::rules::roll::{AffectedNodes, NodesByProblem};
+use crate::rules::affected_nodes::{AffectedNodes, NodesByProblem};
+use crate::rules::patch::{ConfigPatch, nodes_of, used_patches};
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::link::{expected, made};
 use ichor_values::LinkName;
@@ -31,45 +31,45 @@ pub(super) const META_NAMES: Rule = Rule {
     check: check_meta_names,
 };
 
-fn check_meta_names(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind() {
+fn check_meta_names(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class() {
         if node.boot.from.value != BootFrom::Meta || node.platform.value != Platform::Metal {
             continue;
         }
         for port in node.ports.iter().filter(|port| !node.is_kernels_port_name(port.name.as_str())) {
             let message = format!("META refers to {}, but the kernel gives the port another name", port.name);
-            rolls.say("ports".to_owned(), node.written().ports.place(), message, &kind.nodes);
+            problems.add_message("ports".to_owned(), node.written().ports.place(), message, &kind.nodes);
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
-/// Whether ports are called eth0, eth1 …
+/// Whether ports are named eth0, eth1 …
 fn has_plain_names(node: &NodePlan) -> bool {
     node.platform.value == Platform::Nocloud && node.has_plain_port_names()
 }
 
-fn check_predictable_names(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind().filter(|(node, _)| has_plain_names(node)) {
-        for (key, name, place) in named(node) {
-            rolls.say(key, Some(place), format!("{name} is called ethN on nocloud"), &kind.nodes);
+fn check_predictable_names(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class().filter(|(node, _)| has_plain_names(node)) {
+        for (key, name, place) in predictable_names(node) {
+            problems.add_message(key, Some(place), format!("{name} is called ethN on nocloud"), &kind.nodes);
         }
     }
-    rolls.report(context, found);
-    of_cluster(context, found);
-    for (patch, kinds) in used(context) {
+    problems.report(context, findings);
+    check_cluster_links(context, findings);
+    for (patch, kinds) in used_patches(context) {
         let plain = |kind: &&&NodeClass| has_plain_names(&context.plan.nodes[kind.first()]);
         let nodes = nodes_of(kinds.iter().filter(plain));
         if !nodes.is_empty() {
-            of_patch(context, patch, &nodes, found);
+            check_patch_links(context, patch, &nodes, findings);
         }
     }
 }
 
-/// Every name of a port that the node's settings expect, with its key.
-fn named(node: &NodePlan) -> Vec<(String, &LinkName, Location)> {
+/// The predictable port names in the node's settings, each with its key.
+fn predictable_names(node: &NodePlan) -> Vec<(String, &LinkName, Location)> {
     let mut names: Vec<(String, &LinkName, Location)> = Vec::new();
     let settings = &node.written();
     let ports = settings.ports.items().enumerate();
@@ -79,7 +79,7 @@ fn named(node: &NodePlan) -> Vec<(String, &LinkName, Location)> {
         if !link.bond.is_set() && !link.vlan.is_set() && !link.bridge.is_set() {
             names.push((format!("links.{}", name.value), name.value, name.place));
         }
-        let below = stands_on(link).into_iter();
+        let below = lower_links(link).into_iter();
         names.extend(below.map(|(key, below, place)| (format!("links.{}.{key}", name.value), below, place)));
     }
     if let Some(network) = settings.network.get() {
@@ -98,25 +98,30 @@ fn named(node: &NodePlan) -> Vec<(String, &LinkName, Location)> {
     names
 }
 
-/// Names that the cluster's own settings expect on every node, or on every control plane.
-fn of_cluster(context: &RuleContext<'_>, found: &mut Findings) {
+/// Checks the port names in the cluster's settings, which apply to every node or control plane.
+fn check_cluster_links(context: &RuleContext<'_>, findings: &mut Findings) {
     let section = context.cluster.section();
     let flannel = section.flannel.get().and_then(|flannel| flannel.interface.at());
     let kube_vip = section.kube_vip.get().and_then(|vip| vip.interface.at());
     let any = |fits: fn(&NodePlan) -> bool| {
-        context.plan.by_kind().any(|(node, _)| has_plain_names(node) && fits(node))
+        context.plan.by_class().any(|(node, _)| has_plain_names(node) && fits(node))
     };
     for (key, interface, concerned) in [
         ("cluster.flannel.interface", flannel, any(|_| true)),
         ("cluster.kube_vip.interface", kube_vip, any(|node| node.role == Role::Controlplane)),
     ] {
         if let Some(at) = interface.filter(|at| concerned && is_predictable(at.value.as_str())) {
-            found.at(key, at.place, format!("{} is called ethN on nocloud", at.value));
+            findings.add(key, at.place, format!("{} is called ethN on nocloud", at.value));
         }
     }
 }
 
-fn of_patch(context: &RuleContext<'_>, patch: &ConfigPatch, nodes: &[usize], found: &mut Findings) {
+fn check_patch_links(
+    context: &RuleContext<'_>,
+    patch: &ConfigPatch,
+    nodes: &[usize],
+    findings: &mut Findings,
+) {
     let aliases: Vec<_> = patch
         .documents()
         .iter()
@@ -125,9 +130,9 @@ fn of_patch(context: &RuleContext<'_>, patch: &ConfigPatch, nodes: &[usize], fou
         .collect();
     for link in patch.documents().iter().flat_map(expected) {
         if is_predictable(link.name) && !aliases.contains(&link.name) {
-            let names = AffectedNodes::of(context.plan, nodes).names();
+            let names = AffectedNodes::from_numbers(context.plan, nodes).names();
             let message = format!("{}: {} is called ethN on nocloud ({names})", link.key, link.name);
-            found.at(&patch.key, patch.place, patch.says(message));
+            findings.add(&patch.key, patch.place, patch.message(message));
         }
     }
 }

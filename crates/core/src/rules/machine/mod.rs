@@ -1,6 +1,6 @@
-//! One machine: the release it runs, its links, and how it starts and is installed.
+//! Machines: their releases, links, boot media and installation.
 
-mod carrier;
+mod boot_media;
 mod cloud;
 mod dhcp;
 mod hypervisor;
@@ -22,7 +22,7 @@ pub(super) const GROUPS: &[RuleGroup] = &[
     ("Ports", port::RULES),
     ("DHCP", dhcp::RULES),
     ("Installation", install::RULES),
-    ("First configuration", carrier::RULES),
+    ("First configuration", boot_media::RULES),
     ("Virtual machines", vm::RULES),
     ("Hypervisors", hypervisor::RULES),
     ("Clouds", cloud::RULES),

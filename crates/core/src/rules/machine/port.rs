@@ -1,11 +1,11 @@
-//! Ports that nobody can find, and nodes that nothing leads out of.
+//! Ports that cannot be identified, and nodes without a default route.
 
 use serde_json::Value;
 
-use super::link::stands_on;
+use super::link::lower_links;
 use crate::cluster::section::{Addressing, Platform};
 use crate::plan::{ConfigStage, NeighborAddress, NodePlan};
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::document;
 use ichor_talos::link::made;
@@ -34,27 +34,28 @@ const DEFAULT_ROUTE_MISSING: Rule = Rule {
     check: check_default_route_missing,
 };
 
-fn check_port_unknown(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind().filter(|(node, _)| has_slot_names(node)) {
-        for name in needed(node) {
-            if is_lost(context, node, name) {
+fn check_port_unknown(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class().filter(|(node, _)| has_slot_names(node)) {
+        for name in required_links(node) {
+            if is_unidentified(context, node, name) {
                 let message =
                     format!("no port of a metal machine is named {name}, and no MAC address identifies it");
-                rolls.say("macs", node.written().ports.place(), message, &kind.nodes);
+                problems.add_message("macs", node.written().ports.place(), message, &kind.nodes);
             }
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
-/// Whether the kernel names ports by their slot; a virtual machine's are found by the addresses it is given.
+/// Whether the kernel names ports by their slot. The ports of a virtual machine are identified by the MAC addresses it is
+/// created with.
 fn has_slot_names(node: &NodePlan) -> bool {
     node.platform.value == Platform::Metal && node.vm.is_none() && !node.has_plain_port_names()
 }
 
-/// The links that must be there: those of the node's address, the VIP and its neighbours, or what these stand on.
-fn needed(node: &NodePlan) -> Vec<&LinkName> {
+/// The ports below the links of the node's address, the VIP and its neighbours.
+fn required_links(node: &NodePlan) -> Vec<&LinkName> {
     let is_static = node.addressing.value != Addressing::Dhcp && node.address.iter().next().is_some();
     let mut names: Vec<_> =
         (is_static || loses_lease(node)).then_some(&node.link.value).into_iter().collect();
@@ -64,54 +65,57 @@ fn needed(node: &NodePlan) -> Vec<&LinkName> {
         NeighborAddress::Link(link) => Some(link),
         NeighborAddress::Address(_) => None,
     }));
-    // A VLAN may stand on a bond.
+    // A VLAN may be on a bond.
     for _ in 0..3 {
-        names = names.into_iter().flat_map(|name| below(node, name)).collect();
+        names = names.into_iter().flat_map(|name| links_below(node, name)).collect();
     }
     names.sort_unstable();
     names.dedup();
     names
 }
 
-/// Whether the node asks on a port that nobody can name while other links are configured: Talos then asks nowhere by itself.
+/// Whether the port with the node's DHCP address has no link document while other links have: Talos then runs no DHCP
+/// client on it.
 fn loses_lease(node: &NodePlan) -> bool {
     let links = node.links(ConfigStage::Final);
     !node.old_links && !links.is_empty() && links.iter().all(|link| link.name != node.link.value)
 }
 
-/// What a link stands on; itself where it is a port.
-fn below<'n>(node: &'n NodePlan, name: &'n LinkName) -> Vec<&'n LinkName> {
+/// The links below a link, or the link itself if it is a port.
+fn links_below<'n>(node: &'n NodePlan, name: &'n LinkName) -> Vec<&'n LinkName> {
     let link = node.written().links.values().find(|link| link.name.get() == Some(name));
-    let below: Vec<_> = link.into_iter().flat_map(stands_on).map(|(_, below, _)| below).collect();
+    let below: Vec<_> = link.into_iter().flat_map(lower_links).map(|(_, below, _)| below).collect();
     if below.is_empty() { vec![name] } else { below }
 }
 
-/// Whether a port has no address to be found by, and a name that is not the kernel's nor one that a patch gives.
-fn is_lost(context: &RuleContext<'_>, node: &NodePlan, name: &LinkName) -> bool {
+/// Whether a port has no MAC address, and a name that is neither the kernel's nor defined by a patch.
+fn is_unidentified(context: &RuleContext<'_>, node: &NodePlan, name: &LinkName) -> bool {
     let port = node.ports.iter().find(|port| port.name == *name);
-    let mut patches = context.attachments.patches.of(node.written()).flat_map(|patch| patch.documents());
+    let mut patches =
+        context.attachments.patches.in_settings(node.written()).flat_map(|patch| patch.documents());
     port.is_some_and(|port| port.mac.is_none())
         && !name.as_str().starts_with("en")
         && !patches.any(|document| made(document).contains(&name.as_str()))
 }
 
-fn check_default_route_missing(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for node in context.plan.nodes.iter().filter(|node| is_alone(node)) {
-        let mut patches = context.attachments.patches.of(node.written()).flat_map(|patch| patch.documents());
+fn check_default_route_missing(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for node in context.plan.nodes.iter().filter(|node| lacks_default_route(node)) {
+        let mut patches =
+            context.attachments.patches.in_settings(node.written()).flat_map(|patch| patch.documents());
         if !patches.any(has_routes) {
             let place = node.written().network.get().and_then(|network| network.node.place());
             let message = "no gateway is set, so the node cannot reach other networks";
-            rolls.say("network.node.gateway", place, message, &[node.nth]);
+            problems.add_message("network.node.gateway", place, message, &[node.nth]);
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
-/// Whether a node has a static address and, as far as the cluster file says, no way out.
-fn is_alone(node: &NodePlan) -> bool {
+/// Whether a node has a static address and no default route in the cluster file.
+fn lacks_default_route(node: &NodePlan) -> bool {
     let machine = matches!(node.platform.value, Platform::Metal | Platform::Nocloud);
-    let leads_out = node.written().links.values().any(|link| {
+    let has_default_route = node.written().links.values().any(|link| {
         let mut routes = link.routes.values();
         link.dhcp.value() == Some(true)
             || routes.any(|route| route.to.get().is_none_or(|to| to.0.prefix_len() == 0))
@@ -122,10 +126,10 @@ fn is_alone(node: &NodePlan) -> bool {
         && node.address.iter().next().is_some()
         && node.gateway.v4.is_none()
         && node.gateway.v6.is_none()
-        && !leads_out
+        && !has_default_route
 }
 
-/// Whether a patch has routes of its own.
+/// Whether a document of a patch has routes.
 fn has_routes(document: &Value) -> bool {
     let any = |value: &Value| document::items(value, "/routes").next().is_some();
     any(document)

@@ -1,7 +1,7 @@
-//! Releases of Talos and Kubernetes that do not go together.
+//! Incompatible releases of Talos and Kubernetes.
 
 use crate::plan::Plan;
-use crate::rules::roll::{AffectedNodes, NodesByProblem};
+use crate::rules::affected_nodes::{AffectedNodes, NodesByProblem};
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::release;
 
@@ -66,7 +66,7 @@ const NEWER: Rule = Rule {
     check: check_newer,
 };
 
-/// The nodes by minor release, with the place that gives it.
+/// The nodes by minor release, with the location that sets it.
 fn by_minor(plan: &Plan) -> NodesByProblem<'_, (u16, u16)> {
     let mut minors = NodesByProblem::new(plan);
     for node in &plan.nodes {
@@ -75,54 +75,54 @@ fn by_minor(plan: &Plan) -> NodesByProblem<'_, (u16, u16)> {
     minors
 }
 
-/// The key that gives these nodes their release: the cluster's, or their own.
-fn path(context: &RuleContext<'_>, roll: &AffectedNodes<'_>) -> String {
-    let shared = context.cluster.section().talos.place() == Some(roll.place());
-    if shared { "cluster.talos".to_owned() } else { roll.path("talos") }
+/// The key that sets the release of these nodes: the cluster's or their own.
+fn release_key(context: &RuleContext<'_>, affected: &AffectedNodes<'_>) -> String {
+    let shared = context.cluster.section().talos.place() == Some(affected.place());
+    if shared { "cluster.talos".to_owned() } else { affected.path("talos") }
 }
 
-fn check_unknown(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_unknown(context: &RuleContext<'_>, findings: &mut Findings) {
     let (oldest, newest) = release::known_releases();
-    let told = |release| format!("ichor supports v1.{oldest} to v1.{newest}, not {release}");
-    for (_, roll) in by_minor(context.plan) {
-        let release = &roll.first().talos.value;
+    let message = |release| format!("ichor supports v1.{oldest} to v1.{newest}, not {release}");
+    for (_, affected) in by_minor(context.plan) {
+        let release = &affected.first().talos.value;
         if !release::is_known(release) {
-            found.at(path(context, &roll), roll.place(), told(release));
+            findings.add(release_key(context, &affected), affected.place(), message(release));
         }
     }
 }
 
-fn check_window(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_window(context: &RuleContext<'_>, findings: &mut Findings) {
     let Some(kubernetes) = &context.plan.cluster.kubernetes else { return };
     let section = context.cluster.section();
     let path = if section.kubernetes.is_set() { "cluster.kubernetes" } else { "cluster.talos" };
     let place = kubernetes.place().unwrap_or(context.cluster.place());
-    for (_, roll) in by_minor(context.plan) {
-        let release = &roll.first().talos.value;
+    for (_, affected) in by_minor(context.plan) {
+        let release = &affected.first().talos.value;
         if let Some((oldest, newest)) = release::kubernetes_window(release)
             && release::accepts_kubernetes(release, &kubernetes.value) == Some(false)
         {
             let message = format!(
-                "Talos {release} ({roll}) accepts Kubernetes 1.{oldest} to 1.{newest}, not {}",
+                "Talos {release} ({affected}) accepts Kubernetes 1.{oldest} to 1.{newest}, not {}",
                 kubernetes.value
             );
-            found.at(path, place, message);
+            findings.add(path, place, message);
         }
     }
 }
 
-fn check_without_patch(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
+fn check_without_patch(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
     for node in context.plan.nodes.iter().filter(|node| node.talos.value.patch().is_none()) {
-        rolls.add(&node.talos.value, &[node.nth], node.place_of(node.talos.origin));
+        problems.add(&node.talos.value, &[node.nth], node.place_of(node.talos.origin));
     }
-    for (release, roll) in rolls {
-        let message = format!("no image exists for Talos {release} ({roll})");
-        found.at(path(context, &roll), roll.place(), message);
+    for (release, affected) in problems {
+        let message = format!("no image exists for Talos {release} ({affected})");
+        findings.add(release_key(context, &affected), affected.place(), message);
     }
 }
 
-fn check_skew(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_skew(context: &RuleContext<'_>, findings: &mut Findings) {
     let target = &context.cluster.talos;
     let (mut behind, mut ahead) = (AffectedNodes::default(), AffectedNodes::default());
     let window = release::upgrade_from(target);
@@ -137,35 +137,36 @@ fn check_skew(context: &RuleContext<'_>, found: &mut Findings) {
     if let Some(oldest) = window.filter(|_| !behind.is_empty()) {
         let message =
             format!("{target} upgrades from v1.{oldest} or later, not from the release of {behind}");
-        found.at(behind.path("talos"), behind.place(), message);
+        findings.add(behind.path("talos"), behind.place(), message);
     }
     if !ahead.is_empty() {
         let message = format!("the release is newer than `cluster.talos` {target} ({ahead})");
-        found.at(ahead.path("talos"), ahead.place(), message);
+        findings.add(ahead.path("talos"), ahead.place(), message);
     }
 }
 
-fn check_older(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_older(context: &RuleContext<'_>, findings: &mut Findings) {
     let contract = &context.plan.cluster.contract.value;
     if contract.minor() >= context.cluster.talos.minor() || !release::is_known(contract) {
         return;
     }
-    if let Some((_, roll)) = by_minor(context.plan).into_iter().find(|(minor, _)| *minor == contract.minor())
+    if let Some((_, affected)) =
+        by_minor(context.plan).into_iter().find(|(minor, _)| *minor == contract.minor())
     {
         let target = &context.cluster.talos;
         let message =
-            format!("configurations are written for {contract} instead of {target} because of {roll}");
-        found.at("cluster.talos", roll.place(), message);
+            format!("configurations are written for {contract} instead of {target} because of {affected}");
+        findings.add("cluster.talos", affected.place(), message);
     }
 }
 
-fn check_newer(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_newer(context: &RuleContext<'_>, findings: &mut Findings) {
     let (oldest, _) = release::known_releases();
-    for (minor, roll) in by_minor(context.plan) {
+    for (minor, affected) in by_minor(context.plan) {
         if minor < (1, oldest) {
-            let release = &roll.first().talos.value;
-            let message = format!("{release} cannot read configurations for v1.{oldest} ({roll})");
-            found.at(path(context, &roll), roll.place(), message);
+            let release = &affected.first().talos.value;
+            let message = format!("{release} cannot read configurations for v1.{oldest} ({affected})");
+            findings.add(release_key(context, &affected), affected.place(), message);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! `image.schematic`: what the Image Factory takes.
+//! `image.schematic`: the keys and values that the Image Factory accepts.
 
 use serde_json::Value;
 
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::document;
 use ichor_talos::schematic::CUSTOMIZATION;
@@ -20,7 +20,7 @@ const SCHEMATIC_INVALID: Rule = Rule {
     check: check_schematic_invalid,
 };
 
-/// A map with these keys and nothing else.
+/// Maps and the keys that they may have.
 const MAPS: [(&str, &[&str]); 6] = [
     ("", &["owner", "overlay", "customization"]),
     ("overlay", &["image", "name", "options"]),
@@ -30,23 +30,23 @@ const MAPS: [(&str, &[&str]); 6] = [
     ("customization.diskImage", &["sectorSize"]),
 ];
 
-/// A word out of these.
+/// Keys and the words that they may have.
 const WORDS: [(&str, &[&str]); 2] = [
     ("customization.bootloader", &["none", "dual-boot", "grub", "sd-boot"]),
     ("customization.secureboot.enrollKeys", &["off", "manual", "if-safe", "force"]),
 ];
 
-fn check_schematic_invalid(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind() {
+fn check_schematic_invalid(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class() {
         let Some(schematic) = node.written().image.get().and_then(|image| image.schematic.at()) else {
             continue;
         };
         for fault in faults(&document::from_any(schematic.value)) {
-            rolls.say("image.schematic", Some(schematic.place), fault, &kind.nodes);
+            problems.add_message("image.schematic", Some(schematic.place), fault, &kind.nodes);
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
 fn value_at<'v>(schematic: &'v Value, path: &str) -> Option<&'v Value> {
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_the_factory_knows_passes() {
+    fn a_schematic_with_every_known_key_passes() {
         let schematic = json!({"overlay": {"image": "siderolabs/sbc-raspberrypi", "name": "rpi_generic", "options": {"x": 1}},
             "customization": {"extraKernelArgs": ["vga=791"], "meta": [{"key": 10, "value": "foo"}], "bootloader": "sd-boot",
             "systemExtensions": {"officialExtensions": ["siderolabs/tailscale"]}, "secureboot": {"enrollKeys": "if-safe"}}});
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn each_unknown_key_is_named_with_its_path() {
+    fn unknown_keys_are_reported_with_their_path() {
         let schematic = json!({"customisation": {}, "customization": {"bootloader": "lilo", "systemExtensions": {"official": []},
             "meta": [{"key": 300, "value": ""}]}});
 

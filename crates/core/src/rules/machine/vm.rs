@@ -1,9 +1,9 @@
-//! Virtual machines: where they are made, how large they are, and what they boot from.
+//! Virtual machines: their hypervisor, size and boot order.
 
-use super::hypervisor::proxmox;
+use super::hypervisor::proxmox_host;
 use crate::cluster::section::{BootDevice, BootFrom, Role};
 use crate::plan::{Decided, NodePlan, VmPlan};
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::WordOrRecord;
 use ichor_values::listing;
@@ -55,39 +55,43 @@ pub(super) fn machines<'c>(context: &RuleContext<'c>) -> impl Iterator<Item = (&
     context.plan.nodes.iter().filter_map(|node| Some((node, node.vm.as_deref()?)))
 }
 
-fn check_hypervisor(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
+fn check_hypervisor(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
     let names: Vec<_> = context.cluster.file.hypervisors.entries().map(|(name, _)| name.as_str()).collect();
-    for (node, kind) in context.plan.by_kind() {
+    for (node, kind) in context.plan.by_class() {
         if node.vm.as_ref().is_some_and(|vm| vm.hypervisor.is_none()) {
             let message = match names.as_slice() {
                 [] => "the file has no hypervisor".to_owned(),
-                _ => format!("the file has several hypervisors: {}", listing::listed(&names, names.len())),
+                _ => {
+                    format!("the file has several hypervisors: {}", listing::join_names(&names, names.len()))
+                }
             };
-            rolls.say("vm.hypervisor", node.written().vm.place(), message, &kind.nodes);
+            problems.add_message("vm.hypervisor", node.written().vm.place(), message, &kind.nodes);
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
-fn check_host_unknown(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
+fn check_host_unknown(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
     for (node, vm) in machines(context) {
         let Some(host) = &vm.host else { continue };
-        let Some(hosts) = proxmox(context, node).and_then(|proxmox| proxmox.hosts.get()) else { continue };
+        let Some(hosts) = proxmox_host(context, node).and_then(|proxmox| proxmox.hosts.get()) else {
+            continue;
+        };
         if !hosts.values().any(|known| *known == host.value) {
             let near = nearest(host.value.as_str(), hosts.values().map(|known| known.as_str()));
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             let message = format!("the hypervisor has no host {}{hint}", host.value);
-            rolls.say("vm.host", host.place(), message, &[node.nth]);
+            problems.add_message("vm.host", host.place(), message, &[node.nth]);
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
-fn check_too_small(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_too_small(context: &RuleContext<'_>, findings: &mut Findings) {
     const GIB: u64 = 1 << 30;
-    let mut rolls = NodesByProblem::new(context.plan);
+    let mut problems = NodesByProblem::new(context.plan);
     for (node, vm) in machines(context) {
         let (whose, cores, memory) = match node.role {
             Role::Controlplane => ("a control plane", 2, 2),
@@ -96,17 +100,17 @@ fn check_too_small(context: &RuleContext<'_>, found: &mut Findings) {
         if vm.cores.value < cores {
             let plural = if cores == 1 { "core" } else { "cores" };
             let message = format!("{whose} needs {cores} {plural}, not {}", vm.cores.value);
-            rolls.say("vm.cores", vm.cores.place(), message, &[node.nth]);
+            problems.add_message("vm.cores", vm.cores.place(), message, &[node.nth]);
         }
         // 2000MB are close enough to 2GiB.
         for (key, size, least) in [("memory", &vm.memory, memory), ("disk", &vm.disk, 10)] {
             if is_below(size.value.bytes(), least * GIB) {
                 let message = format!("{whose} needs {least}GiB, not {}", size.value);
-                rolls.say(format!("vm.{key}"), Decided::place(size), message, &[node.nth]);
+                problems.add_message(format!("vm.{key}"), Decided::place(size), message, &[node.nth]);
             }
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
 /// Whether a size is below another by more than the difference between GB and GiB.
@@ -114,9 +118,9 @@ fn is_below(bytes: u64, least: u64) -> bool {
     bytes < least - least / 14
 }
 
-fn check_boots_nothing(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind() {
+fn check_boots_nothing(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class() {
         let Some(boot) = node.vm.as_ref().map(|vm| &vm.boot) else { continue };
         let has = |device| boot.value.contains(&device);
         let message = if boot.value.is_empty() {
@@ -125,18 +129,18 @@ fn check_boots_nothing(context: &RuleContext<'_>, found: &mut Findings) {
             "the machine never boots from its disk"
         } else if node.boot.from.value == BootFrom::Netboot && !has(BootDevice::Net) {
             "the machine never boots from the network, which provides its first configuration"
-        } else if boot.value == [BootDevice::Disk] && !is_disk_given(node) {
+        } else if boot.value == [BootDevice::Disk] && !has_disk_image(node) {
             "the disk is empty, and no other boot device installs Talos"
         } else {
             continue;
         };
-        rolls.say("vm.boot", boot.place(), message, &kind.nodes);
+        problems.add_message("vm.boot", boot.place(), message, &kind.nodes);
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
-/// Whether the file names an image for the disk itself.
-fn is_disk_given(node: &NodePlan) -> bool {
+/// Whether the file names a disk image.
+fn has_disk_image(node: &NodePlan) -> bool {
     let source = node.written().image.get().and_then(|image| image.source.get());
     matches!(source, Some(WordOrRecord::Record(given)) if given.disk.is_set())
 }

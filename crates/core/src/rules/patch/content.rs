@@ -1,11 +1,11 @@
-//! What patches bring: virtual addresses on workers, and host names.
+//! The content of patches: virtual addresses on workers, and host names.
 
 use serde_json::Value;
 
-use super::{ConfigPatch, nodes_of, used};
+use super::{ConfigPatch, nodes_of, used_patches};
 use crate::cluster::section::Role;
 use crate::plan::NodeClass;
-use crate::rules::roll::{AffectedNodes, NodesByProblem};
+use crate::rules::affected_nodes::{AffectedNodes, NodesByProblem};
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::{document, release};
 
@@ -33,23 +33,23 @@ const HOSTNAME_TWICE: Rule = Rule {
     check: check_hostname_twice,
 };
 
-fn check_vip_on_worker(context: &RuleContext<'_>, found: &mut Findings) {
-    for (patch, kinds) in used(context) {
+fn check_vip_on_worker(context: &RuleContext<'_>, findings: &mut Findings) {
+    for (patch, kinds) in used_patches(context) {
         let is_worker = |kind: &&&NodeClass| context.plan.nodes[kind.first()].role == Role::Worker;
         let workers = nodes_of(kinds.iter().filter(is_worker));
         if workers.is_empty() {
             continue;
         }
-        let names = AffectedNodes::of(context.plan, &workers).names();
-        for key in patch.documents().iter().flat_map(vips) {
+        let names = AffectedNodes::from_numbers(context.plan, &workers).names();
+        for key in patch.documents().iter().flat_map(vip_keys) {
             let message = format!("{key} on workers: {names}");
-            found.at(&patch.key, patch.place, patch.says(message));
+            findings.add(&patch.key, patch.place, patch.message(message));
         }
     }
 }
 
-/// The keys of a document that ask for a virtual IP.
-fn vips(document: &Value) -> Vec<String> {
+/// The keys of a document that configure a virtual IP.
+fn vip_keys(document: &Value) -> Vec<String> {
     let mut keys = Vec::new();
     if matches!(document::kind(document), Some("Layer2VIPConfig" | "HCloudVIPConfig")) {
         keys.push(document::kind(document).unwrap_or_default().to_owned());
@@ -69,19 +69,19 @@ fn vips(document: &Value) -> Vec<String> {
     keys
 }
 
-fn check_hostname_twice(context: &RuleContext<'_>, found: &mut Findings) {
-    for (patch, kinds) in used(context) {
+fn check_hostname_twice(context: &RuleContext<'_>, findings: &mut Findings) {
+    for (patch, kinds) in used_patches(context) {
         let nodes = nodes_of(&kinds);
         for document in patch.documents() {
             if let Some(why) = hostname_fault(context, document, &nodes) {
-                found.at(&patch.key, patch.place, patch.says(why));
+                findings.add(&patch.key, patch.place, patch.message(why));
             }
         }
     }
-    kernel_hostnames(context, found);
+    check_kernel_hostnames(context, findings);
 }
 
-/// What is wrong with the host name in a document that `nodes` share.
+/// The fault of a host name in a document that `nodes` share.
 fn hostname_fault(context: &RuleContext<'_>, document: &Value, nodes: &[usize]) -> Option<String> {
     let first = &context.plan.nodes[*nodes.first()?];
     let documents = release::at_least(&context.plan.cluster.contract.value, 12);
@@ -106,15 +106,15 @@ fn hostname_fault(context: &RuleContext<'_>, document: &Value, nodes: &[usize]) 
     if nodes.len() > 1 {
         return Some(format!(
             "the host name {name} is set for several nodes: {}",
-            AffectedNodes::of(context.plan, nodes).names()
+            AffectedNodes::from_numbers(context.plan, nodes).names()
         ));
     }
     (name != first.name.as_str()).then(|| format!("the host name {name} is set for {}", first.name))
 }
 
-fn kernel_hostnames(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind() {
+fn check_kernel_hostnames(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class() {
         let Some(kernel) = node.written().kernel.get() else { continue };
         for arg in kernel.args.items() {
             let Some(name) = arg.value.as_str().strip_prefix("talos.hostname=") else { continue };
@@ -126,16 +126,16 @@ fn kernel_hostnames(context: &RuleContext<'_>, found: &mut Findings) {
                 .collect();
             if !others.is_empty() {
                 let message = format!("talos.hostname={name} is set for nodes with another name");
-                rolls.say("kernel.args", Some(arg.place), message, &others);
+                problems.add_message("kernel.args", Some(arg.place), message, &others);
             }
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
 impl ConfigPatch {
-    /// Whether it decides where Talos is installed.
-    pub(in crate::rules) fn names_a_disk(&self) -> bool {
+    /// Whether the patch sets the installation disk.
+    pub(in crate::rules) fn sets_install_disk(&self) -> bool {
         let install = ["/machine/install/disk", "/machine/install/diskSelector"];
         self.documents().iter().any(|document| {
             install.iter().any(|pointer| document::value_at(document, pointer).is_some())

@@ -1,12 +1,11 @@
-//! Files that are named, patches above all: whether they are there, can be read, and can be laid over the nodes that
-//! use them.
+//! Files that the cluster file names, mainly patches: whether they exist, can be read and fit the nodes that use them.
 
-use super::{PatchContent, nodes_of, used};
+use super::{PatchContent, nodes_of, used_patches};
 use crate::cluster::section::Role;
 use crate::plan::NodeClass;
 use crate::plan::attachment;
 use crate::plan::attachment::AttachmentError;
-use crate::rules::roll::AffectedNodes;
+use crate::rules::affected_nodes::AffectedNodes;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::{document, kind, release};
 
@@ -27,13 +26,13 @@ const FILE_MISSING: Rule = Rule {
     summary: "a file that the cluster file names cannot be read",
     failure: "The build stops wherever the file is missing, for example in CI if it has not been committed.",
     fix: "correct the path, which is relative to the folder of the cluster file, or add the file",
-    check: |context, found| {
-        for named in attachment::named(context.cluster) {
+    check: |context, findings| {
+        for named in attachment::file_refs(context.cluster) {
             if let Some(Err(AttachmentError::Failed(reason))) = context.attachments.texts.get(&named.path) {
                 let pattern =
                     if named.path.contains('*') { "; patterns with `*` are not supported here" } else { "" };
                 let message = format!("cannot read {}: {reason}{pattern}", named.path);
-                found.at(named.key, named.place, message);
+                findings.add(named.key, named.place, message);
             }
         }
     },
@@ -45,10 +44,10 @@ const FILE_NOT_TEXT: Rule = Rule {
     summary: "a file that the cluster file names is not UTF-8",
     failure: "ichor cannot read a file in another encoding, such as UTF-16.",
     fix: "save the file as UTF-8, or name another one",
-    check: |context, found| {
-        for named in attachment::named(context.cluster) {
+    check: |context, findings| {
+        for named in attachment::file_refs(context.cluster) {
             if let Some(Err(AttachmentError::NotText)) = context.attachments.texts.get(&named.path) {
-                found.at(named.key, named.place, format!("{} is not UTF-8", named.path));
+                findings.add(named.key, named.place, format!("{} is not UTF-8", named.path));
             }
         }
     },
@@ -61,14 +60,14 @@ const FILE_PATTERN_EMPTY: Rule = Rule {
     failure: "No single file is named, so the build has no manifest to miss. The cluster comes up without the files, \
               for example without its storage driver.",
     fix: "correct the pattern, which is relative to the folder of the cluster file, or remove it",
-    check: |context, found| {
-        for named in attachment::patterns(context.cluster) {
+    check: |context, findings| {
+        for named in attachment::file_patterns(context.cluster) {
             let message = match context.attachments.matches.get(&named.path) {
                 Some(Ok(files)) if files.is_empty() => format!("{} matches no file", named.path),
                 Some(Err(reason)) => format!("cannot search for {}: {reason}", named.path),
                 Some(Ok(_)) | None => continue,
             };
-            found.at(named.key, named.place, message);
+            findings.add(named.key, named.place, message);
         }
     },
 };
@@ -81,10 +80,10 @@ const PATCH_UNREADABLE: Rule = Rule {
               configuration, the machine does not reach maintenance mode: it logs errors in a loop and cannot be \
               reached.",
     fix: "start with `machine:` or `cluster:`, or with `apiVersion: v1alpha1` and a `kind` that Talos has",
-    check: |context, found| {
+    check: |context, findings| {
         for patch in context.attachments.patches.iter() {
             if let PatchContent::Unreadable(why) = &*patch.content {
-                found.at(&patch.key, patch.place, patch.says(why));
+                findings.add(&patch.key, patch.place, patch.message(why));
             }
         }
     },
@@ -107,7 +106,7 @@ const PATCH_JSON: Rule = Rule {
     failure: "From 1.12 on every configuration has at least two documents, and Talos answers that JSON patches are \
               \"not supported for multi-document machine configuration\".",
     fix: "write the patch as a piece of configuration: `machine: {env: {…}}` instead of `op: add, path: /machine/env`",
-    check: |context, found| {
+    check: |context, findings| {
         let contract = &context.plan.cluster.contract.value;
         if !release::at_least(contract, 12) {
             return;
@@ -117,7 +116,7 @@ const PATCH_JSON: Rule = Rule {
                 let message = format!(
                     "RFC 6902 operations, which Talos {contract} rejects in a configuration of several documents"
                 );
-                found.at(&patch.key, patch.place, patch.says(message));
+                findings.add(&patch.key, patch.place, patch.message(message));
             }
         }
     },
@@ -142,20 +141,20 @@ const PATCH_CONTROL_PLANE: Rule = Rule {
     check: check_control_plane_only,
 };
 
-fn check_refused(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_refused(context: &RuleContext<'_>, findings: &mut Findings) {
     let contract = &context.plan.cluster.contract.value;
     for patch in context.attachments.patches.iter().filter(|patch| !patch.documents().is_empty()) {
         let faults = ichor_talos::patch::faults(&patch.nodes, contract);
-        // Kinds of documents have rules of their own.
+        // Other rules check the kinds of documents.
         for fault in faults.iter().filter(|fault| fault.issue.subject != "kind") {
             let line = if patch.file.is_some() { format!("line {}: ", fault.line) } else { String::new() };
-            found.at(&patch.key, patch.place, patch.says(format!("{line}{}", fault.issue.headline())));
+            findings.add(&patch.key, patch.place, patch.message(format!("{line}{}", fault.issue.headline())));
         }
     }
 }
 
-fn check_too_new(context: &RuleContext<'_>, found: &mut Findings) {
-    for (patch, kinds) in used(context) {
+fn check_too_new(context: &RuleContext<'_>, findings: &mut Findings) {
+    for (patch, kinds) in used_patches(context) {
         for document in patch.documents() {
             let Some(kind) = document::kind(document).and_then(kind::find) else { continue };
             let lacks = |nodes: &&&NodeClass| !kind.is_in(&context.plan.nodes[nodes.first()].talos.value);
@@ -163,16 +162,16 @@ fn check_too_new(context: &RuleContext<'_>, found: &mut Findings) {
             if let Some(&first) = nodes.first() {
                 let (name, since) = (kind.name, kind.since);
                 let has = &context.plan.nodes[first].talos.value;
-                let names = AffectedNodes::of(context.plan, &nodes).names();
+                let names = AffectedNodes::from_numbers(context.plan, &nodes).names();
                 let message = format!("Talos has {name} from 1.{since} on; these nodes run {has}: {names}");
-                found.at(&patch.key, patch.place, patch.says(message));
+                findings.add(&patch.key, patch.place, patch.message(message));
             }
         }
     }
 }
 
-fn check_control_plane_only(context: &RuleContext<'_>, found: &mut Findings) {
-    for (patch, kinds) in used(context) {
+fn check_control_plane_only(context: &RuleContext<'_>, findings: &mut Findings) {
+    for (patch, kinds) in used_patches(context) {
         let is_worker = |kind: &&&NodeClass| context.plan.nodes[kind.first()].role == Role::Worker;
         let workers = nodes_of(kinds.iter().filter(is_worker));
         if workers.is_empty() {
@@ -181,10 +180,10 @@ fn check_control_plane_only(context: &RuleContext<'_>, found: &mut Findings) {
         for document in patch.documents() {
             let kind = document::kind(document).and_then(kind::find).filter(|kind| kind.control_plane);
             if let Some(kind) = kind {
-                let names = AffectedNodes::of(context.plan, &workers).names();
+                let names = AffectedNodes::from_numbers(context.plan, &workers).names();
                 let message =
                     format!("{} is for control planes only; these nodes are workers: {names}", kind.name);
-                found.at(&patch.key, patch.place, patch.says(message));
+                findings.add(&patch.key, patch.place, patch.message(message));
             }
         }
     }

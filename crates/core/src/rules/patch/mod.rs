@@ -1,4 +1,4 @@
-//! What is wrong with patches: in their form, in what they bring, and in what they publish.
+//! Patches: their form, their content, Talos' warnings about them, and secrets in them.
 
 mod content;
 mod form;
@@ -17,21 +17,21 @@ pub(super) const GROUPS: &[RuleGroup] = &[
     ("Secrets", secret::RULES),
 ];
 
-/// Every patch with the kinds of nodes that use it, in the order of the ladder.
-pub(super) fn used<'c>(context: &RuleContext<'c>) -> Vec<(&'c ConfigPatch, Vec<&'c NodeClass>)> {
+/// Every patch with the node classes that use it, in the order of the layers.
+pub(super) fn used_patches<'c>(context: &RuleContext<'c>) -> Vec<(&'c ConfigPatch, Vec<&'c NodeClass>)> {
     let patches = &context.attachments.patches;
-    let mut used: Vec<_> = patches.list.iter().map(|patch| (patch, Vec::new())).collect();
-    for kind in &context.plan.kinds {
+    let mut users: Vec<_> = patches.list.iter().map(|patch| (patch, Vec::new())).collect();
+    for kind in &context.plan.classes {
         for patch in context.plan.nodes[kind.first()].written().patches.items() {
             if let Some(&nth) = patches.by_place.get(&patch.place) {
-                used[nth].1.push(kind);
+                users[nth].1.push(kind);
             }
         }
     }
-    used
+    users
 }
 
-/// The numbers of all nodes of some kinds, in the order of the file.
+/// The numbers of all nodes of the classes, in the order of the file.
 pub(super) fn nodes_of<'k>(kinds: impl IntoIterator<Item = &'k &'k NodeClass>) -> Vec<usize> {
     let mut nodes: Vec<_> = kinds.into_iter().flat_map(|kind| kind.nodes.iter().copied()).collect();
     nodes.sort_unstable();

@@ -1,4 +1,4 @@
-//! Secrets that are written out: in patches, those named as encrypted too, in schematics and on the kernel command line.
+//! Clear-text secrets in patches.
 //!
 //! Findings name the key and never the value.
 
@@ -14,7 +14,7 @@ const SECRET_IN_PATCH: Rule = Rule {
     id: "secret-in-patch",
     severity: Severity::Error,
     summary: "a patch contains a secret in clear text",
-    failure: "Everyone who can read the repository can read the secret, also after a later commit removes it. It must \
+    failure: "Everyone who can read the repository can read the secret, even after a later commit removes it. It must \
               then be replaced on every node that has it.",
     fix: "encrypt the patch with SOPS and name it as `{sops: FILE}`, or use the key of the cluster file that takes a \
           reference, such as `overlay.tailscale.key`",
@@ -32,7 +32,7 @@ const PATCH_NOT_ENCRYPTED: Rule = Rule {
     check: check_patch_not_encrypted,
 };
 
-fn check_patch_not_encrypted(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_patch_not_encrypted(context: &RuleContext<'_>, findings: &mut Findings) {
     for layer in layer::all_layers(context.cluster) {
         for (nth, patch) in layer.settings.patches.items().enumerate() {
             let WordOrRecord::Record(source) = &patch.value else { continue };
@@ -40,16 +40,16 @@ fn check_patch_not_encrypted(context: &RuleContext<'_>, found: &mut Findings) {
             let text = context.attachments.texts.get(file.value.as_str());
             if matches!(text, Some(Ok(text)) if !sops::is_sealed(text)) {
                 let key = layer.path(&format!("patches[{nth}].sops"));
-                found.at(key, file.place, format!("{} is not encrypted with SOPS", file.value));
+                findings.add(key, file.place, format!("{} is not encrypted with SOPS", file.value));
             }
         }
     }
 }
 
-fn check_secret_in_patch(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_secret_in_patch(context: &RuleContext<'_>, findings: &mut Findings) {
     for patch in context.attachments.patches.iter() {
         for key in patch.documents().iter().flat_map(secret_value::paths) {
-            found.at(&patch.key, patch.place, patch.says(format!("{key} is a secret in clear text")));
+            findings.add(&patch.key, patch.place, patch.message(format!("{key} is a secret in clear text")));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What Talos says of configurations that it accepts: whole ones, because a patch alone does not show it.
+//! Talos' warnings about accepted configurations. They appear only for complete configurations, not for a patch alone.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng as _;
 
 use super::ConfigPatch;
-use crate::render::machine::sealed_patches;
+use crate::render::machine::encrypted_patches;
 use crate::render::tree::{PatchTexts, RenderInputs, Renderer};
-use crate::rules::roll::AffectedNodes;
+use crate::rules::affected_nodes::AffectedNodes;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::secrets::Bundle;
 use ichor_values::Moment;
@@ -22,18 +22,18 @@ const PATCH_WARNING: Rule = Rule {
     failure: "Talos 1.14 accepts `machine.files` and warns that it is deprecated, but only in the log of the node. The release \
             that removes the key rejects the whole configuration, and the node cannot be upgraded.",
     fix: "change the patch as the warning says; `ichor build` prints the warnings about encrypted patches",
-    check: check_warned,
+    check: check_patch_warnings,
 };
 
-/// Renders one node of each kind that has patches, with secrets that mean nothing.
-fn check_warned(context: &RuleContext<'_>, found: &mut Findings) {
+/// Renders one node of each class that has patches, with placeholder secrets.
+fn check_patch_warnings(context: &RuleContext<'_>, findings: &mut Findings) {
     let patches = &context.attachments.patches;
     if patches.iter().next().is_none() {
         return;
     }
-    let Some(bundle) = stand_in(context) else { return };
+    let Some(bundle) = placeholder_secrets(context) else { return };
     let opened =
-        sealed_patches(context.cluster).into_iter().map(|path| (path, Ok("machine: {}\n".to_owned())));
+        encrypted_patches(context.cluster).into_iter().map(|path| (path, Ok("machine: {}\n".to_owned())));
     let opened: PatchTexts = opened.collect();
     let inputs = RenderInputs {
         cluster: context.cluster,
@@ -44,17 +44,17 @@ fn check_warned(context: &RuleContext<'_>, found: &mut Findings) {
         patches: &opened,
         secret: &|_| Ok("stand-in".to_owned()),
     };
-    // Other rules and the build report what keeps a configuration from being rendered.
+    // Other rules and the build report rendering errors.
     let Ok(renderer) = Renderer::new(inputs) else { return };
     let mut warnings: BTreeMap<(usize, String), (&ConfigPatch, Vec<usize>)> = BTreeMap::new();
-    for (node, kind) in context.plan.by_kind() {
-        if patches.of(node.written()).next().is_none() {
+    for (node, kind) in context.plan.by_class() {
+        if patches.in_settings(node.written()).next().is_none() {
             continue;
         }
         let Ok(rendered) = renderer.machine(node) else { continue };
         for mut warning in rendered.warnings {
             let Some(name) = warning.patch.take() else { continue };
-            let own = patches.of(node.written()).find(|patch| is_named(patch, &name));
+            let own = patches.in_settings(node.written()).find(|patch| is_named(patch, &name));
             let Some((nth, patch)) =
                 own.and_then(|own| patches.iter().enumerate().find(|(_, it)| it.place == own.place))
             else {
@@ -66,12 +66,12 @@ fn check_warned(context: &RuleContext<'_>, found: &mut Findings) {
     }
     for ((_, warning), (patch, mut nodes)) in warnings {
         nodes.sort_unstable();
-        let names = AffectedNodes::of(context.plan, &nodes).names();
-        found.at(&patch.key, patch.place, patch.says(format!("{warning}: {names}")));
+        let names = AffectedNodes::from_numbers(context.plan, &nodes).names();
+        findings.add(&patch.key, patch.place, patch.message(format!("{warning}: {names}")));
     }
 }
 
-/// Whether `name` is what the renderer calls a patch: its file, or the key of one in the cluster file itself.
+/// Whether the renderer calls a patch `name`: by its file, or by the key of an inline patch.
 fn is_named(patch: &ConfigPatch, name: &str) -> bool {
     match &patch.file {
         Some(file) => file == name,
@@ -79,8 +79,8 @@ fn is_named(patch: &ConfigPatch, name: &str) -> bool {
     }
 }
 
-/// Secrets that are the same for everybody: rules see none, and no warning depends on them.
-fn stand_in(context: &RuleContext<'_>) -> Option<Bundle> {
+/// Constant secrets: rules have no access to the real ones, and no warning depends on them.
+fn placeholder_secrets(context: &RuleContext<'_>) -> Option<Bundle> {
     let now = Moment::from_unix(0)?;
     Bundle::quick(&context.plan.cluster.contract.value, &mut ChaCha20Rng::from_seed([0; 32]), now).ok()
 }

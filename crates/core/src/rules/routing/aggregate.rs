@@ -1,12 +1,12 @@
-//! Aggregates: prefixes announced in place of their parts.
+//! Aggregates: prefixes announced instead of their parts.
 
 use ipnet::IpNet;
 
-use super::session::{alike, those};
+use super::session::{bgp_groups, matching_nodes};
 use crate::cluster::section::NodeSettings;
 use crate::model::layer;
 use crate::plan::{ClusterPlan, NodePlan, RoutingPlan};
-use crate::rules::roll::{AffectedNodes, NodesByProblem};
+use crate::rules::affected_nodes::{AffectedNodes, NodesByProblem};
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::Advertise;
 
@@ -48,7 +48,7 @@ enum AggregateParts {
     /// Addresses of services.
     Services,
     Nothing,
-    /// It is one address, and not a part of itself.
+    /// The aggregate is a single address.
     One,
 }
 
@@ -56,11 +56,16 @@ fn is_single(net: IpNet) -> bool {
     net.prefix_len() == net.max_prefix_len()
 }
 
-fn parts(plan: &ClusterPlan, node: &NodePlan, routing: &RoutingPlan, aggregate: IpNet) -> AggregateParts {
+fn find_parts(
+    plan: &ClusterPlan,
+    node: &NodePlan,
+    routing: &RoutingPlan,
+    aggregate: IpNet,
+) -> AggregateParts {
     if is_single(aggregate) {
         return AggregateParts::One;
     }
-    if announced(node, routing).any(|net| aggregate.contains(&net)) {
+    if announced_prefixes(node, routing).any(|net| aggregate.contains(&net)) {
         return AggregateParts::Own;
     }
     let overlaps = |net: &IpNet| net.contains(&aggregate) || aggregate.contains(net);
@@ -75,7 +80,7 @@ fn parts(plan: &ClusterPlan, node: &NodePlan, routing: &RoutingPlan, aggregate: 
     }
 }
 
-fn announced<'n>(node: &'n NodePlan, routing: &'n RoutingPlan) -> impl Iterator<Item = IpNet> {
+fn announced_prefixes<'n>(node: &'n NodePlan, routing: &'n RoutingPlan) -> impl Iterator<Item = IpNet> {
     let kinds = &routing.advertise.value;
     let loopback = kinds.contains(&Advertise::Loopback).then(|| node.loopback.iter());
     let dummies = node
@@ -85,46 +90,47 @@ fn announced<'n>(node: &'n NodePlan, routing: &'n RoutingPlan) -> impl Iterator<
     loopback.into_iter().flatten().chain(dummies.flat_map(|dummy| dummy.address.iter())).map(|(net, _)| net)
 }
 
-fn check_with_specifics(context: &RuleContext<'_>, found: &mut Findings) {
-    report(context, found, AggregateParts::Own, |aggregate, roll| {
-        format!("{aggregate} covers addresses that {roll} also announce")
+fn check_with_specifics(context: &RuleContext<'_>, findings: &mut Findings) {
+    report(context, findings, AggregateParts::Own, |aggregate, affected| {
+        format!("{aggregate} covers addresses that {affected} also announce")
     });
 }
 
-fn check_foreign(context: &RuleContext<'_>, found: &mut Findings) {
-    report(context, found, AggregateParts::Nothing, |aggregate, roll| {
-        format!("{aggregate} contains no prefix that {roll} announce, so it is never announced")
+fn check_foreign(context: &RuleContext<'_>, findings: &mut Findings) {
+    report(context, findings, AggregateParts::Nothing, |aggregate, affected| {
+        format!("{aggregate} contains no prefix that {affected} announce, so it is never announced")
     });
 }
 
-fn check_of_one(context: &RuleContext<'_>, found: &mut Findings) {
-    report(context, found, AggregateParts::One, |aggregate, _| {
+fn check_of_one(context: &RuleContext<'_>, findings: &mut Findings) {
+    report(context, findings, AggregateParts::One, |aggregate, _| {
         format!("{aggregate} is a single address, which the daemon cannot aggregate")
     });
 }
 
 fn report(
     context: &RuleContext<'_>,
-    found: &mut Findings,
+    findings: &mut Findings,
     wrong: AggregateParts,
     message: fn(IpNet, &AffectedNodes<'_>) -> String,
 ) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (nodes, node, routing) in alike(context) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (nodes, node, routing) in bgp_groups(context) {
         for aggregate in
             node.written().routing.get().into_iter().flat_map(|routing| routing.aggregates.items())
         {
-            let wrong = those(context, nodes, |node| {
-                parts(&context.plan.cluster, node, routing, aggregate.value.0) == wrong
+            let wrong = matching_nodes(context, nodes, |node| {
+                find_parts(&context.plan.cluster, node, routing, aggregate.value.0) == wrong
             });
-            rolls.add((aggregate.place, aggregate.value.0), &wrong, aggregate.place);
+            problems.add((aggregate.place, aggregate.value.0), &wrong, aggregate.place);
         }
     }
-    for ((place, aggregate), roll) in rolls {
+    for ((place, aggregate), affected) in problems {
         let at = |settings: &NodeSettings| {
             settings.routing.get()?.aggregates.items().map(|item| item.place).find(|found| *found == place)
         };
-        let path = layer::setting_path(context.cluster, roll.first().nth, "routing.aggregates", place, at);
-        found.at(path, place, message(aggregate, &roll));
+        let path =
+            layer::setting_path(context.cluster, affected.first().nth, "routing.aggregates", place, at);
+        findings.add(path, place, message(aggregate, &affected));
     }
 }

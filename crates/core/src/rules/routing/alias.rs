@@ -1,8 +1,8 @@
-//! Names of ports that a daemon cannot know.
+//! Port names that only Talos knows.
 
-use super::session::{self, sessions, those};
+use super::session::{self, matching_nodes, sessions};
 use crate::plan::{NeighborAddress, NodePlan};
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::Carrier;
 use ichor_values::LinkName;
@@ -19,21 +19,21 @@ const OFFICIAL: Rule = Rule {
     check: check_official,
 };
 
-fn check_official(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
+fn check_official(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
     for session in sessions(context) {
         let NeighborAddress::Link(link) = &session.neighbor.peer else { continue };
         if session.routing.carrier.as_ref().is_some_and(|carrier| carrier.value == Carrier::Official) {
-            let renamed = those(context, session.nodes, |node| is_alias(node, link));
-            rolls.add(link.as_str(), &renamed, session.neighbor.place);
+            let renamed = matching_nodes(context, session.nodes, |node| is_alias(node, link));
+            problems.add(link.as_str(), &renamed, session.neighbor.place);
         }
     }
-    for (link, roll) in rolls {
-        let path = session::path(context, roll.first(), roll.place());
-        found.at(
+    for (link, affected) in problems {
+        let path = session::key_path(context, affected.first(), affected.place());
+        findings.add(
             path,
-            roll.place(),
-            format!("on {roll} the kernel has no link {link}, which is an alias in Talos"),
+            affected.place(),
+            format!("on {affected} the kernel has no link {link}, which is an alias in Talos"),
         );
     }
 }

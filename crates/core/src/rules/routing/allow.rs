@@ -1,13 +1,13 @@
-//! What is taken from the speaker.
+//! Prefixes accepted from the speaker.
 
 use ipnet::IpNet;
 
-use super::session::those;
+use super::session::matching_nodes;
 use super::speaker::{self, GroupSpeaker};
 use crate::model::layer;
 use crate::plan::NodePlan;
 use crate::routing::protected::forbidden;
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::Backend;
 use ichor_values::Location;
@@ -53,12 +53,12 @@ const MISSES_POOL: Rule = Rule {
     check: check_misses_pool,
 };
 
-/// The path of `allow` where it is written, else of the pools it follows from.
-fn path(context: &RuleContext<'_>, node: &NodePlan, place: Location) -> String {
+/// The allow_path of `allow` if it is written, else of the pools from which it is derived.
+fn allow_path(context: &RuleContext<'_>, node: &NodePlan, place: Location) -> String {
     let written = layer::find_setting(context.cluster, node.nth, |settings| {
         let allow = &settings.routing.get()?.workload.get()?.allow;
-        let is_here = allow.place() == Some(place) || allow.items().any(|item| item.place == place);
-        is_here.then_some(())
+        let is_at_place = allow.place() == Some(place) || allow.items().any(|item| item.place == place);
+        is_at_place.then_some(())
     });
     written.map_or_else(
         || "network.services.pools".to_owned(),
@@ -79,75 +79,77 @@ fn overlaps(a: &IpNet, b: &IpNet) -> bool {
     a.contains(b) || b.contains(a)
 }
 
-/// Where something is allowed, the prefix, and what it lets through.
+/// An allowed prefix with its location, and the forbidden prefix that it admits.
 type FilterLeak = (Location, IpNet, IpNet);
 
-/// Tries to get through every speaker's filter what must not pass, as the proof does.
-fn leaks<'c>(context: &RuleContext<'c>) -> NodesByProblem<'c, FilterLeak> {
-    let mut rolls = NodesByProblem::new(context.plan);
-    let speaking: Vec<GroupSpeaker<'_>> = speaker::speakers(context).collect();
-    if speaking.iter().all(|speaking| speaking.written.allow.items().next().is_none()) {
-        return rolls;
+/// Tests every speaker's filter with the forbidden prefixes, as the proof does.
+fn find_leaks<'c>(context: &RuleContext<'c>) -> NodesByProblem<'c, FilterLeak> {
+    let mut problems = NodesByProblem::new(context.plan);
+    let speakers: Vec<GroupSpeaker<'_>> = speaker::speakers(context).collect();
+    if speakers.iter().all(|speaking| speaking.written.allow.items().next().is_none()) {
+        return problems;
     }
     let (protected, forbidden) = (crate::routing::protected(context.plan), forbidden(context.plan));
-    for speaking in speaking {
+    for speaking in speakers {
         let node = &context.plan.nodes[speaking.nodes[0]];
         let Ok(Some(model)) = crate::routing::model(node, &protected) else { continue };
         let Some(workload) = model.workload else { continue };
         for allowed in speaking.written.allow.items() {
-            let through = |net: &&IpNet| allowed.value.0.contains(*net) && workload.filter.admits(**net);
-            if let Some(net) = forbidden.iter().find(through) {
-                rolls.add((allowed.place, allowed.value.0, *net), speaking.nodes, allowed.place);
+            let leaks = |net: &&IpNet| allowed.value.0.contains(*net) && workload.filter.admits(**net);
+            if let Some(net) = forbidden.iter().find(leaks) {
+                problems.add((allowed.place, allowed.value.0, *net), speaking.nodes, allowed.place);
             }
         }
     }
-    rolls
+    problems
 }
 
-fn check_fabric(context: &RuleContext<'_>, found: &mut Findings) {
-    for ((place, allowed, net), roll) in leaks(context) {
+fn check_fabric(context: &RuleContext<'_>, findings: &mut Findings) {
+    for ((place, allowed, net), affected) in find_leaks(context) {
         let message = format!("{allowed} allows the speaker to announce {net}, which belongs to the fabric");
-        found.at(path(context, roll.first(), place), place, message);
+        findings.add(allow_path(context, affected.first(), place), place, message);
     }
 }
 
-fn check_around(context: &RuleContext<'_>, found: &mut Findings) {
-    let leaking: Vec<Location> = leaks(context).into_iter().map(|((place, ..), _)| place).collect();
+fn check_around(context: &RuleContext<'_>, findings: &mut Findings) {
+    let leaking: Vec<Location> = find_leaks(context).into_iter().map(|((place, ..), _)| place).collect();
     let plan = &context.plan.cluster;
     let nodes = plan.node.iter().map(|(net, _)| FabricPart::Node(net));
     let loopbacks = plan.loopback.iter().map(|(net, _)| FabricPart::Loopback(net));
     let anycast = plan.anycast.iter().map(|net| FabricPart::Anycast(net.value));
     let parts: Vec<_> = nodes.chain(loopbacks).chain(anycast).collect();
-    let mut rolls = NodesByProblem::new(context.plan);
+    let mut problems = NodesByProblem::new(context.plan);
     for speaking in speaker::speakers(context) {
         for allowed in speaking.written.allow.items().filter(|allowed| !leaking.contains(&allowed.place)) {
             let (prefix, place) = (allowed.value.0, allowed.place);
             if let Some(part) = part_in(&parts, prefix) {
-                rolls.add((place, prefix, part), speaking.nodes, place);
+                problems.add((place, prefix, part), speaking.nodes, place);
                 continue;
             }
-            // Nodes may have addresses of their own, outside the cluster's prefixes.
-            let inside = those(context, speaking.nodes, |node| has_address_in(node, prefix));
-            rolls.add((place, prefix, FabricPart::Addresses), &inside, place);
+            // Nodes may have addresses outside the cluster's prefixes.
+            let inside = matching_nodes(context, speaking.nodes, |node| has_address_in(node, prefix));
+            problems.add((place, prefix, FabricPart::Addresses), &inside, place);
         }
     }
-    for ((place, allowed, part), roll) in rolls {
+    for ((place, allowed, part), affected) in problems {
         let message = match part {
             FabricPart::Default => {
                 format!(
                     "{allowed} allows everything, but default routes and the cluster's own prefixes are rejected"
                 )
             }
-            FabricPart::Node(net) => beside(allowed, net, "the node prefix"),
-            FabricPart::Loopback(net) => beside(allowed, net, "the loopback prefix"),
-            FabricPart::Anycast(net) => beside(allowed, net, "the API's anycast address"),
-            FabricPart::Addresses => format!("{allowed} contains addresses of {roll}, which are rejected"),
+            FabricPart::Node(net) => overlap_message(allowed, net, "the node prefix"),
+            FabricPart::Loopback(net) => overlap_message(allowed, net, "the loopback prefix"),
+            FabricPart::Anycast(net) => overlap_message(allowed, net, "the API's anycast address"),
+            FabricPart::Addresses => {
+                format!("{allowed} contains addresses of {affected}, which are rejected")
+            }
         };
-        found.at(path(context, roll.first(), place), place, message);
+        findings.add(allow_path(context, affected.first(), place), place, message);
     }
 }
 
-fn beside(allowed: IpNet, net: IpNet, what: &str) -> String {
+fn overlap_message(allowed: IpNet, net: IpNet, what: &str) -> String {
     if allowed.contains(&net) {
         format!("{allowed} contains {net}, {what}: routes inside it are rejected")
     } else {
@@ -173,23 +175,23 @@ fn part_in(parts: &[FabricPart], allowed: IpNet) -> Option<FabricPart> {
     })
 }
 
-fn check_overlap(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
+fn check_overlap(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
     for speaking in
         speaker::speakers(context).filter(|speaking| speaking.routing.backend.value == Backend::Native)
     {
         if let Some((outer, inner)) = overlapping(&speaking.workload.allow.value) {
             let place = imports_place(context, &speaking);
-            rolls.add((place, outer, inner), speaking.nodes, place);
+            problems.add((place, outer, inner), speaking.nodes, place);
         }
     }
-    for ((place, outer, inner), roll) in rolls {
+    for ((place, outer, inner), affected) in problems {
         let message = if outer == inner {
             format!("{outer} is listed twice, and Talos rejects overlapping imports")
         } else {
             format!("{outer} contains {inner}, and Talos rejects overlapping imports")
         };
-        found.at(path(context, roll.first(), place), place, message);
+        findings.add(allow_path(context, affected.first(), place), place, message);
     }
 }
 
@@ -199,15 +201,15 @@ fn imports_place(context: &RuleContext<'_>, speaking: &GroupSpeaker<'_>) -> Loca
     written.or_else(pools).unwrap_or(speaking.workload.place)
 }
 
-/// The first prefix that lies in another one: sorted, what contains a prefix comes before it.
+/// The first prefix inside another one. In sorted order a prefix follows the one that contains it.
 fn overlapping(prefixes: &[IpNet]) -> Option<(IpNet, IpNet)> {
     let mut sorted = prefixes.to_vec();
     sorted.sort_unstable();
     sorted.windows(2).map(|pair| (pair[0], pair[1])).find(|(outer, inner)| outer.contains(inner))
 }
 
-fn check_misses_pool(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
+fn check_misses_pool(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
     for speaking in speaker::speakers(context) {
         let Some(written) = speaking.written.allow.at().filter(|allow| !allow.value.0.is_empty()) else {
             continue;
@@ -215,14 +217,14 @@ fn check_misses_pool(context: &RuleContext<'_>, found: &mut Findings) {
         for (name, prefixes) in &context.plan.cluster.pools {
             for pool in prefixes {
                 if !written.value.values().any(|allowed| allowed.0.contains(&pool.value)) {
-                    rolls.add((written.place, name.as_str(), pool.value), speaking.nodes, written.place);
+                    problems.add((written.place, name.as_str(), pool.value), speaking.nodes, written.place);
                 }
             }
         }
     }
-    for ((place, name, pool), roll) in rolls {
+    for ((place, name, pool), affected) in problems {
         let message = format!("{pool} of pool {name} is not in `allow`, so the node does not announce it");
-        found.at(path(context, roll.first(), place), place, message);
+        findings.add(allow_path(context, affected.first(), place), place, message);
     }
 }
 
@@ -231,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_overlap_is_found_between_any_two() {
+    fn overlapping_prefixes_are_found_in_any_order() {
         let nets =
             |texts: &[&str]| -> Vec<IpNet> { texts.iter().map(|text| text.parse().unwrap()).collect() };
 

@@ -1,12 +1,12 @@
-//! AS numbers: who may have which.
+//! AS numbers of nodes, routers and the speaker.
 
-use super::session::{self, RemoteEnd, routed, sessions, those};
+use super::session::{self, RemoteEnd, matching_nodes, routed_nodes, sessions};
 use super::speaker;
 use crate::cluster::section::{Workload, WorkloadAsn};
 use crate::model::layer;
 use crate::plan::derive::Derivation;
 use crate::plan::{Decided, NodePlan, Origin};
-use crate::rules::roll::{AffectedNodes, NodesByProblem};
+use crate::rules::affected_nodes::{AffectedNodes, NodesByProblem};
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::Software;
 use ichor_values::Asn;
@@ -55,29 +55,33 @@ const OF_ROUTER: Rule = Rule {
     check: check_of_router,
 };
 
-fn check_reserved(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_reserved(context: &RuleContext<'_>, findings: &mut Findings) {
     for router in context.cluster.routers() {
         if let (Some(name), Some(asn)) = (router.value.name.get(), router.value.asn.at())
             && asn.value.is_reserved()
         {
-            found.at(format!("fabric.routers.{name}.asn"), asn.place, format!("{} is reserved", asn.value));
+            findings.add(
+                format!("fabric.routers.{name}.asn"),
+                asn.place,
+                format!("{} is reserved", asn.value),
+            );
         }
     }
     let mut neighbors = NodesByProblem::new(context.plan);
     for session in sessions(context).filter(|session| session.neighbor.router.is_none()) {
         if let Some(asn) = session.neighbor.asn().filter(|asn| asn.is_reserved()) {
-            neighbors.add((asn, session.far()), session.nodes, session.neighbor.place);
+            neighbors.add((asn, session.remote_end()), session.nodes, session.neighbor.place);
         }
     }
-    for ((asn, _), roll) in neighbors {
-        let path = session::path(context, roll.first(), roll.place());
-        found.at(format!("{path}.asn"), roll.place(), format!("{asn} is reserved"));
+    for ((asn, _), affected) in neighbors {
+        let path = session::key_path(context, affected.first(), affected.place());
+        findings.add(format!("{path}.asn"), affected.place(), format!("{asn} is reserved"));
     }
-    for (asn, roll) in numbers(context, Asn::is_reserved) {
-        found.at(
-            node_path(context, roll.first(), roll.place()),
-            roll.place(),
-            format!("{asn} of {roll} is reserved"),
+    for (asn, affected) in wrong_node_asns(context, Asn::is_reserved) {
+        findings.add(
+            node_path(context, affected.first(), affected.place()),
+            affected.place(),
+            format!("{asn} of {affected} is reserved"),
         );
     }
     let mut workloads = NodesByProblem::new(context.plan);
@@ -90,10 +94,14 @@ fn check_reserved(context: &RuleContext<'_>, found: &mut Findings) {
             }
         }
     }
-    for ((place, asn, is_ours), roll) in workloads {
+    for ((place, asn, is_ours), affected) in workloads {
         let (key, part): (_, AsnKey) =
             if is_ours { ("ours", |asn| &asn.ours) } else { ("theirs", |asn| &asn.theirs) };
-        found.at(workload_path(context, roll.first(), key, part, place), place, format!("{asn} is reserved"));
+        findings.add(
+            workload_path(context, affected.first(), key, part, place),
+            place,
+            format!("{asn} is reserved"),
+        );
     }
 }
 
@@ -101,16 +109,16 @@ fn is_public(asn: Asn) -> bool {
     !asn.is_private() && !asn.is_reserved()
 }
 
-fn check_public(context: &RuleContext<'_>, found: &mut Findings) {
-    for (asn, roll) in numbers(context, is_public) {
-        let message = if roll.count() == 1 {
-            format!("{asn} of {roll} is a public AS number and reaches the fabric")
+fn check_public(context: &RuleContext<'_>, findings: &mut Findings) {
+    for (asn, affected) in wrong_node_asns(context, is_public) {
+        let message = if affected.count() == 1 {
+            format!("{asn} of {affected} is a public AS number and reaches the fabric")
         } else {
-            format!("the AS numbers of {roll} are public, for example {asn}, and reach the fabric")
+            format!("the AS numbers of {affected} are public, for example {asn}, and reach the fabric")
         };
-        found.at(node_path(context, roll.first(), roll.place()), roll.place(), message);
+        findings.add(node_path(context, affected.first(), affected.place()), affected.place(), message);
     }
-    // Ours toward the speaker never leaves the node: it is not put in front of what the speaker announces.
+    // The node's AS number toward the speaker stays on the node: it is not prepended to the speaker's routes.
     let mut workloads = NodesByProblem::new(context.plan);
     for speaking in speaker::speakers(context) {
         let theirs = &speaking.workload.asn.1;
@@ -119,27 +127,27 @@ fn check_public(context: &RuleContext<'_>, found: &mut Findings) {
             workloads.add((place, theirs.value), speaking.nodes, place);
         }
     }
-    for ((place, asn), roll) in workloads {
-        let path = workload_path(context, roll.first(), "theirs", |asn| &asn.theirs, place);
-        found.at(path, place, format!("{asn} is a public AS number and reaches the fabric"));
+    for ((place, asn), affected) in workloads {
+        let path = workload_path(context, affected.first(), "theirs", |asn| &asn.theirs, place);
+        findings.add(path, place, format!("{asn} is a public AS number and reaches the fabric"));
     }
 }
 
-/// The nodes' own numbers that are `wrong`: by the base they come from, else by number.
-fn numbers<'c>(context: &RuleContext<'c>, wrong: fn(Asn) -> bool) -> Vec<(Asn, AffectedNodes<'c>)> {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, _) in routed(context) {
+/// The nodes' `wrong` AS numbers, grouped by the base they are derived from, else by number.
+fn wrong_node_asns<'c>(context: &RuleContext<'c>, wrong: fn(Asn) -> bool) -> Vec<(Asn, AffectedNodes<'c>)> {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, _) in routed_nodes(context) {
         if let Some(asn) = node.asn.as_ref().filter(|asn| wrong(asn.value)) {
             let base = match asn.origin {
                 Origin::Derived(Derivation::AsnBase, base) => base,
                 _ => None,
             };
             let number = if base.is_some() { None } else { Some(asn.value) };
-            rolls.add((base, number), &[node.nth], place_of(node, asn));
+            problems.add((base, number), &[node.nth], place_of(node, asn));
         }
     }
-    let number = |roll: &AffectedNodes<'_>| roll.first().asn.as_ref().map(|asn| asn.value);
-    rolls.into_iter().filter_map(|(_, roll)| Some((number(&roll)?, roll))).collect()
+    let number = |affected: &AffectedNodes<'_>| affected.first().asn.as_ref().map(|asn| asn.value);
+    problems.into_iter().filter_map(|(_, affected)| Some((number(&affected)?, affected))).collect()
 }
 
 fn place_of(node: &NodePlan, asn: &Decided<Asn>) -> Location {
@@ -157,7 +165,7 @@ fn node_path(context: &RuleContext<'_>, node: &NodePlan, place: Location) -> Str
 
 type AsnKey = fn(&WorkloadAsn) -> &Key<Asn>;
 
-/// The path of a number of the speaker's session: where it is written, else the speaker itself.
+/// The path of an AS number of the speaker's session, or of the speaker if the number is not written.
 fn workload_path(
     context: &RuleContext<'_>,
     node: &NodePlan,
@@ -171,66 +179,67 @@ fn workload_path(
     });
     match found {
         Some((layer, _)) => layer.path(&format!("routing.workload.asn.{key}")),
-        None => speaker::path(context, node),
+        None => speaker::key_path(context, node),
     }
 }
 
-fn check_behind_reflector(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_behind_reflector(context: &RuleContext<'_>, findings: &mut Findings) {
     let mut numbers: Vec<(Asn, usize)> =
-        routed(context).filter_map(|(node, _)| Some((node.asn.as_ref()?.value, node.nth))).collect();
+        routed_nodes(context).filter_map(|(node, _)| Some((node.asn.as_ref()?.value, node.nth))).collect();
     numbers.sort_unstable();
     for same in numbers.chunk_by(|(a, _), (b, _)| a == b).filter(|same| same.len() > 1) {
-        if let Some((far, roll)) = shared_router(context, same) {
+        if let Some((far, affected)) = shared_router(context, same) {
             let asn = same[0].0;
             let is_written =
                 |node: &NodePlan| matches!(&node.asn, Some(asn) if matches!(asn.origin, Origin::Written(_)));
-            let (node, place) = roll.first_that(is_written);
-            found.at(
+            let (node, place) = affected.first_matching(is_written);
+            findings.add(
                 node_path(context, node, place),
                 place,
                 format!(
-                    "{roll} share AS {asn} and the neighbour {far}: each drops the other's routes as a loop"
+                    "{affected} share AS {asn} and the neighbour {far}: each drops the other's routes as a loop"
                 ),
             );
         }
     }
 }
 
-/// A router that ichor configures reflects nothing; of others it is not known.
-fn check_of_router(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
+/// A router that ichor configures is not a route reflector; other routers may be.
+fn check_of_router(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
     for session in sessions(context) {
         let filled = session.router.filter(|at| at.value.software.value() != Some(Software::Other));
         let Some(asn) = filled.and_then(|router| router.value.asn.value()) else { continue };
         let same = |node: &NodePlan| node.asn.as_ref().is_some_and(|own| own.value == asn);
-        for nth in those(context, session.nodes, same) {
+        for nth in matching_nodes(context, session.nodes, same) {
             let node = &context.plan.nodes[nth];
             let place = node.asn.as_ref().map_or(node.place, |asn| place_of(node, asn));
-            rolls.add((asn, session.far()), &[nth], place);
+            problems.add((asn, session.remote_end()), &[nth], place);
         }
     }
-    for ((asn, far), roll) in rolls {
-        let message = format!("AS {asn} of {roll} is also the AS number of {far}, so the session is iBGP");
-        found.at(node_path(context, roll.first(), roll.place()), roll.place(), message);
+    for ((asn, far), affected) in problems {
+        let message =
+            format!("AS {asn} of {affected} is also the AS number of {far}, so the session is iBGP");
+        findings.add(node_path(context, affected.first(), affected.place()), affected.place(), message);
     }
 }
 
-/// The eBGP neighbour that most of these nodes share, with those nodes.
+/// The eBGP neighbour that most of the nodes share, and these nodes.
 fn shared_router<'c>(
     context: &RuleContext<'c>,
     same: &[(Asn, usize)],
 ) -> Option<(RemoteEnd<'c>, AffectedNodes<'c>)> {
-    let mut rolls = NodesByProblem::new(context.plan);
+    let mut problems = NodesByProblem::new(context.plan);
     for &(asn, nth) in same {
         let node = &context.plan.nodes[nth];
         let place = node.asn.as_ref().map_or(node.place, |asn| place_of(node, asn));
         for neighbor in node.routing.iter().flat_map(|routing| &routing.neighbors) {
-            let far = RemoteEnd::of(neighbor);
+            let far = RemoteEnd::from_neighbor(neighbor);
             if neighbor.asn() != Some(asn) && !matches!(far, RemoteEnd::Link(_)) {
-                rolls.add(far, &[node.nth], place);
+                problems.add(far, &[node.nth], place);
             }
         }
     }
-    let shared = rolls.into_iter().filter(|(_, roll)| roll.count() > 1);
+    let shared = problems.into_iter().filter(|(_, affected)| affected.count() > 1);
     shared.reduce(|most, other| if other.1.count() > most.1.count() { other } else { most })
 }

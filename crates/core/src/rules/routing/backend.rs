@@ -1,11 +1,11 @@
-//! What the backend, its carrier or the Talos release cannot do.
+//! Limitations of the backend, its extension and the Talos release.
 
-use super::session::{self, alike};
+use super::session::{self, bgp_groups};
 use crate::cluster::section::{NodeSettings, Routing};
 use crate::model::layer;
-use crate::plan::backend::{Limitation, LimitationKind, RequestedFeatures, lacks};
+use crate::plan::backend::{Limitation, LimitationKind, RequestedFeatures, limitations};
 use crate::plan::{NeighborAddress, NeighborPlan, NodePlan};
-use crate::rules::roll::{AffectedNodes, NodesByProblem};
+use crate::rules::affected_nodes::{AffectedNodes, NodesByProblem};
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::Carrier;
 use ichor_values::Backend;
@@ -20,8 +20,8 @@ const CANNOT: Rule = Rule {
     failure: "The daemon's configuration has no field for the setting. Without communities, for example, which Talos' \
               own BGP lacks, other routers do not know which routes to keep inside.",
     fix: "choose a backend that supports it, or remove the setting",
-    check: |context, found| {
-        report(context, found, &[LimitationKind::NextHop, LimitationKind::Timers, LimitationKind::Other])
+    check: |context, findings| {
+        report(context, findings, &[LimitationKind::NextHop, LimitationKind::Timers, LimitationKind::Other])
     },
 };
 
@@ -32,7 +32,7 @@ const TOO_OLD: Rule = Rule {
     failure: "A node with an older release, such as Talos 1.13 with `backend: native`, rejects the unknown document \
               and with it the whole configuration.",
     fix: "upgrade the node's Talos first, or choose another backend for it",
-    check: |context, found| report(context, found, &[LimitationKind::Release]),
+    check: |context, findings| report(context, findings, &[LimitationKind::Release]),
 };
 
 const PASSWORD: Rule = Rule {
@@ -42,7 +42,7 @@ const PASSWORD: Rule = Rule {
     failure: "The router's kernel silently drops unsigned segments. The session stays in Connect, and neither end logs \
               an error.",
     fix: "use `backend: frr`, `bird` or `gobgp`, or remove the password on both ends",
-    check: |context, found| report(context, found, &[LimitationKind::Password]),
+    check: |context, findings| report(context, findings, &[LimitationKind::Password]),
 };
 
 const HEALTH: Rule = Rule {
@@ -52,7 +52,7 @@ const HEALTH: Rule = Rule {
     failure: "A node whose API server hangs continues to announce the anycast address, and a part of all requests to \
               the API fails.",
     fix: "use ichor's extension (`carrier: ichor` with frr, bird or gobgp), or remove `health`",
-    check: |context, found| report(context, found, &[LimitationKind::Health]),
+    check: |context, findings| report(context, findings, &[LimitationKind::Health]),
 };
 
 const TRANSIT: Rule = Rule {
@@ -63,41 +63,45 @@ const TRANSIT: Rule = Rule {
               traffic between routers goes through the nodes' ports.",
     fix: "use `backend: frr`, give these routers one AS number, or have them accept only the node's own prefixes and \
           silence the finding",
-    check: |context, found| report(context, found, &[LimitationKind::Transit]),
+    check: |context, findings| report(context, findings, &[LimitationKind::Transit]),
 };
 
-/// Reports what of these kinds is lacking, each once for all nodes.
-pub(super) fn report(context: &RuleContext<'_>, found: &mut Findings, kinds: &[LimitationKind]) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (nodes, _, routing) in alike(context) {
-        for lack in routing.lacks.iter().filter(|lack| kinds.contains(&lack.kind)) {
-            rolls.add((routing.backend.value, lack), nodes, Location::default());
+/// Reports limitations of these kinds, each once for all nodes.
+pub(super) fn report(context: &RuleContext<'_>, findings: &mut Findings, kinds: &[LimitationKind]) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (nodes, _, routing) in bgp_groups(context) {
+        for lack in routing.limitations.iter().filter(|lack| kinds.contains(&lack.kind)) {
+            problems.add((routing.backend.value, lack), nodes, Location::default());
         }
     }
-    for ((backend, lack), roll) in rolls {
-        let (path, place) = path(context, &roll, lack);
+    for ((backend, lack), affected) in problems {
+        let (path, place) = requesting_key(context, &affected, lack);
         let Limitation { what, why, .. } = lack;
-        let others = others(context, &roll);
+        let others = suitable_backends(context, &affected);
         let message = match lack.kind {
-            LimitationKind::Release => format!("{roll} cannot use {what}: {why}{others}"),
-            _ => format!("{backend} on {roll} does not support {what}: {why}{others}"),
+            LimitationKind::Release => format!("{affected} cannot use {what}: {why}{others}"),
+            _ => format!("{backend} on {affected} does not support {what}: {why}{others}"),
         };
-        found.at(path, place, message);
+        findings.add(path, place, message);
     }
 }
 
-/// The key that asks for it, on the rung it is asked on.
-fn path(context: &RuleContext<'_>, roll: &AffectedNodes<'_>, lack: &Limitation) -> (String, Location) {
-    let node = roll.first();
-    let whole = node.written().routing.place().unwrap_or(node.place);
+/// The path and location of the key that requests the missing feature.
+fn requesting_key(
+    context: &RuleContext<'_>,
+    affected: &AffectedNodes<'_>,
+    lack: &Limitation,
+) -> (String, Location) {
+    let node = affected.first();
+    let section = node.written().routing.place().unwrap_or(node.place);
     if lack.kind == LimitationKind::Health {
         let place = node.written().network.get().and_then(|network| network.api.get()?.health.place());
-        let place = place.unwrap_or(whole);
+        let place = place.unwrap_or(section);
         let at = |settings: &NodeSettings| settings.network.get()?.api.get()?.health.place();
         return (layer::setting_path(context.cluster, node.nth, lack.key, place, at), place);
     }
-    if let Some(place) = (lack.key == "neighbors").then(|| session_with(node, lack.kind)).flatten() {
-        return (session::path(context, node, place), place);
+    if let Some(place) = (lack.key == "neighbors").then(|| requesting_session(node, lack.kind)).flatten() {
+        return (session::key_path(context, node, place), place);
     }
     match node.written().routing.get().and_then(|routing| place_of(routing, lack.key)) {
         Some(place) => {
@@ -107,17 +111,17 @@ fn path(context: &RuleContext<'_>, roll: &AffectedNodes<'_>, lack: &Limitation) 
             (layer::setting_path(context.cluster, node.nth, &key, place, at), place)
         }
         None => (
-            layer::setting_path(context.cluster, node.nth, "routing", whole, |settings| {
+            layer::setting_path(context.cluster, node.nth, "routing", section, |settings| {
                 settings.routing.place()
             }),
-            whole,
+            section,
         ),
     }
 }
 
-/// Where the first session stands that asks for it.
-fn session_with(node: &NodePlan, kind: LimitationKind) -> Option<Location> {
-    let asks = |neighbor: &&NeighborPlan| match kind {
+/// The location of the first session that requests the missing feature.
+fn requesting_session(node: &NodePlan, kind: LimitationKind) -> Option<Location> {
+    let requests = |neighbor: &&NeighborPlan| match kind {
         LimitationKind::Password => neighbor.password.is_some(),
         LimitationKind::BfdRange => {
             neighbor.bfd.is_some() && matches!(neighbor.peer, NeighborAddress::Address(_))
@@ -130,10 +134,10 @@ fn session_with(node: &NodePlan, kind: LimitationKind) -> Option<Location> {
         }
         _ => true,
     };
-    node.routing.as_ref()?.neighbors.iter().find(asks).map(|neighbor| neighbor.place)
+    node.routing.as_ref()?.neighbors.iter().find(requests).map(|neighbor| neighbor.place)
 }
 
-/// Where a key that a [`Lack`] names is written.
+/// The location of a key that a [`Limitation`] names.
 fn place_of(routing: &Routing, key: &str) -> Option<Location> {
     let policy_in = || routing.policy.get()?.r#in.get();
     let policy_out = || routing.policy.get()?.out.get();
@@ -160,17 +164,17 @@ fn place_of(routing: &Routing, key: &str) -> Option<Location> {
     }
 }
 
-/// The backends that can do all that the first of these nodes asks, in words.
-fn others(context: &RuleContext<'_>, roll: &AffectedNodes<'_>) -> String {
-    let node = roll.first();
-    let Some(ask) = RequestedFeatures::of(context.cluster, node) else { return String::new() };
+/// The backends that support all features that the first node requests, in words.
+fn suitable_backends(context: &RuleContext<'_>, affected: &AffectedNodes<'_>) -> String {
+    let node = affected.first();
+    let Some(ask) = RequestedFeatures::from_node(context.cluster, node) else { return String::new() };
     let chosen = node.routing.as_ref().map(|routing| routing.backend.value);
-    let able = Backend::ALL.iter().filter_map(|&backend| {
+    let suitable = Backend::ALL.iter().filter_map(|&backend| {
         let carrier = (backend != Backend::Native).then_some(Carrier::Ichor);
         let extension = if chosen == Some(backend) { " with ichor's extension" } else { "" };
-        lacks(backend, carrier, &ask).is_empty().then(|| format!("{backend}{extension}"))
+        limitations(backend, carrier, &ask).is_empty().then(|| format!("{backend}{extension}"))
     });
-    match able.collect::<Vec<_>>().as_slice() {
+    match suitable.collect::<Vec<_>>().as_slice() {
         [] => String::new(),
         [one] => format!("; use {one}"),
         [all @ .., last] => format!("; use {} or {last}", all.join(", ")),

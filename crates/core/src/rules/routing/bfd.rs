@@ -1,4 +1,4 @@
-//! BFD: both ends, and releases it breaks on.
+//! BFD: one-sided configuration, and affected releases.
 
 use super::backend;
 use super::session::{self, FabricSession, sessions};
@@ -6,7 +6,7 @@ use crate::cluster::section::Bfd;
 use crate::model::layer;
 use crate::plan::backend::LimitationKind;
 use crate::routing::fault;
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::Software;
 use ichor_values::Backend;
@@ -33,7 +33,7 @@ const ONE_SIDED: Rule = Rule {
     failure: "BFD never starts, and neither end reports it. If a switch between them fails, the routes stay for the \
               whole hold time.",
     fix: "enable `bfd` for both the neighbour and the router, or for neither",
-    check: |context, found| one_sided(context, found, false),
+    check: |context, findings| check_one_sided(context, findings, false),
 };
 
 const ONE_SIDED_AFFECTED: Rule = Rule {
@@ -43,7 +43,7 @@ const ONE_SIDED_AFFECTED: Rule = Rule {
     failure: "FRR 10.2.0 to 10.2.2 and 10.3.0 do not start BGP while the BFD session is down. The sessions of all \
               nodes without BFD stay Idle.",
     fix: "enable or disable `bfd` on both ends, or upgrade that FRR to 10.2.3, 10.3.1 or later",
-    check: |context, found| one_sided(context, found, true),
+    check: |context, findings| check_one_sided(context, findings, true),
 };
 
 const LISTEN_RANGE: Rule = Rule {
@@ -62,7 +62,7 @@ const VRF_NATIVE: Rule = Rule {
     summary: "Talos' own BGP has BFD with the speaker, which it supports in the default VRF only",
     failure: "Talos rejects a BGP instance that has both a VRF and BFD, and with it the whole configuration.",
     fix: "set `bfd: false` for the speaker, which runs on the same machine",
-    check: |context, found| backend::report(context, found, &[LimitationKind::BfdDomain]),
+    check: |context, findings| backend::report(context, findings, &[LimitationKind::BfdDomain]),
 };
 
 const LEAF_AFFECTED: Rule = Rule {
@@ -75,8 +75,8 @@ const LEAF_AFFECTED: Rule = Rule {
     check: check_leaf_affected,
 };
 
-/// Whether only the node, or only the router, has BFD.
-fn lone_end(session: &FabricSession<'_>) -> Option<BfdSide> {
+/// The only end that has BFD.
+fn single_bfd_side(session: &FabricSession<'_>) -> Option<BfdSide> {
     let router = session.router?.value.bfd.get()?;
     match (session.neighbor.bfd.is_some(), router) {
         (true, Toggle::Off) => Some(BfdSide::Node),
@@ -91,7 +91,7 @@ enum BfdSide {
     Router,
 }
 
-/// Whether BFD on `end` alone keeps BGP from starting, for as long as nobody mends it.
+/// Whether BFD on `end` alone permanently keeps BGP from starting.
 fn is_stuck(session: &FabricSession<'_>, end: BfdSide) -> bool {
     match end {
         BfdSide::Node => {
@@ -101,7 +101,7 @@ fn is_stuck(session: &FabricSession<'_>, end: BfdSide) -> bool {
                 && version.is_some_and(fault::waits_for_bfd)
                 && session.address().is_some()
         }
-        // Over a link the leaf starts BGP after some seconds, unless the node's BIRD waits for it to do so.
+        // On an unnumbered link the leaf starts BGP after some seconds, unless the node's BIRD waits for BFD.
         BfdSide::Router => {
             let waits = session.routing.backend.value == Backend::Bird;
             session.is_affected() && (session.address().is_some() || waits)
@@ -109,93 +109,97 @@ fn is_stuck(session: &FabricSession<'_>, end: BfdSide) -> bool {
     }
 }
 
-fn one_sided(context: &RuleContext<'_>, found: &mut Findings, stuck: bool) {
-    let mut rolls = NodesByProblem::new(context.plan);
+fn check_one_sided(context: &RuleContext<'_>, findings: &mut Findings, stuck: bool) {
+    let mut problems = NodesByProblem::new(context.plan);
     for session in sessions(context) {
-        if let Some(end) = lone_end(&session)
+        if let Some(end) = single_bfd_side(&session)
             && is_stuck(&session, end) == stuck
         {
-            rolls.add((session.far(), end), session.nodes, session.neighbor.place);
+            problems.add((session.remote_end(), end), session.nodes, session.neighbor.place);
         }
     }
-    for ((far, end), roll) in rolls {
+    for ((far, end), affected) in problems {
         let alone = match end {
-            BfdSide::Node => format!("BFD is on for {roll} and off for {far}"),
-            BfdSide::Router => format!("BFD is on for {far} and off for {roll}"),
+            BfdSide::Node => format!("BFD is on for {affected} and off for {far}"),
+            BfdSide::Router => format!("BFD is on for {far} and off for {affected}"),
         };
         let message = if stuck { format!("{alone}: BGP never starts") } else { alone };
-        found.at(session::path(context, roll.first(), roll.place()), roll.place(), message);
+        findings.add(
+            session::key_path(context, affected.first(), affected.place()),
+            affected.place(),
+            message,
+        );
     }
 }
 
-fn check_listen_range(context: &RuleContext<'_>, found: &mut Findings) {
-    backend::report(context, found, &[LimitationKind::BfdRange]);
-    let mut rolls = NodesByProblem::new(context.plan);
+fn check_listen_range(context: &RuleContext<'_>, findings: &mut Findings) {
+    backend::report(context, findings, &[LimitationKind::BfdRange]);
+    let mut problems = NodesByProblem::new(context.plan);
     for session in sessions(context) {
         let by_range = session.router.is_some_and(|router| router.value.listen.is_set());
         if by_range && session.neighbor.bfd.is_some() && session.address().is_some() && session.is_affected()
         {
-            rolls.add(session.far(), session.nodes, session.neighbor.place);
+            problems.add(session.remote_end(), session.nodes, session.neighbor.place);
         }
     }
-    for (far, roll) in rolls {
-        found.at(
-            session::path(context, roll.first(), roll.place()),
-            roll.place(),
+    for (far, affected) in problems {
+        findings.add(
+            session::key_path(context, affected.first(), affected.place()),
+            affected.place(),
             format!(
-                "BFD with {far}, which accepts {roll} by a listen range: its FRR release never starts BGP"
+                "BFD with {far}, which accepts {affected} by a listen range: its FRR release never starts BGP"
             ),
         );
     }
 }
 
-fn check_range(context: &RuleContext<'_>, found: &mut Findings) {
-    let frr = context.plan.routed.iter().any(|alike| alike.routing.backend.value == Backend::Frr);
+fn check_range(context: &RuleContext<'_>, findings: &mut Findings) {
+    let frr = context.plan.routed.iter().any(|group| group.routing.backend.value == Backend::Frr);
     for layer in layer::all_layers(context.cluster).filter(|_| frr) {
         let Some(routing) = layer.settings.routing.get() else { continue };
         for (nth, neighbor) in routing.neighbors.items().enumerate() {
             let path = || layer.path(&format!("routing.neighbors[{nth}].bfd"));
-            out_of_range(&neighbor.value.bfd, path, found);
+            report_out_of_range(&neighbor.value.bfd, path, findings);
         }
         if let Some(workload) = routing.workload.get() {
-            out_of_range(&workload.bfd, || layer.path("routing.workload.bfd"), found);
+            report_out_of_range(&workload.bfd, || layer.path("routing.workload.bfd"), findings);
         }
     }
     for router in context.cluster.routers() {
         let name = router.value.name.get().map_or("", |name| name.as_str());
         if router.value.software.value().unwrap_or(Software::Frr) == Software::Frr {
-            out_of_range(&router.value.bfd, || format!("fabric.routers.{name}.bfd"), found);
+            report_out_of_range(&router.value.bfd, || format!("fabric.routers.{name}.bfd"), findings);
         }
     }
 }
 
-/// Reports the numbers of `bfd` that FRR refuses.
-fn out_of_range(bfd: &Key<Toggle<Bfd>>, path: impl Fn() -> String, found: &mut Findings) {
-    let Some(bfd) = bfd.get().and_then(Toggle::on) else { return };
+/// Reports the numbers of `bfd` that FRR rejects.
+fn report_out_of_range(bfd: &Key<Toggle<Bfd>>, path: impl Fn() -> String, findings: &mut Findings) {
+    let Some(bfd) = bfd.get().and_then(Toggle::settings) else { return };
     if let Some(at) = bfd.interval.at().filter(|at| !(10..=60_000).contains(at.value)) {
         let message = format!("FRR accepts 10 to 60000 ms, not {}", at.value);
-        found.at(format!("{}.interval", path()), at.place, message);
+        findings.add(format!("{}.interval", path()), at.place, message);
     }
     if let Some(at) = bfd.multiplier.at().filter(|at| *at.value < 2) {
         let message = format!("FRR accepts 2 to 255, not {}", at.value);
-        found.at(format!("{}.multiplier", path()), at.place, message);
+        findings.add(format!("{}.multiplier", path()), at.place, message);
     }
 }
 
-fn check_leaf_affected(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
+fn check_leaf_affected(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
     for session in sessions(context).filter(|session| session.address().is_none() && session.is_affected()) {
         let off = session.router.is_some_and(|router| router.value.bfd.get() == Some(&Toggle::Off));
         if session.neighbor.bfd.is_some() && !off {
-            rolls.add(session.neighbor.router_nth, session.nodes, session.neighbor.place);
+            problems.add(session.neighbor.router_nth, session.nodes, session.neighbor.place);
         }
     }
-    for (nth, _) in rolls {
+    for (nth, _) in problems {
         let router = nth.and_then(|nth| context.cluster.routers().nth(nth));
         if let Some(router) = router
             && let (Some(name), Some(version)) = (router.value.name.get(), router.value.version.at())
         {
-            found.at(
+            findings.add(
                 format!("fabric.routers.{name}.version"),
                 version.place,
                 format!(

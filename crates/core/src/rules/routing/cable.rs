@@ -1,4 +1,4 @@
-//! Cables: ports that are there, each on one cable, leading where the sessions say.
+//! Cables: existing ports, one cable per port, and agreement with the sessions.
 
 use std::collections::HashMap;
 
@@ -49,7 +49,7 @@ const NAMED_LIKE_NODE: Rule = Rule {
     check: check_named_like_node,
 };
 
-/// One end of a cable, and the host at the other one.
+/// One end of a cable, and the host at the other end.
 struct CableEndpoint<'c> {
     path: String,
     place: Location,
@@ -75,39 +75,39 @@ fn node<'c>(context: &RuleContext<'c>, name: &str) -> Option<&'c NodePlan> {
     context.cluster.node(name).map(|nth| &context.plan.nodes[nth])
 }
 
-fn check_port_unknown(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_port_unknown(context: &RuleContext<'_>, findings: &mut Findings) {
     for end in ends(context) {
         let Some(node) = node(context, end.host) else { continue };
         if !has_port(context, node, end.port) {
             let names: Vec<_> = node.ports.iter().map(|port| port.name.as_str()).collect();
             let message =
                 format!("{} has no port {}; its ports are {}", end.host, end.port, names.join(", "));
-            found.at(end.path, end.place, message);
+            findings.add(end.path, end.place, message);
         }
     }
 }
 
-/// Whether a node has a port or link of this name, or a bond or bridge that takes it in.
+/// Whether a node has a port or link of this name, or a bond or bridge with such a member.
 fn has_port(context: &RuleContext<'_>, node: &NodePlan, name: &str) -> bool {
-    let taken = || node.written().links.values().flat_map(link::members);
+    let members = || node.written().links.values().flat_map(link::members);
     node.ports.iter().any(|port| port.name.as_str() == name)
-        || taken().any(|(_, member)| member.value.as_str() == name)
-        || link::known(context, node).contains(name)
+        || members().any(|(_, member)| member.value.as_str() == name)
+        || link::known_links(context, node).contains(name)
 }
 
-fn check_port_twice(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_port_twice(context: &RuleContext<'_>, findings: &mut Findings) {
     let mut known: HashMap<(&str, &str), String> = HashMap::new();
     for end in ends(context) {
         if let Some(first) = known.get(&(end.host, end.port)) {
             let message = format!("{}:{} is already connected by {first}", end.host, end.port);
-            found.at(end.path, end.place, message);
+            findings.add(end.path, end.place, message);
         } else {
             known.insert((end.host, end.port), end.path);
         }
     }
 }
 
-fn check_contradicts(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_contradicts(context: &RuleContext<'_>, findings: &mut Findings) {
     for end in ends(context).filter(|end| context.cluster.router(end.far).is_some()) {
         let Some(node) = node(context, end.host) else { continue };
         let neighbors = node.routing.iter().flat_map(|routing| &routing.neighbors);
@@ -120,18 +120,18 @@ fn check_contradicts(context: &RuleContext<'_>, found: &mut Findings) {
         if let Some(router) = other {
             let (host, port, far) = (end.host, end.port, end.far);
             let message = format!("{host}:{port} leads to {far}, but the neighbour on {port} is {router}");
-            found.at(end.path, end.place, message);
+            findings.add(end.path, end.place, message);
         }
     }
 }
 
-fn check_named_like_node(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_named_like_node(context: &RuleContext<'_>, findings: &mut Findings) {
     for router in context.cluster.routers() {
         if let Some(name) = router.value.name.at()
             && context.cluster.node(name.value.as_str()).is_some()
         {
             let message = format!("a node is also named {}", name.value);
-            found.at(format!("fabric.routers.{}", name.value), name.place, message);
+            findings.add(format!("fabric.routers.{}", name.value), name.place, message);
         }
     }
 }

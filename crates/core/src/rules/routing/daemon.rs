@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
-use super::session::alike;
+use super::session::bgp_groups;
 use crate::cluster::section::NodeSettings;
 use crate::model::layer;
 use crate::plan::RoutingPlan;
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::Isolation;
 use ichor_values::Backend;
@@ -35,10 +35,10 @@ const VTY_OPEN: Rule = Rule {
     check: check_vty_open,
 };
 
-fn check_netns_vrf(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_netns_vrf(context: &RuleContext<'_>, findings: &mut Findings) {
     report(
         context,
-        found,
+        findings,
         |routing, name, options| {
             let vrf =
                 routing.workload.as_ref().is_some_and(|workload| workload.isolation.value == Isolation::Vrf);
@@ -52,13 +52,13 @@ fn check_netns_vrf(context: &RuleContext<'_>, found: &mut Findings) {
     );
 }
 
-fn check_vty_open(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_vty_open(context: &RuleContext<'_>, findings: &mut Findings) {
     report(
         context,
-        found,
+        findings,
         |_, _, options| {
-            let port = value_of(options, "-P", "--vty_port");
-            let address = value_of(options, "-A", "--vty_addr");
+            let port = option_value(options, "-P", "--vty_port");
+            let address = option_value(options, "-A", "--vty_addr");
             let local = address.is_some_and(|address| {
                 address == "localhost" || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
             });
@@ -68,31 +68,31 @@ fn check_vty_open(context: &RuleContext<'_>, found: &mut Findings) {
     );
 }
 
-/// Reports daemons of which `wrong` finds an option, each option once for all nodes.
+/// Reports the options that `wrong` returns, each once for all nodes.
 fn report<'c>(
     context: &RuleContext<'c>,
-    found: &mut Findings,
+    findings: &mut Findings,
     wrong: impl Fn(&RoutingPlan, &str, &'c List<Text>) -> Option<&'c str>,
     message: impl Fn(&str, &str) -> String,
 ) {
-    let mut rolls = NodesByProblem::new(context.plan);
+    let mut problems = NodesByProblem::new(context.plan);
     for (nodes, node, routing) in
-        alike(context).filter(|(_, _, routing)| routing.backend.value == Backend::Frr)
+        bgp_groups(context).filter(|(_, _, routing)| routing.backend.value == Backend::Frr)
     {
         let Some(daemons) = node.written().routing.get().and_then(|routing| routing.daemons.get()) else {
             continue;
         };
         for (name, options) in daemons.iter() {
             if let Some(option) = wrong(routing, name.as_str(), options.value) {
-                rolls.add((options.place, name.as_str(), option), nodes, options.place);
+                problems.add((options.place, name.as_str(), option), nodes, options.place);
             }
         }
     }
-    for ((place, name, option), roll) in rolls {
+    for ((place, name, option), affected) in problems {
         let key = format!("routing.daemons.{name}");
         let at = |settings: &NodeSettings| Some(settings.routing.get()?.daemons.get()?.get(name)?.place);
-        found.at(
-            layer::setting_path(context.cluster, roll.first().nth, &key, place, at),
+        findings.add(
+            layer::setting_path(context.cluster, affected.first().nth, &key, place, at),
             place,
             message(name, option),
         );
@@ -103,8 +103,8 @@ fn words(options: &List<Text>) -> impl Iterator<Item = &str> {
     options.values().flat_map(|option| option.as_str().split_ascii_whitespace())
 }
 
-/// The value of an option: behind it, joined to it, or after `=`.
-fn value_of<'o>(options: &'o List<Text>, short: &str, long: &str) -> Option<&'o str> {
+/// The value of an option: the next word, joined to it, or after `=`.
+fn option_value<'o>(options: &'o List<Text>, short: &str, long: &str) -> Option<&'o str> {
     let mut words = words(options);
     while let Some(word) = words.next() {
         if word == short || word == long {
@@ -130,7 +130,7 @@ mod tests {
             let options =
                 List(vec![Spanned { value: Text::parse(text).unwrap(), place: Location::default() }]);
 
-            assert_eq!(value_of(&options, "-P", "--vty_port"), Some("2605"), "{text}");
+            assert_eq!(option_value(&options, "-P", "--vty_port"), Some("2605"), "{text}");
         }
     }
 }

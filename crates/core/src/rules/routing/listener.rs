@@ -1,12 +1,12 @@
-//! Who else wants port 179, and kernel settings that keep the daemon from being heard.
+//! Other users of port 179, and sysctls that break routing.
 
-use super::session::{routed, those};
+use super::session::{matching_nodes, routed_nodes};
 use crate::cluster::section::NodeSettings;
 use crate::model::layer;
 use crate::plan::backend::is_bird2;
 use crate::plan::{NodePlan, RoutingPlan};
-use crate::rules::patch::{nodes_of, used};
-use crate::rules::roll::{AffectedNodes, NodesByProblem};
+use crate::rules::affected_nodes::{AffectedNodes, NodesByProblem};
+use crate::rules::patch::{nodes_of, used_patches};
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::Isolation;
 use ichor_values::Backend;
@@ -34,7 +34,7 @@ const SYSCTL: Rule = Rule {
     check: check_sysctl,
 };
 
-/// Settings that must not have this value on a node that routes.
+/// Sysctls with a value that breaks routing, and the effect.
 const BREAKING: [(&str, &str, &str); 6] = [
     ("net.ipv4.ip_forward", "0", "the kernel forwards nothing"),
     ("net.ipv6.conf.all.forwarding", "0", "the kernel forwards nothing"),
@@ -63,48 +63,50 @@ impl PortUser {
     }
 }
 
-fn check_clash(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
+fn check_clash(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
     let kubeprism = context.cluster.section().kubeprism.at().filter(|port| *port.value == 179);
-    for (node, routing) in routed(context) {
+    for (node, routing) in routed_nodes(context) {
         if let Some(place) = status_port(node) {
-            rolls.add((PortUser::Status, place), &[node.nth], place);
+            problems.add((PortUser::Status, place), &[node.nth], place);
         }
         if let Some(port) = kubeprism {
-            rolls.add((PortUser::Kubeprism, port.place), &[node.nth], port.place);
+            problems.add((PortUser::Kubeprism, port.place), &[node.nth], port.place);
         }
         if let Some(place) = other_bird(node, routing) {
-            rolls.add((PortUser::Bird2, place), &[node.nth], place);
+            problems.add((PortUser::Bird2, place), &[node.nth], place);
         }
     }
-    for ((other, place), roll) in rolls {
-        let path = path(context, roll.first(), other, place);
-        found.at(path, place, message(other.words(), &roll));
+    for ((other, place), affected) in problems {
+        let path = path(context, affected.first(), other, place);
+        findings.add(path, place, message(other.words(), &affected));
     }
-    patched(context, found);
+    check_patches(context, findings);
 }
 
-/// BGP instances in patches, beside a daemon that is not Talos itself.
-fn patched(context: &RuleContext<'_>, found: &mut Findings) {
+/// Reports BGP instances in patches on nodes whose daemon is not Talos itself.
+fn check_patches(context: &RuleContext<'_>, findings: &mut Findings) {
     for (patch, kinds) in
-        used(context).into_iter().filter(|(patch, _)| patch.of_kind(INSTANCE).next().is_some())
+        used_patches(context).into_iter().filter(|(patch, _)| patch.of_kind(INSTANCE).next().is_some())
     {
         let other = |node: &NodePlan| {
             node.routing.as_ref().is_some_and(|routing| routing.backend.value != Backend::Native)
         };
-        let nodes = those(context, &nodes_of(&kinds), other);
+        let nodes = matching_nodes(context, &nodes_of(&kinds), other);
         if !nodes.is_empty() {
-            let message =
-                message(&format!("a {INSTANCE} in a patch"), &AffectedNodes::of(context.plan, &nodes));
-            found.at(&patch.key, patch.place, patch.says(message));
+            let message = message(
+                &format!("a {INSTANCE} in a patch"),
+                &AffectedNodes::from_numbers(context.plan, &nodes),
+            );
+            findings.add(&patch.key, patch.place, patch.message(message));
         }
     }
 }
 
 const INSTANCE: &str = "BGPInstanceConfig";
 
-fn message(other: &str, roll: &AffectedNodes<'_>) -> String {
-    format!("{other} and the routing daemon of {roll} both use port 179")
+fn message(other: &str, affected: &AffectedNodes<'_>) -> String {
+    format!("{other} and the routing daemon of {affected} both use port 179")
 }
 
 fn status_port(node: &NodePlan) -> Option<Location> {
@@ -140,9 +142,9 @@ fn path(context: &RuleContext<'_>, node: &NodePlan, other: PortUser, place: Loca
     }
 }
 
-fn check_sysctl(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, routing) in routed(context) {
+fn check_sysctl(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, routing) in routed_nodes(context) {
         let Some(sysctls) = node.written().kernel.get().and_then(|kernel| kernel.sysctls.get()) else {
             continue;
         };
@@ -150,20 +152,20 @@ fn check_sysctl(context: &RuleContext<'_>, found: &mut Findings) {
             if let Some(set) = sysctls.get(key).filter(|set| set.value.as_str() == value)
                 && (key != ACCEPT || has_vrf(routing))
             {
-                rolls.add((set.place, key, value, why), &[node.nth], set.place);
+                problems.add((set.place, key, value, why), &[node.nth], set.place);
             }
         }
     }
-    for ((place, key, value, why), roll) in rolls {
+    for ((place, key, value, why), affected) in problems {
         let at = |settings: &NodeSettings| Some(settings.kernel.get()?.sysctls.get()?.get(key)?.place);
         let path = layer::setting_path(
             context.cluster,
-            roll.first().nth,
+            affected.first().nth,
             &format!("kernel.sysctls.{key}"),
             place,
             at,
         );
-        found.at(path, place, format!("with {value} {why}"));
+        findings.add(path, place, format!("with {value} {why}"));
     }
 }
 

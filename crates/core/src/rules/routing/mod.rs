@@ -1,6 +1,6 @@
-//! BGP: sessions with the fabric, the speaker of service addresses, and what backends and the kernel make of them.
+//! BGP: sessions with the fabric, the speaker of service addresses, and the limits of backends and the kernel.
 //!
-//! `session` is what most rules here look at: each session once for all nodes that route alike.
+//! Most rules here use `session`, which lists each session once per BGP group.
 
 mod aggregate;
 mod alias;

@@ -1,10 +1,10 @@
-//! Links too small for IPv6.
+//! Links with an MTU too small for IPv6.
 
 use super::speaker;
 use crate::cluster::section::{Link, NodeSettings};
 use crate::model::layer;
 use crate::plan::{NeighborAddress, NodePlan};
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::{LinkName, Mtu};
 
@@ -20,9 +20,9 @@ const BELOW_1280: Rule = Rule {
     check: check_below_1280,
 };
 
-fn check_below_1280(context: &RuleContext<'_>, found: &mut Findings) {
-    network(context, found);
-    links(context, found);
+fn check_below_1280(context: &RuleContext<'_>, findings: &mut Findings) {
+    check_network(context, findings);
+    check_links(context, findings);
     for speaking in speaker::speakers(context) {
         let mtu = speaking.written.link.get().and_then(|link| link.mtu.at());
         let v6 = speaking.workload.link.as_ref().is_some_and(|(ours, _)| ours.value.is_ipv6());
@@ -36,7 +36,7 @@ fn check_below_1280(context: &RuleContext<'_>, found: &mut Findings) {
                 mtu.place,
                 at,
             );
-            found.at(path, mtu.place, message(*mtu.value));
+            findings.add(path, mtu.place, message(*mtu.value));
         }
     }
 }
@@ -45,46 +45,46 @@ fn message(mtu: Mtu) -> String {
     format!("an MTU of {mtu} removes IPv6 from the link, which needs 1280")
 }
 
-fn network(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
+fn check_network(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
     for node in &context.plan.nodes {
         let mtu = node.written().network.get().and_then(|network| network.mtu.at());
         if let Some(mtu) = mtu.filter(|mtu| *mtu.value < Mtu::LEAST_FOR_IPV6)
             && (node.address.v6.is_some() || is_unnumbered(node))
         {
-            rolls.add((mtu.place, *mtu.value), &[node.nth], mtu.place);
+            problems.add((mtu.place, *mtu.value), &[node.nth], mtu.place);
         }
     }
-    for ((place, mtu), roll) in rolls {
+    for ((place, mtu), affected) in problems {
         let at = |settings: &NodeSettings| settings.network.get()?.mtu.place();
-        found.at(
-            layer::setting_path(context.cluster, roll.first().nth, "network.mtu", place, at),
+        findings.add(
+            layer::setting_path(context.cluster, affected.first().nth, "network.mtu", place, at),
             place,
             message(mtu),
         );
     }
 }
 
-fn links(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
+fn check_links(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
     for node in &context.plan.nodes {
         for link in node.written().links.values() {
             if let Some(mtu) = link.mtu.at().filter(|mtu| *mtu.value < Mtu::LEAST_FOR_IPV6)
                 && let Some(name) = link.name.get()
                 && carries_v6(node, link, name)
             {
-                rolls.add((mtu.place, *mtu.value, name), &[node.nth], mtu.place);
+                problems.add((mtu.place, *mtu.value, name), &[node.nth], mtu.place);
             }
         }
     }
-    for ((place, mtu, name), roll) in rolls {
+    for ((place, mtu, name), affected) in problems {
         let key = format!("links.{name}.mtu");
         let at = |settings: &NodeSettings| {
             let mut links = settings.links.values();
             links.find(|link| link.name.get() == Some(name) && link.mtu.place() == Some(place))?.mtu.place()
         };
-        found.at(
-            layer::setting_path(context.cluster, roll.first().nth, &key, place, at),
+        findings.add(
+            layer::setting_path(context.cluster, affected.first().nth, &key, place, at),
             place,
             message(mtu),
         );

@@ -1,11 +1,11 @@
-//! Neighbours: whether a node can find them, and whether it has any.
+//! Neighbours: missing, duplicate, unreachable and invalid ones.
 
 use std::net::IpAddr;
 
-use super::session::{self, FabricSession, alike, sessions, those};
+use super::session::{self, FabricSession, bgp_groups, matching_nodes, sessions};
 use crate::model::layer;
 use crate::plan::{NeighborAddress, NodePlan, Prefixes};
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::LinkName;
 
@@ -100,20 +100,20 @@ const NONE: Rule = Rule {
     check: check_no_neighbors,
 };
 
-fn check_link_unknown(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
+fn check_link_unknown(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
     for session in sessions(context) {
         let NeighborAddress::Link(link) = &session.neighbor.peer else { continue };
-        // Who routes alike has the same ports.
+        // All nodes of a BGP group have the same ports.
         if !session.node.ports.iter().any(|port| port.name == *link) {
-            let without = those(context, session.nodes, |node| !has_link(node, link));
-            rolls.add(link.as_str(), &without, session.neighbor.place);
+            let without = matching_nodes(context, session.nodes, |node| !has_link(node, link));
+            problems.add(link.as_str(), &without, session.neighbor.place);
         }
     }
-    for (link, roll) in rolls {
-        let path = session::path(context, roll.first(), roll.place());
-        let verb = if roll.count() == 1 { "has" } else { "have" };
-        found.at(path, roll.place(), format!("{roll} {verb} no link {link}"));
+    for (link, affected) in problems {
+        let path = session::key_path(context, affected.first(), affected.place());
+        let verb = if affected.count() == 1 { "has" } else { "have" };
+        findings.add(path, affected.place(), format!("{affected} {verb} no link {link}"));
     }
 }
 
@@ -121,40 +121,40 @@ fn has_link(node: &NodePlan, name: &LinkName) -> bool {
     node.written().links.values().any(|link| link.name.get() == Some(name))
 }
 
-fn check_without_address(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (nodes, node, routing) in alike(context) {
+fn check_without_address(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (nodes, node, routing) in bgp_groups(context) {
         let Some(written) = node.written().routing.get().and_then(|routing| routing.neighbors.get()) else {
             continue;
         };
-        // The plan has no session for these.
+        // The plan has no session with such a neighbour.
         if written.0.len() == routing.neighbors.len() {
             continue;
         }
         for neighbor in &written.0 {
             if !routing.neighbors.iter().any(|planned| planned.place == neighbor.place) {
-                rolls.add(neighbor.value.router.get(), nodes, neighbor.place);
+                problems.add(neighbor.value.router.get(), nodes, neighbor.place);
             }
         }
     }
-    for (router, roll) in rolls {
+    for (router, affected) in problems {
         let router = router.map_or("the neighbour", |router| router.as_str());
-        let path = session::path(context, roll.first(), roll.place());
-        found.at(path, roll.place(), format!("{router} has no address, and no `link` is set"));
+        let path = session::key_path(context, affected.first(), affected.place());
+        findings.add(path, affected.place(), format!("{router} has no address, and no `link` is set"));
     }
 }
 
-fn check_is_self(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
+fn check_is_self(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
     for session in sessions(context) {
         if let Some(address) = session.address() {
-            let own = those(context, session.nodes, |node| is_own(node, address));
-            rolls.add(address, &own, session.neighbor.place);
+            let own = matching_nodes(context, session.nodes, |node| is_own(node, address));
+            problems.add(address, &own, session.neighbor.place);
         }
     }
-    for (address, roll) in rolls {
-        let path = session::path(context, roll.first(), roll.place());
-        found.at(path, roll.place(), format!("{address} is an address of {roll} itself"));
+    for (address, affected) in problems {
+        let path = session::key_path(context, affected.first(), affected.place());
+        findings.add(path, affected.place(), format!("{address} is an address of {affected} itself"));
     }
 }
 
@@ -170,59 +170,60 @@ fn is_own(node: &NodePlan, address: IpAddr) -> bool {
             .any(|link| link.addresses.values().any(|own| own.0.addr() == address))
 }
 
-fn check_twice(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (nodes, _, routing) in alike(context) {
+fn check_twice(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (nodes, _, routing) in bgp_groups(context) {
         for (position, neighbor) in routing.neighbors.iter().enumerate() {
             if routing.neighbors[..position].iter().any(|other| other.peer == neighbor.peer) {
-                rolls.add(&neighbor.peer, nodes, neighbor.place);
+                problems.add(&neighbor.peer, nodes, neighbor.place);
             }
         }
     }
-    for (peer, roll) in rolls {
+    for (peer, affected) in problems {
         let what = match peer {
             NeighborAddress::Address(address) => format!("{address} is already a neighbour"),
             NeighborAddress::Link(link) => format!("{link} already has a neighbour"),
         };
-        found.at(session::path(context, roll.first(), roll.place()), roll.place(), what);
+        findings.add(session::key_path(context, affected.first(), affected.place()), affected.place(), what);
     }
 }
 
-fn check_timers(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
+fn check_timers(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
     for session in sessions(context) {
         let (keepalive, hold) = session.neighbor.timers.value;
         if matches!(hold, 1 | 2) || (hold > 0 && keepalive > hold / 3) {
-            rolls.add(((keepalive, hold), session.far()), session.nodes, session.neighbor.place);
+            problems.add(((keepalive, hold), session.remote_end()), session.nodes, session.neighbor.place);
         }
     }
-    for (((keepalive, hold), _), roll) in rolls {
+    for (((keepalive, hold), _), affected) in problems {
         let message = if hold < 3 {
             format!("a hold time of {hold} is invalid: BGP requires 0 or at least 3 seconds")
         } else {
             format!("a keepalive of {keepalive} with a hold time of {hold} becomes {}", hold / 3)
         };
-        let path = session::path(context, roll.first(), roll.place());
-        found.at(format!("{path}.timers"), roll.place(), message);
+        let path = session::key_path(context, affected.first(), affected.place());
+        findings.add(format!("{path}.timers"), affected.place(), message);
     }
 }
 
 /// RFC 4724, section 3.
-fn check_restart_time(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_restart_time(context: &RuleContext<'_>, findings: &mut Findings) {
     for layer in layer::all_layers(context.cluster) {
-        let graceful = layer.settings.routing.get().and_then(|routing| routing.graceful_restart.get()?.on());
+        let graceful =
+            layer.settings.routing.get().and_then(|routing| routing.graceful_restart.get()?.settings());
         if let Some(at) = graceful.and_then(|graceful| graceful.time.at()).filter(|at| *at.value > 4095) {
             let message = format!("{} s exceeds BGP's limit of 4095 s", at.value);
-            found.at(layer.path("routing.graceful_restart.time"), at.place, message);
+            findings.add(layer.path("routing.graceful_restart.time"), at.place, message);
         }
     }
 }
 
-fn check_max_prefixes(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_max_prefixes(context: &RuleContext<'_>, findings: &mut Findings) {
     for layer in layer::all_layers(context.cluster) {
         let policy = layer.settings.routing.get().and_then(|routing| routing.policy.get()?.r#in.get());
         if let Some(at) = policy.and_then(|policy| policy.max_prefixes.at()).filter(|at| *at.value == 0) {
-            found.at(
+            findings.add(
                 layer.path("routing.policy.in.max_prefixes"),
                 at.place,
                 "a limit of 0 allows no route at all",
@@ -231,47 +232,47 @@ fn check_max_prefixes(context: &RuleContext<'_>, found: &mut Findings) {
     }
 }
 
-fn check_unreachable(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
+fn check_unreachable(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
     for session in sessions(context) {
-        if let Some(address) = session.address().filter(|address| !is_beside(&session, *address)) {
-            let lost = those(context, session.nodes, |node| !node.leads_to(address));
-            rolls.add(address, &lost, session.neighbor.place);
+        if let Some(address) = session.address().filter(|address| !is_on_link(&session, *address)) {
+            let without_route = matching_nodes(context, session.nodes, |node| !node.has_route_to(address));
+            problems.add(address, &without_route, session.neighbor.place);
         }
     }
-    for (address, roll) in rolls {
-        let verb = if roll.count() == 1 { "has" } else { "have" };
-        let path = session::path(context, roll.first(), roll.place());
-        found.at(
+    for (address, affected) in problems {
+        let verb = if affected.count() == 1 { "has" } else { "have" };
+        let path = session::key_path(context, affected.first(), affected.place());
+        findings.add(
             path,
-            roll.place(),
-            format!("{roll} {verb} neither an address in the network of {address} nor a gateway"),
+            affected.place(),
+            format!("{affected} {verb} neither an address in the network of {address} nor a gateway"),
         );
     }
 }
 
-/// Whether it is a link-local address with its link.
-fn is_beside(session: &FabricSession<'_>, address: IpAddr) -> bool {
+/// Whether the address is link-local and its link is set.
+fn is_on_link(session: &FabricSession<'_>, address: IpAddr) -> bool {
     let mut written =
         session.node.written().routing.get().into_iter().flat_map(|routing| routing.neighbors.items());
     matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local())
         && written.any(|neighbor| neighbor.place == session.neighbor.place && neighbor.value.link.is_set())
 }
 
-fn check_no_neighbors(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (nodes, node, _) in alike(context).filter(|(_, _, routing)| routing.neighbors.is_empty()) {
-        // Those that cannot be found are told of as such.
+fn check_no_neighbors(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (nodes, node, _) in bgp_groups(context).filter(|(_, _, routing)| routing.neighbors.is_empty()) {
+        // Another rule reports neighbours without an address.
         let written = node.written().routing.get().and_then(|routing| routing.neighbors.get());
         if written.is_none_or(|written| written.0.is_empty()) {
             let place = node.written().routing.place().unwrap_or(node.place);
-            rolls.add(place, nodes, place);
+            problems.add(place, nodes, place);
         }
     }
-    for (place, roll) in rolls {
-        let path = layer::setting_path(context.cluster, roll.first().nth, "routing", place, |settings| {
+    for (place, affected) in problems {
+        let path = layer::setting_path(context.cluster, affected.first().nth, "routing", place, |settings| {
             settings.routing.place()
         });
-        found.at(path, place, format!("no neighbours for {roll}: nothing is announced"));
+        findings.add(path, place, format!("no neighbours for {affected}: nothing is announced"));
     }
 }

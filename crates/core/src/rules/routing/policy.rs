@@ -1,9 +1,9 @@
-//! What the policies toward the fabric ask of a daemon.
+//! Policies toward the fabric.
 
-use super::session::alike;
+use super::session::bgp_groups;
 use crate::cluster::section::NodeSettings;
 use crate::model::layer;
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::Backend;
 
@@ -18,23 +18,28 @@ const PREPEND_TOO_OFTEN: Rule = Rule {
     check: check_prepend_too_often,
 };
 
-/// A line of FRR 8.4 and 10.3 has 255 words at most, and three of them are `set as-path prepend`.
+/// A line of FRR 8.4 and 10.3 has at most 255 words, and three of them are `set as-path prepend`.
 const MOST: u8 = 252;
 
-fn check_prepend_too_often(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (nodes, node, _) in alike(context).filter(|(_, _, plan)| plan.backend.value == Backend::Frr) {
+fn check_prepend_too_often(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (nodes, node, _) in bgp_groups(context).filter(|(_, _, plan)| plan.backend.value == Backend::Frr) {
         let written = node.written().routing.get().and_then(|routing| routing.policy.get()?.out.get());
         if let Some(prepend) =
             written.and_then(|out| out.prepend.at()).filter(|prepend| *prepend.value > MOST)
         {
-            rolls.add((prepend.place, *prepend.value), nodes, prepend.place);
+            problems.add((prepend.place, *prepend.value), nodes, prepend.place);
         }
     }
-    for ((place, times), roll) in rolls {
+    for ((place, times), affected) in problems {
         let at = |settings: &NodeSettings| settings.routing.get()?.policy.get()?.out.get()?.prepend.place();
-        let path =
-            layer::setting_path(context.cluster, roll.first().nth, "routing.policy.out.prepend", place, at);
-        found.at(path, place, format!("{times} exceeds FRR's limit of {MOST}"));
+        let path = layer::setting_path(
+            context.cluster,
+            affected.first().nth,
+            "routing.policy.out.prepend",
+            place,
+            at,
+        );
+        findings.add(path, place, format!("{times} exceeds FRR's limit of {MOST}"));
     }
 }

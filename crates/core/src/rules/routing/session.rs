@@ -1,4 +1,4 @@
-//! BGP sessions as rules see them: a node, its neighbour, and the router at the other end where the file knows it.
+//! BGP sessions as rules see them: a node, its neighbour, and the router at the other end if the file lists it.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,19 +13,19 @@ use ichor_bgp::setting::Software;
 use ichor_values::Location;
 use ichor_values::key::Spanned;
 
-/// One session with the fabric, of nodes that route alike.
+/// A session with the fabric that all nodes of a BGP group have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FabricSession<'c> {
-    /// Their numbers.
+    /// The numbers of the nodes.
     pub nodes: &'c [usize],
-    /// The first of them.
+    /// The first node.
     pub node: &'c NodePlan,
     pub routing: &'c RoutingPlan,
     pub(crate) neighbor: &'c NeighborPlan,
     pub router: Option<&'c Spanned<Router>>,
 }
 
-/// Who is at the other end.
+/// The other end of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum RemoteEnd<'c> {
     Router(&'c str),
@@ -34,8 +34,8 @@ pub(super) enum RemoteEnd<'c> {
 }
 
 impl<'c> RemoteEnd<'c> {
-    /// Who is at the other end of a session with `neighbor`.
-    pub(super) fn of(neighbor: &'c NeighborPlan) -> Self {
+    /// The other end of a session with `neighbor`.
+    pub(super) fn from_neighbor(neighbor: &'c NeighborPlan) -> Self {
         match (&neighbor.router, &neighbor.peer) {
             (Some(name), _) => Self::Router(name.as_str()),
             (None, NeighborAddress::Address(address)) => Self::Address(*address),
@@ -54,23 +54,25 @@ impl fmt::Display for RemoteEnd<'_> {
     }
 }
 
-/// The nodes that route.
-pub(super) fn routed<'c>(context: &RuleContext<'c>) -> impl Iterator<Item = (&'c NodePlan, &'c RoutingPlan)> {
+/// The nodes with routing.
+pub(super) fn routed_nodes<'c>(
+    context: &RuleContext<'c>,
+) -> impl Iterator<Item = (&'c NodePlan, &'c RoutingPlan)> {
     context.plan.nodes.iter().filter_map(|node| Some((node, node.routing.as_deref()?)))
 }
 
-/// The nodes that route alike: their numbers, and the first of them.
-pub(super) fn alike<'c>(
+/// The BGP groups: the numbers of their nodes, the first node and its routing.
+pub(super) fn bgp_groups<'c>(
     context: &RuleContext<'c>,
 ) -> impl Iterator<Item = (&'c [usize], &'c NodePlan, &'c RoutingPlan)> {
     let plan = context.plan;
-    plan.routed.iter().map(|alike| (alike.nodes.as_slice(), &plan.nodes[alike.nodes[0]], &*alike.routing))
+    plan.routed.iter().map(|group| (group.nodes.as_slice(), &plan.nodes[group.nodes[0]], &*group.routing))
 }
 
-/// Every session with the fabric, once for all nodes that route alike.
+/// Every session with the fabric, once per BGP group.
 pub(super) fn sessions<'c>(context: &RuleContext<'c>) -> impl Iterator<Item = FabricSession<'c>> {
     let routers: Rc<[_]> = context.cluster.routers().collect();
-    alike(context).flat_map(move |(nodes, node, routing)| {
+    bgp_groups(context).flat_map(move |(nodes, node, routing)| {
         let known = Rc::clone(&routers);
         routing.neighbors.iter().map(move |neighbor| {
             let router = neighbor.router_nth.and_then(|nth| known.get(nth).copied());
@@ -79,22 +81,22 @@ pub(super) fn sessions<'c>(context: &RuleContext<'c>) -> impl Iterator<Item = Fa
     })
 }
 
-/// Those of `nodes` that are so.
-pub(super) fn those(
+/// The nodes among `nodes` that match.
+pub(super) fn matching_nodes(
     context: &RuleContext<'_>,
     nodes: &[usize],
-    so: impl Fn(&NodePlan) -> bool,
+    matches: impl Fn(&NodePlan) -> bool,
 ) -> Vec<usize> {
-    nodes.iter().copied().filter(|&nth| so(&context.plan.nodes[nth])).collect()
+    nodes.iter().copied().filter(|&nth| matches(&context.plan.nodes[nth])).collect()
 }
 
 impl<'c> FabricSession<'c> {
-    /// Who is at the other end.
-    pub(super) fn far(&self) -> RemoteEnd<'c> {
-        RemoteEnd::of(self.neighbor)
+    /// The other end.
+    pub(super) fn remote_end(&self) -> RemoteEnd<'c> {
+        RemoteEnd::from_neighbor(self.neighbor)
     }
 
-    /// Its neighbour's address, when it is numbered.
+    /// The neighbour's address, unless the session is unnumbered.
     pub(super) fn address(&self) -> Option<IpAddr> {
         match self.neighbor.peer {
             NeighborAddress::Address(address) => Some(address),
@@ -102,7 +104,7 @@ impl<'c> FabricSession<'c> {
         }
     }
 
-    /// Whether its router runs an FRR that lets a BFD session that is down keep BGP from starting.
+    /// Whether the router's FRR does not start BGP while the BFD session is down.
     pub(super) fn is_affected(&self) -> bool {
         self.router.is_some_and(|router| {
             let software = router.value.software.value().unwrap_or(Software::Frr);
@@ -111,8 +113,8 @@ impl<'c> FabricSession<'c> {
     }
 }
 
-/// The key path of a session of `node` that stands at `place`: among its neighbours, or the router it follows from.
-pub(super) fn path(context: &RuleContext<'_>, node: &NodePlan, place: Location) -> String {
+/// The key path of a session of `node` at `place`: one of its neighbours, or the router the session is derived from.
+pub(super) fn key_path(context: &RuleContext<'_>, node: &NodePlan, place: Location) -> String {
     let written = layer::find_setting(context.cluster, node.nth, |settings| {
         settings.routing.get()?.neighbors.items().position(|neighbor| neighbor.place == place)
     });

@@ -1,8 +1,8 @@
-//! What the software of a router cannot do.
+//! Limitations of a router's software.
 
 use super::session::{self, FabricSession, sessions};
 use crate::plan::NeighborAddress;
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::Software;
 
@@ -18,17 +18,22 @@ const UNNUMBERED: Rule = Rule {
     check: check_unnumbered,
 };
 
-fn check_unnumbered(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
+fn check_unnumbered(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
     let by_port = |session: &FabricSession<'_>| matches!(session.neighbor.peer, NeighborAddress::Link(_));
     for session in sessions(context).filter(by_port) {
         let software = session.router.and_then(|router| router.value.software.value());
         if software == Some(Software::Routeros) {
-            rolls.add(session.far(), session.nodes, session.neighbor.place);
+            problems.add(session.remote_end(), session.nodes, session.neighbor.place);
         }
     }
-    for (far, roll) in rolls {
-        let message = format!("{far} runs RouterOS, which does not support unnumbered sessions with {roll}");
-        found.at(session::path(context, roll.first(), roll.place()), roll.place(), message);
+    for (far, affected) in problems {
+        let message =
+            format!("{far} runs RouterOS, which does not support unnumbered sessions with {affected}");
+        findings.add(
+            session::key_path(context, affected.first(), affected.place()),
+            affected.place(),
+            message,
+        );
     }
 }

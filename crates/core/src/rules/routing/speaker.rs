@@ -1,14 +1,14 @@
-//! The speaker of service addresses and the link to it.
+//! The speaker of service addresses, and its link to the node.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::session::{RemoteEnd, alike};
+use super::session::{RemoteEnd, bgp_groups};
 use crate::cluster::section::Workload;
 use crate::model::layer;
 use crate::plan::{CniPlan, NodePlan, RoutingPlan, WorkloadPlan};
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::{Isolation, MetallbMode, Speaker};
 use ichor_values::Backend;
@@ -87,19 +87,19 @@ const WITHOUT_CILIUM: Rule = Rule {
     check: check_without_cilium,
 };
 
-/// The speaker of nodes that route alike.
+/// The speaker of a BGP group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GroupSpeaker<'c> {
-    /// Their numbers.
+    /// The numbers of the nodes.
     pub nodes: &'c [usize],
     pub routing: &'c RoutingPlan,
     pub workload: &'c WorkloadPlan,
     pub(crate) written: &'c Workload,
 }
 
-/// The speakers, each once for all nodes that route alike.
+/// The speakers, once per BGP group.
 pub(super) fn speakers<'c>(context: &RuleContext<'c>) -> impl Iterator<Item = GroupSpeaker<'c>> {
-    alike(context).filter_map(|(nodes, node, routing)| {
+    bgp_groups(context).filter_map(|(nodes, node, routing)| {
         let workload = routing.workload.as_ref()?;
         let written = node.written().routing.get()?.workload.get()?;
         Some(GroupSpeaker { nodes, routing, workload, written })
@@ -107,46 +107,46 @@ pub(super) fn speakers<'c>(context: &RuleContext<'c>) -> impl Iterator<Item = Gr
 }
 
 /// The path of the speaker of `node`.
-pub(super) fn path(context: &RuleContext<'_>, node: &NodePlan) -> String {
+pub(super) fn key_path(context: &RuleContext<'_>, node: &NodePlan) -> String {
     let found =
         layer::find_setting(context.cluster, node.nth, |settings| settings.routing.get()?.workload.place());
     found.map_or_else(|| "routing.workload".to_owned(), |(layer, _)| layer.path("routing.workload"))
 }
 
-/// Reports each place once, with its message.
+/// Reports each location once, with its message.
 fn report(
     context: &RuleContext<'_>,
-    found: &mut Findings,
+    findings: &mut Findings,
     below: &str,
     key: impl Fn(&Workload) -> Option<Location>,
     wrong: impl Fn(&GroupSpeaker<'_>) -> Option<String>,
 ) {
-    let mut rolls = NodesByProblem::new(context.plan);
+    let mut problems = NodesByProblem::new(context.plan);
     for speaking in speakers(context) {
         if let Some(message) = wrong(&speaking) {
             let place = key(speaking.written);
-            rolls.add(
+            problems.add(
                 (place.unwrap_or(speaking.workload.place), place.is_some(), message),
                 speaking.nodes,
                 Location::default(),
             );
         }
     }
-    for ((place, is_written, message), roll) in rolls {
-        let node = roll.first();
+    for ((place, is_written, message), affected) in problems {
+        let node = affected.first();
         let at = if is_written {
             let below = format!("routing.workload.{below}");
             layer::setting_path(context.cluster, node.nth, &below, place, |settings| {
                 key(settings.routing.get()?.workload.get()?)
             })
         } else {
-            path(context, node)
+            key_path(context, node)
         };
-        found.at(at, place, message);
+        findings.add(at, place, message);
     }
 }
 
-fn check_without_cilium(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_without_cilium(context: &RuleContext<'_>, findings: &mut Findings) {
     let cni = &context.plan.cluster.cni;
     if !matches!(cni.value, CniPlan::Flannel(_)) {
         return;
@@ -158,7 +158,7 @@ fn check_without_cilium(context: &RuleContext<'_>, found: &mut Findings) {
     };
     report(
         context,
-        found,
+        findings,
         "speaker",
         |workload| workload.speaker.place(),
         |speaking| {
@@ -167,9 +167,9 @@ fn check_without_cilium(context: &RuleContext<'_>, found: &mut Findings) {
     );
 }
 
-fn check_native_ipv6(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_native_ipv6(context: &RuleContext<'_>, findings: &mut Findings) {
     let mode = |workload: &Workload| workload.metallb.get()?.mode.place();
-    report(context, found, "metallb.mode", mode, |speaking| {
+    report(context, findings, "metallb.mode", mode, |speaking| {
         let (ours, _) = speaking.workload.link.as_ref()?;
         (is_metallb(speaking, MetallbMode::Native) && ours.value.is_ipv6()).then(|| {
             format!("MetalLB's native mode does not work over IPv6, and its link has {}", ours.value)
@@ -181,33 +181,33 @@ fn is_metallb(speaking: &GroupSpeaker<'_>, mode: MetallbMode) -> bool {
     speaking.workload.speaker == Speaker::Metallb && speaking.workload.mode.value == mode
 }
 
-/// BIRD's routes have a protocol number of their own, which zebra leaves alone.
-fn check_second_zebra(context: &RuleContext<'_>, found: &mut Findings) {
+/// zebra does not remove the routes of BIRD, which have another protocol number.
+fn check_second_zebra(context: &RuleContext<'_>, findings: &mut Findings) {
     let mode = |workload: &Workload| workload.metallb.get()?.mode.place();
-    report(context, found, "metallb.mode", mode, |speaking| {
-        let swept = speaking.routing.backend.value != Backend::Bird;
-        (swept && is_metallb(speaking, MetallbMode::Frr)).then(|| {
+    report(context, findings, "metallb.mode", mode, |speaking| {
+        let is_removable = speaking.routing.backend.value != Backend::Bird;
+        (is_removable && is_metallb(speaking, MetallbMode::Frr)).then(|| {
             "a second zebra in the node's namespace removes the node's BGP routes when it starts or stops"
                 .to_owned()
         })
     });
 }
 
-fn check_link_broken(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_link_broken(context: &RuleContext<'_>, findings: &mut Findings) {
     report(
         context,
-        found,
+        findings,
         "link",
         |workload| workload.link.place(),
         |speaking| {
             let (ours, theirs) = speaking.workload.link.as_ref()?;
-            mismatch(ours.value, theirs.value, speaking.workload.prefix.value)
+            link_fault(ours.value, theirs.value, speaking.workload.prefix.value)
         },
     );
 }
 
-/// Why two ends with this prefix length are no link.
-fn mismatch(ours: IpAddr, theirs: IpAddr, length: u8) -> Option<String> {
+/// Why two addresses with this prefix length are not the ends of a link.
+fn link_fault(ours: IpAddr, theirs: IpAddr, length: u8) -> Option<String> {
     if ours.is_ipv4() != theirs.is_ipv4() {
         return Some(format!("{ours} and {theirs} are of different IP families"));
     }
@@ -223,9 +223,9 @@ fn mismatch(ours: IpAddr, theirs: IpAddr, length: u8) -> Option<String> {
     }
 }
 
-fn check_asn_of_node(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_asn_of_node(context: &RuleContext<'_>, findings: &mut Findings) {
     let key = |workload: &Workload| workload.asn.get()?.theirs.place();
-    report(context, found, "asn.theirs", key, |speaking| {
+    report(context, findings, "asn.theirs", key, |speaking| {
         let theirs = speaking.workload.asn.1.value;
         let nodes = speaking.nodes.iter().map(|nth| &context.plan.nodes[*nth]);
         let mut same = nodes.filter(|node| node.asn.as_ref().is_some_and(|asn| asn.value == theirs));
@@ -233,33 +233,35 @@ fn check_asn_of_node(context: &RuleContext<'_>, found: &mut Findings) {
     });
 }
 
-fn check_asn_of_router(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_asn_of_router(context: &RuleContext<'_>, findings: &mut Findings) {
     let key = |workload: &Workload| workload.asn.get()?.theirs.place();
-    report(context, found, "asn.theirs", key, |speaking| {
+    report(context, findings, "asn.theirs", key, |speaking| {
         let theirs = speaking.workload.asn.1.value;
         let mut listed = context.cluster.routers().filter(|router| router.value.asn.value() == Some(theirs));
         let named = listed.next().and_then(|router| router.value.name.get()).map(ToString::to_string);
         let mut neighbors = speaking.routing.neighbors.iter();
-        let beside = || {
-            neighbors.find(|it| it.asn() == Some(theirs)).map(|neighbor| RemoteEnd::of(neighbor).to_string())
+        let unlisted = || {
+            neighbors
+                .find(|it| it.asn() == Some(theirs))
+                .map(|neighbor| RemoteEnd::from_neighbor(neighbor).to_string())
         };
-        let router = named.or_else(beside)?;
+        let router = named.or_else(unlisted)?;
         Some(format!(
             "{theirs} is also the AS number of {router}, which drops every service address as a loop"
         ))
     });
 }
 
-/// What other releases make of it, the backend's limits say.
-fn check_isolation_none(context: &RuleContext<'_>, found: &mut Findings) {
+/// Only for backends that support it; `backend` reports the others.
+fn check_isolation_none(context: &RuleContext<'_>, findings: &mut Findings) {
     report(
         context,
-        found,
+        findings,
         "isolation",
         |workload| workload.isolation.place(),
         |speaking| {
             let works = speaking.routing.backend.value == Backend::Frr
-                && !speaking.routing.lacks.iter().any(|lack| lack.key == "workload.isolation");
+                && !speaking.routing.limitations.iter().any(|lack| lack.key == "workload.isolation");
             (works && speaking.workload.isolation.value == Isolation::None).then(|| {
                 "without isolation only filters separate the speaker's routes, which only FRR 8 supports"
                     .to_owned()
@@ -275,7 +277,7 @@ mod tests {
     #[test]
     fn the_ends_of_a_link_are_two_addresses_of_one_prefix() {
         let check = |ours: &str, theirs: &str, length| {
-            mismatch(ours.parse().unwrap(), theirs.parse().unwrap(), length)
+            link_fault(ours.parse().unwrap(), theirs.parse().unwrap(), length)
         };
 
         assert_eq!(check("fda1::", "fda1::1", 127), None);

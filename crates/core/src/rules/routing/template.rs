@@ -1,9 +1,9 @@
-//! Templates of one's own.
+//! Custom templates.
 
-use super::session::alike;
+use super::session::bgp_groups;
 use crate::cluster::section::NodeSettings;
 use crate::model::layer;
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::render::{RenderRequest, RouterAddresses, TEMPLATE, Template, render};
 use ichor_bgp::setting::Carrier;
@@ -20,18 +20,18 @@ const BROKEN: Rule = Rule {
     check: check_broken,
 };
 
-/// Tries each template on the first of the nodes that route alike, with another password than theirs.
-fn check_broken(context: &RuleContext<'_>, found: &mut Findings) {
+/// Renders each template for the first node of a BGP group, with a placeholder password.
+fn check_broken(context: &RuleContext<'_>, findings: &mut Findings) {
     let mut protected = None;
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (nodes, node, plan) in alike(context) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (nodes, node, plan) in bgp_groups(context) {
         let backend = plan.backend.value;
         let Some(routing) = node.written().routing.get() else { continue };
-        let Some((_, path)) = routing.template.entries().find(|(of, _)| **of == backend) else { continue };
+        let Some((_, path)) = routing.template.entries().find(|(own, _)| **own == backend) else { continue };
         let Some(Ok(text)) = context.attachments.texts.get(path.value.as_str()) else { continue };
         let protected = protected.get_or_insert_with(|| crate::routing::protected(context.plan));
         let Ok(Some(model)) = crate::routing::model(node, protected) else { continue };
-        let order = RenderRequest {
+        let request = RenderRequest {
             backend,
             carrier: plan.carrier.as_ref().map_or(Carrier::Ichor, |carrier| carrier.value),
             model: &model,
@@ -40,18 +40,18 @@ fn check_broken(context: &RuleContext<'_>, found: &mut Findings) {
             template: Some(Template { path: path.value.as_str(), text }),
             routers: &RouterAddresses::new(),
         };
-        let issues = render(order, &|_| Ok("password".to_owned())).err().unwrap_or_default();
+        let issues = render(request, &|_| Ok("password".to_owned())).err().unwrap_or_default();
         for issue in issues.into_iter().filter(|issue| issue.subject == TEMPLATE) {
-            rolls.add((backend, issue.message), nodes, path.place);
+            problems.add((backend, issue.message), nodes, path.place);
         }
     }
-    for ((backend, reason), roll) in rolls {
+    for ((backend, reason), affected) in problems {
         let at = |settings: &NodeSettings| {
-            let (_, path) = settings.routing.get()?.template.entries().find(|(of, _)| **of == backend)?;
+            let (_, path) = settings.routing.get()?.template.entries().find(|(own, _)| **own == backend)?;
             Some(path.place)
         };
         let key = format!("{TEMPLATE}.{backend}");
-        let path = layer::setting_path(context.cluster, roll.first().nth, &key, roll.place(), at);
-        found.at(path, roll.place(), reason);
+        let path = layer::setting_path(context.cluster, affected.first().nth, &key, affected.place(), at);
+        findings.add(path, affected.place(), reason);
     }
 }

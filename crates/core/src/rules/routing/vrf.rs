@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::session::routed;
+use super::session::routed_nodes;
 use super::speaker;
 use crate::cluster::section::NodeSettings;
 use crate::model::layer;
 use crate::plan::{NodePlan, RoutingPlan};
-use crate::rules::patch::{nodes_of, used};
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
+use crate::rules::patch::{nodes_of, used_patches};
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::document;
 use ichor_values::Backend;
@@ -26,7 +26,7 @@ const TABLE_CLASH: Rule = Rule {
     check: check_table_clash,
 };
 
-/// Who else has a table.
+/// The other user of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum TableOwner<'c> {
     Kernel,
@@ -34,32 +34,32 @@ enum TableOwner<'c> {
     Tailscale,
     /// A VRF in a patch, by its name and the patch's file.
     Patch(&'c str, Option<&'c str>),
-    /// Nobody, but Talos takes no such number.
+    /// Unused, but above Talos' limit.
     TooLarge,
 }
 
-fn check_table_clash(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, routing) in routed(context) {
+fn check_table_clash(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, routing) in routed_nodes(context) {
         if let Some((table, place)) = own_table(routing)
-            && let Some(owner) = reserved(context, node, routing, table)
+            && let Some(owner) = reserved_owner(context, node, routing, table)
         {
-            rolls.add((table, owner, place), &[node.nth], place);
+            problems.add((table, owner, place), &[node.nth], place);
         }
     }
-    for (patch, kinds) in used(context) {
-        for (name, table) in patch.of_kind("VRFConfig").filter_map(vrf) {
+    for (patch, kinds) in used_patches(context) {
+        for (name, table) in patch.of_kind("VRFConfig").filter_map(vrf_table) {
             for node in nodes_of(&kinds).into_iter().map(|nth| &context.plan.nodes[nth]) {
-                if let Some(place) = meets(context, node, name, table) {
+                if let Some(place) = clash_location(context, node, name, table) {
                     let owner = TableOwner::Patch(name, patch.file.as_deref());
-                    rolls.add((table, owner, place), &[node.nth], place);
+                    problems.add((table, owner, place), &[node.nth], place);
                 }
             }
         }
     }
-    for ((table, owner, place), roll) in rolls {
+    for ((table, owner, place), affected) in problems {
         let at = |settings: &NodeSettings| settings.routing.get()?.workload.get()?.vrf.get()?.table.place();
-        let node = roll.first();
+        let node = affected.first();
         let is_written = layer::find_setting(context.cluster, node.nth, |settings| {
             at(settings).filter(|found| *found == place)
         })
@@ -67,9 +67,9 @@ fn check_table_clash(context: &RuleContext<'_>, found: &mut Findings) {
         let path = if is_written {
             layer::setting_path(context.cluster, node.nth, "routing.workload.vrf.table", place, at)
         } else {
-            speaker::path(context, node)
+            speaker::key_path(context, node)
         };
-        found.at(path, place, message(table, owner));
+        findings.add(path, place, message(table, owner));
     }
 }
 
@@ -91,8 +91,8 @@ fn own_table(routing: &RoutingPlan) -> Option<(u32, Location)> {
     Some((table.value, table.place().unwrap_or(workload.place)))
 }
 
-/// Who has the table on any node, whatever patches say.
-fn reserved(
+/// The user of a table independent of patches.
+fn reserved_owner(
     context: &RuleContext<'_>,
     node: &NodePlan,
     routing: &RoutingPlan,
@@ -110,7 +110,7 @@ fn reserved(
 }
 
 /// Name and table of a VRF in a patch.
-fn vrf(document: &Value) -> Option<(&str, u32)> {
+fn vrf_table(document: &Value) -> Option<(&str, u32)> {
     let table = match document.get("table")? {
         Value::Number(number) => number.as_u64()?.try_into().ok()?,
         Value::String(text) => text.parse().ok()?,
@@ -119,11 +119,11 @@ fn vrf(document: &Value) -> Option<(&str, u32)> {
     Some((document::name(document)?, table))
 }
 
-/// Where the node's own VRF has this table, unless it is the VRF of this name or the table is reserved.
-fn meets(context: &RuleContext<'_>, node: &NodePlan, name: &str, table: u32) -> Option<Location> {
+/// The location of the node's VRF if it has this table, unless it has this name or the table is reserved.
+fn clash_location(context: &RuleContext<'_>, node: &NodePlan, name: &str, table: u32) -> Option<Location> {
     let routing = node.routing.as_deref()?;
     let (own, place) = own_table(routing)?;
     let domain = routing.workload.as_ref()?.domain.as_ref();
     let other = domain.is_none_or(|domain| domain.value != name);
-    (own == table && other && reserved(context, node, routing, table).is_none()).then_some(place)
+    (own == table && other && reserved_owner(context, node, routing, table).is_none()).then_some(place)
 }

@@ -1,4 +1,4 @@
-//! Cilium's values, and settings of pod networks that nobody reads.
+//! Cilium's values, and settings of unused pod networks.
 
 use crate::cluster::section::Cilium;
 use crate::plan::CniPlan;
@@ -17,11 +17,11 @@ const VALUES: Rule = Rule {
     failure: "Cilium's agent waits on every node if it requests the right to load kernel modules, which Talos gives to \
               no container. It also waits if its API address is one that only Cilium itself makes reachable.",
     fix: "remove the value from the file: ichor adds what Talos needs; `ichor show cilium` prints it",
-    check: |context, found| {
-        let Some((place, path, own)) = own(context) else { return };
+    check: |context, findings| {
+        let Some((place, path, own)) = chart_values(context) else { return };
         let Ok(own) = own else { return };
         for conflict in values::conflicts(context.plan, &own) {
-            found.at("cluster.cilium.values", place, format!("{path}: {}", conflict.message));
+            findings.add("cluster.cilium.values", place, format!("{path}: {}", conflict.message));
         }
     },
 };
@@ -33,9 +33,9 @@ const UNREADABLE: Rule = Rule {
     failure: "helm rejects the file, for example one with `--set` options. The error appears only on a machine where \
               helm is installed.",
     fix: "write the values as a map: `hubble: {relay: {enabled: true}}` instead of `--set hubble.relay.enabled=true`",
-    check: |context, found| {
-        if let Some((place, path, Err(reason))) = own(context) {
-            found.at("cluster.cilium.values", place, format!("{path}: {reason}"));
+    check: |context, findings| {
+        if let Some((place, path, Err(reason))) = chart_values(context) {
+            findings.add("cluster.cilium.values", place, format!("{path}: {reason}"));
         }
     },
 };
@@ -49,7 +49,7 @@ const UNUSED: Rule = Rule {
     check: check_unused,
 };
 
-/// Why helm does not take a file with values.
+/// Why helm rejects a file with values.
 #[derive(Debug, thiserror::Error)]
 enum ValuesFileError {
     #[error(transparent)]
@@ -60,8 +60,8 @@ enum ValuesFileError {
     Documents,
 }
 
-/// The values of the file's own, where helm gets them.
-fn own<'c>(
+/// The user's values, if the chart is rendered with them.
+fn chart_values<'c>(
     context: &RuleContext<'c>,
 ) -> Option<(Location, &'c str, Result<serde_json::Value, ValuesFileError>)> {
     let cilium = context.cluster.section().cilium.get()?;
@@ -69,7 +69,7 @@ fn own<'c>(
         return None;
     }
     let path = cilium.values.at()?;
-    // One that is missing or no text is told by others.
+    // Other rules report a file that is missing or not text.
     let text = context.attachments.texts.get(path.value.as_str())?.as_ref().ok()?;
     let own = match document::read(text) {
         Err(error) => Err(ValuesFileError::Syntax(error)),
@@ -83,27 +83,27 @@ fn own<'c>(
     Some((path.place, path.value.as_str(), own))
 }
 
-fn check_unused(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_unused(context: &RuleContext<'_>, findings: &mut Findings) {
     let section = context.cluster.section();
     let cni = &context.plan.cluster.cni.value;
     if let Some(flannel) = section.flannel.at()
         && !matches!(cni, CniPlan::Flannel(_))
     {
-        found.at("cluster.flannel", flannel.place, format!("the pod network is {cni}"));
+        findings.add("cluster.flannel", flannel.place, format!("the pod network is {cni}"));
     }
     let Some(cilium) = section.cilium.at() else { return };
     if *cni != CniPlan::Cilium {
-        found.at("cluster.cilium", cilium.place, format!("the pod network is {cni}"));
+        findings.add("cluster.cilium", cilium.place, format!("the pod network is {cni}"));
     } else if cilium.value.manifest.is_set() {
-        for (key, place) in for_helm(cilium.value) {
+        for (key, place) in helm_settings(cilium.value) {
             let message = "not used: `cluster.cilium.manifest` replaces the chart";
-            found.at(format!("cluster.cilium.{key}"), place, message);
+            findings.add(format!("cluster.cilium.{key}"), place, message);
         }
     }
 }
 
 /// The settings that only helm reads.
-fn for_helm(cilium: &Cilium) -> impl Iterator<Item = (&'static str, Location)> {
+fn helm_settings(cilium: &Cilium) -> impl Iterator<Item = (&'static str, Location)> {
     [
         ("version", cilium.version.place()),
         ("values", cilium.values.place()),

@@ -1,9 +1,9 @@
-//! The pod network: the link it takes, and what it needs beside it.
+//! The pod network: its link, and its dependency on kube-proxy.
 
 use super::overlay::admits_overlay;
 use crate::plan::{CniPlan, NodePlan};
+use crate::rules::affected_nodes::AffectedNodes;
 use crate::rules::machine::link;
-use crate::rules::roll::AffectedNodes;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::Location;
 
@@ -29,7 +29,7 @@ const KUBE_PROXY_MISSING: Rule = Rule {
     check: check_kube_proxy_missing,
 };
 
-/// The link flannel is bound to, by its setting or its arguments.
+/// The link that flannel is bound to, by its setting or its arguments.
 fn flannel_link<'c>(context: &RuleContext<'c>) -> Option<(&'static str, &'c str, Location)> {
     let flannel = context.cluster.section().flannel.get()?;
     if let Some(interface) = flannel.interface.at() {
@@ -40,14 +40,14 @@ fn flannel_link<'c>(context: &RuleContext<'c>) -> Option<(&'static str, &'c str,
     Some(("cluster.flannel.args", name, arg.place))
 }
 
-fn check_cni_interface(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_cni_interface(context: &RuleContext<'_>, findings: &mut Findings) {
     if !matches!(context.plan.cluster.cni.value, CniPlan::Flannel(_)) {
         return;
     }
     let Some((key, name, place)) = flannel_link(context) else { return };
     let mut wrong = Vec::new();
     let mut reason = "";
-    for (node, kind) in context.plan.by_kind() {
+    for (node, kind) in context.plan.by_class() {
         if let Some(why) = interface_fault(context, node, name) {
             wrong.extend(&kind.nodes);
             reason = why;
@@ -55,12 +55,13 @@ fn check_cni_interface(context: &RuleContext<'_>, found: &mut Findings) {
     }
     if !wrong.is_empty() {
         wrong.sort_unstable();
-        let message = format!("{name} {reason} ({})", AffectedNodes::of(context.plan, &wrong).names());
-        found.at(key, place, message);
+        let message =
+            format!("{name} {reason} ({})", AffectedNodes::from_numbers(context.plan, &wrong).names());
+        findings.add(key, place, message);
     }
 }
 
-/// Whether a node's kubelet takes its address from the overlay.
+/// Whether a node's kubelet registers an overlay address.
 pub(super) fn kubelet_on_overlay(context: &RuleContext<'_>, node: &NodePlan) -> bool {
     admits_overlay(&context.plan.kubelet_subnets(node).value)
 }
@@ -71,19 +72,21 @@ fn interface_fault(context: &RuleContext<'_>, node: &NodePlan, name: &str) -> Op
         (true, false) => Some("does not exist: these nodes join no overlay"),
         (true, true) if !on_overlay => Some("is not the link with the kubelet's address"),
         (false, true) if on_overlay => Some("is not the overlay's link, which has the kubelet's address"),
-        (false, _) if node.link.value.as_str() != name && !link::known(context, node).contains(name) => {
+        (false, _)
+            if node.link.value.as_str() != name && !link::known_links(context, node).contains(name) =>
+        {
             Some("is not a link of these nodes")
         }
         _ => None,
     }
 }
 
-fn check_kube_proxy_missing(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_kube_proxy_missing(context: &RuleContext<'_>, findings: &mut Findings) {
     let flannel = matches!(context.plan.cluster.cni.value, CniPlan::Flannel(_));
     if let Some(kube_proxy) = context.cluster.section().kube_proxy.at()
         && !kube_proxy.value
         && flannel
     {
-        found.at("cluster.kube_proxy", kube_proxy.place, "flannel does not replace kube-proxy");
+        findings.add("cluster.kube_proxy", kube_proxy.place, "flannel does not replace kube-proxy");
     }
 }

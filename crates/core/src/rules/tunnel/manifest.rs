@@ -1,4 +1,4 @@
-//! Manifests that Talos applies when the cluster is made.
+//! Manifests that Talos applies at bootstrap.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +19,11 @@ const UNREADABLE: Rule = Rule {
     summary: "a manifest does not consist of Kubernetes objects",
     failure: "Talos reads a manifest as a whole: it logs an error every minute and applies none of its objects.",
     fix: "correct the file, or restrict the pattern to manifests",
-    check: |context, found| {
+    check: |context, findings| {
         for file in files(context) {
             let Some(Ok(text)) = context.attachments.texts.get(&file.path) else { continue };
             if let Err(reason) = manifest::read(text) {
-                found.at(&file.key, file.place, format!("{}: {reason}", file.path));
+                findings.add(&file.key, file.place, format!("{}: {reason}", file.path));
             }
         }
     },
@@ -43,9 +43,9 @@ fn files(context: &RuleContext<'_>) -> Vec<FileRef> {
     attachment::manifests(context.cluster, context.plan, context.attachments)
 }
 
-fn check_twice(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_twice(context: &RuleContext<'_>, findings: &mut Findings) {
     let mut taken: BTreeMap<String, String> = BTreeMap::new();
-    if ChartRequest::of(context.plan, context.attachments).is_some() {
+    if ChartRequest::from_plan(context.plan, context.attachments).is_some() {
         taken.insert(CILIUM.to_owned(), "the rendered Cilium chart".to_owned());
     }
     if context.plan.cluster.cni.value == CniPlan::Cilium && context.plan.has_speaker(Speaker::Cilium) {
@@ -58,7 +58,7 @@ fn check_twice(context: &RuleContext<'_>, found: &mut Findings) {
         let name = file.stem().to_owned();
         if let Some(other) = taken.get(&name) {
             let message = format!("{} and {other} are both called `{name}`", file.path);
-            found.at(&file.key, file.place, message);
+            findings.add(&file.key, file.place, message);
         } else {
             taken.insert(name, file.path);
         }

@@ -1,4 +1,4 @@
-//! Networks over the network: overlays, the pod network, and the MTU they leave.
+//! Overlays, the pod network, and the remaining MTU.
 
 mod cilium;
 mod cni;

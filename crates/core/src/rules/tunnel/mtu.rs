@@ -1,12 +1,12 @@
-//! MTU: what is left of a packet after each tunnel has taken its share.
+//! MTU of tunnels and of links on other links.
 
 use serde_json::Value;
 
 use super::cni::kubelet_on_overlay;
 use crate::cluster::section::Link;
 use crate::plan::{CniPlan, NodePlan};
-use crate::rules::machine::link::{members, parent};
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
+use crate::rules::machine::link::{members, vlan_parent};
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::document;
 use ichor_values::Location;
@@ -34,46 +34,51 @@ const MTU_VLAN_PARENT: Rule = Rule {
     check: check_mtu_vlan_parent,
 };
 
-/// Bytes that VXLAN adds over IPv4 and over IPv6.
+/// Overhead of VXLAN over IPv4 and over IPv6, in bytes.
 const VXLAN: (u32, u32) = (50, 70);
-/// Bytes that WireGuard adds over IPv4 and over IPv6.
+/// Overhead of WireGuard over IPv4 and over IPv6, in bytes.
 const WIREGUARD: (u32, u32) = (60, 80);
-/// The least that a link for IPv6 must carry (RFC 8200, section 5).
-const IPV6_LEAST: u32 = 1280;
+/// The minimum MTU of a link for IPv6 (RFC 8200, section 5).
+const IPV6_MINIMUM: u32 = 1280;
 const USUAL: u32 = 1500;
-/// KubeSpan's own, made for an underlay of 1500 over IPv6.
+/// KubeSpan's default, for an underlay of 1500 over IPv6.
 const KUBESPAN: u32 = 1420;
 
-fn find<'n>(node: &'n NodePlan, name: &str) -> Option<&'n Link> {
+fn find_link<'n>(node: &'n NodePlan, name: &str) -> Option<&'n Link> {
     node.written().links.values().find(|link| link.name.get().is_some_and(|own| own.as_str() == name))
 }
 
-/// The MTU of the network, unless a link says otherwise.
+/// The MTU of links that set none.
 fn network_mtu(node: &NodePlan) -> u32 {
     node.written().network.get().and_then(|network| network.mtu.value()).map_or(USUAL, |mtu| mtu.0)
 }
 
 /// The MTU of the link of this name.
 fn mtu_of(node: &NodePlan, name: &str) -> u32 {
-    find(node, name).and_then(|link| link.mtu.value()).map_or_else(|| network_mtu(node), |mtu| mtu.0)
+    find_link(node, name).and_then(|link| link.mtu.value()).map_or_else(|| network_mtu(node), |mtu| mtu.0)
 }
 
-fn check_mtu_chain(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind() {
+fn check_mtu_chain(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class() {
         let underlay = underlay(node);
-        let tunnels = [kubespan(context, node, &underlay), overlay(node, &underlay)];
+        let tunnels = [kubespan_fault(context, node, &underlay), tailscale_fault(node, &underlay)];
         for message in tunnels.into_iter().flatten() {
-            rolls.say(&underlay.key, underlay.place, message, &kind.nodes);
+            problems.add_message(&underlay.key, underlay.place, message, &kind.nodes);
         }
-        if let Some(message) = pods(context, node, &underlay) {
-            rolls.say("cluster.pods", context.cluster.section().pods.place(), message, &kind.nodes);
+        if let Some(message) = pod_fault(context, node, &underlay) {
+            problems.add_message(
+                "cluster.pods",
+                context.cluster.section().pods.place(),
+                message,
+                &kind.nodes,
+            );
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
-/// The link of a node's address, and what tunnels on it cost.
+/// The link of a node's address, and the overhead of tunnels on it.
 struct Underlay {
     mtu: u32,
     key: String,
@@ -85,7 +90,7 @@ struct Underlay {
 fn underlay(node: &NodePlan) -> Underlay {
     let name = node.link.value.as_str();
     let v4 = node.address.v4.is_some();
-    let own = find(node, name).and_then(|link| link.mtu.place());
+    let own = find_link(node, name).and_then(|link| link.mtu.place());
     let network = node.written().network.get().and_then(|network| network.mtu.place());
     Underlay {
         mtu: mtu_of(node, name),
@@ -96,30 +101,32 @@ fn underlay(node: &NodePlan) -> Underlay {
     }
 }
 
-fn kubespan(context: &RuleContext<'_>, node: &NodePlan, underlay: &Underlay) -> Option<String> {
+fn kubespan_fault(context: &RuleContext<'_>, node: &NodePlan, underlay: &Underlay) -> Option<String> {
     let discovery = context.cluster.section().discovery.get();
-    let mut on = discovery.and_then(|discovery| discovery.kubespan.value()).unwrap_or(false);
+    let mut enabled = discovery.and_then(|discovery| discovery.kubespan.value()).unwrap_or(false);
     let mut mtu = KUBESPAN;
-    for document in context.attachments.patches.of(node.written()).flat_map(|patch| patch.documents()) {
+    for document in
+        context.attachments.patches.in_settings(node.written()).flat_map(|patch| patch.documents())
+    {
         let of_kind = (document::kind(document) == Some("KubeSpanConfig")).then_some(document);
         let settings = of_kind.or_else(|| document::value_at(document, "/machine/network/kubespan"));
         let Some(settings) = settings else { continue };
-        on = settings.get("enabled").and_then(Value::as_bool).unwrap_or(on);
+        enabled = settings.get("enabled").and_then(Value::as_bool).unwrap_or(enabled);
         let written = settings.get("mtu").and_then(Value::as_u64).and_then(|mtu| u32::try_from(mtu).ok());
         mtu = written.unwrap_or(mtu);
     }
     let needs = mtu.saturating_add(WIREGUARD.1);
-    (on && underlay.mtu < needs).then(|| {
+    (enabled && underlay.mtu < needs).then(|| {
         format!("KubeSpan's MTU of {mtu} needs {needs} on the link below, which has {}", underlay.mtu)
     })
 }
 
 fn tailscale_mtu(node: &NodePlan) -> u32 {
     let tailscale = node.written().overlay.get().and_then(|overlay| overlay.tailscale.get());
-    tailscale.and_then(|tailscale| tailscale.mtu.value()).map_or(IPV6_LEAST, |mtu| mtu.0)
+    tailscale.and_then(|tailscale| tailscale.mtu.value()).map_or(IPV6_MINIMUM, |mtu| mtu.0)
 }
 
-fn overlay(node: &NodePlan, underlay: &Underlay) -> Option<String> {
+fn tailscale_fault(node: &NodePlan, underlay: &Underlay) -> Option<String> {
     let (mtu, cost) = (tailscale_mtu(node), underlay.wireguard);
     let needs = mtu + cost;
     (node.joins_overlay() && underlay.mtu < needs).then(|| {
@@ -127,8 +134,8 @@ fn overlay(node: &NodePlan, underlay: &Underlay) -> Option<String> {
     })
 }
 
-/// What flannel's VXLAN leaves for IPv6 pods.
-fn pods(context: &RuleContext<'_>, node: &NodePlan, underlay: &Underlay) -> Option<String> {
+/// The fault if flannel's VXLAN leaves too small an MTU for IPv6 pods.
+fn pod_fault(context: &RuleContext<'_>, node: &NodePlan, underlay: &Underlay) -> Option<String> {
     let plan = &context.plan.cluster;
     let v6 = plan.pods.value.iter().any(|pods| matches!(pods, ipnet::IpNet::V6(_)));
     if !v6 || !matches!(plan.cni.value, CniPlan::Flannel(_)) {
@@ -140,25 +147,25 @@ fn pods(context: &RuleContext<'_>, node: &NodePlan, underlay: &Underlay) -> Opti
         (node.link.value.as_str(), underlay.mtu)
     };
     let left = below.saturating_sub(underlay.vxlan);
-    (left < IPV6_LEAST)
-        .then(|| format!("VXLAN on {name} leaves pods an MTU of {left}, and IPv6 needs {IPV6_LEAST}"))
+    (left < IPV6_MINIMUM)
+        .then(|| format!("VXLAN on {name} leaves pods an MTU of {left}, and IPv6 needs {IPV6_MINIMUM}"))
 }
 
-fn check_mtu_vlan_parent(context: &RuleContext<'_>, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind().filter(|(node, _)| node.written().links.is_set()) {
+fn check_mtu_vlan_parent(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class().filter(|(node, _)| node.written().links.is_set()) {
         for link in node.written().links.values() {
             let (Some(name), Some(mtu)) = (link.name.get(), link.mtu.at()) else { continue };
-            let stands_on = parent(link).map(|at| (at.value, mtu_of(node, at.value.as_str())));
-            // A bond or bridge brings its ports up to its own MTU, unless they were given one.
+            let parent = vlan_parent(link).map(|at| (at.value, mtu_of(node, at.value.as_str())));
+            // A bond or bridge sets its own MTU on ports that have none configured.
             let ports = members(link).into_iter().filter_map(|(_, member)| {
-                Some((&member.value, find(node, member.value.as_str())?.mtu.value()?.0))
+                Some((&member.value, find_link(node, member.value.as_str())?.mtu.value()?.0))
             });
-            for (below, less) in stands_on.into_iter().chain(ports).filter(|(_, less)| *less < mtu.value.0) {
+            for (below, less) in parent.into_iter().chain(ports).filter(|(_, less)| *less < mtu.value.0) {
                 let message = format!("{name} has an MTU of {}, but {below} below it has {less}", mtu.value);
-                rolls.say(format!("links.{name}.mtu"), Some(mtu.place), message, &kind.nodes);
+                problems.add_message(format!("links.{name}.mtu"), Some(mtu.place), message, &kind.nodes);
             }
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }

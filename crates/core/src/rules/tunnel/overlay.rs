@@ -1,4 +1,4 @@
-//! Overlays: addresses that kubelet and etcd can be reached by, and keys that live long enough.
+//! Overlays: the addresses of kubelet and etcd, and the lifetime of keys.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use ipnet::IpNet;
 
 use crate::cluster::section::{Addressing, Network, Role};
 use crate::plan::{NodeClass, NodePlan};
-use crate::rules::roll::NodesByProblem;
+use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_values::Location;
 use ichor_values::key::{Key, List};
@@ -27,7 +27,7 @@ const KUBELET_SUBNETS_OVERLAY: Rule = Rule {
     failure: "Nodes of different sites are Ready, but cannot fetch each other's logs or reach each other's pods, \
               because only their overlay addresses are reachable from every site.",
     fix: "add 100.64.0.0/10 to `network.kubelet_subnets`, or leave it out",
-    check: |context, found| miss_overlay(context, &KUBELET, found),
+    check: |context, findings| check_overlay_subnets(context, &KUBELET, findings),
 };
 
 const ETCD_SUBNETS_OVERLAY: Rule = Rule {
@@ -37,7 +37,7 @@ const ETCD_SUBNETS_OVERLAY: Rule = Rule {
     failure: "A control plane at another site joins etcd with its local address, which the first member cannot reach. \
               etcd loses its quorum, and the cluster stops.",
     fix: "add 100.64.0.0/10 to `network.etcd_subnets`, or leave it out",
-    check: |context, found| miss_overlay(context, &ETCD, found),
+    check: |context, findings| check_overlay_subnets(context, &ETCD, findings),
 };
 
 const KUBELET_SUBNETS_MISS_NODE: Rule = Rule {
@@ -46,7 +46,7 @@ const KUBELET_SUBNETS_MISS_NODE: Rule = Rule {
     summary: "no address of a node is in the subnets of its kubelet",
     failure: "Talos finds no address for the kubelet and waits indefinitely. The node never appears in Kubernetes.",
     fix: "correct `network.kubelet_subnets`, or leave it out: it is derived from the node prefixes",
-    check: |context, found| miss_node(context, &KUBELET, found),
+    check: |context, findings| check_node_subnets(context, &KUBELET, findings),
 };
 
 const ETCD_SUBNETS_MISS_NODE: Rule = Rule {
@@ -56,7 +56,7 @@ const ETCD_SUBNETS_MISS_NODE: Rule = Rule {
     failure: "Talos finds no address for etcd to advertise and does not start it. Bootstrap times out, and the log \
               says only that Talos waits.",
     fix: "correct `network.etcd_subnets`, or leave it out: it is derived from the node prefixes",
-    check: |context, found| miss_node(context, &ETCD, found),
+    check: |context, findings| check_node_subnets(context, &ETCD, findings),
 };
 
 const OVERLAY_KEY_LIFE: Rule = Rule {
@@ -69,7 +69,7 @@ const OVERLAY_KEY_LIFE: Rule = Rule {
     check: check_overlay_key_life,
 };
 
-/// Whose address it is about.
+/// A setting that selects the address of kubelet or etcd.
 struct SubnetKey {
     key: &'static str,
     pick: fn(&Network) -> &Key<List<Prefix>>,
@@ -88,23 +88,23 @@ const ETCD: SubnetKey = SubnetKey {
     concerns: |node| node.role == Role::Controlplane,
 };
 
-/// What Tailscale gives out: addresses of RFC 6598, and a prefix of its own.
+/// The prefixes of Tailscale: addresses of RFC 6598, and its own IPv6 prefix.
 pub(in crate::rules) const OVERLAY: [&str; 2] = ["100.64.0.0/10", "fd7a:115c:a1e0::/48"];
 
-/// Whether any of `subnets` lets overlay addresses in.
+/// Whether any of `subnets` includes overlay addresses.
 pub(super) fn admits_overlay(subnets: &[IpNet]) -> bool {
     let overlay = OVERLAY.map(|text| text.parse::<IpNet>().expect("a prefix"));
     subnets.iter().any(|subnet| overlay.iter().any(|range| subnet.contains(range) || range.contains(subnet)))
 }
 
-/// The subnets that are written for a kind of nodes, and where.
-fn written(node: &NodePlan, subnets: &SubnetKey) -> Option<(Vec<IpNet>, Location)> {
+/// The written subnets of a node, and their location.
+fn written_subnets(node: &NodePlan, subnets: &SubnetKey) -> Option<(Vec<IpNet>, Location)> {
     let key = (subnets.pick)(node.written().network.get()?);
     Some((key.values().map(|prefix| prefix.0).collect(), key.at()?.place))
 }
 
-/// Whether nodes can only meet over the overlay: the API is there, or they stand at several sites.
-fn meet_over_overlay(context: &RuleContext<'_>) -> bool {
+/// Whether nodes need the overlay to reach each other: the endpoint is on it, or the nodes are at several sites.
+fn needs_overlay(context: &RuleContext<'_>) -> bool {
     let endpoint = context.cluster.section().endpoint.get();
     let overlay = endpoint.is_some_and(|endpoint| {
         endpoint.overlay_node().is_some()
@@ -115,15 +115,15 @@ fn meet_over_overlay(context: &RuleContext<'_>) -> bool {
     overlay || sites.any(|site| Some(site) != first)
 }
 
-fn miss_overlay(context: &RuleContext<'_>, subnets: &SubnetKey, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
+fn check_overlay_subnets(context: &RuleContext<'_>, subnets: &SubnetKey, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
     let concerned: Vec<_> = context
         .plan
-        .by_kind()
+        .by_class()
         .filter(|(node, _)| node.joins_overlay() && (subnets.concerns)(node))
-        .filter_map(|(node, kind)| Some((kind, written(node, subnets)?)))
+        .filter_map(|(node, kind)| Some((kind, written_subnets(node, subnets)?)))
         .collect();
-    if concerned.is_empty() || !meet_over_overlay(context) {
+    if concerned.is_empty() || !needs_overlay(context) {
         return;
     }
     for (kind, (prefixes, place)) in concerned {
@@ -137,33 +137,43 @@ fn miss_overlay(context: &RuleContext<'_>, subnets: &SubnetKey, found: &mut Find
             })
             .collect();
         if !outside.is_empty() {
-            rolls.say(subnets.key, Some(place), "the overlay's addresses are not in these subnets", &outside);
+            problems.add_message(
+                subnets.key,
+                Some(place),
+                "the overlay's addresses are not in these subnets",
+                &outside,
+            );
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
 fn overlay_address(node: &NodePlan) -> Option<IpAddr> {
     node.written().address.get()?.overlay.value()
 }
 
-fn miss_node(context: &RuleContext<'_>, subnets: &SubnetKey, found: &mut Findings) {
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind().filter(|(node, _)| (subnets.concerns)(node)) {
-        let Some((prefixes, place)) = written(node, subnets) else { continue };
+fn check_node_subnets(context: &RuleContext<'_>, subnets: &SubnetKey, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class().filter(|(node, _)| (subnets.concerns)(node)) {
+        let Some((prefixes, place)) = written_subnets(node, subnets) else { continue };
         if node.joins_overlay() && admits_overlay(&prefixes) {
             continue;
         }
-        let outside = outside(context, kind, &prefixes);
+        let outside = nodes_outside(context, kind, &prefixes);
         if !outside.is_empty() {
-            rolls.say(subnets.key, Some(place), "no address of these nodes is in these subnets", &outside);
+            problems.add_message(
+                subnets.key,
+                Some(place),
+                "no address of these nodes is in these subnets",
+                &outside,
+            );
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }
 
-/// The nodes of a kind that have addresses, and none of them in `prefixes`.
-fn outside(context: &RuleContext<'_>, kind: &NodeClass, prefixes: &[IpNet]) -> Vec<usize> {
+/// The nodes of a class with addresses, none of which is in `prefixes`.
+fn nodes_outside(context: &RuleContext<'_>, kind: &NodeClass, prefixes: &[IpNet]) -> Vec<usize> {
     let inside = |address: IpAddr| prefixes.iter().any(|prefix| prefix.contains(&address));
     let is_outside = |&nth: &usize| {
         let node = &context.plan.nodes[nth];
@@ -175,7 +185,7 @@ fn outside(context: &RuleContext<'_>, kind: &NodeClass, prefixes: &[IpNet]) -> V
     kind.nodes.iter().copied().filter(is_outside).collect()
 }
 
-/// Every address a node will have by itself.
+/// Every address of a node.
 fn addresses(node: &NodePlan) -> Vec<IpAddr> {
     let own = node.address.iter().chain(node.loopback.iter()).map(|(net, _)| net.addr());
     let dummies = node.dummies.iter().filter(|dummy| !dummy.anycast);
@@ -189,18 +199,18 @@ fn addresses(node: &NodePlan) -> Vec<IpAddr> {
         .collect()
 }
 
-fn check_overlay_key_life(context: &RuleContext<'_>, found: &mut Findings) {
+fn check_overlay_key_life(context: &RuleContext<'_>, findings: &mut Findings) {
     const HOUR: Duration = Duration(3_600);
-    let mut rolls = NodesByProblem::new(context.plan);
-    for (node, kind) in context.plan.by_kind() {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class() {
         let tailscale = node.written().overlay.get().and_then(|overlay| overlay.tailscale.get());
         let Some(life) = tailscale.and_then(|tailscale| tailscale.key_life.at()) else { continue };
         let within = node.written().boot.get().and_then(|boot| boot.within.value()).unwrap_or(HOUR);
         if *life.value < within {
             let message =
                 format!("keys are valid for {}, but a machine may take {within} to boot", life.value);
-            rolls.say("overlay.tailscale.key_life", Some(life.place), message, &kind.nodes);
+            problems.add_message("overlay.tailscale.key_life", Some(life.place), message, &kind.nodes);
         }
     }
-    rolls.report(context, found);
+    problems.report(context, findings);
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What is changed, which check that breaks, by which evidence and remedy, and what is then not looked at.
+/// A change, the check that it fails with evidence and remedy, and the skipped checks.
 struct BreakCase {
     check: &'static str,
     node: Option<&'static str>,
@@ -16,7 +16,7 @@ const BREAKS: &[BreakCase] = &[
     BreakCase {
         check: "machine",
         node: CP1,
-        change: |seen| node(seen, "cp1").machine = Some(Ok(MachinePower::Off)),
+        change: |seen| observations_of(seen, "cp1").machine = Some(Ok(MachinePower::Off)),
         evidence: "the machine is powered off",
         remedy: "ichor machine start --only cp1",
         consequence: Some((CP1, "talos-api")),
@@ -25,8 +25,8 @@ const BREAKS: &[BreakCase] = &[
         check: "drives",
         node: CP1,
         change: |seen| {
-            let full = drives(&[Kind::Boots], &[Kind::Carries]);
-            node(seen, "cp1").drives = Some(Ok(Drives { boots_cd: true, ..full }));
+            let full = drives(&[MediumKind::Boots], &[MediumKind::Carries]);
+            observations_of(seen, "cp1").drives = Some(Ok(Drives { boots_cd: true, ..full }));
         },
         evidence: "ide0 has talos.iso (boots Talos); the machine boots it before its disk",
         remedy: "ichor machine eject --only cp1",
@@ -43,7 +43,10 @@ const BREAKS: &[BreakCase] = &[
     BreakCase {
         check: "identity",
         node: CP1,
-        change: |seen| node(seen, "cp1").answer = Answer::Other { reason: "another machine is there".into() },
+        change: |seen| {
+            observations_of(seen, "cp1").answer =
+                QueryOutcome::Other { reason: "another machine is there".into() }
+        },
         evidence: "another machine is there",
         remedy: "correct its `macs`",
         consequence: Some((CP1, "release")),
@@ -51,7 +54,7 @@ const BREAKS: &[BreakCase] = &[
     BreakCase {
         check: "release",
         node: CP1,
-        change: |seen| of(seen, "cp1").talos = Some("v1.12.1".into()),
+        change: |seen| snapshot_of(seen, "cp1").talos = Some("v1.12.1".into()),
         evidence: "the node runs Talos v1.12.1, expected v1.13.9",
         remedy: "upgrade it to v1.13.9",
         consequence: None,
@@ -59,7 +62,7 @@ const BREAKS: &[BreakCase] = &[
     BreakCase {
         check: "configuration",
         node: CP1,
-        change: |seen| of(seen, "cp1").drift = Some(vec!["machine.token".into()]),
+        change: |seen| snapshot_of(seen, "cp1").drift = Some(vec!["machine.token".into()]),
         evidence: "the configuration differs in machine.token",
         remedy: "`ichor up` applies the one of the cluster file",
         consequence: None,
@@ -67,7 +70,7 @@ const BREAKS: &[BreakCase] = &[
     BreakCase {
         check: "extensions",
         node: CP1,
-        change: |seen| of(seen, "cp1").extensions = Some(Vec::new()),
+        change: |seen| snapshot_of(seen, "cp1").extensions = Some(Vec::new()),
         evidence: "the image lacks ",
         remedy: "`ichor upgrade` installs the image of the cluster file",
         consequence: Some((CP1, "service")),
@@ -77,8 +80,8 @@ const BREAKS: &[BreakCase] = &[
         node: CP1,
         change: |seen| {
             let stopped = ServiceState { running: false, healthy: None };
-            more(seen, "cp1").services = Ok([("ext-frr".to_owned(), stopped)].into());
-            of(seen, "cp1").down = vec!["ext-frr (Waiting)".into()];
+            detail_of(seen, "cp1").services = Ok([("ext-frr".to_owned(), stopped)].into());
+            snapshot_of(seen, "cp1").down = vec!["ext-frr (Waiting)".into()];
         },
         evidence: "ext-frr (Waiting) is not running; last log lines:\npeer eth0 is up",
         remedy: "`ichor logs cp1 ext-frr`",
@@ -88,7 +91,7 @@ const BREAKS: &[BreakCase] = &[
         check: "links",
         node: CP1,
         change: |seen| {
-            let port = &mut more(seen, "cp1").links.as_mut().unwrap()[0].1;
+            let port = &mut detail_of(seen, "cp1").links.as_mut().unwrap()[0].1;
             (port.operational_state, port.link_state) = ("down".into(), false);
         },
         evidence: "eth0 (02:00:00:00:00:01) is down",
@@ -98,7 +101,7 @@ const BREAKS: &[BreakCase] = &[
     BreakCase {
         check: "links",
         node: CP1,
-        change: |seen| more(seen, "cp1").links.as_mut().unwrap()[0].1.mtu = 1500,
+        change: |seen| detail_of(seen, "cp1").links.as_mut().unwrap()[0].1.mtu = 1500,
         evidence: "eth0 (02:00:00:00:00:01) has MTU 1500, expected 9000",
         remedy: "raise the MTU there",
         consequence: Some((CP1, "sessions")),
@@ -106,7 +109,7 @@ const BREAKS: &[BreakCase] = &[
     BreakCase {
         check: "links",
         node: CP1,
-        change: |seen| drop(more(seen, "cp1").links.as_mut().unwrap().remove(1)),
+        change: |seen| drop(detail_of(seen, "cp1").links.as_mut().unwrap().remove(1)),
         evidence: "eth1 (02:00:00:00:00:02) not found; the machine has eth0 (02:00:00:00:00:01)",
         remedy: "correct `macs`",
         consequence: Some((CP1, "addresses")),
@@ -114,7 +117,7 @@ const BREAKS: &[BreakCase] = &[
     BreakCase {
         check: "addresses",
         node: CP1,
-        change: |seen| more(seen, "cp1").addresses.as_mut().unwrap().retain(|it| it.link_name != "lo"),
+        change: |seen| detail_of(seen, "cp1").addresses.as_mut().unwrap().retain(|it| it.link_name != "lo"),
         evidence: "on lo; present ",
         remedy: "`ichor logs cp1 --dmesg`",
         consequence: Some((CP1, "etcd-member")),
@@ -123,7 +126,7 @@ const BREAKS: &[BreakCase] = &[
         check: "sessions",
         node: CP1,
         change: |seen| {
-            let down = &mut of(seen, "cp1").sessions.as_mut().unwrap()[1];
+            let down = &mut snapshot_of(seen, "cp1").sessions.as_mut().unwrap()[1];
             (down.established, down.state) = (false, "Active".into());
         },
         evidence: "eth1 is Active",
@@ -133,7 +136,7 @@ const BREAKS: &[BreakCase] = &[
     BreakCase {
         check: "sessions",
         node: CP1,
-        change: |seen| drop(of(seen, "cp1").sessions.as_mut().unwrap().remove(0)),
+        change: |seen| drop(snapshot_of(seen, "cp1").sessions.as_mut().unwrap().remove(0)),
         evidence: "the node reports 1 sessions with the fabric, expected 2",
         remedy: "another configuration",
         consequence: Some((CP1, "loopback")),
@@ -167,7 +170,9 @@ const BREAKS: &[BreakCase] = &[
     BreakCase {
         check: "loopback",
         node: CP1,
-        change: |seen| node(seen, "cp1").loopbacks[0].1 = Err(ProbeError::new("no response within 5 s")),
+        change: |seen| {
+            observations_of(seen, "cp1").loopbacks[0].1 = Err(ProbeError::new("no response within 5 s"))
+        },
         evidence: "does not answer: no response within 5 s",
         remedy: "`ichor prove`",
         consequence: None,
@@ -175,7 +180,7 @@ const BREAKS: &[BreakCase] = &[
     BreakCase {
         check: "configured",
         node: CP1,
-        change: |seen| of(seen, "cp1").stage = "installing".into(),
+        change: |seen| snapshot_of(seen, "cp1").stage = "installing".into(),
         evidence: "the node is installing",
         remedy: "wait",
         consequence: Some((CP1, "etcd-member")),
@@ -184,7 +189,7 @@ const BREAKS: &[BreakCase] = &[
         check: "overlay",
         node: WK1,
         change: |seen| {
-            more(seen, "wk1").addresses.as_mut().unwrap().retain(|it| it.link_name != "tailscale0");
+            detail_of(seen, "wk1").addresses.as_mut().unwrap().retain(|it| it.link_name != "tailscale0");
         },
         evidence: "tailscale0 has no address",
         remedy: "ichor logs wk1 ext-tailscale",
@@ -193,7 +198,7 @@ const BREAKS: &[BreakCase] = &[
     BreakCase {
         check: "etcd-member",
         node: CP1,
-        change: |seen| more(seen, "cp1").etcd = Some(Err(ProbeError::new("etcd is not running"))),
+        change: |seen| detail_of(seen, "cp1").etcd = Some(Err(ProbeError::new("etcd is not running"))),
         evidence: "etcd is not running",
         remedy: "`ichor up` bootstraps etcd",
         consequence: Some((CP1, "ready")),
@@ -219,7 +224,7 @@ const BREAKS: &[BreakCase] = &[
     BreakCase {
         check: "api-address",
         node: None,
-        change: |seen| seen.doors[0].answers = Err(ProbeError::new("connection refused")),
+        change: |seen| seen.api_addresses[0].answers = Err(ProbeError::new("connection refused")),
         evidence: "VIP 10.101.0.10 does not answer: connection refused",
         remedy: "one control plane holds it while etcd has a leader",
         consequence: Some((None, "kubernetes-api")),
@@ -259,7 +264,7 @@ const BREAKS: &[BreakCase] = &[
         check: "speaker",
         node: WK1,
         change: |seen| {
-            let down = of(seen, "wk1").sessions.as_mut().unwrap().last_mut().unwrap();
+            let down = snapshot_of(seen, "wk1").sessions.as_mut().unwrap().last_mut().unwrap();
             (down.established, down.state) = (false, "Idle".into());
         },
         evidence: "the speaker is Idle",
@@ -269,7 +274,7 @@ const BREAKS: &[BreakCase] = &[
     BreakCase {
         check: "ready",
         node: WK1,
-        change: |seen| of(seen, "wk1").diagnostics = vec!["address overlap".into()],
+        change: |seen| snapshot_of(seen, "wk1").diagnostics = vec!["address overlap".into()],
         evidence: "address overlap",
         remedy: "ichor logs wk1",
         consequence: None,
@@ -277,23 +282,23 @@ const BREAKS: &[BreakCase] = &[
 ];
 
 #[test]
-fn what_is_broken_is_told_with_its_remedy_and_without_its_consequences() {
+fn a_failed_check_is_reported_with_its_remedy_and_skips_its_consequences() {
     for case in BREAKS {
-        let report = judged(FILE, case.change);
+        let report = report_for(FILE, case.change);
 
         match verdict(&report, case.node, case.check) {
-            CheckResult::Broken { evidence, remedy } => {
+            CheckResult::Failed { evidence, remedy } => {
                 assert!(evidence.contains(case.evidence), "{}: {evidence}", case.check);
                 assert!(remedy.contains(case.remedy), "{}: {remedy}", case.check);
             }
             other => panic!("{}: {other:?}", case.check),
         }
-        assert!(!report.is_right());
+        assert!(!report.is_healthy());
         if let Some((node, check)) = case.consequence {
             let because = RootCause { check: case.check, node: case.node.map(str::to_owned) };
             assert_eq!(
                 *verdict(&report, node, check),
-                CheckResult::NotLookedAt { because },
+                CheckResult::Skipped { because },
                 "{} by {}",
                 check,
                 case.check
@@ -303,7 +308,7 @@ fn what_is_broken_is_told_with_its_remedy_and_without_its_consequences() {
 }
 
 #[test]
-fn every_check_is_broken_by_a_case_and_needs_only_what_comes_before_it() {
+fn every_check_fails_in_a_case_and_needs_only_earlier_checks() {
     for (nth, check) in CHECKS.iter().enumerate() {
         assert!(
             EARLY_ALONE.contains(&check.id) || BREAKS.iter().any(|case| case.check == check.id),

@@ -1,15 +1,16 @@
-//! Machines that wait for their configuration, and what is in their drives.
+//! Machines in maintenance mode, and their drives.
 
 use super::*;
 
-/// Makes a node one that waits for its configuration, as its medium has brought it so far.
-fn early(seen: &mut Observations, release: Option<&str>) {
-    let mut own = std::mem::take(of(seen, "cp1"));
+/// Puts a node into maintenance mode, with the configuration of its boot media.
+fn set_maintenance(seen: &mut Observations, release: Option<&str>) {
+    let mut own = std::mem::take(snapshot_of(seen, "cp1"));
     (own.stage, own.talos, own.drift) = ("maintenance".into(), release.map(str::to_owned), None);
     let pin = ichor_talos::peer::Pin::of_key(b"key");
-    node(seen, "cp1").answer = Answer::Maintenance { fingerprint: pin, told: Box::new(own) };
-    node(seen, "cp1").drives = Some(Ok(drives(&[Kind::Boots, Kind::Carries], &[])));
-    let detail = more(seen, "cp1");
+    observations_of(seen, "cp1").answer =
+        QueryOutcome::Maintenance { fingerprint: pin, snapshot: Box::new(own) };
+    observations_of(seen, "cp1").drives = Some(Ok(drives(&[MediumKind::Boots, MediumKind::Carries], &[])));
+    let detail = detail_of(seen, "cp1");
     detail.command_line = Ok(Some("talos.platform=nocloud console=tty0".into()));
     let platform = PlatformMetadata { instance_id: "cp1".into(), ..PlatformMetadata::default() };
     detail.platform = Ok(Some(platform));
@@ -18,27 +19,27 @@ fn early(seen: &mut Observations, release: Option<&str>) {
 }
 
 #[test]
-fn a_machine_with_its_medium_is_judged_before_it_is_installed() {
-    let report = judged(EARLY, |seen| early(seen, Some("v1.13.9")));
+fn a_machine_with_boot_media_is_checked_before_installation() {
+    let report = report_for(EARLY, |seen| set_maintenance(seen, Some("v1.13.9")));
 
     for check in
         ["release", "medium", "first-configuration", "service", "links", "addresses", "sessions", "loopback"]
     {
         let verdict = verdict(&report, CP1, check);
-        assert!(matches!(verdict, CheckResult::Holds { .. }), "{check}: {verdict:?}");
+        assert!(matches!(verdict, CheckResult::Passed { .. }), "{check}: {verdict:?}");
     }
-    let CheckResult::Broken { evidence, remedy } = verdict(&report, CP1, "configured") else {
+    let CheckResult::Failed { evidence, remedy } = verdict(&report, CP1, "configured") else {
         panic!("{report:?}")
     };
     assert_eq!(evidence, "the node is in maintenance mode and waits for its configuration");
     assert!(remedy.contains("ichor up"));
     let because = RootCause { check: "configured", node: Some("cp1".into()) };
-    assert_eq!(*verdict(&report, CP1, "etcd-member"), CheckResult::NotLookedAt { because });
+    assert_eq!(*verdict(&report, CP1, "etcd-member"), CheckResult::Skipped { because });
 }
 
 #[test]
-fn a_medium_that_was_not_read_is_the_cause_of_all_that_follows() {
-    /// What is done to what was seen.
+fn unread_boot_media_are_the_root_cause() {
+    /// A change of the observations.
     type Mutation = fn(&mut NodeDetail);
     let cases: [(Mutation, &str); 3] = [
         (|it| it.platform = Ok(None), "the platform metadata name no boot media"),
@@ -49,12 +50,12 @@ fn a_medium_that_was_not_read_is_the_cause_of_all_that_follows() {
         (|it| it.command_line = Ok(Some("talos.platform=metal".into())), "an image for the platform metal"),
     ];
     for (change, words) in cases {
-        let report = judged(EARLY, |seen| {
-            early(seen, Some("v1.13.9"));
-            change(more(seen, "cp1"));
+        let report = report_for(EARLY, |seen| {
+            set_maintenance(seen, Some("v1.13.9"));
+            change(detail_of(seen, "cp1"));
         });
 
-        let CheckResult::Broken { evidence, remedy } = verdict(&report, CP1, "medium") else {
+        let CheckResult::Failed { evidence, remedy } = verdict(&report, CP1, "medium") else {
             panic!("{words}")
         };
         assert!(evidence.contains(words), "{evidence}");
@@ -63,7 +64,7 @@ fn a_medium_that_was_not_read_is_the_cause_of_all_that_follows() {
         for check in ["first-configuration", "service", "links", "sessions", "configured"] {
             assert_eq!(
                 *verdict(&report, CP1, check),
-                CheckResult::NotLookedAt { because: because.clone() },
+                CheckResult::Skipped { because: because.clone() },
                 "{check}"
             );
         }
@@ -71,21 +72,21 @@ fn a_medium_that_was_not_read_is_the_cause_of_all_that_follows() {
 }
 
 #[test]
-fn a_document_that_is_not_in_force_is_told_before_the_service_that_waits_for_it() {
-    let report = judged(EARLY, |seen| {
-        early(seen, Some("v1.13.9"));
-        more(seen, "cp1").documents = Ok(std::collections::BTreeSet::new());
+fn an_inactive_document_is_the_cause_of_a_missing_service() {
+    let report = report_for(EARLY, |seen| {
+        set_maintenance(seen, Some("v1.13.9"));
+        detail_of(seen, "cp1").documents = Ok(std::collections::BTreeSet::new());
     });
 
-    let CheckResult::Broken { evidence, .. } = verdict(&report, CP1, "first-configuration") else {
+    let CheckResult::Failed { evidence, .. } = verdict(&report, CP1, "first-configuration") else {
         panic!("{report:?}")
     };
     assert_eq!(evidence, "no document for an extension service is active");
-    assert!(matches!(verdict(&report, CP1, "service"), CheckResult::NotLookedAt { .. }));
+    assert!(matches!(verdict(&report, CP1, "service"), CheckResult::Skipped { .. }));
 }
 
 #[test]
-fn what_old_releases_do_not_show_before_installation_is_not_known_unless_routes_tell() {
+fn old_releases_report_sessions_in_maintenance_mode_only_by_routes() {
     const OLD: &str = "\
 cluster: {name: sol, id: 101, talos: v1.12.4}
 fabric: {routers: [{name: leaf1, asn: 65101}]}
@@ -94,14 +95,14 @@ boot: {from: cidata}
 nodes: [{name: cp1, role: controlplane, index: 11, macs: [\"02:00:00:00:00:01\"]}]
 ";
     let hidden = |seen: &mut Observations| {
-        early(seen, None);
-        of(seen, "cp1").sessions = None;
+        set_maintenance(seen, None);
+        snapshot_of(seen, "cp1").sessions = None;
     };
-    let nothing = judged(OLD, hidden);
-    let routes = judged(OLD, |seen| {
+    let nothing = report_for(OLD, hidden);
+    let routes = report_for(OLD, |seen| {
         hidden(seen);
         let route = RouteStatus { protocol: "bgp".into(), ..RouteStatus::default() };
-        more(seen, "cp1").routes = Ok(vec![route]);
+        detail_of(seen, "cp1").routes = Ok(vec![route]);
     });
 
     let CheckResult::Unknown { why } = verdict(&nothing, CP1, "sessions") else { panic!("{nothing:?}") };
@@ -109,40 +110,41 @@ nodes: [{name: cp1, role: controlplane, index: 11, macs: [\"02:00:00:00:00:01\"]
     assert!(matches!(verdict(&nothing, CP1, "release"), CheckResult::Unknown { .. }));
     assert_eq!(
         *verdict(&routes, CP1, "sessions"),
-        CheckResult::Holds { evidence: "BGP routes: default".into() }
+        CheckResult::Passed { evidence: "BGP routes: default".into() }
     );
 }
 
 #[test]
-fn media_that_are_left_in_an_installed_machine_are_named_and_not_held_against_it() {
-    let report = judged(FILE, |seen| {
-        node(seen, "cp1").drives = Some(Ok(drives(&[Kind::Boots, Kind::Carries], &[])));
+fn media_in_an_installed_machine_are_reported_without_a_failure() {
+    let report = report_for(FILE, |seen| {
+        observations_of(seen, "cp1").drives =
+            Some(Ok(drives(&[MediumKind::Boots, MediumKind::Carries], &[])));
     });
 
-    let CheckResult::Holds { evidence } = verdict(&report, CP1, "drives") else { panic!("{report:?}") };
+    let CheckResult::Passed { evidence } = verdict(&report, CP1, "drives") else { panic!("{report:?}") };
     assert!(evidence.contains("`ichor machine eject --only cp1` ejects it"), "{evidence}");
 }
 
 #[test]
-fn media_that_are_not_in_are_held_against_a_machine_only_where_it_needs_them() {
+fn missing_media_are_a_failure_only_if_they_are_needed() {
     let silent = |drives: Drives| {
-        let report = judged(FILE, |seen| {
-            let cp1 = node(seen, "cp1");
-            (cp1.answer, cp1.detail) = (Answer::Silent { reasons: vec!["no route".into()] }, None);
+        let report = report_for(FILE, |seen| {
+            let cp1 = observations_of(seen, "cp1");
+            (cp1.answer, cp1.detail) = (QueryOutcome::Silent { reasons: vec!["no route".into()] }, None);
             cp1.drives = Some(Ok(drives));
         });
         verdict(&report, CP1, "drives").clone()
     };
 
-    let foreign = silent(drives(&[Kind::Foreign], &[Kind::Boots]));
-    let empty = silent(drives(&[], &[Kind::Boots]));
-    let full = silent(drives(&[Kind::Boots, Kind::Carries], &[]));
+    let foreign = silent(drives(&[MediumKind::Foreign], &[MediumKind::Boots]));
+    let empty = silent(drives(&[], &[MediumKind::Boots]));
+    let full = silent(drives(&[MediumKind::Boots, MediumKind::Carries], &[]));
 
     assert!(
-        matches!(foreign, CheckResult::Broken { evidence, .. } if evidence.contains("windows.iso (not inserted by ichor)"))
+        matches!(foreign, CheckResult::Failed { evidence, .. } if evidence.contains("windows.iso (not inserted by ichor)"))
     );
     assert!(
         matches!(empty, CheckResult::Unknown { why } if why.contains("until then talos.iso (boots Talos) is missing"))
     );
-    assert!(matches!(full, CheckResult::Holds { .. }));
+    assert!(matches!(full, CheckResult::Passed { .. }));
 }

@@ -1,4 +1,4 @@
-//! What is judged of clusters that are well, broken in one place, or not installed yet.
+//! Checks of clusters that are healthy, have one fault, or are not installed yet.
 
 mod breaks;
 mod early;
@@ -18,7 +18,7 @@ use ichor_bgp::agent::session::SessionState;
 use ichor_talos::kubernetes::KubeNode;
 use ichor_talos::resource::{AddressStatus, LinkStatus, PlatformMetadata, RouteStatus};
 
-/// Three control planes that route and a worker in an overlay, with everything that a check looks at.
+/// Three control planes with routing and a worker in an overlay, with all features that checks use.
 const FILE: &str = "\
 cluster: {name: sol, id: 101, talos: v1.13.9}
 network: {api: {vip: 10.101.0.10}}
@@ -34,7 +34,7 @@ nodes:
   - {name: wk1, index: 21, macs: [\"02:00:00:00:00:07\", \"02:00:00:00:00:08\"], overlay: {tailscale: {key: {env: KEY}}}}
 ";
 
-/// Machines that wait, with a medium for them; `cidata` stands for the one that differs.
+/// Machines in maintenance mode with boot media; `cidata` is the placeholder for the kind.
 const EARLY: &str = "\
 cluster: {name: sol, id: 101, talos: v1.13.9}
 fabric: {routers: [{name: leaf1, asn: 65101}]}
@@ -56,7 +56,7 @@ fn session(peer: &str) -> SessionStatus {
     }
 }
 
-fn told(node: &NodePlan) -> NodeSnapshot {
+fn node_snapshot(node: &NodePlan) -> NodeSnapshot {
     let neighbors = node.routing.as_ref().map_or(0, |routing| routing.neighbors.len());
     let fabric = (0..neighbors).map(|nth| session(&format!("eth{nth}")));
     let speaker = SessionStatus { speaker: true, ..session("the speaker") };
@@ -112,7 +112,7 @@ fn detail(node: &NodePlan) -> NodeDetail {
     }
 }
 
-/// Drives with some of a machine's media in them, and others missing.
+/// Drives with inserted and missing media.
 fn drives(inside: &[MediumKind], missing: &[MediumKind]) -> Drives {
     let one = |kind: &MediumKind| {
         let what = match kind {
@@ -126,23 +126,23 @@ fn drives(inside: &[MediumKind], missing: &[MediumKind]) -> Drives {
     Drives { inside, missing, boots_cd: false }
 }
 
-fn seen(node: &NodePlan) -> NodeObservations {
+fn observations(node: &NodePlan) -> NodeObservations {
     NodeObservations {
         machine: Some(Ok(MachinePower::On)),
         drives: Some(Ok(drives(&[], &[MediumKind::Boots, MediumKind::Carries]))),
-        at: Some(Contact {
+        at: Some(NodeAddress {
             address: IpAddr::from([10, 101, 0, 11]),
             stage: AddressStage::Static,
             source: AddressOrigin::File,
         }),
-        answer: QueryOutcome::Configured(Box::new(told(node))),
+        answer: QueryOutcome::Configured(Box::new(node_snapshot(node))),
         detail: Some(Box::new(detail(node))),
         loopbacks: node.loopback.iter().map(|(net, _)| (net.addr(), Ok(()))).collect(),
     }
 }
 
-/// A cluster with which all is well.
-fn well(plan: &Plan) -> Observations {
+/// A healthy cluster.
+fn healthy(plan: &Plan) -> Observations {
     let names = || plan.nodes.iter().map(|node| node.name.to_string());
     let planes = plan.control_planes().map(|node| node.name.to_string());
     let at_leaf = |peer: &str| Session {
@@ -152,11 +152,15 @@ fn well(plan: &Plan) -> Observations {
         ..Session::default()
     };
     Observations {
-        nodes: plan.nodes.iter().map(|node| (node.name.to_string(), seen(node))).collect(),
+        nodes: plan.nodes.iter().map(|node| (node.name.to_string(), observations(node))).collect(),
         routers: [("leaf1".to_owned(), Ok((1..=9).map(|port| at_leaf(&format!("swp{port}"))).collect()))]
             .into(),
         etcd: Some(Ok(EtcdMembership { told_by: "cp1".into(), names: planes.collect(), alarms: Vec::new() })),
-        doors: vec![ApiAddress { address: IpAddr::from([10, 101, 0, 10]), anycast: false, answers: Ok(()) }],
+        api_addresses: vec![ApiAddress {
+            address: IpAddr::from([10, 101, 0, 10]),
+            anycast: false,
+            answers: Ok(()),
+        }],
         kubernetes_api: Some(Ok(())),
         kubernetes: Some(Ok(names()
             .map(|name| (name, KubeNode { ready: true, ..KubeNode::default() }))
@@ -164,11 +168,11 @@ fn well(plan: &Plan) -> Observations {
     }
 }
 
-fn judged(text: &'static str, change: impl FnOnce(&mut Observations)) -> VerifyReport {
+fn report_for(text: &'static str, change: impl FnOnce(&mut Observations)) -> VerifyReport {
     let (cluster, plan) = planned_with(text);
-    let mut seen = well(&plan);
+    let mut seen = healthy(&plan);
     change(&mut seen);
-    judge(&cluster, &plan, &seen)
+    run_checks(&cluster, &plan, &seen)
 }
 
 fn verdict<'r>(report: &'r VerifyReport, node: Option<&str>, check: &str) -> &'r CheckResult {
@@ -180,68 +184,68 @@ fn verdict<'r>(report: &'r VerifyReport, node: Option<&str>, check: &str) -> &'r
     &found.unwrap_or_else(|| panic!("{check} does not concern {node:?}: {checks:?}")).verdict
 }
 
-fn node<'s>(seen: &'s mut Observations, name: &str) -> &'s mut NodeObservations {
+fn observations_of<'s>(seen: &'s mut Observations, name: &str) -> &'s mut NodeObservations {
     seen.nodes.get_mut(name).unwrap()
 }
 
-fn of<'s>(seen: &'s mut Observations, name: &str) -> &'s mut NodeSnapshot {
-    match &mut node(seen, name).answer {
-        QueryOutcome::Configured(told) | QueryOutcome::Maintenance { told, .. } => told,
+fn snapshot_of<'s>(seen: &'s mut Observations, name: &str) -> &'s mut NodeSnapshot {
+    match &mut observations_of(seen, name).answer {
+        QueryOutcome::Configured(snapshot) | QueryOutcome::Maintenance { snapshot, .. } => snapshot,
         other => panic!("{other:?}"),
     }
 }
 
-fn more<'s>(seen: &'s mut Observations, name: &str) -> &'s mut NodeDetail {
-    node(seen, name).detail.as_mut().unwrap()
+fn detail_of<'s>(seen: &'s mut Observations, name: &str) -> &'s mut NodeDetail {
+    observations_of(seen, name).detail.as_mut().unwrap()
 }
 
 fn silence(seen: &mut Observations, name: &str) {
-    let node = node(seen, name);
+    let node = observations_of(seen, name);
     node.answer = QueryOutcome::Silent { reasons: vec!["10.101.0.11 (static): connection refused".into()] };
     node.detail = None;
 }
 
-/// Checks of machines that wait, which have cases of their own.
+/// Checks of machines in maintenance mode, which have separate cases.
 const EARLY_ALONE: [&str; 2] = ["medium", "first-configuration"];
 
 const CP1: Option<&str> = Some("cp1");
 const WK1: Option<&str> = Some("wk1");
 
 #[test]
-fn a_cluster_that_is_as_its_file_means_it_holds_in_every_check() {
-    let report = judged(FILE, |_| {});
+fn a_cluster_that_matches_its_file_passes_every_check() {
+    let report = report_for(FILE, |_| {});
 
     let all: Vec<_> = report.nodes.iter().flat_map(|node| &node.checks).chain(&report.checks).collect();
     let other: Vec<_> =
-        all.iter().filter(|outcome| !matches!(outcome.verdict, CheckResult::Holds { .. })).collect();
+        all.iter().filter(|outcome| !matches!(outcome.verdict, CheckResult::Passed { .. })).collect();
     assert_eq!(other, Vec::<&&CheckOutcome>::new());
-    assert!(report.is_right());
+    assert!(report.is_healthy());
     for check in CHECKS.iter().filter(|check| !EARLY_ALONE.contains(&check.id)) {
         assert!(all.iter().any(|outcome| outcome.check == check.id), "{} concerns nobody", check.id);
     }
 }
 
 #[test]
-fn one_silent_control_plane_does_not_hide_what_two_others_tell_and_two_do() {
-    let one = judged(FILE, |seen| silence(seen, "cp2"));
-    let two = judged(FILE, |seen| {
+fn cluster_checks_are_skipped_only_without_a_majority_of_control_planes() {
+    let one = report_for(FILE, |seen| silence(seen, "cp2"));
+    let two = report_for(FILE, |seen| {
         silence(seen, "cp2");
         silence(seen, "cp3");
         seen.kubernetes_api = Some(Err(ProbeError::new("nobody")));
     });
 
-    assert!(matches!(verdict(&one, None, "etcd"), CheckResult::Holds { .. }));
+    assert!(matches!(verdict(&one, None, "etcd"), CheckResult::Passed { .. }));
     let because = RootCause { check: "talos-api", node: Some("cp2".into()) };
-    assert_eq!(*verdict(&two, None, "etcd"), CheckResult::NotLookedAt { because: because.clone() });
-    assert_eq!(*verdict(&two, None, "kubernetes-api"), CheckResult::NotLookedAt { because: because.clone() });
-    assert_eq!(*verdict(&two, WK1, "kubernetes-node"), CheckResult::NotLookedAt { because });
+    assert_eq!(*verdict(&two, None, "etcd"), CheckResult::Skipped { because: because.clone() });
+    assert_eq!(*verdict(&two, None, "kubernetes-api"), CheckResult::Skipped { because: because.clone() });
+    assert_eq!(*verdict(&two, WK1, "kubernetes-node"), CheckResult::Skipped { because });
 }
 
 #[test]
-fn routers_that_cannot_be_asked_and_networks_without_a_way_are_not_broken() {
-    let report = judged(FILE, |seen| {
+fn unreachable_routers_and_missing_local_routes_are_unknown() {
+    let report = report_for(FILE, |seen| {
         seen.routers.insert("leaf1".into(), Err(ProbeError::new("no answer")));
-        node(seen, "cp1").loopbacks[0].1 = Err(ProbeError::new("network is unreachable"));
+        observations_of(seen, "cp1").loopbacks[0].1 = Err(ProbeError::new("network is unreachable"));
     });
 
     let why = |check| match verdict(&report, CP1, check) {
@@ -250,19 +254,19 @@ fn routers_that_cannot_be_asked_and_networks_without_a_way_are_not_broken() {
     };
     assert_eq!(why("routers"), "cannot query leaf1: no answer");
     assert!(why("loopback").starts_with("this host has no route to "));
-    assert!(report.is_right());
+    assert!(report.is_healthy());
 }
 
 #[test]
-fn people_are_told_the_first_cause_in_full_and_what_hides_behind_it() {
-    let report = judged(FILE, |seen| {
+fn the_text_has_the_root_cause_and_the_checks_it_skips() {
+    let report = report_for(FILE, |seen| {
         silence(seen, "cp2");
-        of(seen, "wk1").talos = None;
+        snapshot_of(seen, "wk1").talos = None;
     });
     let installed =
         "cp2: drives unknown: no media are inserted, which is correct once Talos is installed; until then ";
 
-    let text = report.text();
+    let text = report.to_text();
 
     let row = text.lines().find(|line| line.starts_with("cp2")).unwrap();
     assert!(row.trim_end().ends_with("talos-api"), "{row}");
@@ -275,15 +279,15 @@ fn people_are_told_the_first_cause_in_full_and_what_hides_behind_it() {
 }
 
 #[test]
-fn json_has_every_check_with_its_verdict() {
-    let report = judged(FILE, |seen| silence(seen, "cp2"));
+fn the_json_has_every_check_with_its_result() {
+    let report = report_for(FILE, |seen| silence(seen, "cp2"));
 
     let json = serde_json::to_value(&report).unwrap();
 
     let checks = json["nodes"][1]["checks"].as_array().unwrap();
     assert_eq!(checks[0]["result"], "passed");
     assert_eq!((&checks[2]["check"], &checks[2]["result"]), (&"talos-api".into(), &"failed".into()));
-    assert_eq!(checks[3]["because"], serde_json::json!({"check": "talos-api", "node": "cp2"}));
+    assert_eq!(checks[3]["caused_by"], serde_json::json!({"check": "talos-api", "node": "cp2"}));
     assert_eq!(json["checks"][0]["check"], "etcd");
     assert_eq!(json["nodes"][1]["role"], "controlplane");
 }

@@ -1,4 +1,4 @@
-//! The releases of BIRD that files are tried on.
+//! The releases of BIRD in the tests.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use ichor_testbed::routing::{cases, model, services};
 /// A release of BIRD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bird {
-    /// 2.0.12, this machine's: `scripts/tools bird`.
+    /// 2.0.12, of this host: `scripts/tools bird`.
     V2_0,
-    /// 2.17, in what `scripts/lab-root` makes.
+    /// 2.17, from `scripts/lab-root`.
     V2_17,
 }
 
 impl Bird {
     pub const ALL: [Self; 2] = [Self::V2_0, Self::V2_17];
 
-    /// What stands in a cluster file for it.
+    /// Its version in a cluster file.
     pub fn version(self) -> &'static str {
         match self {
             Self::V2_0 => "2.0.12",
@@ -29,7 +29,7 @@ impl Bird {
         }
     }
 
-    /// Whether it reads files that are meant for a release.
+    /// Whether it reads files for a release.
     pub fn reads(self, release: (u16, u16)) -> bool {
         match self {
             Self::V2_0 => release < (2, 17),
@@ -37,7 +37,7 @@ impl Bird {
         }
     }
 
-    /// A machine with this BIRD, which does not run yet.
+    /// A machine with this BIRD, not started.
     pub fn machine(self) -> LabMachine {
         let machine = LabMachine::new(self.root());
         self.prepare(&machine);
@@ -70,15 +70,15 @@ impl Bird {
     }
 }
 
-/// What a node is told.
-pub struct Told {
+/// The file of a node.
+pub struct NodeFile {
     pub name: String,
     pub conf: String,
     pub model: BgpModel,
 }
 
-/// Every file of every case that is meant for a release.
-pub fn told(bird: Bird) -> Vec<Told> {
+/// Every file of every case for a release.
+pub fn node_files(bird: Bird) -> Vec<NodeFile> {
     let mut all = Vec::new();
     for case in cases() {
         let (cluster, plan) = planned_case(&case, "ichor.yaml");
@@ -89,7 +89,7 @@ pub fn told(bird: Bird) -> Vec<Told> {
             if node.routing.as_deref().unwrap().backend.value == Backend::Bird && bird.reads(release) {
                 let name = format!("{}-{}", case.file_name().unwrap().to_str().unwrap(), node.name);
                 let conf = service.files[0].text.clone();
-                all.push(Told { name, conf, model: model(&cluster, &plan, node) });
+                all.push(NodeFile { name, conf, model: model(&cluster, &plan, node) });
             }
         }
     }
@@ -103,24 +103,24 @@ pub fn start(machine: &LabMachine, conf: &str) {
     start_again(machine, "");
 }
 
-/// Starts BIRD with the file it had, and more options.
+/// Restarts BIRD with its file and more options.
 pub fn start_again(machine: &LabMachine, options: &str) {
     let command = format!("bird -f {options} -c /tmp/bird.conf -s /run/bird/bird.ctl");
     machine.start(&command, "/run/bird/bird.ctl");
     wait_for("bird", || machine.run("birdc show status").status.success(), || log(machine));
 }
 
-/// What it said so far.
+/// Its output.
 pub fn log(machine: &LabMachine) -> String {
     machine.ask("cat /tmp/log-of-start")
 }
 
-/// What it says of each of its protocols, by name: the state, and the lines below it without their indentation.
+/// The state of each protocol, by name, and the lines below it without indentation.
 pub fn protocols(machine: &LabMachine) -> BTreeMap<String, Vec<String>> {
-    let said = machine.ask("birdc show protocols all");
+    let output = machine.ask("birdc show protocols all");
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut current = "";
-    for line in said.lines().skip(2).filter(|line| !line.is_empty()) {
+    for line in output.lines().skip(2).filter(|line| !line.is_empty()) {
         if !line.starts_with(' ') {
             current = line.split_whitespace().next().unwrap();
         }

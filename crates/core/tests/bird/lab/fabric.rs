@@ -1,4 +1,4 @@
-//! What real sessions need besides the node: leafs that run FRR 8.4, and a way to read what they have.
+//! The other machines of real sessions: leafs with FRR 8.4, and readers of their state.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use ichor_testbed::frr::Frr;
 use ichor_testbed::lab::{LabMachine, output_text, wait_for};
 use ichor_testbed::routing::service_of;
 
-/// Which of FRR's programs a leaf runs.
+/// The daemons of FRR on a leaf.
 const DAEMONS: &str = "zebra_options=\"-P 0\"\nbgpd_options=\"-P 0\"\nbfdd_options=\"-P 0\"\n";
 
-/// A leaf before it knows anybody: its loopbacks, one that all leafs have, and what a node must not take.
+/// A leaf without neighbours: its loopbacks, one that all leafs have, and prefixes that a node must reject.
 pub fn leaf(nth: u8) -> LabMachine {
     let machine = Frr::V8.machine();
     Frr::V8.start(&machine, Some(DAEMONS));
@@ -25,9 +25,9 @@ pub fn leaf(nth: u8) -> LabMachine {
     machine
 }
 
-/// Tells a leaf whom it peers with: `neighbors` are lines that put nodes into the group NODES.
+/// Configures a leaf's neighbours: `neighbors` are lines that put nodes into the group NODES.
 pub fn peer(leaf: &LabMachine, nth: u8, asn: &str, neighbors: &str) {
-    // By address nobody needs advertisements, which would give the others addresses.
+    // Numbered sessions need no router advertisements, which would assign addresses.
     let port = if neighbors.contains(" interface ") {
         "interface to-node\n no ipv6 nd suppress-ra\n ipv6 nd ra-interval 10\nexit\n"
     } else {
@@ -48,14 +48,14 @@ pub fn peer(leaf: &LabMachine, nth: u8, asn: &str, neighbors: &str) {
     assert!(loaded.status.success(), "{}\n{conf}", output_text(&loaded));
 }
 
-/// A node with what it is told by a cluster file: BIRD runs once its links are there.
+/// A node with the configuration of a cluster file: BIRD starts once its links exist.
 pub struct Node {
     pub machine: LabMachine,
     conf: String,
 }
 
 impl Node {
-    /// The first node of a file, with the addresses that are its sources.
+    /// The first node of a file, with its source addresses.
     pub fn new(bird: Bird, text: &str) -> Self {
         let conf = service_of(text).unwrap().files[0].text.clone();
         let machine = bird.machine();
@@ -65,7 +65,7 @@ impl Node {
                 machine.ask(&format!("ip address add {} dev lo", address.trim_end_matches(';')));
             }
         }
-        // Another address of the link, which nobody shall hear of.
+        // Another address of the link, which must not be announced.
         machine.ask("ip address add 198.51.100.1/32 dev lo && ip address add 2001:db8:f::1/128 dev lo");
         Self { machine, conf }
     }
@@ -74,7 +74,7 @@ impl Node {
         start(&self.machine, &self.conf);
     }
 
-    /// Waits for that many sessions whose names start so.
+    /// Waits for this number of sessions whose names have the prefix.
     pub fn wait_for_sessions(&self, name: &str, number: usize) {
         let up = || {
             let protocols = protocols(&self.machine);
@@ -85,24 +85,24 @@ impl Node {
         wait_for(&format!("{number} sessions {name}"), || up() == number, state);
     }
 
-    /// The routes that BIRD gave the kernel: prefix, and what stands behind it.
+    /// The routes that BIRD installed in the kernel: prefix and the rest of the line.
     pub fn kernel(&self, family: &str) -> BTreeMap<String, String> {
-        let said = self.machine.ask(&format!("ip -o {family} route show proto bird"));
+        let output = self.machine.ask(&format!("ip -o {family} route show proto bird"));
         let pair = |line: &str| line.split_once(' ').map(|(net, rest)| (net.to_owned(), rest.to_owned()));
-        said.lines().filter_map(pair).collect()
+        output.lines().filter_map(pair).collect()
     }
 }
 
-/// What a leaf has of a family, with the path of the best: all its prefixes.
+/// The prefixes of a family on a leaf, each with the path of the best route.
 pub fn rib(leaf: &LabMachine, family: &str) -> BTreeMap<String, String> {
-    let said = leaf.ask(&format!("vtysh -c 'show bgp {family} unicast json'"));
-    let json: Value = serde_json::from_str(&said).unwrap();
+    let output = leaf.ask(&format!("vtysh -c 'show bgp {family} unicast json'"));
+    let json: Value = serde_json::from_str(&output).unwrap();
     let path = |routes: &Value| routes[0]["path"].as_str().unwrap_or_default().to_owned();
     let routes = json["routes"].as_object().into_iter().flatten();
     routes.map(|(net, routes)| (net.clone(), path(routes))).collect()
 }
 
-/// What a leaf has of its own, in the form of [`rib`].
+/// A leaf's own prefixes, in the form of [`rib`].
 pub fn own(nth: u8, family: &str) -> BTreeMap<String, String> {
     let nets = match family {
         "ipv4" => [format!("10.255.0.{nth}/32"), "10.255.0.99/32".to_owned(), "192.0.2.1/32".to_owned()],
@@ -111,22 +111,22 @@ pub fn own(nth: u8, family: &str) -> BTreeMap<String, String> {
     nets.into_iter().map(|net| (net, String::new())).collect()
 }
 
-/// Waits until a leaf has exactly its own and these, with their paths.
+/// Waits until a leaf has exactly its own prefixes and these, with their paths.
 pub fn wait_for_rib(leaf: &LabMachine, nth: u8, family: &str, more: &[(&str, String)]) {
-    let mut meant = own(nth, family);
-    meant.extend(more.iter().map(|(net, path)| ((*net).to_owned(), path.clone())));
+    let mut intended = own(nth, family);
+    intended.extend(more.iter().map(|(net, path)| ((*net).to_owned(), path.clone())));
     wait_for(
-        &format!("leaf {nth}, {family}: {meant:#?}"),
-        || rib(leaf, family) == meant,
+        &format!("leaf {nth}, {family}: {intended:#?}"),
+        || rib(leaf, family) == intended,
         || format!("{:#?}", rib(leaf, family)),
     );
 }
 
-/// What a leaf knows of the node's BFD, once it is up.
+/// A leaf's BFD session with the node, once it is up.
 pub fn bfd(leaf: &LabMachine) -> Value {
     let peers = || -> Value { serde_json::from_str(&leaf.ask("vtysh -c 'show bfd peers json'")).unwrap() };
     wait_for("BFD", || peers()[0]["status"] == "up", || peers().to_string());
-    // The pace is agreed upon after that.
+    // The intervals are negotiated after that.
     leaf.ask("sleep 1");
     peers()[0].clone()
 }

@@ -1,9 +1,9 @@
-//! Whether BIRD can read what it is told, without running.
+//! BIRD parses the files, without running.
 
-use super::bird::{Bird, told};
+use super::bird::{Bird, node_files};
 use ichor_testbed::lab::{LabMachine, output_text};
 
-/// What BIRD says against a file.
+/// BIRD's objections to a file.
 pub fn against(machine: &LabMachine, conf: &str) -> String {
     machine.write("/tmp/bird.conf", conf);
     let output = machine.run("bird -p -c /tmp/bird.conf");
@@ -15,17 +15,17 @@ pub fn against(machine: &LabMachine, conf: &str) -> String {
 }
 
 #[test]
-fn every_release_has_nothing_to_say_against_any_of_its_files() {
+fn every_release_accepts_all_of_its_files() {
     for bird in Bird::ALL {
         let machine = bird.machine();
-        for told in told(bird) {
-            assert_eq!(against(&machine, &told.conf), "", "{bird:?} {}", told.name);
+        for node_file in node_files(bird) {
+            assert_eq!(against(&machine, &node_file.conf), "", "{bird:?} {}", node_file.name);
         }
     }
 }
 
 #[test]
-fn a_file_that_is_not_birds_is_noticed() {
+fn an_invalid_bird_file_is_rejected() {
     for bird in Bird::ALL {
         let machine = bird.machine();
 

@@ -1,4 +1,4 @@
-//! A node that knows its gateways by address, one of which takes no IPv4 over IPv6.
+//! A node with numbered gateways, one of which does not support IPv4 over IPv6.
 
 use super::bird::{Bird, log, protocols};
 use super::fabric::{Node, bfd, leaf, peer, wait_for_rib};
@@ -36,7 +36,7 @@ fn lab(bird: Bird) -> (Node, [LabMachine; 2], LabMachine) {
         join(&gateway, &format!("gw{nth}"));
         gateway
             .ask(&format!("ip address add fd00:101::fff{}/64 dev to-node", ["e", "d"][usize::from(nth - 1)]));
-        // The first waits for nodes, the second dials, for the node does not.
+        // The first waits for nodes, the second connects, because the node does not.
         let group = match nth {
             1 => " bgp listen range fd00:101::/64 peer-group NODES\n".to_owned(),
             _ => " neighbor fd00:101::11 peer-group NODES\n".to_owned(),
@@ -75,11 +75,11 @@ fn goes_well_with(bird: Bird) {
 }
 
 #[test]
-fn bird_2_0_keeps_to_families_and_limits() {
+fn families_and_limits_apply_on_bird_2_0() {
     goes_well_with(Bird::V2_0);
 }
 
 #[test]
-fn bird_2_17_keeps_to_families_and_limits() {
+fn families_and_limits_apply_on_bird_2_17() {
     goes_well_with(Bird::V2_17);
 }

@@ -1,20 +1,20 @@
-//! What BIRD makes of clusters that nobody thought of.
+//! BIRD with random clusters.
 
 use ichor_values::Backend;
 use proptest::prelude::*;
 
-use super::bird::{Bird, Told};
+use super::bird::{Bird, NodeFile};
 use super::{grammar, running};
 use ichor_testbed::random::{self, holds_for};
 
-/// Asks something of every node of `count` clusters whose file is meant for a release.
-fn of_any(bird: Bird, count: u32, ask: impl Fn(&Told) -> Result<(), TestCaseError>) {
+/// Calls a function for every node of `count` clusters whose file is for a release.
+fn of_any(bird: Bird, count: u32, ask: impl Fn(&NodeFile) -> Result<(), TestCaseError>) {
     let met = std::cell::Cell::new(0);
     holds_for(count, Backend::Bird, |random| {
-        for random::NodeRouting { name, model, service } in random.told()? {
+        for random::NodeRouting { name, model, service } in random.render_nodes()? {
             if bird.reads(service.version) {
                 met.set(met.get() + 1);
-                ask(&Told { name, conf: service.files[0].text.clone(), model })?;
+                ask(&NodeFile { name, conf: service.files[0].text.clone(), model })?;
             }
         }
         Ok(())
@@ -24,16 +24,16 @@ fn of_any(bird: Bird, count: u32, ask: impl Fn(&Told) -> Result<(), TestCaseErro
 
 fn can_be_read_by(bird: Bird) {
     let machine = bird.machine();
-    of_any(bird, 80, |told| {
-        let against = grammar::against(&machine, &told.conf);
-        prop_assert!(against.is_empty(), "{} {}\n{}", told.name, against, told.conf);
+    of_any(bird, 80, |node_file| {
+        let against = grammar::against(&machine, &node_file.conf);
+        prop_assert!(against.is_empty(), "{} {}\n{}", node_file.name, against, node_file.conf);
         Ok(())
     });
 }
 
 fn is_run_by(bird: Bird) {
-    of_any(bird, 12, |told| {
-        running::is_run_by(bird, told);
+    of_any(bird, 12, |node_file| {
+        running::is_run_by(bird, node_file);
         Ok(())
     });
 }

@@ -1,17 +1,17 @@
-//! What a running BIRD makes of what it is told: each session with its neighbour, families, filters and limit.
+//! A running BIRD: each session with its neighbour, families, filters and limit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ichor_bgp::model::fabric::{Neighbor, PeerAddress};
 use ichor_bgp::model::{BgpModel, Family, RoutingDomain, Workload};
 
-use super::bird::{Bird, Told, protocols, start, told};
+use super::bird::{Bird, NodeFile, node_files, protocols, start};
 use ichor_testbed::lab::LabMachine;
 
-/// What of a node BIRD looks at: its ports and links, by name.
-fn surroundings(machine: &LabMachine, told: &Told) {
+/// The parts of a node that BIRD uses: its ports and links, by name.
+fn surroundings(machine: &LabMachine, node_file: &NodeFile) {
     let quoted = |line: &str| line.split('"').nth(1).map(str::to_owned);
-    let named = told.conf.lines().filter(|line| {
+    let named = node_file.conf.lines().filter(|line| {
         let line = line.trim_start();
         line.starts_with("interface ") || line.starts_with("vrf \"")
     });
@@ -21,13 +21,13 @@ fn surroundings(machine: &LabMachine, told: &Told) {
     }
 }
 
-/// The lines of each channel that say what it lets through.
+/// The lines of each channel about its filters.
 fn channel(family: Family, filters: [&str; 2], limit: Option<u32>) -> Vec<String> {
     let name = if family == Family::V4 { "ipv4" } else { "ipv6" };
     let mut lines = vec![format!("Channel {name}")];
     lines.push(format!("Input filter: {}", filters[0]));
     lines.push(format!("Output filter: {}", filters[1]));
-    // It has the number without a sign, and prints it with one.
+    // It stores the number unsigned and prints it signed.
     let printed = |most: u32| [format!("Import limit: {}", most.cast_signed()), "Action: disable".to_owned()];
     lines.extend(limit.into_iter().flat_map(printed));
     lines
@@ -66,13 +66,13 @@ fn link(workload: &Workload) -> ipnet::IpNet {
     ipnet::IpNet::new(workload.ours.address, workload.prefix).unwrap().trunc()
 }
 
-/// What is meant, by protocol.
-fn meant(model: &BgpModel) -> BTreeMap<String, Vec<String>> {
+/// The intended state by protocol.
+fn intended_state(model: &BgpModel) -> BTreeMap<String, Vec<String>> {
     let fabric = model.fabric.neighbors.iter().map(|neighbor| session(model, neighbor));
     fabric.chain(model.workload.as_ref().map(speaker)).collect()
 }
 
-/// The lines that `meant` speaks of.
+/// The lines that `meant` covers.
 fn said_of(lines: &[String]) -> Vec<String> {
     let heads =
         ["Neighbor range:", "Neighbor address:", "Neighbor AS:", "Local AS:", "Channel ", "Input filter:"];
@@ -81,34 +81,34 @@ fn said_of(lines: &[String]) -> Vec<String> {
     lines.iter().filter(known).cloned().collect()
 }
 
-/// Every protocol that is no session, with whether it runs.
+/// Every protocol that is not a session, with whether it runs.
 fn others(protocols: &BTreeMap<String, Vec<String>>) -> Vec<(&str, bool)> {
     let others = protocols.iter().filter(|(_, lines)| lines[0].split(' ').nth(1) != Some("BGP"));
     others.map(|(name, lines)| (name.as_str(), lines[0].split(' ').nth(3) == Some("up"))).collect()
 }
 
-/// A running BIRD has every session of a node as it is meant, and everything else runs.
-pub fn is_run_by(bird: Bird, told: &Told) {
+/// A running BIRD has every session of a node as intended, and all other protocols run.
+pub fn is_run_by(bird: Bird, node_file: &NodeFile) {
     let machine = bird.machine();
-    surroundings(&machine, told);
-    start(&machine, &told.conf);
+    surroundings(&machine, node_file);
+    start(&machine, &node_file.conf);
 
     let protocols = protocols(&machine);
 
-    let name = &told.name;
-    for (session, meant) in meant(&told.model) {
-        let said = protocols.get(&session).unwrap_or_else(|| panic!("{name}: no {session}"));
-        assert_eq!(said_of(said), meant, "{bird:?} {name} {session}");
+    let name = &node_file.name;
+    for (session, intended) in intended_state(&node_file.model) {
+        let output = protocols.get(&session).unwrap_or_else(|| panic!("{name}: no {session}"));
+        assert_eq!(said_of(output), intended, "{bird:?} {name} {session}");
     }
     let others = others(&protocols);
     assert!(others.iter().all(|(_, up)| *up), "{bird:?} {name}: {others:?}");
-    let written = told.conf.lines().filter(|line| line.starts_with("protocol ")).count();
+    let written = node_file.conf.lines().filter(|line| line.starts_with("protocol ")).count();
     assert_eq!(protocols.len(), written, "{bird:?} {name}: {:?}", protocols.keys());
 }
 
 fn every_session_is_run_by(bird: Bird) {
-    for told in told(bird) {
-        is_run_by(bird, &told);
+    for node_file in node_files(bird) {
+        is_run_by(bird, &node_file);
     }
 }
 

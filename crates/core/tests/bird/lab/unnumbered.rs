@@ -1,4 +1,4 @@
-//! A node between two leafs that it knows by port alone, with a speaker in its own table.
+//! A node between two unnumbered leafs, with a speaker in its own table.
 
 use super::bird::{Bird, start, start_again};
 use super::fabric::{Node, bfd, leaf, peer, wait_for_rib};
@@ -23,7 +23,7 @@ fn text(bird: Bird) -> String {
     )
 }
 
-/// What the speaker is told: services, and what nobody shall take from it.
+/// The speaker's announcements: services, and prefixes that must be rejected.
 const SPEAKS: &str = "log stderr all;\nrouter id 10.99.0.1;\nprotocol device { }\n\
     protocol static { ipv4; route 10.101.250.7/32 unreachable; route 192.0.2.66/32 unreachable;\n\
     route 10.12.10.9/32 unreachable; route 0.0.0.0/0 unreachable; }\n\
@@ -34,7 +34,7 @@ const SPEAKS: &str = "log stderr all;\nrouter id 10.99.0.1;\nprotocol device { }
     ipv4 { import all; export all; extended next hop on; next hop self on; };\n\
     ipv6 { import all; export all; next hop self on; };\n}\n";
 
-/// The node and its leafs, of which each signs with a password of its own.
+/// The node and its leafs, each with its own password.
 fn fabric(bird: Bird, passwords: [&str; 2]) -> (Node, [LabMachine; 2]) {
     let node = Node::new(bird, &text(bird));
     let leafs = [1, 2].map(|nth| {
@@ -84,7 +84,7 @@ fn goes_well_with(bird: Bird) {
     );
     assert_eq!(bfd["remote-detect-multiplier"], 4);
 
-    // After an error BIRD would not even listen for a minute, and for longer each time.
+    // After an error BIRD would not listen for a minute, and for longer each time.
     for _ in 0..2 {
         leafs[0].ask("ip link set to-node down && sleep 2");
         node.wait_for_sessions("fabric-eth0-", 0);
@@ -101,16 +101,16 @@ fn goes_well_with(bird: Bird) {
     }
 }
 
-/// The communities, on both the node's and the speaker's.
+/// The communities on the routes of the node and of the speaker.
 fn marks_are_on(leaf: &LabMachine) {
     for net in ["10.12.10.1/32", "10.101.250.7/32"] {
-        let said = leaf.ask(&format!("vtysh -c 'show bgp ipv4 unicast {net}'"));
-        assert!(said.contains("Community: 65000:1 no-peer\n"), "{said}");
-        assert!(said.contains("Large Community: 4200000000:1:2\n"), "{said}");
+        let output = leaf.ask(&format!("vtysh -c 'show bgp ipv4 unicast {net}'"));
+        assert!(output.contains("Community: 65000:1 no-peer\n"), "{output}");
+        assert!(output.contains("Large Community: 4200000000:1:2\n"), "{output}");
     }
 }
 
-/// What is allowed in, and over both leafs what both have; neither default routes nor what the speaker said.
+/// The imported routes, over both leafs where both have them, without default routes and without the speaker's.
 fn kernel_has_both_ways(node: &Node) {
     for (family, all, source, nets) in [
         ("-4", "10.255.0.99", "src 10.12.10.1", ["10.255.0.1", "10.255.0.2"]),
@@ -129,16 +129,16 @@ fn kernel_has_both_ways(node: &Node) {
 }
 
 #[test]
-fn bird_2_0_is_heard_by_its_leafs_and_hears_them() {
+fn bird_2_0_exchanges_routes_with_its_leafs() {
     goes_well_with(Bird::V2_0);
 }
 
 #[test]
-fn bird_2_17_is_heard_by_its_leafs_and_hears_them() {
+fn bird_2_17_exchanges_routes_with_its_leafs() {
     goes_well_with(Bird::V2_17);
 }
 
-/// What the agent will do for `graceful_restart`, and why nobody else can.
+/// The agent's part of `graceful_restart`, which only the agent can do.
 fn restarts(bird: Bird) {
     let (node, leafs) = fabric(bird, [PASSWORD; 2]);
     let loopback = [("10.12.10.1/32", format!("{NODE} {NODE}"))];
@@ -155,7 +155,7 @@ fn restarts(bird: Bird) {
     assert_eq!(node.kernel("-4").len(), 3, "the kernel keeps its routes");
     start_again(&node.machine, "-R");
     node.wait_for_sessions("fabric-", 2);
-    // It waits as long as it said: whoever listens for a range never knows that all are back.
+    // It waits for the announced time: a daemon that listens on a range cannot know when all neighbours are back.
     let status = || node.machine.ask("birdc show status");
     wait_for("the end of the restart", || !status().contains("recovery in progress"), status);
     kernel_has_both_ways(&node);
@@ -169,17 +169,17 @@ fn restarts(bird: Bird) {
 }
 
 #[test]
-fn bird_2_0_restarts_gracefully_when_told_so() {
+fn bird_2_0_restarts_gracefully_on_request() {
     restarts(Bird::V2_0);
 }
 
 #[test]
-fn bird_2_17_restarts_gracefully_when_told_so() {
+fn bird_2_17_restarts_gracefully_on_request() {
     restarts(Bird::V2_17);
 }
 
 #[test]
-fn a_leaf_with_another_password_is_not_heard() {
+fn a_leaf_with_another_password_has_no_session() {
     let (node, _leafs) = fabric(Bird::V2_0, ["another", PASSWORD]);
 
     node.wait_for_sessions("fabric-eth1-", 1);

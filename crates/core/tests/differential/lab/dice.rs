@@ -1,14 +1,14 @@
-//! Chance, the same every time.
+//! Reproducible randomness.
 
 use std::collections::BTreeSet;
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore as _, SeedableRng as _};
 
-/// Chooses one thing after the other, and remembers what of it is worth a name.
+/// Makes random choices and records those that have a name.
 pub struct Dice {
     random: ChaCha8Rng,
-    /// What was chosen.
+    /// The recorded choices.
     pub chosen: BTreeSet<&'static str>,
 }
 
@@ -29,7 +29,7 @@ impl Dice {
         things[self.below(things.len())]
     }
 
-    /// Once in `count` times, this is chosen.
+    /// True once in `count` times.
     pub fn choose(&mut self, what: &'static str, count: usize) -> bool {
         let chosen = self.one_in(count);
         if chosen {

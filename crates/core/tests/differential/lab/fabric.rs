@@ -1,8 +1,8 @@
-//! Cluster files that nobody thought of: up to eight machines, by dice.
+//! Random cluster files with up to eight machines.
 
 use super::dice::Dice;
 
-/// Everything that some fabric has to have, so that nothing is left untried unnoticed.
+/// Every feature that some fabric must have, so that none is left untested.
 pub const FEATURES: [&str; 30] = [
     "a gateway that lists its nodes",
     "a gateway with a range",
@@ -36,7 +36,7 @@ pub const FEATURES: [&str; 30] = [
     "too many prefixes",
 ];
 
-/// What routers there are, and how nodes find them.
+/// The routers, and how nodes peer with them.
 struct Routers {
     leafs: usize,
     gateways: usize,
@@ -140,7 +140,7 @@ fn gateway_of(dice: &mut Dice, gateway: usize) -> String {
     )
 }
 
-/// None: every leaf is cabled to every spine. Else leafs to each other, gateways to the first leaf, and all spines.
+/// None: every leaf is cabled to every spine. Otherwise leafs to each other, gateways to the first leaf, and all spines.
 fn cables(dice: &mut Dice, leafs: usize, spines: usize, gateways: usize) -> String {
     let mut pairs = Vec::new();
     if leafs > 0 && dice.choose("a wrong cable", 6) {
@@ -176,7 +176,7 @@ fn node_of(dice: &mut Dice, node: usize, routers: &mut Routers) -> String {
     )
 }
 
-/// One or two leafs, and one or all gateways, as far as there are any.
+/// One or two leafs, and one or all gateways, if there are any.
 fn neighbors_of(dice: &mut Dice, routers: &Routers) -> Vec<String> {
     let usual = "bfd: false, timers: [1, 3]";
     let mut neighbors = Vec::new();
@@ -252,9 +252,9 @@ fn policy_of(dice: &mut Dice, routers: &mut Routers) -> Option<String> {
 }
 
 fn announcements_of(dice: &mut Dice) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut output = Vec::new();
     if dice.choose("part of the addresses", 4) {
-        said.push(
+        output.push(
             dice.one_of(&["advertise: [loopback]", "advertise: [anycast]", "advertise: [loopback, anycast]"])
                 .to_owned(),
         );
@@ -262,17 +262,17 @@ fn announcements_of(dice: &mut Dice) -> Vec<String> {
     match dice.below(8) {
         0 => {
             dice.chosen.insert("aggregates of own parts");
-            said.push("aggregates: [10.5.254.0/24, 10.5.9.96/28]".to_owned());
+            output.push("aggregates: [10.5.254.0/24, 10.5.9.96/28]".to_owned());
         }
         1 => {
             dice.chosen.insert("aggregates of services");
-            said.push("aggregates: [198.51.100.0/24]".to_owned());
+            output.push("aggregates: [198.51.100.0/24]".to_owned());
         }
         2 => {
             dice.chosen.insert("aggregates of others' parts");
-            said = vec!["advertise: [anycast]".to_owned(), "aggregates: [10.5.254.0/24]".to_owned()];
+            output = vec!["advertise: [anycast]".to_owned(), "aggregates: [10.5.254.0/24]".to_owned()];
         }
         _ => {}
     }
-    said
+    output
 }

@@ -1,4 +1,4 @@
-//! Random fabrics, computed and real.
+//! Random fabrics, predicted and real.
 
 mod dice;
 mod fabric;
@@ -15,14 +15,14 @@ use ichor_testbed::lab::{wait_for, wait_seconds};
 use reality::Reality;
 
 impl Reality {
-    /// Waits until everyone does what is computed, and looks again a second later.
+    /// Waits until all routes match the prediction, and checks again a second later.
     fn agree(&self, what: &str, failures: &[Failure]) {
         wait_for(what, || self.differences(failures).is_empty(), || self.differences(failures).join("\n"));
         wait_seconds(1);
         assert_eq!(self.differences(failures).join("\n"), "", "{what}");
     }
 
-    /// Something that can fail, of a kind that the dice choose.
+    /// A possible failure, of a kind that the dice select.
     fn failure(&self, dice: &mut Dice) -> Failure {
         let kinds = ["router", "node", "link", "link", "link", "speaker"];
         let kind = dice.one_of(&kinds);
@@ -33,7 +33,7 @@ impl Reality {
     }
 }
 
-/// A random fabric: as computed with everything up, without one thing, and without two.
+/// A random fabric: compared with everything up, with one failure and with two.
 fn agrees(seed: u8) {
     let mut dice = Dice::new(seed);
     let text = fabric::roll(&mut dice);
@@ -57,7 +57,7 @@ fn agrees(seed: u8) {
     }
 }
 
-/// One test for each fabric, so that they run side by side and one that differs has a name.
+/// One test per fabric, so that they run in parallel and a failing one has a name.
 macro_rules! fabrics {
     ($($name:ident: $seed:literal,)*) => {
         $(#[test]
@@ -85,7 +85,7 @@ fabrics! {
 }
 
 #[test]
-fn the_fabrics_have_everything_that_shall_be_tried() {
+fn the_fabrics_have_every_feature_to_test() {
     let rolled = SEEDS.iter().flat_map(|seed| {
         let mut dice = Dice::new(*seed);
         fabric::roll(&mut dice);

@@ -1,4 +1,4 @@
-//! Real machines for everyone in a fabric.
+//! Real machines for a fabric.
 
 use std::collections::BTreeMap;
 
@@ -27,27 +27,27 @@ use ichor_testbed::{load_text, planned};
 /// The port to the network of nodes and gateways.
 const BESIDE: &str = "beside";
 
-/// Everyone with running daemons.
+/// All machines with running daemons.
 pub struct Reality {
     pub subject: ProofModel,
     pub machines: BTreeMap<String, LabMachine>,
-    /// Who is behind a session, by who has it and what that calls it.
+    /// The neighbour of a session, by the machine and its name of the session.
     pub behind: BTreeMap<(String, String), String>,
     confs: BTreeMap<String, String>,
-    /// What everyone with an address is plugged into: it ends with this.
+    /// The switch of all machines with addresses, which ends with this value.
     switch: Option<LabMachine>,
 }
 
 impl Reality {
-    /// Everyone with daemons that run and know nothing yet; `release` says which FRR someone has.
+    /// All machines with running, unconfigured daemons; `release` selects the FRR of each.
     pub fn new(text: &str, mut release: impl FnMut() -> Frr) -> Self {
         let (cluster, plan) = planned(load_text(text));
-        let subject = ProofModel::of(&cluster, &plan).unwrap();
+        let subject = ProofModel::from_plan(&cluster, &plan).unwrap();
         let confs = confs(text, &cluster, &plan, &subject);
         let releases: Vec<(String, Frr)> = confs.keys().map(|name| (name.clone(), release())).collect();
         let machines: BTreeMap<String, LabMachine> =
             releases.iter().map(|(name, frr)| (name.clone(), frr.machine())).collect();
-        // Nodes of Kubernetes forward, and who forwards takes no default route from router advertisements.
+        // Kubernetes nodes forward packets, and a forwarding host accepts no default route from router advertisements.
         for machine in machines.values() {
             machine.ask(
                 "echo 1 > /proc/sys/net/ipv4/ip_forward && echo 1 > /proc/sys/net/ipv6/conf/all/forwarding",
@@ -64,7 +64,7 @@ impl Reality {
         reality
     }
 
-    /// Tells everyone what to do, all at once.
+    /// Configures all machines in parallel.
     pub fn load(&self) {
         std::thread::scope(|threads| {
             for (name, machine) in &self.machines {
@@ -86,10 +86,10 @@ impl Reality {
         }
     }
 
-    /// The cables as the file has them: they may lead elsewhere than sessions are meant to.
+    /// The cables of the file, which may differ from the intended sessions.
     fn connect(&self, cluster: &Cluster) {
         let network = &self.subject.network;
-        let cables = Cables::of(cluster);
+        let cables = Cables::from_cluster(cluster);
         for BgpSession(one, other) in &network.sessions {
             let (PeerAddress::Port { name: near, .. }, PeerAddress::Port { name: far, .. }) =
                 (&network.at(*one).found, &network.at(*other).found)
@@ -107,15 +107,15 @@ impl Reality {
         }
     }
 
-    /// Who is behind a port is known by the address of its port as well: not every release of FRR names ours.
+    /// The neighbour on a port is also known by the address of its port: not every release of FRR names ours.
     fn learn_link_locals(&mut self) {
         let network = &self.subject.network;
         for BgpSession(one, other) in &network.sessions {
             for (near, far) in [(*one, *other), (*other, *one)] {
                 let PeerAddress::Port { name: port, .. } = &network.at(far).found else { continue };
                 let machine = &self.machines[network.name(far)];
-                let said = machine.run(&format!("ip -j -6 address show dev {port} scope link"));
-                let links: Value = serde_json::from_slice(&said.stdout).unwrap_or_default();
+                let output = machine.run(&format!("ip -j -6 address show dev {port} scope link"));
+                let links: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
                 if let Some(address) = links[0]["addr_info"][0]["local"].as_str() {
                     let key = (network.name(near).to_owned(), address.to_owned());
                     self.behind.insert(key, network.name(far).to_owned());
@@ -124,7 +124,7 @@ impl Reality {
         }
     }
 
-    /// The addresses that nodes announce, all on lo: there are no dummy links here. And the network beside them.
+    /// The addresses that nodes announce, all on lo because there are no dummy links, and the shared network.
     fn address(&mut self, plan: &Plan) {
         let network = &self.subject.network;
         let add = |who: &str, net: IpNet, link: &str| {
@@ -156,8 +156,8 @@ impl Reality {
         self.switch = Some(switch);
     }
 
-    /// The kernel here has no VRF to run a speaker in, so a node is told itself what its own would have said: as something
-    /// that it has from elsewhere, and does not prefer.
+    /// The kernel has no VRF for a speaker, so a node gets the speaker's routes itself: as redistributed routes that it does not
+    /// prefer.
     fn speak(&self, target: &Destination, node: u32, on: bool) {
         let (DestinationKind::Service(_), Some(model)) =
             (&target.kind, self.subject.network.nodes.get(node as usize))
@@ -177,7 +177,7 @@ impl Reality {
         }
     }
 
-    /// Makes something fail, or work again.
+    /// Injects or removes a failure.
     pub fn set(&self, failure: Failure, works: bool) {
         let state = if works { "up" } else { "down" };
         match failure {
@@ -203,7 +203,7 @@ impl Reality {
         }
     }
 
-    /// A link of its own is cut; a session across the network beside is closed.
+    /// A dedicated link is cut; a session across the shared network is closed.
     fn set_session(&self, edge: u32, works: bool) {
         let network = &self.subject.network;
         let BgpSession(one, _) = network.sessions[self.subject.graph.edges[edge as usize].session];
@@ -223,7 +223,7 @@ impl Reality {
     }
 }
 
-/// FRR's word for the family of a prefix.
+/// FRR's name of a prefix's family.
 fn family(net: IpNet) -> &'static str {
     if Family::of(net) == Family::V4 { "ipv4" } else { "ipv6" }
 }
@@ -235,7 +235,7 @@ fn fetch(secret: &Secret) -> Result<String, SecretError> {
     }
 }
 
-/// What everyone reads.
+/// The files of all machines.
 fn confs(text: &str, cluster: &Cluster, plan: &Plan, subject: &ProofModel) -> BTreeMap<String, String> {
     let mut confs = BTreeMap::new();
     for model in &subject.network.nodes {
@@ -243,9 +243,9 @@ fn confs(text: &str, cluster: &Cluster, plan: &Plan, subject: &ProofModel) -> BT
         let service = service_with(cluster, plan, node, &fetch).unwrap().unwrap();
         confs.insert(node.name.to_string(), service.files[0].text.clone());
     }
-    // Routers of others are told by somebody else: here by us, to take everything and give no default route.
+    // Routers outside ichor's control are configured here: they accept all routes and announce no default route.
     let (cluster, plan) = planned(load_text(text.replace(", software: other", "").as_str()));
-    let network = BgpTopology::of(&cluster, &plan).unwrap();
+    let network = BgpTopology::from_plan(&cluster, &plan).unwrap();
     for file in fabric::render(&plan, &network, &fetch).unwrap() {
         let name = file.path.strip_prefix("fabric/").and_then(|path| path.strip_suffix("/frr.conf"));
         if let Some(router) = name.and_then(|name| subject.network.routers.iter().find(|it| it.name == name))

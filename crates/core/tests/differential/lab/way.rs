@@ -1,4 +1,4 @@
-//! What everyone does with a prefix: as computed, as BGP says, and as the kernel does.
+//! The routes of all machines to a prefix: predicted, in BGP and in the kernel.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use ichor_bgp::model::fabric::PeerAddress;
 use ichor_core::prove::destination::RouteSource;
 use ichor_core::prove::failure::Failure;
 use ichor_core::prove::graph::PREFERENCE;
-use ichor_core::prove::spread::Propagation;
+use ichor_core::prove::propagation::Propagation;
 use ichor_core::routing::network::BgpSession;
 use ipnet::IpNet;
 use serde_json::Value;
@@ -19,20 +19,20 @@ use ichor_testbed::lab::LabMachine;
 /// Next hops by name, and the length of the path.
 pub type Way = (BTreeSet<String>, usize);
 
-/// By who and to what; who has no way is not in it.
+/// By machine and prefix; machines without a route are missing.
 pub type Ways = BTreeMap<(String, IpNet), Way>;
 
-/// How somebody calls itself.
+/// A machine's router ID.
 const ITSELF: &str = "itself";
 
 impl Reality {
-    /// What everyone really does, of those that are not taken away.
+    /// The observed routes of all machines that are up.
     pub fn real(&self, failures: &[Failure]) -> Ways {
         let mut ways = Ways::new();
         for (name, machine) in self.machines.iter().filter(|(name, _)| !self.is_away(name, failures)) {
             for word in ["ipv4", "ipv6"] {
-                let said = machine.run(&format!("vtysh -c 'show bgp {word} unicast json'"));
-                let table: Value = serde_json::from_slice(&said.stdout).unwrap_or_default();
+                let output = machine.run(&format!("vtysh -c 'show bgp {word} unicast json'"));
+                let table: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
                 for (net, paths) in table["routes"].as_object().into_iter().flatten() {
                     let way = self.way(name, paths);
                     if !way.0.is_empty() {
@@ -51,7 +51,7 @@ impl Reality {
         })
     }
 
-    /// From FRR's words: routes that are used, by whom they came from.
+    /// Parses FRR's output: used routes, by the neighbour they came from.
     fn way(&self, name: &str, paths: &Value) -> Way {
         let used = |path: &&Value| path["multipath"] == true || path["bestpath"] == true;
         let (mut next, mut length) = (BTreeSet::new(), 0);
@@ -64,20 +64,20 @@ impl Reality {
         (next, length)
     }
 
-    /// Who gave someone a route.
+    /// The neighbour that announced a route.
     fn from(&self, name: &str, path: &Value) -> Option<String> {
         let peer = path["peerId"].as_str()?;
         self.behind.get(&(name.to_owned(), peer.to_owned())).cloned()
     }
 
-    /// What everyone is computed to do when something failed.
+    /// The predicted routes of all machines after a failure.
     pub fn computed(&self, failures: &[Failure]) -> Ways {
         let graph = &self.subject.graph;
         let mut ways = Ways::new();
         let mut spread = Propagation::new(graph);
         for target in &self.subject.destinations {
-            assert!(spread.settle(target), "{:?} never comes to rest", target.nets);
-            spread.without(failures, |spread| {
+            assert!(spread.converge(target), "{:?} never comes to rest", target.nets);
+            spread.with_failures(failures, |spread| {
                 for vertex in (0..).take(graph.vertices.len()).filter(|vertex| spread.has(*vertex)) {
                     let name = &graph.vertices[vertex as usize].name;
                     let way = (self.next(spread, vertex), spread.length(vertex));
@@ -100,10 +100,10 @@ impl Reality {
         spread.next(vertex).into_iter().map(|edge| graph.vertices[far(edge) as usize].name.clone()).collect()
     }
 
-    /// The default routes that routers give nodes.
+    /// The default routes that routers announce to nodes.
     fn add_defaults(&self, spread: &mut Propagation<'_>, failures: &[Failure], ways: &mut Ways) {
         let graph = &self.subject.graph;
-        spread.without(failures, |spread| {
+        spread.with_failures(failures, |spread| {
             for node in (0..).take(graph.nodes) {
                 for family in Family::ALL {
                     let up = graph.defaults(node, family).filter(|(edge, _)| spread.is_up(*edge));
@@ -118,8 +118,8 @@ impl Reality {
         });
     }
 
-    /// Where computed and real ways differ. A node that prefers the fabric over its own speaker announces what that says only
-    /// if it was first, so both are right.
+    /// The differences between predicted and observed routes. A node that prefers the fabric over its own speaker announces the
+    /// speaker's routes only if they arrived first, so both results are valid.
     pub fn differences(&self, failures: &[Failure]) -> Vec<String> {
         let known = |mut ways: Ways| {
             ways.retain(|(_, net), _| failures.is_empty() || !self.is_borrowed(*net));
@@ -145,8 +145,8 @@ impl Reality {
             .collect()
     }
 
-    /// Whether somebody announces it whose session was closed for too many prefixes. FRR 8.4 then sometimes drops the route and
-    /// does not tell others, who keep it.
+    /// Whether an origin's session was closed for too many prefixes. FRR 8.4 then sometimes drops the route without withdrawing it from
+    /// others, which keep it.
     fn is_left_over(&self, net: IpNet) -> bool {
         let sessions = self.subject.network.sessions.iter().zip(&self.subject.faults);
         let closed = sessions
@@ -157,7 +157,7 @@ impl Reality {
         targets.any(|target| target.origins.iter().any(|origin| nodes.contains(&origin.vertex)))
     }
 
-    /// Gateways on one network name the same third as the next hop, and FRR then uses one of their routes.
+    /// Gateways on one network announce the same third router as the next hop, and FRR then uses one of their routes.
     fn is_same(&self, real: &Way, computed: &Way) -> bool {
         let gateways: BTreeSet<&String> = self
             .subject
@@ -174,7 +174,7 @@ impl Reality {
             && missing.into_iter().all(|name| some && gateways.contains(name))
     }
 
-    /// Whether it is an aggregate of others' parts: what becomes of it when these are lost is not computed.
+    /// Whether it is an aggregate of other machines' parts: the effect of their loss is not predicted.
     fn is_borrowed(&self, net: IpNet) -> bool {
         let mut targets = self.subject.destinations.iter().filter(|target| target.nets.contains(&net));
         targets.any(|target| target.origins.iter().any(|origin| origin.source == RouteSource::OthersParts))
@@ -188,8 +188,8 @@ impl Reality {
         preferring.map(|(node, _)| Failure::Speaker(node)).collect()
     }
 
-    /// Where the kernel's next hops are others than the computed ones. Only by ports: on a network that several share, a
-    /// next hop may be a neighbour's neighbour.
+    /// The differences between the kernel's and the predicted next hops, by port only: on a shared network a next hop may be a neighbour's
+    /// neighbour.
     pub fn differences_in_kernel(&self) -> Vec<String> {
         let computed = self.computed(&[]);
         let tables: BTreeMap<&String, BTreeMap<IpNet, BTreeSet<String>>> =
@@ -209,7 +209,7 @@ impl Reality {
         differences
     }
 
-    /// Someone's ports with sessions that come up, each with who is there.
+    /// A machine's ports with established sessions, each with the neighbour.
     fn ports(&self, name: &str) -> impl Iterator<Item = (String, String)> {
         let network = &self.subject.network;
         let ends = self.subject.graph.edges.iter().flat_map(|edge| {
@@ -222,19 +222,19 @@ impl Reality {
         })
     }
 
-    /// Whether everyone is found by a port, and nothing depends on who is first.
+    /// Whether all sessions are unnumbered and no result depends on the order of arrival.
     pub fn is_plain(&self) -> bool {
         self.subject.network.routers.iter().all(|router| router.addresses.is_empty())
             && self.outdone().is_empty()
     }
 }
 
-/// What BGP put into the kernel: by prefix, the devices of its next hops.
+/// The routes that BGP installed in the kernel: by prefix, the devices of the next hops.
 fn routes(machine: &LabMachine) -> BTreeMap<IpNet, BTreeSet<String>> {
     let mut routes = BTreeMap::new();
     for (flag, family) in [("-4", Family::V4), ("-6", Family::V6)] {
-        let said = machine.ask(&format!("ip {flag} -j route show proto bgp"));
-        let table: Value = serde_json::from_str(&said).unwrap_or_default();
+        let output = machine.ask(&format!("ip {flag} -j route show proto bgp"));
+        let table: Value = serde_json::from_str(&output).unwrap_or_default();
         for route in table.as_array().into_iter().flatten() {
             let net = match route["dst"].as_str().unwrap() {
                 "default" => family.everything(),

@@ -1,4 +1,4 @@
-//! Whether FRR can read what it is told, without running.
+//! FRR parses the files, without running.
 
 use ichor_values::Backend;
 
@@ -6,7 +6,7 @@ use ichor_testbed::frr::{Frr, of_bgpd};
 use ichor_testbed::lab::{LabMachine, output_text};
 use ichor_testbed::routing::confs;
 
-/// What vtysh says against a file.
+/// vtysh's objections to a file.
 pub fn vtysh(machine: &LabMachine, conf: &str) -> Vec<String> {
     machine.write("/tmp/frr.conf", conf);
     let output = machine.run("vtysh -C -f /tmp/frr.conf");
@@ -17,7 +17,7 @@ pub fn vtysh(machine: &LabMachine, conf: &str) -> Vec<String> {
     against
 }
 
-/// What bgpd says against a file. It sees neighbours without AS number, unknown groups and a second AS number, which the
+/// bgpd's objections to a file. It detects neighbours without AS number, unknown groups and a second AS number, which the
 /// grammar does not, and always exits with 0.
 pub fn bgpd(machine: &LabMachine, conf: &str) -> Vec<String> {
     machine.write("/tmp/bgpd.conf", &of_bgpd(conf));
@@ -38,7 +38,7 @@ fn every_release_can_read_every_file() {
 }
 
 #[test]
-fn a_file_that_is_not_frrs_is_noticed() {
+fn an_invalid_frr_file_is_rejected() {
     for frr in Frr::ALL {
         let machine = frr.machine();
 
@@ -50,7 +50,7 @@ fn a_file_that_is_not_frrs_is_noticed() {
 }
 
 #[test]
-fn what_the_rules_say_frr_refuses_it_does_refuse() {
+fn frr_rejects_what_the_rules_report() {
     let prepend = |times: usize| {
         format!("route-map A permit 10\n set as-path prepend{}\nexit\n", " 4210001001".repeat(times))
     };
@@ -62,7 +62,7 @@ fn what_the_rules_say_frr_refuses_it_does_refuse() {
 
         assert_eq!(vtysh(&machine, &prepend(252)), Vec::<String>::new(), "{frr:?}");
         assert!(!vtysh(&machine, &prepend(253)).is_empty(), "{frr:?}");
-        // The grammar has nothing against it, and the daemon has.
+        // Valid by the grammar, but rejected by the daemon.
         assert_eq!(vtysh(&machine, &aggregate("10.0.0.1/32")), Vec::<String>::new(), "{frr:?}");
         assert!(bgpd(&machine, &aggregate("10.0.0.1/32"))[0].contains("disallowing"), "{frr:?}");
         assert_eq!(bgpd(&machine, &aggregate("10.0.0.0/31")), Vec::<String>::new(), "{frr:?}");

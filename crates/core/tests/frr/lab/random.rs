@@ -1,4 +1,4 @@
-//! What FRR makes of clusters that nobody thought of.
+//! FRR with random clusters.
 
 use ichor_values::Backend;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use ichor_testbed::random::{NodeRouting, holds_for};
 fn can_be_read_by(frr: Frr) {
     let machine = frr.machine();
     holds_for(40, Backend::Frr, |random| {
-        for NodeRouting { name, service, .. } in random.told()? {
+        for NodeRouting { name, service, .. } in random.render_nodes()? {
             let conf = &service.files[0].text;
             let against = [grammar::vtysh(&machine, conf), grammar::bgpd(&machine, conf)].concat();
             prop_assert!(against.is_empty(), "{} {:#?}\n{}", name, against, conf);
@@ -21,7 +21,7 @@ fn can_be_read_by(frr: Frr) {
 
 fn is_run_by(frr: Frr) {
     holds_for(8, Backend::Frr, |random| {
-        for NodeRouting { name, service, .. } in random.told()? {
+        for NodeRouting { name, service, .. } in random.render_nodes()? {
             let (lost, said) = running::lost(frr, &service);
             prop_assert!(lost.is_empty(), "{} {:#?}\n{}", name, lost, said);
         }

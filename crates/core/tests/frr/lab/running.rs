@@ -1,4 +1,4 @@
-//! What running daemons make of what they are told. Grammar is not enough: a daemon can refuse a line or take it for another.
+//! The state of running daemons. The grammar is not enough: a daemon can reject a line or read it as another.
 
 use ichor_bgp::render::{ConfigFile, Service};
 use ichor_values::Backend;
@@ -6,9 +6,9 @@ use ichor_values::Backend;
 use ichor_testbed::frr::Frr;
 use ichor_testbed::lab::{LabMachine, output_text};
 use ichor_testbed::routing::services_of_backend;
-use ichor_testbed::vty::compared;
+use ichor_testbed::vty::compare_running;
 
-/// The lines of a service that running daemons do not have, those they have besides, and what they said when they were told.
+/// The lines that running daemons lack, the additional ones, and their errors.
 pub fn lost(frr: Frr, service: &Service) -> (Vec<String>, String) {
     let (conf, daemons) = (&service.files[0].text, &service.files[1].text);
     let machine = frr.machine();
@@ -16,10 +16,10 @@ pub fn lost(frr: Frr, service: &Service) -> (Vec<String>, String) {
     frr.start(&machine, Some(daemons));
     let loaded = Frr::load(&machine, conf);
     assert!(loaded.status.success(), "{frr:?}: {}\n{conf}", output_text(&loaded));
-    (compared(&machine, frr, conf), output_text(&loaded))
+    (compare_running(&machine, frr, conf), output_text(&loaded))
 }
 
-/// What of a node the daemons look at: its ports, and the addresses that zebra shall take as a source.
+/// The parts of a node that the daemons use: its ports, and the source addresses for zebra.
 fn surroundings(machine: &LabMachine, conf: &str) {
     for line in conf.lines() {
         if let Some(port) = line.strip_prefix("interface ") {
@@ -49,7 +49,7 @@ fn frr_10_runs_every_line() {
 }
 
 #[test]
-fn a_line_that_is_taken_for_another_is_noticed() {
+fn a_line_that_frr_reads_as_another_is_detected() {
     let text = "router bgp 65001\n neighbor 10.0.0.1 remote-as 65002\n neighbor 10.0.0.1 timers 9 3\nexit\n";
     let file = |name, text: &str| ConfigFile { name, text: text.to_owned(), private: false };
     let files = vec![file("frr.conf", text), file("daemons", "")];

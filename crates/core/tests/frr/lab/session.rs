@@ -1,7 +1,7 @@
-//! What a node does between real leafs, with a real speaker behind it.
+//! A node between real leafs, with a real speaker.
 //!
 //! The case `routing/sessions` is built: one leaf runs FRR 8.4, the other 10.3, the speaker is BIRD. The kernel needs neither VRFs
-//! nor dummy links: the speaker is behind a network namespace, and all addresses of the node are on `lo`.
+//! nor dummy links: the speaker is in a network namespace, and all addresses of the node are on `lo`.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use ichor_testbed::lab::{LabMachine, RootFileSystem, wait_for, wait_seconds};
 use ichor_testbed::routing::{model, service_with};
 use ichor_testbed::{folder, planned_case};
 
-/// What the speaker announces and the node takes: single addresses of the pools.
+/// Prefixes that the speaker announces and the node accepts: single addresses of the pools.
 const TAKEN: [&str; 3] = ["203.0.113.7/32", "203.0.113.255/32", "2001:db8:99::7/128"];
 
-/// What it announces and the node does not take: default routes, addresses of the cluster, what is in no pool, what is more
-/// than an address.
+/// Prefixes that it announces and the node rejects: default routes, addresses of the cluster, prefixes outside the pools, and
+/// prefixes of more than one address.
 const REFUSED: [&str; 8] = [
     "0.0.0.0/0",
     "::/0",
@@ -51,7 +51,7 @@ impl Lab {
         Self { node, leafs, speaker, model }
     }
 
-    /// The prefixes of both families that a leaf has, each with its AS path.
+    /// The prefixes of both families on a leaf, each with its AS path.
     fn seen_by(leaf: &LabMachine) -> BTreeMap<String, String> {
         let mut seen = BTreeMap::new();
         for family in ["ipv4", "ipv6"] {
@@ -66,7 +66,7 @@ impl Lab {
         seen
     }
 
-    /// What a leaf has to have: its own, the node's, and what the speaker may give.
+    /// The expected prefixes of a leaf: its own, the node's, and the permitted ones of the speaker.
     fn expected_at(&self, nth: usize) -> BTreeMap<String, String> {
         let node = self.model.asn.to_string();
         let speaker = self.model.workload.as_ref().unwrap().theirs.asn;
@@ -94,7 +94,7 @@ fn loopbacks(nth: usize) -> [String; 2] {
     [format!("10.255.0.{nth}/32"), format!("fd00:255::{nth}/128")]
 }
 
-/// A machine that forwards, and thus takes no default route from router advertisements.
+/// A forwarding machine, which accepts no default route from router advertisements.
 fn router(frr: Frr) -> LabMachine {
     let router = frr.machine();
     router.ask("echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv6/conf/all/forwarding");
@@ -128,7 +128,7 @@ fn leaf(frr: Frr, nth: usize, node: &LabMachine, model: &BgpModel) -> LabMachine
     leaf
 }
 
-/// The node as the agent would make it, and its daemons.
+/// The node as the agent would set it up, and its daemons.
 fn start(frr: Frr, node: &LabMachine, model: &BgpModel, service: &Service) {
     for announced in &model.fabric.announced {
         node.ask(&format!("ip address add {} dev lo", announced.net));
@@ -150,7 +150,7 @@ fn start(frr: Frr, node: &LabMachine, model: &BgpModel, service: &Service) {
     assert!(loaded.status.success(), "{loaded:?}");
 }
 
-/// A speaker that dials the node, as all of them do, and would take whatever it is given.
+/// A speaker that connects to the node, as all speakers do, and accepts all routes.
 fn speaker(node: &LabMachine, model: &BgpModel) -> LabMachine {
     let workload = model.workload.as_ref().unwrap();
     let (ours, theirs) = (&workload.ours, &workload.theirs);
@@ -213,11 +213,11 @@ fn a_node_announces_what_it_shall(frr: Frr, name: &str) {
 }
 
 #[test]
-fn a_node_with_frr_8_announces_its_own_and_what_its_speaker_may() {
+fn a_node_with_frr_8_announces_its_prefixes_and_permitted_service_addresses() {
     a_node_announces_what_it_shall(Frr::V8, "n8");
 }
 
 #[test]
-fn a_node_with_frr_10_announces_its_own_and_what_its_speaker_may() {
+fn a_node_with_frr_10_announces_its_prefixes_and_permitted_service_addresses() {
     a_node_announces_what_it_shall(Frr::V10, "n10");
 }

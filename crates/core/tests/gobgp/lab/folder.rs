@@ -1,4 +1,4 @@
-//! Files for daemons to read, gone with the test.
+//! Temporary files for daemons.
 
 use std::fs;
 use std::path::{Path, PathBuf};

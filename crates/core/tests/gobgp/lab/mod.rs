@@ -1,4 +1,4 @@
-//! Real gobgpd, in namespaces of its own. Needs root.
+//! Real gobgpd in namespaces. Needs root.
 
 mod folder;
 mod policy;
@@ -14,19 +14,19 @@ use ichor_values::Backend;
 
 use ichor_testbed::routing::{PASSWORD, cases, model, routed, service_with};
 
-/// What one kind of node is told, and what is meant.
-pub struct Told {
+/// The file of one class of nodes, and the intended state.
+pub struct NodeFile {
     pub name: String,
     pub model: BgpModel,
     pub conf: String,
-    /// What all its references to secrets lead to.
+    /// The value of all its references to secrets.
     pub password: String,
-    /// The folders of the programs that can be told this.
+    /// The folders of the programs that support it.
     pub programs: Vec<PathBuf>,
 }
 
-/// Every node of every case that GoBGP routes for.
-pub fn told() -> Vec<Told> {
+/// Every node of every case with GoBGP.
+pub fn node_files() -> Vec<NodeFile> {
     let mut all = Vec::new();
     for case in cases() {
         let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
@@ -34,7 +34,7 @@ pub fn told() -> Vec<Told> {
             routed(&plan).filter(|node| node.routing.as_deref().unwrap().backend.value == Backend::Gobgp);
         for node in gobgp {
             let service = service_with(&cluster, &plan, node, &|_| Ok(PASSWORD.to_owned())).unwrap().unwrap();
-            all.push(Told {
+            all.push(NodeFile {
                 name: format!("{}-{}", case.file_name().unwrap().to_str().unwrap(), node.name),
                 model: model(&cluster, &plan, node),
                 conf: service.files[0].text.clone(),
@@ -47,7 +47,7 @@ pub fn told() -> Vec<Told> {
     all
 }
 
-/// The programs that read what is written for a release: what 3 can be told, 4 can be told too.
+/// The programs that read the files of a release: 4 supports what 3 supports.
 pub fn readers(release: (u16, u16)) -> Vec<PathBuf> {
     if release.0 == 3 { vec![three(), four()] } else { vec![four()] }
 }
@@ -66,13 +66,17 @@ pub fn four() -> PathBuf {
     programs("gobgp4/usr/bin")
 }
 
-pub fn said(output: &Output) -> String {
+pub fn output_text(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
 }
 
 /// Lines of the form `{"what": …, "is": …}`.
 pub fn answers(output: &Output) -> Vec<(String, serde_json::Value)> {
-    assert!(output.status.success(), "{}; this test needs root, and `scripts/tools frr`", said(output));
+    assert!(
+        output.status.success(),
+        "{}; this test needs root, and `scripts/tools frr`",
+        output_text(output)
+    );
     let text = String::from_utf8_lossy(&output.stdout);
     let answer = |line: &str| {
         let mut line: serde_json::Value =

@@ -1,10 +1,10 @@
-//! The policies a running gobgpd has, followed as gobgpd follows them.
+//! Evaluates the policies of a running gobgpd as gobgpd does.
 
 use ichor_bgp::model::{PrefixFilter, PrefixRule};
 use ipnet::IpNet;
 use serde_json::Value;
 
-/// Where a route comes from, or goes to.
+/// Source or target of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
     Fabric,
@@ -12,7 +12,7 @@ pub enum From {
     Agent,
 }
 
-/// What `gobgp -j policy` and `gobgp -j policy prefix` say.
+/// The output of `gobgp -j policy` and `gobgp -j policy prefix`.
 pub struct Policies<'v> {
     pub policies: &'v Value,
     pub sets: &'v Value,
@@ -23,7 +23,7 @@ fn named<'v>(list: &'v Value, name: &Value) -> Option<&'v Value> {
 }
 
 impl Policies<'_> {
-    /// The actions of the statement of the policy `in` that accepts a route; none when it is rejected.
+    /// The actions of the import statement that accepts a route; none if it is rejected.
     pub fn inward(&self, from: From, net: IpNet) -> Option<&Value> {
         let policy = named(self.policies, &"in".into()).expect("the policy `in`");
         let statement = policy["statements"].as_array()?.iter().find(|one| {
@@ -39,7 +39,7 @@ impl Policies<'_> {
         (statement["actions"]["route_action"] == 1).then_some(&statement["actions"])
     }
 
-    /// Every set that statements refer to is there.
+    /// Every set that statements refer to exists.
     pub fn undefined(&self) -> Vec<String> {
         let policies = self.policies.as_array().into_iter().flatten();
         let statements = policies.flat_map(|policy| policy["statements"].as_array().into_iter().flatten());
@@ -60,7 +60,7 @@ impl Policies<'_> {
     }
 }
 
-/// Prefixes at the edges of what a filter tells apart.
+/// Prefixes at the edges of a filter.
 pub fn probes(filter: &PrefixFilter) -> Vec<IpNet> {
     let around = |term: &PrefixRule| {
         let (net, most) = (term.net, term.net.max_prefix_len());

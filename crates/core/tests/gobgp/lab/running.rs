@@ -1,4 +1,4 @@
-//! What gobgpd reads, and what it has then.
+//! Files that gobgpd reads, and its resulting state.
 
 use std::net::IpAddr;
 
@@ -8,39 +8,45 @@ use serde_json::{Value, json};
 
 use super::folder::Folder;
 use super::policy::{From, Policies, probes};
-use super::{Told, answers, four, said, three, told};
+use super::{NodeFile, answers, four, node_files, output_text, three};
 
-/// Reads the file, and does nothing else.
+/// Reads the file in a dry run.
 pub const CHECK: [(&str, &str); 1] = [("CHECK", "1")];
 
 #[test]
 fn gobgpd_reads_every_file() {
-    for told in told() {
-        let folder = Folder::new(&format!("read-{}", told.name), &[("gobgpd.toml", &told.conf)]);
-        for programs in &told.programs {
+    for node_file in node_files() {
+        let folder = Folder::new(&format!("read-{}", node_file.name), &[("gobgpd.toml", &node_file.conf)]);
+        for programs in &node_file.programs {
             let output = folder.run("gobgp-running", programs, "gobgpd.toml", &CHECK);
-            assert!(output.status.success(), "{} {}: {}", told.name, programs.display(), said(&output));
+            assert!(
+                output.status.success(),
+                "{} {}: {}",
+                node_file.name,
+                programs.display(),
+                output_text(&output)
+            );
         }
     }
 }
 
 #[test]
-fn a_file_that_is_not_gobgpds_is_noticed() {
+fn an_invalid_gobgp_file_is_rejected() {
     let folder =
         Folder::new("bad", &[("gobgpd.toml", "[global.config]\nas = 65001\nroute-id = \"10.0.0.1\"\n")]);
 
     for programs in [three(), four()] {
         let output = folder.run("gobgp-running", &programs, "gobgpd.toml", &CHECK);
 
-        assert!(!output.status.success(), "{}: {}", programs.display(), said(&output));
+        assert!(!output.status.success(), "{}: {}", programs.display(), output_text(&output));
     }
 }
 
-/// Neither the dry run nor the start fails for it, and everything is accepted then: so what runs is looked at, too.
+/// Neither the dry run nor the start reports it, and everything is then accepted: so the running state is checked as well.
 #[test]
-fn a_set_that_is_not_defined_is_noticed_in_what_runs() {
-    let told = &told()[0];
-    let conf = told.conf.replacen("prefix-set = \"own-v4\"", "prefix-set = \"nowhere\"", 1);
+fn an_undefined_set_is_detected_in_the_running_configuration() {
+    let node_file = &node_files()[0];
+    let conf = node_file.conf.replacen("prefix-set = \"own-v4\"", "prefix-set = \"nowhere\"", 1);
     let folder = Folder::new("undefined", &[("gobgpd.toml", &conf)]);
 
     let run = Run::of(&folder, &four());
@@ -48,7 +54,7 @@ fn a_set_that_is_not_defined_is_noticed_in_what_runs() {
     assert!(run.defaults() != ["REJECT", "REJECT"] || !run.policies().undefined().is_empty());
 }
 
-/// What a gobgpd has once it read its file.
+/// The state of a gobgpd that has read its file.
 struct Run(Vec<(String, Value)>);
 
 impl Run {
@@ -70,23 +76,23 @@ impl Run {
 }
 
 #[test]
-fn a_running_gobgpd_has_everything_that_is_meant() {
-    for told in told() {
-        let folder = Folder::new(&format!("run-{}", told.name), &[("gobgpd.toml", &told.conf)]);
-        has_everything_of(&told, &folder);
+fn a_running_gobgpd_has_the_intended_configuration() {
+    for node_file in node_files() {
+        let folder = Folder::new(&format!("run-{}", node_file.name), &[("gobgpd.toml", &node_file.conf)]);
+        has_everything_of(&node_file, &folder);
     }
 }
 
-/// Every gobgpd that can be told so has what is meant, once it read the file in a folder.
-pub fn has_everything_of(told: &Told, folder: &Folder) {
-    for programs in &told.programs {
+/// Every suitable gobgpd has the intended state after reading the file in a folder.
+pub fn has_everything_of(node_file: &NodeFile, folder: &Folder) {
+    for programs in &node_file.programs {
         let run = Run::of(folder, programs);
 
-        let name = format!("{} {}", told.name, programs.display());
-        instance(&run, &told.model, &name);
-        sessions(&run, told, &name);
-        let_in(&run, &told.model, &name);
-        let_out(&run, &told.model, &name);
+        let name = format!("{} {}", node_file.name, programs.display());
+        instance(&run, &node_file.model, &name);
+        sessions(&run, node_file, &name);
+        let_in(&run, &node_file.model, &name);
+        let_out(&run, &node_file.model, &name);
     }
 }
 
@@ -99,8 +105,8 @@ fn instance(run: &Run, model: &BgpModel, name: &str) {
     assert_eq!(run.policies().undefined(), Vec::<String>::new(), "{name}");
 }
 
-fn sessions(run: &Run, told: &Told, name: &str) {
-    let model = &told.model;
+fn sessions(run: &Run, node_file: &NodeFile, name: &str) {
+    let model = &node_file.model;
     let running = run.is("neighbor").as_array().unwrap();
     let speakers = usize::from(model.workload.is_some());
     assert_eq!(running.len(), model.fabric.neighbors.len() + speakers, "{name}");
@@ -112,7 +118,7 @@ fn sessions(run: &Run, told: &Told, name: &str) {
     };
     for neighbor in &model.fabric.neighbors {
         let is = find(&neighbor.found).unwrap_or_else(|| panic!("{name}: {:?}", neighbor.found));
-        session(is, told, neighbor, name);
+        session(is, node_file, neighbor, name);
     }
     if let Some(workload) = &model.workload {
         let is = by_address(running, workload.theirs.address).unwrap();
@@ -128,13 +134,13 @@ fn by_address(running: &[Value], address: IpAddr) -> Option<&Value> {
     running.iter().find(|one| one["conf"]["neighbor_address"] == address.to_string())
 }
 
-fn session(is: &Value, told: &Told, neighbor: &Neighbor, name: &str) {
-    let model = &told.model;
+fn session(is: &Value, node_file: &NodeFile, neighbor: &Neighbor, name: &str) {
+    let model = &node_file.model;
     let or_null = |value: Option<Value>| value.unwrap_or(Value::Null);
     let conf = &is["conf"];
     assert_eq!(conf["peer_asn"], or_null(neighbor.asn.map(|asn| json!(asn.0))), "{name}");
     assert_eq!(conf["local_asn"], model.asn.0, "{name}");
-    let password = neighbor.password.as_ref().map(|_| json!(told.password));
+    let password = neighbor.password.as_ref().map(|_| json!(node_file.password));
     assert_eq!(conf["auth_password"], or_null(password), "{name}");
     assert_eq!(is["transport"]["passive_mode"], or_null(neighbor.passive.then(|| json!(true))), "{name}");
     if let PeerAddress::Address { source: Some(source), .. } = neighbor.found {
@@ -179,7 +185,7 @@ fn families(is: &Value) -> Vec<Family> {
     is["afi_safis"].as_array().unwrap().iter().map(family).collect()
 }
 
-/// Each prefix at an edge of a filter passes as the model says, by the policy that runs.
+/// Each prefix at an edge of a filter passes as in the model, by the running policy.
 fn let_in(run: &Run, model: &BgpModel, name: &str) {
     let policies = run.policies();
     let inward = &model.fabric.inward;
@@ -206,11 +212,11 @@ fn let_in(run: &Run, model: &BgpModel, name: &str) {
     assert!(tried > 0, "{name}");
 }
 
-/// Everything that leaves is marked as the model says, and nothing leaves for the speaker.
+/// All exported routes are marked as in the model, and none is exported to the speaker.
 fn let_out(run: &Run, model: &BgpModel, name: &str) {
     let policies = run.is("policy").as_array().unwrap();
     let out = policies.iter().find(|policy| policy["name"] == "export").unwrap();
-    // Where nothing is announced, nothing leaves.
+    // Without announcements, nothing is exported.
     let statements = out["statements"].as_array().map_or(&[][..], Vec::as_slice);
     assert_eq!(
         statements.is_empty(),
@@ -232,7 +238,7 @@ fn let_out(run: &Run, model: &BgpModel, name: &str) {
             "{name}"
         );
         let conditions = &statement["conditions"];
-        // Local and announced, or started by the speaker.
+        // Local and announced, or originated by the speaker.
         let own = conditions["route_type"] == 3 && conditions.get("prefix_set").is_some();
         assert!(own || conditions.get("as_path_set").is_some(), "{name}: {statement}");
     }

@@ -1,4 +1,4 @@
-//! Sessions of a gobgpd that reads our file: with two FRR leafs, and with a speaker beside it.
+//! Sessions of a gobgpd with our file: with two FRR leafs and a speaker.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,24 +9,27 @@ use ichor_bgp::model::{BgpModel, Family};
 use serde_json::Value;
 
 use super::folder::Folder;
-use super::{Told, answers, four, three, told};
+use super::{NodeFile, answers, four, node_files, three};
 use ichor_testbed::routing::PASSWORD;
 
-/// What everybody puts in: the agent and the speaker beside what is meant, and each leaf.
+/// Inputs: the routes that the agent and the speaker add, and those of each leaf.
 struct Scene {
-    /// Address of the node on each port, where it has one.
+    /// Address of the node on each port, if it has one.
     node: [&'static str; 2],
     /// AS number and announced networks of each leaf.
     leafs: [(u32, &'static [&'static str]); 2],
-    /// What the speaker announces.
+    /// Prefixes that the speaker announces.
     speaker: &'static [&'static str],
 }
 
-/// Who has which prefix by which path.
+/// The expected prefixes of each machine with their paths.
 type Known = BTreeMap<String, String>;
 
-fn case(name: &str) -> Told {
-    told().into_iter().find(|told| told.name == name).unwrap_or_else(|| panic!("no case {name}"))
+fn case(name: &str) -> NodeFile {
+    node_files()
+        .into_iter()
+        .find(|node_file| node_file.name == name)
+        .unwrap_or_else(|| panic!("no case {name}"))
 }
 
 fn family(prefix: &str) -> &'static str {
@@ -42,11 +45,11 @@ fn lines<'p>(prefixes: impl IntoIterator<Item = &'p str>) -> String {
 }
 
 impl Scene {
-    /// Plays it, until the leafs have what they should.
-    fn play(&self, told: &Told, programs: &Path, wanted: &[&str]) -> Vec<(String, Value)> {
-        let model = &told.model;
+    /// Runs the scenario until the leafs have the expected routes.
+    fn play(&self, node_file: &NodeFile, programs: &Path, wanted: &[&str]) -> Vec<(String, Value)> {
+        let model = &node_file.model;
         let announced: Vec<String> = model.fabric.announced.iter().map(|one| one.net.to_string()).collect();
-        // Addresses that nobody said should be announced.
+        // Addresses that must not be announced.
         let astray = ["10.99.0.1/32", "fd00:99::1/128"];
         let agent = lines(announced.iter().map(String::as_str).chain(astray));
         let own = announced.iter().map(String::as_str).chain(wanted.iter().copied());
@@ -59,7 +62,7 @@ impl Scene {
             let _ = writeln!(until, "node {}", networks[0]);
         }
         let files = [
-            ("node.toml", told.conf.clone()),
+            ("node.toml", node_file.conf.clone()),
             ("speaker.toml", speaker(model)),
             ("leaf1.conf", self.leaf(model, 0)),
             ("leaf2.conf", self.leaf(model, 1)),
@@ -70,7 +73,7 @@ impl Scene {
         ];
         let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
         let kind = programs.ancestors().nth(2).and_then(Path::file_name).unwrap().to_str().unwrap();
-        let folder = Folder::new(&format!("session-{}-{kind}", told.name), &files);
+        let folder = Folder::new(&format!("session-{}-{kind}", node_file.name), &files);
         answers(&folder.run("gobgp-session", programs, "", &[]))
     }
 
@@ -94,7 +97,7 @@ impl Scene {
         text
     }
 
-    /// The other end of the n-th session.
+    /// The remote end of the n-th session.
     fn leaf(&self, model: &BgpModel, nth: usize) -> String {
         let (asn, networks) = self.leafs[nth];
         let neighbor = &model.fabric.neighbors[nth];
@@ -156,7 +159,7 @@ fn speaker(model: &BgpModel) -> String {
     text
 }
 
-/// What a leaf learnt from the node.
+/// The routes that a leaf learned from the node.
 fn learnt(answers: &[(String, Value)], leaf: &str) -> Known {
     let tables = answers.iter().filter(|(what, _)| what.starts_with(leaf));
     let routes = tables.flat_map(|(_, table)| table["routes"].as_object().unwrap());
@@ -171,7 +174,7 @@ fn table<'a>(answers: &'a [(String, Value)], who: &str) -> Vec<&'a str> {
     tables.flat_map(|(_, table)| table.as_object().unwrap().keys()).map(String::as_str).collect()
 }
 
-/// What a leaf should learn: the node's own by its number, the speaker's by both numbers.
+/// The expected routes of a leaf: the node's with its AS number, the speaker's with both numbers.
 fn expected(model: &BgpModel, services: &[&str], carried: &[Family]) -> Known {
     let workload = model.workload.as_ref().unwrap();
     let own = model.fabric.announced.iter().map(|one| (one.net.to_string(), model.asn.to_string()));
@@ -183,8 +186,8 @@ fn expected(model: &BgpModel, services: &[&str], carried: &[Family]) -> Known {
 }
 
 #[test]
-fn leafs_without_addresses_have_exactly_what_is_announced() {
-    let told = case("example-gobgp-row1");
+fn unnumbered_leafs_have_exactly_the_announced_routes() {
+    let node_file = case("example-gobgp-row1");
     let scene = Scene {
         node: ["", ""],
         leafs: [
@@ -194,9 +197,9 @@ fn leafs_without_addresses_have_exactly_what_is_announced() {
         speaker: &["203.0.113.7/32", "203.0.113.0/25", "192.0.2.66/32", "10.10.10.99/32", "0.0.0.0/0"],
     };
 
-    let answers = scene.play(&told, &four(), &["203.0.113.7/32"]);
+    let answers = scene.play(&node_file, &four(), &["203.0.113.7/32"]);
 
-    let expected = expected(&told.model, &["203.0.113.7/32"], &Family::ALL);
+    let expected = expected(&node_file.model, &["203.0.113.7/32"], &Family::ALL);
     assert_eq!(learnt(&answers, "leaf1"), expected);
     assert_eq!(learnt(&answers, "leaf2"), expected);
     let node = table(&answers, "node");
@@ -210,7 +213,7 @@ fn leafs_without_addresses_have_exactly_what_is_announced() {
 /// IPv4 over the IPv6 session with the speaker, and a port on which the leaf connects.
 #[test]
 fn both_families_of_a_speaker_over_ipv6_arrive() {
-    let told = case("routing-gobgp-cilium-n1");
+    let node_file = case("routing-gobgp-cilium-n1");
     let scene = Scene {
         node: ["", ""],
         leafs: [(65101, &["198.51.100.0/24"]), (65102, &["198.51.101.0/24"])],
@@ -225,18 +228,18 @@ fn both_families_of_a_speaker_over_ipv6_arrive() {
     };
     let services = ["10.101.250.7/32", "10.244.3.0/24", "fd00:101:250::7/128"];
 
-    let answers = scene.play(&told, &four(), &services);
+    let answers = scene.play(&node_file, &four(), &services);
 
-    let expected = expected(&told.model, &services, &Family::ALL);
+    let expected = expected(&node_file.model, &services, &Family::ALL);
     assert_eq!(learnt(&answers, "leaf1"), expected);
     assert_eq!(learnt(&answers, "leaf2"), expected);
     assert_eq!(table(&answers, "speaker").len(), scene.speaker.len(), "nothing is told to the speaker");
 }
 
-/// With a password, and with a filter that the node's own addresses are not in.
+/// With a password, and with a filter that excludes the node's own addresses.
 #[test]
-fn leafs_by_address_have_exactly_what_is_announced_on_either_release() {
-    let told = case("routing-gobgp-3-n1");
+fn numbered_leafs_have_exactly_the_announced_routes_on_both_releases() {
+    let node_file = case("routing-gobgp-3-n1");
     let scene = Scene {
         node: ["fd00:7::1/64", "10.7.0.1/24"],
         leafs: [
@@ -257,11 +260,11 @@ fn leafs_by_address_have_exactly_what_is_announced_on_either_release() {
     let services = ["203.0.113.7/32", "203.0.113.200/32"];
 
     for programs in [three(), four()] {
-        let answers = scene.play(&told, &programs, &services);
+        let answers = scene.play(&node_file, &programs, &services);
 
         let at = programs.display();
-        assert_eq!(learnt(&answers, "leaf1"), expected(&told.model, &services, &Family::ALL), "{at}");
-        assert_eq!(learnt(&answers, "leaf2"), expected(&told.model, &services, &[Family::V4]), "{at}");
+        assert_eq!(learnt(&answers, "leaf1"), expected(&node_file.model, &services, &Family::ALL), "{at}");
+        assert_eq!(learnt(&answers, "leaf2"), expected(&node_file.model, &services, &[Family::V4]), "{at}");
         let node = table(&answers, "node");
         let taken = ["198.51.7.0/24", "198.51.100.128/25", "2001:db8:a:1::/64", "198.51.101.0/24"];
         assert!(taken.iter().all(|net| node.contains(net)), "{at}: {node:?}");
@@ -274,22 +277,22 @@ fn leafs_by_address_have_exactly_what_is_announced_on_either_release() {
     }
 }
 
-/// A neighbour in the node's own AS keeps next hops: the speaker's would lead it nowhere.
+/// An iBGP neighbour keeps next hops, and the speaker's would be unreachable.
 #[test]
-fn a_neighbour_inside_gets_the_speakers_routes_with_the_nodes_next_hop() {
-    let told = case("routing-gobgp-internal-n1");
+fn an_ibgp_neighbour_gets_the_speakers_routes_with_the_nodes_next_hop() {
+    let node_file = case("routing-gobgp-internal-n1");
     let scene = Scene {
         node: ["fd00:9::1/64", "10.9.0.1/24"],
         leafs: [(4_200_000_001, &["198.51.100.0/24"]), (65001, &["198.51.101.0/24"])],
         speaker: &["203.0.113.7/32", "0.0.0.0/0"],
     };
 
-    let answers = scene.play(&told, &four(), &["203.0.113.7/32"]);
+    let answers = scene.play(&node_file, &four(), &["203.0.113.7/32"]);
 
     let (_, inside) = answers.iter().find(|(what, _)| what == "leaf1 ipv4").unwrap();
     let service = &inside["routes"]["203.0.113.7/32"][0];
     assert_eq!((&service["path"], &service["nexthops"][0]["ip"]), (&"65010".into(), &"fd00:9::1".into()));
     assert!(inside["routes"].get("10.9.254.1/32").is_some(), "{inside}");
     assert!(inside["routes"].get("198.51.101.0/24").is_none(), "{inside}");
-    assert_eq!(learnt(&answers, "leaf2"), expected(&told.model, &["203.0.113.7/32"], &[Family::V4]));
+    assert_eq!(learnt(&answers, "leaf2"), expected(&node_file.model, &["203.0.113.7/32"], &[Family::V4]));
 }

@@ -14,7 +14,7 @@ fn text(from: &str, more: &str) -> String {
 }
 
 #[test]
-fn talos_finds_the_configuration_on_the_line() {
+fn talos_finds_the_configuration_on_the_command_line() {
     for (from, key) in [("early", "talos.config.early"), ("inline", "talos.config.inline")] {
         let carried = of_text(&text(from, ", kernel: {args: [console=ttyS0, quiet]}"));
 
@@ -34,7 +34,7 @@ fn talos_finds_the_configuration_on_the_line() {
 }
 
 #[test]
-fn a_line_that_a_kernel_would_cut_is_refused_with_its_numbers() {
+fn a_command_line_that_a_kernel_would_truncate_is_rejected() {
     let with = |length: usize| {
         let args = format!(", kernel: {{args: [a={}]}}", "x".repeat(length));
         of_text(&text("early", &args))
@@ -56,17 +56,17 @@ fn a_line_that_a_kernel_would_cut_is_refused_with_its_numbers() {
 }
 
 #[test]
-fn what_does_not_fit_without_the_configuration_is_told_by_check() {
+fn a_command_line_too_long_without_the_configuration_is_a_finding() {
     let args = |length: usize| format!(", kernel: {{args: [a={}]}}", "x".repeat(length));
-    let told = |text: &str| -> Vec<String> {
+    let reported = |text: &str| -> Vec<String> {
         let findings =
             findings_of_text(text).into_iter().filter(|finding| finding.rule.id == "command-line-long");
         findings.map(|finding| finding.issue.headline()).collect()
     };
 
-    let long = told(&text("apply", &args(1_800)));
-    let short = told(&text("apply", &args(1_500)));
-    let meta = told(&text("meta", &args(1_500)));
+    let long = reported(&text("apply", &args(1_800)));
+    let short = reported(&text("apply", &args(1_500)));
+    let meta = reported(&text("meta", &args(1_500)));
 
     assert!(long[0].contains("kernel.args: ") && long[0].contains(" bytes, 64 of them kept"), "{long:?}");
     assert_eq!(short, Vec::<String>::new());
@@ -74,15 +74,15 @@ fn what_does_not_fit_without_the_configuration_is_told_by_check() {
 }
 
 #[test]
-fn a_machine_that_boots_a_cd_gets_no_command_line() {
-    let told = |more: &str| {
+fn a_machine_that_boots_an_iso_has_no_command_line() {
+    let reported = |more: &str| {
         findings_of_text(&text("early", more)).iter().any(|finding| {
             finding.rule.id == "boot-carrier" && finding.issue.message.contains("a command line of its own")
         })
     };
 
-    assert!(told(", vm: {cores: 2}"));
-    assert!(!told(", vm: {cores: 2, boot: [disk, net]}"));
-    assert!(!told(", vm: {cores: 2, args: [-kernel, vmlinuz]}"));
-    assert!(!told(""));
+    assert!(reported(", vm: {cores: 2}"));
+    assert!(!reported(", vm: {cores: 2, boot: [disk, net]}"));
+    assert!(!reported(", vm: {cores: 2, args: [-kernel, vmlinuz]}"));
+    assert!(!reported(""));
 }

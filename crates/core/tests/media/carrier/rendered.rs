@@ -1,4 +1,4 @@
-//! The carriers of a cluster's nodes, by file and by text.
+//! The boot media of a cluster's nodes, by file and by text.
 
 use std::path::Path;
 
@@ -6,11 +6,11 @@ use ichor_core::cluster::load;
 use ichor_core::cluster::load::Files;
 use ichor_core::plan::NodePlan;
 use ichor_core::render::artifact::Artifact;
-use ichor_core::render::carrier;
+use ichor_core::render::boot_media;
 use ichor_values::Issue;
 use ichor_values::go_yaml::emit::emit_all;
 
-/// A node, its first configuration, and its carrier.
+/// A node, its first configuration and its boot media.
 pub struct Carried {
     pub node: NodePlan,
     pub boot: String,
@@ -41,7 +41,7 @@ impl Carried {
         self.files.as_ref().unwrap().iter().map(|file| file.path.strip_prefix(&folder).unwrap()).collect()
     }
 
-    /// Why there is no carrier.
+    /// Why there are no boot media.
     pub fn refusal(&self) -> String {
         self.files.as_ref().unwrap_err().to_string()
     }
@@ -64,7 +64,7 @@ fn all(files: &mut dyn Files) -> Vec<Carried> {
     });
     let boots: Vec<String> = made.unwrap_or_else(|errors| panic!("{errors:#?}"));
     let carried = |(node, boot): (NodePlan, String)| {
-        let files = carrier::render(&node, &boot);
+        let files = boot_media::render(&node, &boot);
         Carried { node, boot, files }
     };
     plan.nodes.into_iter().zip(boots).map(carried).collect()

@@ -1,4 +1,4 @@
-//! What a carrier may not hold, and what it cannot.
+//! Contents that boot media must not or cannot have.
 
 use super::rendered::of_text;
 use ichor_testbed::findings_of_text;
@@ -13,14 +13,14 @@ fn text(talos: &str, platform: &str, boot: &str, more: &str) -> String {
 const PASSWORD: &str = "image: {source: ichor, registry: ghcr.io/a}\n\
                         routing: {backend: frr, neighbors: [{link: eth0, asn: 65000, password: {env: PW}}]}";
 
-/// What a rule says, without the nodes it says it of.
-fn told(text: &str, rule: &str) -> Vec<String> {
+/// The messages of a rule without the nodes.
+fn messages(text: &str, rule: &str) -> Vec<String> {
     let findings = findings_of_text(text).into_iter().filter(|finding| finding.rule.id == rule);
     findings.map(|finding| finding.issue.message.trim_end_matches(" (a)").to_owned()).collect()
 }
 
 #[test]
-fn a_password_goes_only_where_nobody_else_reads() {
+fn a_password_is_only_on_private_boot_media() {
     for (from, platform, other) in [
         ("embedded", "metal", "metal-iso"),
         ("early", "metal", "metal-iso"),
@@ -29,7 +29,7 @@ fn a_password_goes_only_where_nobody_else_reads() {
     ] {
         let text = text("v1.13.9", platform, &format!("from: {from}"), PASSWORD);
 
-        let (carried, found) = (of_text(&text), told(&text, "boot-carrier-secret"));
+        let (carried, found) = (of_text(&text), messages(&text, "boot-carrier-secret"));
 
         let reason = carried.refusal();
         assert!(reason.contains("the password of a BGP session would be shown to "), "{from}: {reason}");
@@ -46,12 +46,12 @@ fn a_password_goes_only_where_nobody_else_reads() {
 
         assert!(carried.boot.contains("\"a-secret-of-the-file\""), "{}", carried.boot);
         assert!(carried.file(file).private);
-        assert_eq!(told(&text, "boot-carrier-secret"), Vec::<String>::new());
+        assert_eq!(messages(&text, "boot-carrier-secret"), Vec::<String>::new());
     }
 }
 
 #[test]
-fn a_carrier_that_cannot_do_names_one_that_can() {
+fn unsuitable_boot_media_suggest_an_alternative() {
     let secure = "image: {secure_boot: true}";
     let alone = "network: {node: {v4: null, v6: null}}\nrouting: {backend: frr, neighbors: [{link: eth0, asn: 65000}]}";
     let elsewhere = "roles: {controlplane: {kernel: {args: [\"talos.config=https://boot.sol/c\"]}}}";
@@ -80,15 +80,15 @@ fn a_carrier_that_cannot_do_names_one_that_can() {
             "remove it from `boot.server`",
         ),
     ] {
-        let found = told(&text(talos, platform, boot, more), "boot-carrier");
+        let found = messages(&text(talos, platform, boot, more), "boot-carrier");
 
         assert!(found.len() == 1 && found[0].ends_with(wants), "{talos} {platform} {boot} {more}: {found:?}");
     }
 }
 
 #[test]
-fn an_empty_configuration_is_not_carried() {
+fn an_empty_configuration_is_not_written() {
     let carried = of_text(&text("v1.11.5", "metal", "from: metal-iso", ""));
 
-    assert!(carried.refusal().contains("metal-iso: it would be empty"), "{}", carried.refusal());
+    assert!(carried.refusal().contains("metal-iso: the configuration is empty"), "{}", carried.refusal());
 }

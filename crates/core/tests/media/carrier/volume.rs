@@ -1,6 +1,6 @@
 //! Volumes, and the files of nocloud.
 
-use ichor_core::render::carrier;
+use ichor_core::render::boot_media;
 use ichor_image::inspect::{BootMedia, BootOutcome, ConfigVolume, Inspection, TargetMachine, inspect};
 use ichor_image::oci::MemoryStore;
 use ichor_talos::nocloud::Link;
@@ -9,7 +9,7 @@ use super::rendered::{Carried, of_case, of_text};
 
 const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
 
-/// An image as it is found, and what a release makes of it.
+/// An image as found, and the result of a release that reads it.
 fn inspected(carried: &Carried, name: &str) -> (ConfigVolume, Inspection) {
     let media = BootMedia::of_image(&carried.bytes(name), &mut MemoryStore::default()).unwrap();
     let links =
@@ -40,7 +40,7 @@ fn every_release_finds_name_network_and_configuration_on_a_cidata_volume() {
 }
 
 #[test]
-fn a_machine_that_is_none_of_a_hypervisor_has_an_image_for_a_stick_too() {
+fn a_physical_machine_also_has_a_usb_image() {
     let text = |more: &str| {
         format!(
             "cluster: {{name: a, id: 1, talos: v1.13.9}}\nboot: {{from: metal-iso}}\n\
@@ -63,7 +63,7 @@ fn a_machine_that_is_none_of_a_hypervisor_has_an_image_for_a_stick_too() {
 }
 
 #[test]
-fn a_serial_number_sends_a_machine_to_its_folder_on_the_server() {
+fn a_serial_number_selects_the_folder_on_the_server() {
     let carried = of_text(
         "cluster: {name: a, id: 1, talos: v1.13.9}\nboot: {from: nocloud-net, server: \"https://boot.sol/\"}\n\
          defaults: {platform: nocloud, install: {disk: /dev/sda}}\nnodes: [{name: one, role: controlplane, index: 1}]",
@@ -72,7 +72,7 @@ fn a_serial_number_sends_a_machine_to_its_folder_on_the_server() {
     let serial = carried.text("smbios-serial");
 
     assert_eq!(serial, "ds=nocloud-net;s=https://boot.sol/nocloud/one/\n");
-    assert_eq!(carrier::serial(&carried.node).as_deref(), Some(serial.trim_end()));
+    assert_eq!(boot_media::serial(&carried.node).as_deref(), Some(serial.trim_end()));
     assert_eq!(carried.text("nocloud/user-data"), carried.boot);
     assert_eq!(carried.text("nocloud/meta-data"), "instance-id: one\nlocal-hostname: one\n");
     assert!(carried.text("nocloud/network-config").starts_with("version: 2\n"));
@@ -80,7 +80,7 @@ fn a_serial_number_sends_a_machine_to_its_folder_on_the_server() {
 }
 
 #[test]
-fn every_carrier_has_the_file_it_is_named_by() {
+fn boot_media_have_the_expected_file_name() {
     for (from, platform) in [
         ("cidata", "nocloud"),
         ("metal-iso", "metal"),
@@ -99,7 +99,7 @@ fn every_carrier_has_the_file_it_is_named_by() {
 
         let names = carried.names();
 
-        let named = carrier::file(&carried.node);
+        let named = boot_media::file_name(&carried.node);
         assert_eq!(named.is_none(), ["netboot", "apply"].contains(&from), "{from}");
         assert!(named.is_none_or(|name| names.contains(&name)), "{from}: {names:?}");
         assert!(names.contains(&"schematic.yaml"), "{from}: {names:?}");

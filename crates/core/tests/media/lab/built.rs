@@ -1,15 +1,15 @@
-//! The volumes of an example as a build writes them: what others read from them, and what a Linux kernel shows.
+//! The volumes of an example as written by a build, read by other programs and by a Linux kernel.
 #![expect(clippy::disallowed_methods, reason = "a kernel mounts folders and reads files")]
 
 use std::fs;
 use std::path::Path;
 
-use super::tools::{assert_same, bench, run, told};
+use super::tools::{assert_same, bench, run, run_text};
 use crate::media::carrier::rendered::{Carried, of_case, of_text};
 use crate::media::volumes::Case;
 use ichor_testbed::{folder, vm};
 
-/// The nodes of the Cilium example, and what stands on the volume of each.
+/// The nodes of the Cilium example, and the contents of their volumes.
 fn example() -> Vec<(Carried, Case)> {
     let nodes = of_case(&folder("../../../examples/cilium"), "v1.13.9");
     let with_case = |node: Carried| {
@@ -23,7 +23,7 @@ fn example() -> Vec<(Carried, Case)> {
     nodes.into_iter().map(with_case).collect()
 }
 
-/// A machine of nobody's, that starts with a CD or a stick.
+/// A generic machine that boots from an ISO or a USB image.
 fn real() -> (Carried, Case) {
     let node = of_text(
         "cluster: {name: a, id: 1, talos: v1.13.9}\nboot: {from: metal-iso}\n\
@@ -34,11 +34,11 @@ fn real() -> (Carried, Case) {
 }
 
 #[test]
-fn every_reader_of_cds_finds_what_was_meant() {
+fn every_iso_reader_finds_the_intended_contents() {
     for (node, case) in example().into_iter().chain([real()]) {
         let bench = bench(&node.bytes(&format!("{}.iso", case.label)));
 
-        let facts = told("blkid", &["--probe", "--output", "export", bench.image()]);
+        let facts = run_text("blkid", &["--probe", "--output", "export", bench.image()]);
         assert!(facts.contains(&format!("\nLABEL={}\n", case.label)), "{facts}");
         for (name, bytes) in &case.files {
             for names in ["-R", "-J"] {
@@ -56,20 +56,20 @@ fn every_reader_of_cds_finds_what_was_meant() {
 }
 
 #[test]
-fn every_reader_of_sticks_finds_what_was_meant() {
+fn every_fat_reader_finds_the_intended_contents() {
     let (node, case) = real();
     let bench = bench(&node.bytes("metal-iso.img"));
     let out = bench.out("mtools");
 
     run("fsck.fat", &["-n", bench.image()]);
     run("mcopy", &["-i", bench.image(), "::*", out.to_str().unwrap()]);
-    let facts = told("blkid", &["--probe", "--output", "export", bench.image()]);
+    let facts = run_text("blkid", &["--probe", "--output", "export", bench.image()]);
 
     assert_same(&case, &out, "mtools");
     assert!(facts.contains("\nLABEL=metal-iso\n"), "{facts}");
 }
 
-/// A folder for each way to mount a volume: the way, the volume, and what shall be on it.
+/// A folder for each kind of mount: the command, the volume and the expected contents.
 fn lay_out(folder: &Path) {
     let (cds, (real, on_it)) = (example(), real());
     let mut volumes = Vec::new();
@@ -91,7 +91,7 @@ fn lay_out(folder: &Path) {
 }
 
 #[test]
-fn a_linux_kernel_shows_what_was_meant() {
+fn a_linux_kernel_shows_the_intended_contents() {
     vm::run_in_vm_with(lay_out, |folder| {
         for volume in fs::read_dir(folder).unwrap().map(|volume| volume.unwrap().path()) {
             let at = |name: &str| volume.join(name).to_str().unwrap().to_owned();

@@ -1,14 +1,14 @@
-//! CDs that machines boot from, read by isoinfo, xorriso, 7z, sgdisk and blkid.
+//! Bootable ISOs, read by isoinfo, xorriso, 7z, sgdisk and blkid.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use ichor_image::oci::{EntryKind, FileTree};
 
-use super::tools::{bench, run, told};
+use super::tools::{bench, run, run_text};
 use crate::media::discs::{GRUB, disc, efi, record, tree};
 
-/// Files with what they hold, but for the one that is written anew.
+/// Files with their contents, except the one that is generated.
 fn files(root: &FileTree) -> BTreeMap<String, Vec<u8>> {
     let files = root.iter().filter(|(path, _)| *path != GRUB).filter_map(|(path, entry)| match &entry.kind {
         EntryKind::File(content) => Some((path.to_owned(), content.read().unwrap())),
@@ -44,8 +44,8 @@ fn cd() -> Vec<u8> {
 fn isoinfo_lists_every_path() {
     let bench = bench(&cd());
 
-    let facts = told("isoinfo", &["-d", "-i", bench.image()]);
-    let list = told("isoinfo", &["-R", "-f", "-i", bench.image()]);
+    let facts = run_text("isoinfo", &["-d", "-i", bench.image()]);
+    let list = run_text("isoinfo", &["-R", "-f", "-i", bench.image()]);
 
     assert!(facts.contains("Volume id: TALOS_V1_13_9\n"), "{facts}");
     assert!(facts.contains("Volume set id: Talos-v1.13.9\n"), "{facts}");
@@ -60,22 +60,22 @@ fn isoinfo_lists_every_path() {
 }
 
 #[test]
-fn xorriso_reads_every_file_and_knows_everything_that_boots() {
+fn xorriso_reads_every_file_and_boot_entry() {
     let bench = bench(&cd());
     let out = bench.out("out");
 
-    let (_, said) =
+    let (_, output) =
         run("xorriso", &["-osirrox", "on", "-indev", bench.image(), "-extract", "/", out.to_str().unwrap()]);
     let (_, found) = run("xorriso", &["-indev", bench.image(), "-check_media", "--"]);
-    let boot = told(
+    let boot = run_text(
         "xorriso",
         &["-indev", bench.image(), "-report_el_torito", "plain", "-report_system_area", "plain"],
     );
-    let modes = told("xorriso", &["-indev", bench.image(), "-lsl", "/loader", "--"]);
+    let modes = run_text("xorriso", &["-indev", bench.image(), "-lsl", "/loader", "--"]);
 
-    for said in [said, found] {
-        let complaint = ["WARNING", "SORRY", "FAILURE", "FATAL"].iter().find(|word| said.contains(**word));
-        assert_eq!(complaint, None, "{said}");
+    for output in [output, found] {
+        let complaint = ["WARNING", "SORRY", "FAILURE", "FATAL"].iter().find(|word| output.contains(**word));
+        assert_eq!(complaint, None, "{output}");
     }
     assert_eq!(unpacked(&out), files(&tree()));
     for line in [
@@ -98,22 +98,22 @@ fn seven_zip_reads_every_file() {
     let bench = bench(&cd());
     let out = bench.out("out");
 
-    let said = told("7z", &["x", "-tiso", &format!("-o{}", out.display()), bench.image()]);
+    let output = run_text("7z", &["x", "-tiso", &format!("-o{}", out.display()), bench.image()]);
 
-    assert!(said.contains("Everything is Ok") && !said.to_lowercase().contains("warning"), "{said}");
+    assert!(output.contains("Everything is Ok") && !output.to_lowercase().contains("warning"), "{output}");
     let mut found = unpacked(&out);
-    // What El Torito names is shown as well.
+    // Boot images of El Torito are listed as well.
     found.retain(|path, _| !path.starts_with("[BOOT]"));
     assert_eq!(found, files(&tree()));
 }
 
 #[test]
-fn sgdisk_and_blkid_find_a_disk_without_a_fault() {
+fn sgdisk_and_blkid_accept_the_disk() {
     let bench = bench(&cd());
 
-    let judged = told("sgdisk", &["-v", bench.image()]);
-    let printed = told("sgdisk", &["-p", bench.image()]);
-    let probed = told("blkid", &["--probe", "--output", "export", bench.image()]);
+    let judged = run_text("sgdisk", &["-v", bench.image()]);
+    let printed = run_text("sgdisk", &["-p", bench.image()]);
+    let probed = run_text("blkid", &["--probe", "--output", "export", bench.image()]);
 
     assert!(judged.contains("No problems found"), "{judged}");
     assert!(printed.contains("EF00") && printed.contains("Appended2"), "{printed}");

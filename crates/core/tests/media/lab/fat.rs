@@ -1,21 +1,21 @@
-//! Sticks of ours, read by fsck.fat, mtools, 7z and blkid.
+//! Our FAT images, read by fsck.fat, mtools, 7z and blkid.
 
 use ichor_image::media::fat;
 
-use super::tools::{assert_same, bench, run, told};
+use super::tools::{assert_same, bench, run, run_text};
 use crate::media::volumes::all;
 
 #[test]
-fn fsck_finds_nothing_to_mend() {
+fn fsck_finds_no_errors() {
     for case in all() {
         let bench = bench(&fat::write(&case.volume()));
 
-        let said = told("fsck.fat", &["-n", "-v", bench.image()]);
+        let output = run_text("fsck.fat", &["-n", "-v", bench.image()]);
 
         // fsck counts the label too.
         let files = format!("{} files,", case.files.len() + 1);
-        assert!(said.contains(&files) && said.contains("12 bit entries"), "{}: {said}", case.label);
-        assert!(!said.contains("differ") && !said.contains("rong"), "{said}");
+        assert!(output.contains(&files) && output.contains("12 bit entries"), "{}: {output}", case.label);
+        assert!(!output.contains("differ") && !output.contains("rong"), "{output}");
     }
 }
 
@@ -25,7 +25,7 @@ fn mtools_reads_every_file_and_the_label() {
         let bench = bench(&fat::write(&case.volume()));
         let out = bench.out("out");
 
-        let label = told("mlabel", &["-s", "-i", bench.image(), "::"]);
+        let label = run_text("mlabel", &["-s", "-i", bench.image(), "::"]);
         if !case.files.is_empty() {
             run("mcopy", &["-i", bench.image(), "::*", out.to_str().unwrap()]);
         }
@@ -41,9 +41,9 @@ fn seven_zip_reads_every_file() {
         let bench = bench(&fat::write(&case.volume()));
         let out = bench.out("out");
 
-        let said = told("7z", &["x", "-tfat", &format!("-o{}", out.display()), bench.image()]);
+        let output = run_text("7z", &["x", "-tfat", &format!("-o{}", out.display()), bench.image()]);
 
-        assert!(said.contains("Everything is Ok"), "{said}");
+        assert!(output.contains("Everything is Ok"), "{output}");
         assert_same(&case, &out, "7z");
     }
 }
@@ -53,7 +53,7 @@ fn blkid_finds_the_label() {
     for case in all() {
         let bench = bench(&fat::write(&case.volume()));
 
-        let found = told("blkid", &["--probe", "--output", "export", bench.image()]);
+        let found = run_text("blkid", &["--probe", "--output", "export", bench.image()]);
 
         for line in ["LABEL", "LABEL_FATBOOT"].map(|key| format!("\n{key}={}\n", case.label)) {
             assert!(found.contains(&line), "{found}");

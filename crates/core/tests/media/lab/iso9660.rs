@@ -1,8 +1,8 @@
-//! CDs of ours, read by isoinfo, xorriso, 7z and blkid.
+//! Our ISOs, read by isoinfo, xorriso, 7z and blkid.
 
 use ichor_image::media::iso9660;
 
-use super::tools::{assert_same, bench, run, told};
+use super::tools::{assert_same, bench, run, run_text};
 use crate::media::volumes::all;
 
 #[test]
@@ -10,8 +10,8 @@ fn isoinfo_reads_every_name_and_file_by_rock_ridge_and_by_joliet() {
     for case in all() {
         let bench = bench(&iso9660::write(&case.volume()));
 
-        let facts = told("isoinfo", &["-d", "-i", bench.image()]);
-        let lists = ["-R", "-J"].map(|names| told("isoinfo", &[names, "-f", "-i", bench.image()]));
+        let facts = run_text("isoinfo", &["-d", "-i", bench.image()]);
+        let lists = ["-R", "-J"].map(|names| run_text("isoinfo", &[names, "-f", "-i", bench.image()]));
 
         assert!(facts.contains(&format!("Volume id: {}\n", case.label)), "{facts}");
         assert!(facts.contains("Joliet with UCS level 3 found"), "{facts}");
@@ -33,32 +33,35 @@ fn isoinfo_reads_every_name_and_file_by_rock_ridge_and_by_joliet() {
 }
 
 #[test]
-fn xorriso_reads_every_file_and_complains_of_nothing() {
+fn xorriso_reads_every_file_without_warnings() {
     for case in all() {
         let bench = bench(&iso9660::write(&case.volume()));
         let out = bench.out("out");
 
-        let (_, said) = run(
+        let (_, output) = run(
             "xorriso",
             &["-osirrox", "on", "-indev", bench.image(), "-extract", "/", out.to_str().unwrap()],
         );
 
-        let complaint = ["WARNING", "SORRY", "FAILURE", "FATAL"].iter().find(|word| said.contains(**word));
-        assert_eq!(complaint, None, "{}: {said}", case.label);
-        assert!(said.contains(&format!("Volume id    : '{}'", case.label)), "{said}");
+        let complaint = ["WARNING", "SORRY", "FAILURE", "FATAL"].iter().find(|word| output.contains(**word));
+        assert_eq!(complaint, None, "{}: {output}", case.label);
+        assert!(output.contains(&format!("Volume id    : '{}'", case.label)), "{output}");
         assert_same(&case, &out, "xorriso");
     }
 }
 
 #[test]
-fn seven_zip_reads_every_file_and_complains_of_nothing() {
+fn seven_zip_reads_every_file_without_warnings() {
     for case in all() {
         let bench = bench(&iso9660::write(&case.volume()));
         let out = bench.out("out");
 
-        let said = told("7z", &["x", "-tiso", &format!("-o{}", out.display()), bench.image()]);
+        let output = run_text("7z", &["x", "-tiso", &format!("-o{}", out.display()), bench.image()]);
 
-        assert!(said.contains("Everything is Ok") && !said.to_lowercase().contains("warning"), "{said}");
+        assert!(
+            output.contains("Everything is Ok") && !output.to_lowercase().contains("warning"),
+            "{output}"
+        );
         assert_same(&case, &out, "7z");
     }
 }
@@ -68,7 +71,7 @@ fn blkid_finds_the_label() {
     for case in all() {
         let bench = bench(&iso9660::write(&case.volume()));
 
-        let found = told("blkid", &["--probe", "--output", "export", bench.image()]);
+        let found = run_text("blkid", &["--probe", "--output", "export", bench.image()]);
 
         assert!(found.contains(&format!("\nLABEL={}\n", case.label)), "{found}");
         assert!(found.contains("\nTYPE=iso9660\n"), "{found}");

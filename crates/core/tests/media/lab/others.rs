@@ -1,4 +1,4 @@
-//! Volumes that others made, read by us.
+//! Volumes of other programs, read by us.
 #![expect(clippy::disallowed_methods, reason = "these tests run programs on files")]
 
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ fn assert_read(case: &Case, image: &Path, kind: FileSystemType, who: &str) {
 }
 
 #[test]
-fn cds_of_genisoimage_and_xorriso_are_read() {
+fn isos_of_genisoimage_and_xorriso_are_read() {
     for case in all() {
         let ways: [(&str, &[&str]); 4] = [
             ("genisoimage", &["-quiet", "-joliet", "-rock"]),
@@ -50,7 +50,7 @@ fn cds_of_genisoimage_and_xorriso_are_read() {
 }
 
 #[test]
-fn sticks_of_mkfs_and_mtools_are_read() {
+fn fat_images_of_mkfs_and_mtools_are_read() {
     for case in all().iter().filter(|case| case.files.len() > 1) {
         for (bits, kibibytes, kind) in [
             ("12", "8000", FileSystemType::Fat12),

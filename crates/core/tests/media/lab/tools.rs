@@ -1,4 +1,4 @@
-//! Programs that read images, and folders for what they find.
+//! Programs that read images, and folders for their output.
 #![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "these tests run programs on files")]
 
 use std::collections::BTreeMap;
@@ -10,13 +10,13 @@ use tempfile::TempDir;
 
 use crate::media::volumes::Case;
 
-/// An image in a folder of its own.
+/// An image in a temporary folder.
 pub struct Bench {
     folder: TempDir,
     pub image: PathBuf,
 }
 
-/// Puts an image where programs find it.
+/// Writes an image to a file for programs.
 pub fn bench(image: &[u8]) -> Bench {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("image");
@@ -25,7 +25,7 @@ pub fn bench(image: &[u8]) -> Bench {
 }
 
 impl Bench {
-    /// A new folder for what is taken out.
+    /// A new folder for extracted files.
     pub fn out(&self, name: &str) -> PathBuf {
         let path = self.folder.path().join(name);
         fs::create_dir(&path).unwrap();
@@ -37,23 +37,23 @@ impl Bench {
     }
 }
 
-/// Runs a program that must not fail; what it said on both ways, the first as bytes.
+/// Runs a program that must succeed; returns stdout as bytes and stderr.
 pub fn run(program: &str, arguments: &[&str]) -> (Vec<u8>, String) {
     let output = Command::new(program).args(arguments).env("LC_ALL", "C").output();
     let output =
         output.unwrap_or_else(|error| panic!("{program}: {error}; install it with scripts/tools iso fat"));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{program} {arguments:?}: {}\n{told}\n{said}", output.status);
-    (output.stdout, said)
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{program} {arguments:?}: {}\n{text}\n{errors}", output.status);
+    (output.stdout, errors)
 }
 
-/// What a program said that is text.
-pub fn told(program: &str, arguments: &[&str]) -> String {
+/// The text output of a program.
+pub fn run_text(program: &str, arguments: &[&str]) -> String {
     String::from_utf8(run(program, arguments).0).unwrap()
 }
 
-/// The files of a folder must be those of the case, and nothing else.
+/// The files of a folder must be exactly those of the case.
 pub fn assert_same(case: &Case, folder: &Path, who: &str) {
     let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
     let found: BTreeMap<String, Vec<u8>> = entries

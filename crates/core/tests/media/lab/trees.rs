@@ -1,4 +1,4 @@
-//! FAT32 of ours, read by fsck.fat, mtools and a Linux kernel.
+//! Our FAT32, read by fsck.fat, mtools and a Linux kernel.
 #![expect(clippy::disallowed_methods, reason = "these tests run programs on files")]
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::path::Path;
 use ichor_image::media::fat::{SMALLEST_TREE, tree};
 use ichor_image::oci::FileTree;
 
-use super::tools::{Bench, bench, run, told};
+use super::tools::{Bench, bench, run, run_text};
 use crate::media::trees::{efi, expected};
 use ichor_testbed::vm;
 
@@ -36,27 +36,30 @@ fn files(folder: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
 }
 
 #[test]
-fn fsck_finds_nothing_to_mend() {
+fn fsck_finds_no_errors() {
     for size in SIZES {
         let bench = written(&efi(), size);
 
-        let said = told("fsck.fat", &["-n", "-v", bench.image()]);
+        let output = run_text("fsck.fat", &["-n", "-v", bench.image()]);
 
-        assert!(said.contains("32 bit entries"), "{said}");
-        assert!(said.contains(&format!("{} files,", efi().len() + 1)), "{said}");
-        assert!(!said.contains("differ") && !said.contains("rong") && !said.contains("ismatch"), "{said}");
+        assert!(output.contains("32 bit entries"), "{output}");
+        assert!(output.contains(&format!("{} files,", efi().len() + 1)), "{output}");
+        assert!(
+            !output.contains("differ") && !output.contains("rong") && !output.contains("ismatch"),
+            "{output}"
+        );
     }
 }
 
 #[test]
-fn mtools_reads_every_file_and_what_is_read_only() {
+fn mtools_reads_every_file_and_read_only_attribute() {
     for size in SIZES {
         let bench = written(&efi(), size);
         let out = bench.out("out");
 
         run("mcopy", &["-s", "-i", bench.image(), "::*", out.to_str().unwrap()]);
         let attributes =
-            told("mattrib", &["-i", bench.image(), "::loader/random-seed", "::loader/loader.conf"]);
+            run_text("mattrib", &["-i", bench.image(), "::loader/random-seed", "::loader/loader.conf"]);
 
         assert!(files(&out) == expected(&efi()), "{:?}", files(&out).keys());
         let flags: Vec<&str> =
@@ -66,7 +69,7 @@ fn mtools_reads_every_file_and_what_is_read_only() {
 }
 
 #[test]
-fn a_kernel_mounts_it() {
+fn a_kernel_mounts_the_volume() {
     let fill = |folder: &Path| {
         for size in SIZES {
             let image = tree("EFI", &efi(), size).unwrap().read().unwrap();

@@ -1,4 +1,4 @@
-//! Beside FRR's own way, `frr-reload.py`: the same files end in the same state.
+//! Comparison with FRR's own `frr-reload.py`: the same files result in the same state.
 
 use ichor_bgp::reload::{FrrConfig, compare};
 use ichor_values::Backend;
@@ -10,7 +10,7 @@ use ichor_testbed::routing::services_of_backend;
 use ichor_testbed::vty::reload;
 
 #[test]
-fn frr_8_ends_where_frr_reload_would_take_it() {
+fn frr_8_reaches_the_state_of_frr_reload() {
     let frr = Frr::V8;
     let confs: Vec<_> = services_of_backend(Backend::Frr)
         .into_iter()

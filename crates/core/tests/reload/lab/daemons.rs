@@ -1,11 +1,11 @@
-//! Which daemon knows what: the table, held against the daemons.
+//! The table of lines and daemons, compared with the daemons.
 
 use ichor_bgp::reload::{ConfigChange, FrrConfig, FrrDaemon, Phase};
 
 use ichor_testbed::frr::Frr;
 use ichor_testbed::vty::{Vty, daemons};
 
-/// A line of every kind that is known to belong to someone.
+/// A line of every kind with a known daemon.
 const SAMPLE: &str = "frr defaults datacenter\nlog syslog informational\n\
     ip prefix-list A permit 10.0.0.0/8\nipv6 prefix-list A permit fd00::/8\naccess-list X permit 10.0.0.0/8\n\
     ipv6 access-list X permit fd00::/8\nbgp as-path access-list P permit ^$\nbgp community-list standard C permit 1:1\n\
@@ -26,7 +26,7 @@ const SAMPLE: &str = "frr defaults datacenter\nlog syslog informational\n\
     router bgp 65001\n bgp router-id 10.0.0.1\n neighbor 192.0.2.1 remote-as 65002\n \
     address-family ipv4 unicast\n  neighbor 192.0.2.1 activate\n";
 
-/// bgpd and staticd open contexts of ports and VRFs for other ends, and take a part of what is said there.
+/// bgpd and staticd open contexts of ports and VRFs for other daemons, and accept some of the lines in them.
 fn may_be_taken(line: &ConfigChange) -> bool {
     let first = line.line.above.first().unwrap_or(&line.line.text);
     first.starts_with("interface ") || first.starts_with("vrf ")
@@ -44,23 +44,23 @@ fn are_told_what_they_know(frr: Frr) {
             let change = ConfigChange { phase: Phase::Define, line: line.clone() };
             let unknown = vty.apply(&change).is_err_and(|refused| refused.status == 2);
 
-            let takes = daemon.takes(frr.version(), line);
+            let accepts = daemon.accepts(frr.version(), line);
             assert!(
-                takes != unknown || (!takes && may_be_taken(&change)),
-                "{frr:?} {daemon}: {line} taken {takes}"
+                accepts != unknown || (!accepts && may_be_taken(&change)),
+                "{frr:?} {daemon}: {line} accepted: {accepts}"
             );
         }
     }
-    assert_eq!(sample.of_nobody(frr.version()), Vec::<&ichor_bgp::reload::Line>::new());
-    assert_eq!(FrrDaemon::of(frr.version()), daemons(&machine, frr));
+    assert_eq!(sample.unaccepted_lines(frr.version()), Vec::<&ichor_bgp::reload::Line>::new());
+    assert_eq!(FrrDaemon::in_release(frr.version()), daemons(&machine, frr));
 }
 
 #[test]
-fn frr_8_knows_what_it_is_told() {
+fn frr_8_has_the_configured_state() {
     are_told_what_they_know(Frr::V8);
 }
 
 #[test]
-fn frr_10_knows_what_it_is_told() {
+fn frr_10_has_the_configured_state() {
     are_told_what_they_know(Frr::V10);
 }

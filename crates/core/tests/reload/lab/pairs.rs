@@ -1,4 +1,4 @@
-//! Pairs of configurations, the first running and made into the second.
+//! Pairs of configurations, the first of which runs and is turned into the second.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use ichor_testbed::frr::Frr;
 use ichor_testbed::lab::{LabMachine, output_text};
 use ichor_testbed::random::{RandomCluster, holds_for_pairs};
 use ichor_testbed::routing::services_of_backend;
-use ichor_testbed::vty::{compared, reload};
+use ichor_testbed::vty::{compare_running, reload};
 
-/// A machine whose daemons run nothing yet, with all that these files look for: ports, and addresses that zebra shall take as a
-/// source.
+/// A machine whose daemons have no configuration, with all objects that these files refer to: ports, and source addresses for
+/// zebra.
 pub fn idle(frr: Frr, confs: &[&str]) -> LabMachine {
     let machine = frr.machine();
     let all = |start: &str| -> BTreeSet<&str> {
@@ -29,17 +29,17 @@ pub fn idle(frr: Frr, confs: &[&str]) -> LabMachine {
     machine
 }
 
-/// What goes wrong when each file is loaded in turn, the first as FRR itself would, the others by what differs.
+/// The errors of loading each file in turn, the first completely, the others by their difference.
 pub fn wrong(frr: Frr, confs: &[(String, String)]) -> Vec<String> {
     let texts: Vec<_> = confs.iter().map(|(_, conf)| conf.as_str()).collect();
     let machine = idle(frr, &texts);
     let loaded = Frr::load(&machine, texts[0]);
     assert!(loaded.status.success(), "{}", output_text(&loaded));
-    let mut wrong = compared(&machine, frr, texts[0]);
+    let mut wrong = compare_running(&machine, frr, texts[0]);
     for pair in confs.windows(2) {
         let (changes, against) = reload(&machine, frr, &pair[1].1);
         wrong.extend(against);
-        wrong.extend(compared(&machine, frr, &pair[1].1));
+        wrong.extend(compare_running(&machine, frr, &pair[1].1));
         if !wrong.is_empty() {
             wrong.push(format!("{frr:?} {} -> {}", pair[0].0, pair[1].0));
             wrong
@@ -50,7 +50,7 @@ pub fn wrong(frr: Frr, confs: &[(String, String)]) -> Vec<String> {
     wrong
 }
 
-/// The files of all cases, there and back again.
+/// The files of all cases, forward and back.
 fn there_and_back(frr: Frr) {
     let confs: Vec<_> = services_of_backend(Backend::Frr)
         .into_iter()
@@ -61,11 +61,14 @@ fn there_and_back(frr: Frr) {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Two clusters that nobody thought of, there and back again.
+/// Two random clusters, forward and back.
 fn any_pair(frr: Frr) {
     let confs = |random: &RandomCluster| {
-        let told = random.told()?.into_iter().map(|told| (told.name, told.service.files[0].text.clone()));
-        Ok::<Vec<_>, TestCaseError>(told.collect())
+        let applied = random
+            .render_nodes()?
+            .into_iter()
+            .map(|applied| (applied.name, applied.service.files[0].text.clone()));
+        Ok::<Vec<_>, TestCaseError>(applied.collect())
     };
     holds_for_pairs(12, Backend::Frr, |one, other| {
         let mut all = [confs(one)?, confs(other)?].concat();

@@ -1,11 +1,11 @@
-//! A session with a real leaf, which must live through a reload and carry nothing that neither file lets through.
+//! A session with a real leaf, which must survive a reload and carry no route that neither file permits.
 
 use ichor_bgp::reload::FrrDaemon;
 use serde_json::Value;
 
 use ichor_testbed::frr::Frr;
 use ichor_testbed::lab::{LabMachine, wait_for, wait_seconds};
-use ichor_testbed::vty::{Vty, compared, reload};
+use ichor_testbed::vty::{Vty, compare_running, reload};
 
 /// An address of the node that neither file announces.
 const SECRET: &str = "10.66.0.1";
@@ -51,18 +51,18 @@ fn leaf(node: &LabMachine) -> LabMachine {
     leaf
 }
 
-/// How often the session came up, and for how long it has been.
+/// The number of times that the session came up, and its uptime.
 fn session(node: &LabMachine) -> (u64, u64) {
-    let (said, _) = Vty::open(node, FrrDaemon::Bgpd).ask("show bgp neighbors eth0 json");
-    let said: Value = serde_json::from_str(&said).unwrap();
-    let number = |name: &str| said["eth0"][name].as_u64().unwrap_or_default();
+    let (output, _) = Vty::open(node, FrrDaemon::Bgpd).ask("show bgp neighbors eth0 json");
+    let output: Value = serde_json::from_str(&output).unwrap();
+    let number = |name: &str| output["eth0"][name].as_u64().unwrap_or_default();
     (number("connectionsEstablished"), number("bgpTimerUpMsec"))
 }
 
 fn has(leaf: &LabMachine, address: &str) -> bool {
-    let (said, _) = Vty::open(leaf, FrrDaemon::Bgpd).ask("show bgp ipv4 unicast json");
-    let said: Value = serde_json::from_str(&said).unwrap();
-    said["routes"].get(format!("{address}/32")).is_some()
+    let (output, _) = Vty::open(leaf, FrrDaemon::Bgpd).ask("show bgp ipv4 unicast json");
+    let output: Value = serde_json::from_str(&output).unwrap();
+    output["routes"].get(format!("{address}/32")).is_some()
 }
 
 fn keeps_its_session(frr: Frr) {
@@ -80,7 +80,7 @@ fn keeps_its_session(frr: Frr) {
         let (_, against) = reload(&node, frr, conf);
 
         assert_eq!(against, Vec::<String>::new());
-        assert_eq!(compared(&node, frr, conf), Vec::<String>::new());
+        assert_eq!(compare_running(&node, frr, conf), Vec::<String>::new());
         wait_for("the change", || has(&leaf, there) && !has(&leaf, gone), state);
         let (again, longer) = session(&node);
         assert_eq!(again, times, "{}", state());

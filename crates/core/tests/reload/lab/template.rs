@@ -1,9 +1,9 @@
-//! What users write in files of their own: the same on real daemons.
+//! Custom templates on real daemons.
 
 use super::pairs::wrong;
 use ichor_testbed::frr::Frr;
 
-/// Files that say much, each quite another way than the one before.
+/// Files with many settings, each very different from the previous one.
 const FILES: [&str; 5] = [
     "frr defaults datacenter\nlog syslog informational\n\
      ip prefix-list A permit 10.0.0.1/8 le 32\nip prefix-list A permit 10.1.0.0/16\nip prefix-list A deny any\n\

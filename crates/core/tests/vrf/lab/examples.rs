@@ -1,13 +1,13 @@
 //! The examples with a speaker in a VRF.
 
-use super::scene::{Scene, Spoken};
+use super::topology::{Scene, Spoken};
 use ichor_testbed::lab::RootFileSystem;
 use ichor_testbed::vm;
 
 const METALLB: &str = include_str!("../../../../../examples/metallb/ichor.yaml");
 const CILIUM: &str = include_str!("../../../../../examples/cilium/ichor.yaml");
 
-/// A text with each of these, which stand there once, replaced.
+/// A text with each of these replaced, which must occur exactly once.
 fn changed(text: &str, changes: &[(&str, &str)]) -> String {
     changes.iter().fold(text.to_owned(), |text, (from, to)| {
         assert_eq!(text.matches(from).count(), 1, "{from}");
@@ -15,8 +15,8 @@ fn changed(text: &str, changes: &[(&str, &str)]) -> String {
     })
 }
 
-/// MetalLB between two leafs, one of either release, with IPv6 services too. Without BFD: 300 ms mean nothing where all is
-/// emulated, and FRR 10.3.0, which a leaf runs, does not even start a session while BFD is down.
+/// MetalLB between two leafs, one of each release, with IPv6 services. Without BFD: 300 ms are too short on an emulated
+/// processor, and FRR 10.3.0 on a leaf does not start a session while BFD is down.
 fn metallb(backend: &str, versions: [&str; 2]) {
     let node = |nth: usize| format!("routing: {{version: {}}}, index: {nth},", versions[nth / 11]);
     let text = changed(
@@ -31,7 +31,7 @@ fn metallb(backend: &str, versions: [&str; 2]) {
             ("index: 11,", &node(11)),
         ],
     );
-    // Default routes, addresses of the cluster, what is in no pool, what is more than an address.
+    // Default routes, addresses of the cluster, prefixes outside the pools, and prefixes of more than one address.
     let spoken = Spoken {
         refused: &[
             "0.0.0.0/0",
@@ -58,18 +58,18 @@ fn metallb(backend: &str, versions: [&str; 2]) {
 }
 
 #[test]
-fn service_addresses_of_metallb_leave_a_vrf_on_frr_10_and_8() {
+fn service_addresses_of_metallb_leak_from_a_vrf_on_frr_10_and_8() {
     vm::run_in_vm(|| metallb("frr", ["10.3", "8.4"]));
 }
 
 #[test]
-fn service_addresses_of_metallb_leave_a_vrf_on_bird_2_17_and_2_0() {
+fn service_addresses_of_metallb_leak_from_a_vrf_on_bird_2_17_and_2_0() {
     vm::run_in_vm(|| metallb("bird", ["2.17", "2.0.12"]));
 }
 
-/// Behind a gateway that accepts nodes from a range, itself in a VRF. What is allowed may be more than an address here.
+/// Behind a gateway that accepts nodes from a range, itself in a VRF. Allowed prefixes may have more than one address.
 #[test]
-fn service_addresses_of_cilium_leave_a_vrf_for_that_of_a_gateway() {
+fn service_addresses_of_cilium_leak_from_a_vrf_to_that_of_a_gateway() {
     vm::run_in_vm(|| {
         let text = changed(CILIUM, &[("name: solwk01,", "name: solwk01, routing: {version: 8.4},")]);
         let spoken = Spoken {

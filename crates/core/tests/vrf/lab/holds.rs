@@ -1,39 +1,41 @@
-//! Everything that must hold once it is built.
+//! The invariants of the built topology.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
 use super::node::{Node, Way};
 use super::router::{Router, View};
-use super::scene::{Scene, each};
+use super::topology::{Scene, each};
 use ichor_testbed::lab::wait_for;
 use ichor_testbed::speaker::BgpSpeaker;
 
 impl Scene {
-    /// Everything that must hold.
+    /// Checks all invariants.
     pub fn holds(&self) {
-        let routers: Vec<_> = (0..self.routers.len()).map(|nth| self.meant_for_router(nth)).collect();
+        let routers: Vec<_> = (0..self.routers.len()).map(|nth| self.expected_view(nth)).collect();
         let both: Vec<_> = self.routers.iter().zip(&routers).collect();
-        let view = |(router, meant): &(&Router, &View)| router.view(meant.told.keys());
-        self.comes("what routers know", &routers, || each(&both, view));
-        let nodes = (0..self.nodes.len()).map(|nth| self.meant_for_node(nth)).collect();
-        self.comes("where nodes go", &nodes, || each(&self.nodes, Node::ways));
+        let view = |(router, expected): &(&Router, &View)| router.view(expected.announced.keys());
+        self.wait_for_value("what routers know", &routers, || each(&both, view));
+        let nodes = (0..self.nodes.len()).map(|nth| self.expected_routes(nth)).collect();
+        self.wait_for_value("where nodes go", &nodes, || each(&self.nodes, Node::ways));
         self.nodes_reach_each_other();
         assert_eq!(each(&self.nodes, Node::ways_out_of_the_vrf), vec![""; self.nodes.len()]);
         let nothing = vec!["{}\n{}".to_owned(); self.speakers.len()];
-        self.comes("speakers that are given nothing", &nothing, || each(&self.speakers, BgpSpeaker::given));
+        self.wait_for_value("speakers that are given nothing", &nothing, || {
+            each(&self.speakers, BgpSpeaker::received_routes)
+        });
     }
 
-    /// Waits until it is so.
-    fn comes<T: PartialEq + Debug>(&self, what: &str, meant: &T, is: impl Fn() -> T) {
+    /// Waits until the value is as expected.
+    fn wait_for_value<T: PartialEq + Debug>(&self, what: &str, expected: &T, is: impl Fn() -> T) {
         let state = || {
             let states = [each(&self.routers, Router::state), each(&self.nodes, Node::state)].concat();
-            format!("meant: {meant:#?}\nis: {:#?}\n{}", is(), states.join("\n"))
+            format!("meant: {expected:#?}\nis: {:#?}\n{}", is(), states.join("\n"))
         };
-        wait_for(what, || is() == *meant, state);
+        wait_for(what, || is() == *expected, state);
     }
 
-    /// What only this node announces: its own, and what its speaker may.
+    /// Prefixes that only this node announces: its own and those of its speaker.
     fn own(&self, node: usize) -> impl Iterator<Item = String> {
         self.announced(node).chain(self.spoken.own[node].iter().map(ToString::to_string))
     }
@@ -42,9 +44,9 @@ impl Scene {
         self.nodes[node].model.fabric.announced.iter().map(|announced| announced.net.to_string())
     }
 
-    /// A router has from each node what that announces, and what its speaker may, and was told nothing else. It goes to what all
-    /// speak of by every node, IPv4 too, though no link has an IPv4 address.
-    fn meant_for_router(&self, router: usize) -> View {
+    /// A router has from each node exactly its announced prefixes and those of its speaker. It has paths through every node to the
+    /// shared prefixes, for IPv4 as well, though no link has an IPv4 address.
+    fn expected_view(&self, router: usize) -> View {
         let mut view = View::default();
         for (_, node, seen_as) in self.sessions.iter().filter(|(known, ..)| *known == router) {
             let model = &self.nodes[*node].model;
@@ -57,14 +59,14 @@ impl Scene {
                 view.paths.entry(net.clone()).or_default().insert((*path).clone());
                 *view.ways.entry(net.clone()).or_default() += 1;
             }
-            view.told.insert(seen_as.clone(), all.into_keys().collect());
+            view.announced.insert(seen_as.clone(), all.into_keys().collect());
         }
         view
     }
 
-    /// A node goes to what only others have, and to everything else, over all its ports and from its loopback. What its own
-    /// speaker announces it does not look for in the fabric nor behind the VRF.
-    fn meant_for_node(&self, nth: usize) -> BTreeMap<String, Way> {
+    /// A node reaches other nodes' prefixes and all other destinations over all its ports and from its loopback. Prefixes of its own
+    /// speaker lead neither to the fabric nor past the VRF.
+    fn expected_routes(&self, nth: usize) -> BTreeMap<String, Way> {
         let node = &self.nodes[nth];
         let others = (0..self.nodes.len()).filter(|other| *other != nth);
         let defaults = ["0.0.0.0/0", "::/0"].map(str::to_owned);
@@ -78,7 +80,7 @@ impl Scene {
         learnt.map(way).collect()
     }
 
-    /// Through the fabric, to every address that is another's alone.
+    /// Through the fabric, to every address that only one other node has.
     fn nodes_reach_each_other(&self) {
         for (node, own) in self.nodes.iter().zip(self.spoken.own) {
             node.serve(own);
@@ -87,7 +89,7 @@ impl Scene {
             let own: BTreeSet<_> = self.announced(from).collect();
             let others = (0..self.nodes.len()).filter(|to| *to != from).flat_map(|to| self.own(to));
             let addresses: Vec<_> = others.filter(|net| !own.contains(net)).collect();
-            self.comes("an answer", &String::new(), || self.nodes[from].unanswered(&addresses));
+            self.wait_for_value("an answer", &String::new(), || self.nodes[from].unanswered(&addresses));
         }
     }
 }

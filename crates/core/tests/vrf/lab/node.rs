@@ -1,4 +1,4 @@
-//! A node as the agent would make it: its links, in the order that never flaps, and its daemon.
+//! A node as the agent would set it up: its links, in the order that never flaps, and its daemon.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use super::kernel::{learnt, next_hops};
 use ichor_testbed::frr::Frr;
 use ichor_testbed::lab::{LabMachine, RootFileSystem, output_text};
 
-/// The metric of the route that ends every search in a VRF's table: the lowest priority there is.
+/// The metric of the route that ends lookups in a VRF's table: the lowest priority.
 const LAST: u32 = 4_278_198_272;
 
-/// A link such as kube-proxy's, which has service addresses while nobody announces the link.
+/// A link like kube-proxy's, which has service addresses and is not announced.
 const PROXY: &str = "kube-ipvs0";
 
-/// The source address of a way, and how many next hops it has.
+/// The source address of a route, and its number of next hops.
 pub type Way = (String, usize);
 
 pub struct Node {
@@ -26,7 +26,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// A node with its links, all but the ports.
+    /// A node with its links, except the ports.
     pub fn new(model: BgpModel, service: Service, root: RootFileSystem) -> Self {
         let machine = LabMachine::new(root);
         machine.ask(
@@ -75,7 +75,7 @@ impl Node {
         )
     }
 
-    /// Starts the daemon, which finds everything in its place.
+    /// Starts the daemon, with everything in place.
     pub fn start(&self) {
         let conf = &self.service.files[0].text;
         if self.service.files[0].name == "bird.conf" {
@@ -95,7 +95,7 @@ impl Node {
         self.machine.ask(&format!("set -e\n{}", addresses.iter().map(add).collect::<String>()));
     }
 
-    /// Those of these addresses that do not answer what comes from this node.
+    /// The addresses that do not answer this node.
     pub fn unanswered(&self, addresses: &[String]) -> String {
         let ping = |net: &String| {
             let address = net.split('/').next().unwrap();
@@ -105,7 +105,7 @@ impl Node {
         beside.ask(&format!("{}wait", addresses.iter().map(ping).collect::<String>()))
     }
 
-    /// What the kernel got from the daemon.
+    /// The routes that the daemon installed in the kernel.
     pub fn ways(&self) -> BTreeMap<String, Way> {
         let way = |(net, ways): (String, String)| {
             let source = ways.split_once(" src ").and_then(|(_, rest)| rest.split(' ').next());
@@ -114,7 +114,7 @@ impl Node {
         learnt(&self.machine, None).into_iter().map(way).collect()
     }
 
-    /// Routes of the VRF's table that lead elsewhere than to the speaker.
+    /// Routes of the VRF's table that do not lead to the speaker.
     pub fn ways_out_of_the_vrf(&self) -> String {
         let workload = self.model.workload.as_ref().unwrap();
         let vrf = workload.domain.name().unwrap();
@@ -129,12 +129,12 @@ impl Node {
         routes.lines().filter(|line| !within.iter().any(|part| line.contains(part))).collect()
     }
 
-    /// What can be said when something never comes.
+    /// Details for the report of a timeout.
     pub fn state(&self) -> String {
-        let said = self.machine.run(
+        let output = self.machine.run(
             "ip -br address; ip route; ip -6 route; vtysh -c 'show bgp vrf all summary'; birdc show protocols all; \
              tail -n 20 /tmp/log-of-start",
         );
-        format!("{}:\n{}", self.model.name, String::from_utf8_lossy(&said.stdout))
+        format!("{}:\n{}", self.model.name, String::from_utf8_lossy(&output.stdout))
     }
 }

@@ -1,4 +1,4 @@
-//! The documents of networks: `<network>`.
+//! Network documents: `<network>`.
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
@@ -7,11 +7,11 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::lease::{AddressAssignments, DhcpReservation};
 use crate::plan::{DEFAULT_BRIDGE, LibvirtPlan, Plan};
-use crate::render::hypervisor::guest::VmDefinition;
+use crate::render::hypervisor::vm_definition::VmDefinition;
 use crate::render::xml::XmlElement;
 use ichor_values::Prefix;
 
-/// A network that machines are in.
+/// A network of virtual machines.
 #[derive(Debug)]
 pub struct LibvirtNetwork<'h> {
     bridge: &'h str,
@@ -20,20 +20,20 @@ pub struct LibvirtNetwork<'h> {
 
 #[derive(Debug)]
 enum NetworkMode {
-    /// libvirt's own, which is there.
+    /// libvirt's default network.
     Default,
-    /// A bridge that is there.
+    /// An existing bridge.
     Bridge,
-    /// A bridge of Open vSwitch that is there.
+    /// An existing Open vSwitch bridge.
     OpenVswitch,
-    /// One that libvirt makes, behind NAT, with DHCP.
+    /// A NAT network with DHCP, whose bridge libvirt creates.
     Nat4(Ipv4Net, AddressAssignments),
-    /// The same for IPv6, in which the host has this address; nodes find it by its advertisements.
+    /// The same for IPv6 with router advertisements, and the address of the host.
     Nat6(Ipv6Net, Ipv6Addr),
 }
 
-/// The networks of a host's machines, one for each bridge.
-pub fn of<'h>(
+/// The networks of a host's machines, one per bridge.
+pub fn networks<'h>(
     host: &'h LibvirtPlan,
     plan: &Plan,
     guests: &[&'h VmDefinition<'_>],
@@ -46,7 +46,7 @@ pub fn of<'h>(
         let nat = host.nat.as_ref().map(|nat| nat.value).filter(|_| bridge == host.bridge.value);
         let form = match nat {
             Some(Prefix(IpNet::V4(prefix))) => {
-                NetworkMode::Nat4(prefix, AddressAssignments::of(prefix, plan, &guests))
+                NetworkMode::Nat4(prefix, AddressAssignments::assign(prefix, plan, &guests))
             }
             Some(Prefix(IpNet::V6(prefix))) => NetworkMode::Nat6(prefix, host6(prefix, &guests)),
             None if host.ovs.value => NetworkMode::OpenVswitch,
@@ -59,22 +59,22 @@ pub fn of<'h>(
 }
 
 impl LibvirtNetwork<'_> {
-    /// The name of the network on a bridge: the bridge's own, but for libvirt's first.
-    pub(crate) fn name_of(bridge: &str) -> &str {
+    /// The name of the network on a bridge: `default` for libvirt's default bridge, else the bridge's name.
+    pub(crate) fn name_on(bridge: &str) -> &str {
         if bridge == DEFAULT_BRIDGE { "default" } else { bridge }
     }
 
     /// Its name.
     pub fn name(&self) -> &str {
-        Self::name_of(self.bridge)
+        Self::name_on(self.bridge)
     }
 
-    /// Whether it is brought in, and not libvirt's own.
-    pub(crate) fn is_ours(&self) -> bool {
+    /// Whether ichor defines it: all but libvirt's default network.
+    pub(crate) fn is_defined_by_ichor(&self) -> bool {
         !matches!(self.form, NetworkMode::Default)
     }
 
-    /// Where its document goes.
+    /// The path of its document.
     pub fn path(&self) -> String {
         format!("networks/{}.xml", self.name())
     }
@@ -82,35 +82,35 @@ impl LibvirtNetwork<'_> {
     /// Its document.
     pub fn document(&self) -> XmlElement {
         let bridge = XmlElement::new("bridge").with("name", self.bridge);
-        let network = XmlElement::new("network").hold(XmlElement::new("name").say(self.name()));
+        let network = XmlElement::new("network").child(XmlElement::new("name").text(self.name()));
         let forward = |mode: &str| XmlElement::new("forward").with("mode", mode);
         match &self.form {
-            NetworkMode::Default | NetworkMode::Bridge => network.hold(forward("bridge")).hold(bridge),
+            NetworkMode::Default | NetworkMode::Bridge => network.child(forward("bridge")).child(bridge),
             NetworkMode::OpenVswitch => network
-                .hold(forward("bridge"))
-                .hold(bridge)
-                .hold(XmlElement::new("virtualport").with("type", "openvswitch")),
+                .child(forward("bridge"))
+                .child(bridge)
+                .child(XmlElement::new("virtualport").with("type", "openvswitch")),
             NetworkMode::Nat4(prefix, leases) => {
                 let ip =
                     XmlElement::new("ip").with("address", leases.host).with("prefix", prefix.prefix_len());
-                network.hold(forward("nat")).hold(made(bridge)).hold(ip.hold(dhcp(leases)))
+                network.child(forward("nat")).child(created_bridge(bridge)).child(ip.child(dhcp(leases)))
             }
             NetworkMode::Nat6(prefix, host) => {
-                // libvirt translates IPv6 only where it is told to.
-                let nat = forward("nat").hold(XmlElement::new("nat").with("ipv6", "yes"));
+                // libvirt uses NAT for IPv6 only if it is enabled.
+                let nat = forward("nat").child(XmlElement::new("nat").with("ipv6", "yes"));
                 let ip = XmlElement::new("ip").with("family", "ipv6").with("address", host);
-                network.hold(nat).hold(made(bridge)).hold(ip.with("prefix", prefix.prefix_len()))
+                network.child(nat).child(created_bridge(bridge)).child(ip.with("prefix", prefix.prefix_len()))
             }
         }
     }
 }
 
-/// A bridge that libvirt makes.
-fn made(bridge: XmlElement) -> XmlElement {
+/// Attributes of a bridge that libvirt creates.
+fn created_bridge(bridge: XmlElement) -> XmlElement {
     bridge.with("stp", "on").with("delay", 0)
 }
 
-/// The nodes' gateway, else the first address.
+/// The host's address: the nodes' gateway, else the first address.
 fn host6(prefix: Ipv6Net, guests: &[&VmDefinition<'_>]) -> Ipv6Addr {
     let gateway = |guest: &&VmDefinition<'_>| guest.node.gateway.v6.as_ref().map(|v6| v6.value);
     let first = Ipv6Addr::from(u128::from(prefix.network()) | 1);
@@ -122,5 +122,5 @@ fn dhcp(leases: &AddressAssignments) -> XmlElement {
     let host = |lease: &DhcpReservation| {
         XmlElement::new("host").with("mac", lease.mac).with("name", &lease.name).with("ip", lease.address)
     };
-    XmlElement::new("dhcp").hold_all(range).hold_all(leases.fixed.iter().map(host))
+    XmlElement::new("dhcp").children(range).children(leases.fixed.iter().map(host))
 }

@@ -1,24 +1,24 @@
-//! `create.sh`: the calls that bring a host's machines in. What is there already stays, so it may be called again.
+//! `create.sh`: commands that define a host's machines. Existing networks and disks are kept, so the script is idempotent.
 
 use super::domain;
 use super::network::LibvirtNetwork;
 use super::storage::{self, StorageTarget};
 use crate::plan::LibvirtPlan;
-use crate::render::hypervisor::guest::VmDefinition;
 use crate::render::hypervisor::medium;
 use crate::render::hypervisor::shell::quote;
+use crate::render::hypervisor::vm_definition::VmDefinition;
 
-/// The script, to be run in its folder.
+/// The script, which runs in its own folder.
 pub fn text(host: &LibvirtPlan, networks: &[LibvirtNetwork<'_>], guests: &[&VmDefinition<'_>]) -> String {
     let uri = &host.uri.value;
     let mut script = format!(
-        "#!/bin/sh\n# Written by ichor: networks, disks and machines of one host. Nothing is started but the networks.\n\
+        "#!/bin/sh\n# Written by ichor: defines networks, disks and machines of one host, and starts only the networks.\n\
          set -eu\ncd \"$(dirname \"$0\")\"\n\
          virsh() {{ command virsh --quiet --connect {} \"$@\"; }}\n",
         quote(uri)
     );
-    script += &medium::list(guests, storage::cd);
-    for network in networks.iter().filter(|network| network.is_ours()) {
+    script += &medium::list_comments(guests, storage::cd);
+    for network in networks.iter().filter(|network| network.is_defined_by_ichor()) {
         let (name, path) = (quote(network.name()), quote(&network.path()));
         script += &format!(
             "\nif ! virsh net-info {name} >/dev/null 2>&1; then\n    virsh net-define {path}\n    \
@@ -27,7 +27,7 @@ pub fn text(host: &LibvirtPlan, networks: &[LibvirtNetwork<'_>], guests: &[&VmDe
     }
     for guest in guests {
         script += "\n";
-        script += &disk(guest);
+        script += &disk_commands(guest);
         script += &format!("virsh define {}\n", domain::path(guest));
         let disable = if guest.vm.on_boot.value { "" } else { " --disable" };
         script += &format!("virsh autostart{disable} {guest}\n");
@@ -35,10 +35,10 @@ pub fn text(host: &LibvirtPlan, networks: &[LibvirtNetwork<'_>], guests: &[&VmDe
     script
 }
 
-/// A disk is made where it is not there. What is no pool of libvirt's is on the host itself.
-fn disk(guest: &VmDefinition<'_>) -> String {
+/// Commands that create a missing disk in a pool; for other storage, comments with the commands to run on the host.
+fn disk_commands(guest: &VmDefinition<'_>) -> String {
     let name = storage::name(guest);
-    match StorageTarget::of(&guest.vm.storage.value) {
+    match StorageTarget::parse(&guest.vm.storage.value) {
         StorageTarget::Pool(pool) => {
             let (pool, name) = (quote(pool), quote(&name));
             format!(

@@ -1,11 +1,11 @@
-//! What Proxmox VE is told: the settings of each machine, and the calls that make them.
+//! Proxmox VE: settings of each machine, and a script that creates them.
 
 mod script;
 mod settings;
 
 pub use settings::{DRIVES, args, devices, import, machine, settings, volume};
 
-use super::guest::VmDefinition;
+use super::vm_definition::VmDefinition;
 use crate::render::artifact::Artifact;
 
 /// The files of one cluster's machines, below `folder`.

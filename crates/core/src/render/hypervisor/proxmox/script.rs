@@ -1,27 +1,27 @@
-//! `create.sh`: the calls that make a cluster's machines, the same that its API takes.
+//! `create.sh`: `pvesh` commands that create a cluster's machines through the API.
 
 use super::settings;
-use crate::render::hypervisor::guest::VmDefinition;
 use crate::render::hypervisor::medium;
 use crate::render::hypervisor::shell::quote;
+use crate::render::hypervisor::vm_definition::VmDefinition;
 
-/// The script, to be run on a host of the cluster.
+/// The script, which runs on a host of the cluster.
 pub fn text(guests: &[&VmDefinition<'_>]) -> String {
-    let mut script = "#!/bin/sh\n# Written by ichor: makes the machines of one Proxmox cluster; run it on one of its hosts. \
-                      Nothing is started.\nset -eu\n"
+    let mut script = "#!/bin/sh\n# Written by ichor: creates the machines of one Proxmox cluster without starting them; run it \
+                          on one of its hosts.\nset -eu\n"
         .to_owned();
-    script += &medium::list(guests, super::volume);
+    script += &medium::list_comments(guests, super::volume);
     for guest in guests {
         if let Some(image) = &guest.image {
-            script += &format!("\n# This image has to be there: {}\n", super::import(guest, image));
+            script += &format!("\n# Required image: {}\n", super::import(guest, image));
         }
-        // Every host knows itself by this name too.
+        // Every host accepts this name for itself.
         let host = guest.vm.host.as_ref().map_or("localhost", |host| host.value.as_str());
         let id = match &guest.vm.id {
             Some(id) => id.value.to_string(),
             None => "\"$(pvesh get /cluster/nextid)\"".to_owned(),
         };
-        // Its number is needed twice, and may be known there only.
+        // With an image the ID is needed twice, and may be assigned at run time.
         let (first, id) = match guest.image {
             Some(_) => (format!("id={id}\n"), "\"$id\"".to_owned()),
             None => (String::new(), id),

@@ -1,20 +1,20 @@
-//! The settings of a machine, as `POST /nodes/HOST/qemu` takes them and `qm config` lists them.
+//! The settings of a machine, as accepted by `POST /nodes/HOST/qemu` and listed by `qm config`.
 //!
-//! Disks that do not exist are written as `STORAGE:GIB`, which makes them.
+//! New disks are written as `STORAGE:GIB`, which creates them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::cluster::section::{BootDevice, Machine};
-use crate::render::hypervisor::guest::VmDefinition;
 use crate::render::hypervisor::medium::{Medium, MediumSource};
 use crate::render::hypervisor::shell::quote;
+use crate::render::hypervisor::vm_definition::VmDefinition;
 use ichor_values::Arch;
 
-/// Where CDs go: a q35 machine of Proxmox has no other places for two.
+/// The CD drives: the only two IDE drives of a q35 machine in Proxmox.
 pub const DRIVES: [&str; 2] = ["ide2", "ide0"];
 
-/// Every setting but the number, sorted by key as Proxmox lists them.
+/// Every setting except the VM ID, sorted by key as in Proxmox.
 pub fn settings(guest: &VmDefinition<'_>) -> Vec<(String, String)> {
     let vm = guest.vm;
     let storage = &vm.storage.value;
@@ -32,7 +32,7 @@ pub fn settings(guest: &VmDefinition<'_>) -> Vec<(String, String)> {
     set("onboot", flag(vm.on_boot.value));
     set("serial0", "socket".to_owned());
     set("scsihw", "virtio-scsi-single".to_owned());
-    // A disk that begins as an image has the image's size, until it is made larger.
+    // A disk imported from an image has the image's size, until it is resized.
     let disk = match &guest.image {
         Some(image) => format!("{storage}:0,import-from={}", import(guest, image)),
         None => format!("{storage}:{}", guest.disk),
@@ -44,7 +44,7 @@ pub fn settings(guest: &VmDefinition<'_>) -> Vec<(String, String)> {
         set("arch", guest.architecture().to_owned());
     }
     if guest.is_uefi() {
-        // Talos brings keys of its own, which firmware takes only while it has none.
+        // Talos enrols its own keys, which works only if the firmware has none.
         set("efidisk0", format!("{storage}:1,efitype=4m,pre-enrolled-keys=0"));
     }
     if guest.tpm {
@@ -71,23 +71,23 @@ pub fn settings(guest: &VmDefinition<'_>) -> Vec<(String, String)> {
     all
 }
 
-/// What Proxmox calls an image that a disk begins as.
+/// Proxmox' volume ID of an image to import.
 pub fn import(guest: &VmDefinition<'_>, image: &Medium) -> String {
     match &image.source {
-        MediumSource::There(volume) if volume.contains(":import/") => volume.clone(),
+        MediumSource::Existing(volume) if volume.contains(":import/") => volume.clone(),
         _ => format!("{}:import/{}", guest.vm.iso.value, image.name),
     }
 }
 
-/// What Proxmox calls a CD.
+/// Proxmox' volume ID of a CD.
 pub fn volume(guest: &VmDefinition<'_>, medium: &Medium) -> String {
     match &medium.source {
-        MediumSource::There(volume) if volume.contains(":iso/") => volume.clone(),
+        MediumSource::Existing(volume) if volume.contains(":iso/") => volume.clone(),
         _ => format!("{}:iso/{}", guest.vm.iso.value, medium.name),
     }
 }
 
-/// What Proxmox calls a type of machines.
+/// Proxmox' name of a machine type.
 pub fn machine(machine: Machine) -> &'static str {
     match machine {
         Machine::Q35 => "q35",
@@ -96,7 +96,7 @@ pub fn machine(machine: Machine) -> &'static str {
     }
 }
 
-/// The devices that boot, in order.
+/// The boot devices, in order.
 pub fn devices(guest: &VmDefinition<'_>) -> Vec<&'static str> {
     let device = |device: &BootDevice| match device {
         BootDevice::Disk => "scsi0",
@@ -106,7 +106,7 @@ pub fn devices(guest: &VmDefinition<'_>) -> Vec<&'static str> {
     guest.boot.iter().map(device).collect()
 }
 
-/// More arguments for QEMU: Proxmox takes them apart as a shell would.
+/// Additional arguments of QEMU, quoted because Proxmox splits them like a shell.
 pub fn args(guest: &VmDefinition<'_>) -> String {
     let words: Vec<_> = guest.args.iter().map(|arg| quote(arg)).collect();
     words.join(" ")
@@ -116,7 +116,7 @@ fn boot(guest: &VmDefinition<'_>) -> String {
     format!("order={}", devices(guest).join(";"))
 }
 
-/// A text is written in base64, because it may hold what separates settings.
+/// The serial is encoded in base64, because it may contain separators.
 fn smbios(guest: &VmDefinition<'_>) -> String {
     match &guest.serial {
         Some(serial) => format!("base64=1,serial={},uuid={}", STANDARD.encode(serial), guest.uuid),

@@ -1,13 +1,13 @@
-//! A module for nodes in Google's cloud, with the provider `hashicorp/google`: network, firewall, addresses and instances.
+//! A module for nodes in Google Cloud, with the provider `hashicorp/google`: network, firewall, addresses and instances.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::{built, label, literal, text};
+use super::{build_path, label, literal, text};
 use crate::cluster::section::{Addressing, Platform, Role};
 use crate::plan::{NodePlan, Origin, Plan};
-use crate::render::base::BaseImage;
+use crate::render::base_image::BaseImage;
 use crate::render::node_issue;
 use crate::render::schematic::NodeSchematicError;
 use crate::render::{image, schematic};
@@ -15,19 +15,19 @@ use ichor_image::build::Product;
 use ichor_talos::asset::Asset;
 use ichor_values::{Arch, Issue};
 
-/// Where Talos and Kubernetes answer.
+/// Ports of the Talos and Kubernetes APIs.
 const API_PORTS: [&str; 2] = ["50000", "6443"];
 
-/// The subnet where the file has none for these nodes.
+/// The default subnet.
 const SUBNET: &str = "10.1.0.0/24";
 
-/// The module; none where no node is there.
+/// The module; none without nodes in Google Cloud.
 pub(crate) fn module(plan: &Plan) -> Result<Option<String>, Vec<Issue>> {
     let nodes: Vec<_> = plan.nodes.iter().filter(|node| node.platform.value == Platform::Gcp).collect();
     if nodes.is_empty() {
         return Ok(None);
     }
-    let images = GcpImages::of(&nodes)?;
+    let images = GcpImages::collect(&nodes)?;
     let name = label(plan.cluster.name.as_str()).replace('_', "-");
     let mut module = json!({
         "//": "Written by ichor. The login is Google's own: gcloud auth application-default login.",
@@ -52,24 +52,24 @@ pub(crate) fn module(plan: &Plan) -> Result<Option<String>, Vec<Issue>> {
             },
             "google_compute_firewall": firewall(&name),
             "google_compute_image": images.resources(),
-            "google_compute_address": each(&nodes, |node| json!({"name": node.name.as_str()})),
-            "google_compute_instance": each(&nodes, |node| instance(node, plan, &name, &images)),
+            "google_compute_address": per_node(&nodes, |node| json!({"name": node.name.as_str()})),
+            "google_compute_instance": per_node(&nodes, |node| instance(node, plan, &name, &images)),
         },
         "output": {
             "external_addresses": {
-                "description": "What to write as `address.external` of each node",
-                "value": external(&nodes),
+                "description": "Value for `address.external` of each node",
+                "value": external_addresses(&nodes),
             },
         },
     });
-    let checks = checks(&nodes);
+    let checks = address_checks(&nodes);
     if !checks.is_empty() {
         module["check"] = Value::Object(checks);
     }
     Ok(Some(text(&module)))
 }
 
-fn each(nodes: &[&NodePlan], make: impl Fn(&NodePlan) -> Value) -> Value {
+fn per_node(nodes: &[&NodePlan], make: impl Fn(&NodePlan) -> Value) -> Value {
     nodes.iter().map(|node| (label(node.name.as_str()), make(node))).collect::<Map<_, _>>().into()
 }
 
@@ -95,7 +95,7 @@ fn variables(plan: &Plan, nodes: &[&NodePlan], images: &GcpImages<'_>) -> Value 
     }
     for (label, (_, url)) in &images.all {
         let description = format!(
-            "Where the image is in Cloud Storage, such as https://storage.googleapis.com/BUCKET/talos.tar.gz; it is {url}"
+            "URL of the image in Cloud Storage, such as https://storage.googleapis.com/BUCKET/talos.tar.gz; upload it from {url}"
         );
         variables[format!("image_{label}")] = text(&literal(&description));
     }
@@ -123,7 +123,7 @@ fn firewall(name: &str) -> Value {
     })
 }
 
-/// The images of the nodes: those of one schematic, release and architecture are the same.
+/// The images of the nodes, shared by nodes with the same schematic, release and architecture.
 #[derive(Default)]
 struct GcpImages<'n> {
     /// Name and origin, by label.
@@ -133,7 +133,7 @@ struct GcpImages<'n> {
 }
 
 impl<'n> GcpImages<'n> {
-    fn of(nodes: &[&'n NodePlan]) -> Result<Self, Vec<Issue>> {
+    fn collect(nodes: &[&'n NodePlan]) -> Result<Self, Vec<Issue>> {
         let (mut images, mut errors) = (Self::default(), Vec::new());
         for node in nodes {
             if let Err(error) = images.add(node) {
@@ -144,18 +144,18 @@ impl<'n> GcpImages<'n> {
     }
 
     fn add(&mut self, node: &'n NodePlan) -> Result<(), NodeSchematicError> {
-        // Names in this cloud have no dots.
-        let (name, from) = match BaseImage::of(node)? {
+        // Names in Google Cloud have no dots.
+        let (name, from) = match BaseImage::from_node(node)? {
             Some(base) => {
                 let files = Product::Gcp.files(&base.stem()).join(", ");
-                (base.stem().replace('.', "-"), format!("{files}, made by `ichor image build`"))
+                (base.stem().replace('.', "-"), format!("{files}, built by `ichor image build`"))
             }
             None => {
-                let id = schematic::of(node, None)?.id();
-                let order = image::order(node, &id);
+                let id = schematic::node_schematic(node, None)?.id();
+                let request = image::asset_request(node, &id);
                 let release = node.talos.value.to_string().replace('.', "-");
-                let name = format!("talos-{release}-{}-{}", order.arch, &id[..12]);
-                (name, order.url(&image::factory(node), &Asset::disk_of(order.platform)))
+                let name = format!("talos-{release}-{}-{}", request.arch, &id[..12]);
+                (name, request.url(&image::factory(node), &Asset::disk_of(request.platform)))
             }
         };
         let label = name.replace('-', "_");
@@ -205,37 +205,39 @@ fn instance(node: &NodePlan, plan: &Plan, cluster: &str, images: &GcpImages<'_>)
         "network_interface": [port],
     });
     if has_user_data(node) {
-        let path = built(&format!("nodes/{}/machine.yaml", node.name));
+        let path = build_path(&format!("nodes/{}/machine.yaml", node.name));
         instance["metadata"] = json!({"user-data": format!("${{file(\"{path}\")}}")});
     }
     instance
 }
 
-/// The address a node has in the subnet, where the file decides it.
+/// The address of a node in the subnet, if the file determines it.
 fn own_address(node: &NodePlan, plan: &Plan) -> Option<String> {
     let prefix = plan.cluster.node.v4.as_ref()?.value;
     let address = node.address.v4.as_ref()?.value.addr();
     (node.addressing.value != Addressing::Dhcp && prefix.contains(&address)).then(|| address.to_string())
 }
 
-/// Talos takes its configuration from the instance, unless the file says that it is brought in another way.
+/// Whether the instance has the configuration as user data, which is the default.
 fn has_user_data(node: &NodePlan) -> bool {
     !matches!(node.boot.from.origin, Origin::Written(_))
 }
 
-fn external(nodes: &[&NodePlan]) -> Value {
-    each(nodes, |node| json!(format!("${{google_compute_address.{}.address}}", label(node.name.as_str()))))
+fn external_addresses(nodes: &[&NodePlan]) -> Value {
+    per_node(nodes, |node| {
+        json!(format!("${{google_compute_address.{}.address}}", label(node.name.as_str())))
+    })
 }
 
-/// Warnings for addresses that are others than the file says.
-fn checks(nodes: &[&NodePlan]) -> Map<String, Value> {
+/// Warnings for addresses that differ from those in the file.
+fn address_checks(nodes: &[&NodePlan]) -> Map<String, Value> {
     let check = |node: &&NodePlan| {
         let written = node.stages.external()?;
         let own = label(node.name.as_str());
         let assert = json!({
             "condition": format!("${{google_compute_address.{own}.address == \"{written}\"}}"),
             "error_message": format!(
-                "{} has ${{google_compute_address.{own}.address}}, and the cluster file says {written}: write it as address.external",
+                "{} has ${{google_compute_address.{own}.address}}, but the cluster file has {written}: update address.external",
                 node.name
             ),
         });

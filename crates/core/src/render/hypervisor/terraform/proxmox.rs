@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::{built, label, literal, text};
+use super::{build_path, label, literal, text};
 use crate::plan::ProxmoxPlan;
-use crate::render::hypervisor::guest::VmDefinition;
 use crate::render::hypervisor::medium::{Medium, MediumSource};
 use crate::render::hypervisor::proxmox::{DRIVES, args, devices, machine, volume};
+use crate::render::hypervisor::vm_definition::VmDefinition;
 
-/// Proxmox' own storage, which every host has to itself. Others are taken for shared.
+/// Proxmox' default storage, which is local to each host. Others are assumed to be shared.
 const OWN: &str = "local";
 
-/// The provider's name for what it makes.
+/// The provider's resource types.
 const VM: &str = "proxmox_virtual_environment_vm";
 const FILE: &str = "proxmox_virtual_environment_file";
 const DOWNLOAD: &str = "proxmox_virtual_environment_download_file";
 
-/// The host of machines for which the file has none.
+/// The host of machines without one in the file.
 const HOST: &str = "${var.host}";
 
 /// The module of one cluster's machines.
@@ -50,21 +50,22 @@ pub(crate) fn module(proxmox: &ProxmoxPlan, guests: &[&VmDefinition<'_>]) -> Str
 struct TerraformResources(BTreeMap<&'static str, BTreeMap<String, Value>>);
 
 impl TerraformResources {
-    fn put(&mut self, kind: &'static str, label: String, resource: Value) {
+    fn insert(&mut self, kind: &'static str, label: String, resource: Value) {
         self.0.entry(kind).or_default().insert(label, resource);
     }
 
     fn add(&mut self, guest: &VmDefinition<'_>) {
         let host = guest.vm.host.as_ref().map_or(HOST, |host| host.value.as_str());
-        let mut vm = machine_of(guest, host);
-        let (bootable, carriers): (Vec<_>, Vec<_>) = guest.media.iter().partition(|medium| medium.boots);
+        let mut vm = vm_resource(guest, host);
+        let (bootable, config_volumes): (Vec<_>, Vec<_>) =
+            guest.media.iter().partition(|medium| medium.boots);
         if let Some(medium) = bootable.first() {
-            let file = self.boot_cd(guest, medium, host);
+            let file = self.add_boot_iso(guest, medium, host);
             vm.insert("cdrom".to_owned(), json!({"interface": DRIVES[0], "file_id": file}));
         }
-        for medium in carriers {
-            // The provider has one CD for each machine. Talos finds a volume by its label on any disk.
-            let file = self.carrier(guest, medium, host);
+        for medium in config_volumes {
+            // The provider supports one CD per machine. Talos finds a volume by its label on any disk.
+            let file = self.add_config_volume(guest, medium, host);
             let disk = json!({
                 "interface": "scsi1",
                 "datastore_id": literal(&guest.vm.storage.value),
@@ -75,11 +76,11 @@ impl TerraformResources {
                 disks.push(disk);
             }
         }
-        self.put(VM, label(guest.name()), Value::Object(vm));
+        self.insert(VM, label(guest.name()), Value::Object(vm));
     }
 
-    /// The CD that a machine boots; it is fetched once, or once for each host that has it to itself.
-    fn boot_cd(&mut self, guest: &VmDefinition<'_>, medium: &Medium, host: &str) -> String {
+    /// The boot ISO of a machine; it is downloaded once, to local storage once per host.
+    fn add_boot_iso(&mut self, guest: &VmDefinition<'_>, medium: &Medium, host: &str) -> String {
         let MediumSource::Url(url) = &medium.source else { return literal(&volume(guest, medium)) };
         let storage = &guest.vm.iso.value;
         let name = if storage == OWN && host != HOST {
@@ -97,29 +98,29 @@ impl TerraformResources {
                 "file_name": literal(&medium.name),
                 "overwrite": false,
             });
-            self.put(DOWNLOAD, name.clone(), download);
+            self.insert(DOWNLOAD, name.clone(), download);
         }
         format!("${{{DOWNLOAD}.{name}.id}}")
     }
 
-    /// The CD that carries a configuration, as an image that a disk is made from.
-    fn carrier(&mut self, guest: &VmDefinition<'_>, medium: &Medium, host: &str) -> String {
+    /// The configuration volume, as an image that a disk is imported from.
+    fn add_config_volume(&mut self, guest: &VmDefinition<'_>, medium: &Medium, host: &str) -> String {
         let MediumSource::Built(path) = &medium.source else { return literal(&volume(guest, medium)) };
         let image = medium.name.strip_suffix(".iso").unwrap_or(&medium.name);
         let file = json!({
             "content_type": "import",
             "datastore_id": literal(&guest.vm.iso.value),
             "node_name": host,
-            "source_file": {"path": built(path), "file_name": format!("{image}.raw")},
+            "source_file": {"path": build_path(path), "file_name": format!("{image}.raw")},
         });
         let name = label(image);
-        self.put(FILE, name.clone(), file);
+        self.insert(FILE, name.clone(), file);
         format!("${{{FILE}.{name}.id}}")
     }
 }
 
-/// A machine without its CDs.
-fn machine_of(guest: &VmDefinition<'_>, host: &str) -> Map<String, Value> {
+/// The VM resource without its CDs.
+fn vm_resource(guest: &VmDefinition<'_>, host: &str) -> Map<String, Value> {
     let vm = guest.vm;
     let storage = literal(&vm.storage.value);
     let port = |mac: &Option<_>| {
@@ -136,8 +137,8 @@ fn machine_of(guest: &VmDefinition<'_>, host: &str) -> Map<String, Value> {
     if let Some(serial) = &guest.serial {
         smbios["serial"] = json!(literal(serial));
     }
-    let mut made = Map::new();
-    let mut set = |key: &str, value: Value| made.insert(key.to_owned(), value);
+    let mut resource = Map::new();
+    let mut set = |key: &str, value: Value| resource.insert(key.to_owned(), value);
     set("name", json!(guest.name()));
     set("node_name", json!(host));
     set("machine", json!(machine(vm.machine.value)));
@@ -147,7 +148,7 @@ fn machine_of(guest: &VmDefinition<'_>, host: &str) -> Map<String, Value> {
         json!({"architecture": guest.architecture(), "cores": vm.cores.value, "type": literal(&vm.cpu.value)}),
     );
     set("memory", json!({"dedicated": guest.memory}));
-    // Talos runs the agent once it is configured, which may be after Terraform is done.
+    // Talos runs the agent only after it is configured, possibly after Terraform finishes.
     set("agent", json!({"enabled": vm.guest_agent.value, "wait_for_ip": {"disabled": true}}));
     set("on_boot", json!(vm.on_boot.value));
     set("operating_system", json!({"type": "l26"}));
@@ -167,7 +168,7 @@ fn machine_of(guest: &VmDefinition<'_>, host: &str) -> Map<String, Value> {
     set("network_device", guest.macs.iter().map(port).collect());
     set("smbios", smbios);
     set("boot_order", json!(devices(guest)));
-    // Nor does a machine without it shut down when it is asked to.
+    // A machine without the agent does not shut down on request.
     set("stop_on_destroy", json!(true));
     if let Some(id) = &vm.id {
         set("vm_id", json!(id.value));
@@ -187,5 +188,5 @@ fn machine_of(guest: &VmDefinition<'_>, host: &str) -> Map<String, Value> {
     if !guest.args.is_empty() {
         set("kvm_arguments", json!(literal(&args(guest))));
     }
-    made
+    resource
 }

@@ -5,15 +5,16 @@ use serde_json::{Map, Value, json};
 use super::{name_servers, time_servers};
 use crate::plan::{ConfigStage, LinkKind, LinkPlan, NodePlan, RoutePlan};
 
-/// The documents, for a Talos that has them (1.12 and later).
+/// The network documents.
 ///
-/// Any link among them ends the DHCP that Talos does by itself, so every link that shall ask has a document for that.
+/// With any link document Talos no longer uses DHCP by default, so every link with DHCP has a document for it.
 pub fn documents(node: &NodePlan, stage: ConfigStage) -> Vec<Value> {
     let links = node.links(stage);
     let mut documents: Vec<Value> = links.iter().filter_map(alias).collect();
     documents.extend(links.iter().filter_map(link));
-    documents
-        .extend(links.iter().filter(|link| link.dhcp).map(|link| named("DHCPv4Config", link.name.as_str())));
+    documents.extend(
+        links.iter().filter(|link| link.dhcp).map(|link| named_document("DHCPv4Config", link.name.as_str())),
+    );
     documents.extend(links.iter().filter_map(vip));
     documents.push(
         json!({"apiVersion": "v1alpha1", "kind": "HostnameConfig", "auto": "off", "hostname": node.name.as_str()}),
@@ -29,20 +30,20 @@ pub fn documents(node: &NodePlan, stage: ConfigStage) -> Vec<Value> {
     documents
 }
 
-fn named(kind: &str, name: &str) -> Value {
+fn named_document(kind: &str, name: &str) -> Value {
     json!({"apiVersion": "v1alpha1", "kind": kind, "name": name})
 }
 
-/// The name of a port that the kernel calls otherwise.
+/// The alias of a port to which the kernel gives another name.
 fn alias(link: &LinkPlan) -> Option<Value> {
-    let mac = link.kind.found_by()?;
-    let mut document = named("LinkAliasConfig", link.name.as_str());
+    let mac = link.kind.matched_mac()?;
+    let mut document = named_document("LinkAliasConfig", link.name.as_str());
     document["selector"] = json!({"match": format!("mac(link.permanent_addr) == \"{mac}\"")});
     Some(document)
 }
 
 fn vip(link: &LinkPlan) -> Option<Value> {
-    let mut document = named("Layer2VIPConfig", &link.vip?.to_string());
+    let mut document = named_document("Layer2VIPConfig", &link.vip?.to_string());
     document["link"] = json!(link.name.as_str());
     Some(document)
 }
@@ -56,12 +57,12 @@ fn link(link: &LinkPlan) -> Option<Value> {
         LinkKind::Dummy => "DummyLinkConfig",
     };
     let is_port = matches!(link.kind, LinkKind::Port { .. });
-    // A member is brought up by its master, and a port that asks by its DHCP client.
+    // The master brings its members up, the DHCP client its port.
     if is_port && link.is_bare() && (link.dhcp || link.master.is_some()) {
         return None;
     }
-    let Value::Object(mut document) = named(kind, link.name.as_str()) else { return None };
-    own(&mut document, &link.kind);
+    let Value::Object(mut document) = named_document(kind, link.name.as_str()) else { return None };
+    add_kind_keys(&mut document, &link.kind);
     if is_port {
         document.insert("up".to_owned(), json!(true));
     }
@@ -80,8 +81,8 @@ fn link(link: &LinkPlan) -> Option<Value> {
     Some(Value::Object(document))
 }
 
-/// What only links of this kind have.
-fn own(document: &mut Map<String, Value>, kind: &LinkKind) {
+/// Adds the keys that only links of this kind have.
+fn add_kind_keys(document: &mut Map<String, Value>, kind: &LinkKind) {
     let mut put = |key: &str, value: Value| document.insert(key.to_owned(), value);
     match kind {
         LinkKind::Loopback | LinkKind::Port { .. } | LinkKind::Dummy => {}
@@ -89,7 +90,7 @@ fn own(document: &mut Map<String, Value>, kind: &LinkKind) {
             put("links", json!(links.iter().map(|name| name.as_str()).collect::<Vec<_>>()));
             put("bondMode", json!(mode.word()));
             put("miimon", json!(miimon));
-            // The kernel's own; Talos warns of an LACP bond that does not say so.
+            // The kernel's defaults; Talos warns about an LACP bond without them.
             put("updelay", json!(0));
             put("downdelay", json!(0));
             put("xmitHashPolicy", json!(hash.word()));
@@ -105,7 +106,7 @@ fn own(document: &mut Map<String, Value>, kind: &LinkKind) {
     }
 }
 
-/// Talos refuses a destination of length 0: a default route has none.
+/// A default route has no destination: Talos rejects a prefix of length 0.
 fn route(route: &RoutePlan) -> Value {
     let mut value = Map::new();
     if let Some(to) = route.to {

@@ -6,15 +6,15 @@ use super::{name_servers, time_servers};
 use crate::plan::{ConfigStage, LinkKind, LinkPlan, Master, NodePlan, RoutePlan};
 use ichor_values::{LinkName, Mac};
 
-/// The network for Talos 1.11: what is merged into the document with `machine` and `cluster`.
+/// The network for Talos 1.11, to merge into the document with `machine` and `cluster`.
 ///
-/// VLANs stand under the link below them, which names them: `bond0.20`.
+/// VLANs are part of their parent link, which determines their name: `bond0.20`.
 pub fn machine(node: &NodePlan) -> Value {
     let links = LegacyLinks(node.links(ConfigStage::Final));
     let mut network = Map::new();
     network.insert("hostname".to_owned(), json!(node.name.as_str()));
     let interfaces: Vec<_> = links.0.iter().filter_map(|link| links.interface(link)).collect();
-    let interfaces: Vec<_> = interfaces.into_iter().chain(links.strangers()).collect();
+    let interfaces: Vec<_> = interfaces.into_iter().chain(links.unplanned_parents()).collect();
     if !interfaces.is_empty() {
         network.insert("interfaces".to_owned(), json!(interfaces));
     }
@@ -37,25 +37,26 @@ impl LegacyLinks {
         self.0.iter().find(|link| link.name == *name)
     }
 
-    /// What selects a link that must be found by its MAC address.
+    /// The selector of a link that is matched by MAC address.
     fn selector(&self, name: &LinkName) -> Option<Value> {
-        self.find(name)?.kind.found_by().map(selector)
+        self.find(name)?.kind.matched_mac().map(selector)
     }
 
-    /// The entry of a link; none for a VLAN that nothing stands on, and for a port of which its master says all.
+    /// The entry of a link; none for a VLAN without VLANs of its own, and for a port that its master's entry describes
+    /// completely.
     fn interface(&self, link: &LinkPlan) -> Option<Value> {
-        let mut value = self.selected(&link.name);
+        let mut value = self.link_key(&link.name);
         let vlans = self.vlans(&link.name);
         if matches!(link.kind, LinkKind::Vlan { .. }) {
             if vlans.is_empty() {
                 return None;
             }
         } else {
-            if vlans.is_empty() && link.is_bare() && self.is_told_by_master(link) {
+            if vlans.is_empty() && link.is_bare() && self.is_listed_by_master(link) {
                 return None;
             }
-            self.made(&mut value, link);
-            common(&mut value, link);
+            self.add_kind_keys(&mut value, link);
+            add_common_keys(&mut value, link);
         }
         if !vlans.is_empty() {
             value.insert("vlans".to_owned(), json!(vlans));
@@ -63,7 +64,7 @@ impl LegacyLinks {
         Some(Value::Object(value))
     }
 
-    fn selected(&self, name: &LinkName) -> Map<String, Value> {
+    fn link_key(&self, name: &LinkName) -> Map<String, Value> {
         let mut value = Map::new();
         match self.selector(name) {
             Some(selector) => value.insert("deviceSelector".to_owned(), selector),
@@ -72,8 +73,8 @@ impl LegacyLinks {
         value
     }
 
-    /// Whether the master's entry names the link, which a bridge can do by its name only.
-    fn is_told_by_master(&self, link: &LinkPlan) -> bool {
+    /// Whether the master's entry includes the link, which a bridge's entry can do by name only.
+    fn is_listed_by_master(&self, link: &LinkPlan) -> bool {
         match &link.master {
             Some(Master::Bond(..)) => true,
             Some(Master::Bridge(_)) => self.selector(&link.name).is_none(),
@@ -81,7 +82,7 @@ impl LegacyLinks {
         }
     }
 
-    fn made(&self, value: &mut Map<String, Value>, link: &LinkPlan) {
+    fn add_kind_keys(&self, value: &mut Map<String, Value>, link: &LinkPlan) {
         let mut put = |key: &str, made: Value| value.insert(key.to_owned(), made);
         match &link.kind {
             LinkKind::Bond { links, mode, miimon, hash } => {
@@ -104,13 +105,13 @@ impl LegacyLinks {
             LinkKind::Loopback | LinkKind::Port { .. } | LinkKind::Vlan { .. } => {}
         }
         if let Some(Master::Bridge(master)) = &link.master
-            && !self.is_told_by_master(link)
+            && !self.is_listed_by_master(link)
         {
             value.insert("bridgePort".to_owned(), json!({"master": master.as_str()}));
         }
     }
 
-    /// What selects the members of a bond, which has all of them by names or all of them by MAC addresses.
+    /// Selectors of the members of a bond, which lists all of them either by name or by MAC address.
     fn selectors(&self, members: &[LinkName]) -> Vec<Value> {
         let mac = |name| match self.find(name)?.kind {
             LinkKind::Port { mac, .. } => mac.map(selector),
@@ -121,21 +122,21 @@ impl LegacyLinks {
 
     /// The VLANs of a link.
     fn vlans(&self, below: &LinkName) -> Vec<Value> {
-        let of = |link: &LinkPlan| match &link.kind {
+        let vlan_id = |link: &LinkPlan| match &link.kind {
             LinkKind::Vlan { id, link: parent } if parent == below => Some(id.0),
             _ => None,
         };
         let vlan = |link: &LinkPlan| {
             let mut value = Map::new();
-            value.insert("vlanId".to_owned(), json!(of(link)?));
-            common(&mut value, link);
+            value.insert("vlanId".to_owned(), json!(vlan_id(link)?));
+            add_common_keys(&mut value, link);
             Some(Value::Object(value))
         };
         self.0.iter().filter_map(vlan).collect()
     }
 
-    /// Links below VLANs that the plan does not have: something else makes them.
-    fn strangers(&self) -> Vec<Value> {
+    /// Parents of VLANs that are not in the plan, because something else creates them.
+    fn unplanned_parents(&self) -> Vec<Value> {
         let mut names: Vec<_> = self
             .0
             .iter()
@@ -158,8 +159,8 @@ fn names<'n>(names: impl Iterator<Item = &'n LinkName>) -> Vec<&'n str> {
     names.map(LinkName::as_str).collect()
 }
 
-/// What ports, VLANs and all others have alike.
-fn common(value: &mut Map<String, Value>, link: &LinkPlan) {
+/// Adds the keys that all kinds of links have.
+fn add_common_keys(value: &mut Map<String, Value>, link: &LinkPlan) {
     let mut put = |key: &str, made: Value| value.insert(key.to_owned(), made);
     if let Some(mtu) = link.mtu {
         put("mtu", json!(mtu.0));

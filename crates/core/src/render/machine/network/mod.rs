@@ -1,7 +1,7 @@
 //! Links, addresses, routes, hostname, name and time servers of a node.
 //!
-//! Three forms of the same links ([`NodePlan::links`]): [`documents()`] for Talos 1.12 and later, [`machine()`] for
-//! Talos 1.11, and [`network_config()`] for machines that start with nocloud data before they have either.
+//! Three formats of the same links ([`NodePlan::links`]): [`documents()`] for Talos 1.12 and later, [`machine()`] for Talos
+//! 1.11, and [`network_config()`] for machines that boot with nocloud data.
 //!
 //! Not here: META key 10 ([`platform_network`](crate::render::platform_network)), and the links of routing.
 

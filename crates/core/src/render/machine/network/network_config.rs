@@ -1,4 +1,4 @@
-//! The network of a node as nocloud data: the file `network-config`, version 2.
+//! The network of a node as nocloud data: `network-config`, version 2.
 
 use serde_json::{Map, Value, json};
 
@@ -10,34 +10,34 @@ use ichor_values::go_yaml::emit;
 
 /// The file `network-config` of a node.
 ///
-/// Talos 1.11 has nothing else to know its network from before it is configured. It reads no bridges and no dummies there,
-/// and no routes without a next hop, so these come with the configuration. Clusters of later releases have documents; for them the
-/// file only has to be there, because without it Talos does not read the hostname beside it.
+/// Talos 1.11 has no other source of its network before it is configured. It supports no bridges, dummies or routes without
+/// next hop there, so these are added with the configuration. Later releases use documents; for them the file only has to
+/// exist, because without it Talos ignores the hostname in `meta-data`.
 pub fn network_config(node: &NodePlan, stage: ConfigStage) -> String {
     let mut file = json!({"version": 2, "ethernets": {}});
     if node.old_links {
-        fill(&mut file, node, &node.links(stage));
+        add_links(&mut file, node, &node.links(stage));
     }
     emit::emit(&file)
 }
 
-fn fill(file: &mut Value, node: &NodePlan, links: &[LinkPlan]) {
+fn add_links(file: &mut Value, node: &NodePlan, links: &[LinkPlan]) {
     let names = LinkNames(node);
     let mut dns = name_servers(node);
-    let lone = links.iter().all(|link| link.kind == LinkKind::Loopback);
+    let only_loopback = links.iter().all(|link| link.kind == LinkKind::Loopback);
     for link in links {
         let Some(section) = section(&link.kind) else { continue };
         let mut entry = Map::new();
-        own(&mut entry, &link.kind, &names);
-        common(&mut entry, link);
-        if !dns.is_empty() && (lone || link.kind != LinkKind::Loopback) {
+        add_kind_keys(&mut entry, &link.kind, &names);
+        add_common_keys(&mut entry, link);
+        if !dns.is_empty() && (only_loopback || link.kind != LinkKind::Loopback) {
             entry.insert("nameservers".to_owned(), json!({"addresses": std::mem::take(&mut dns)}));
         }
-        file[section][names.of(link).as_str()] = Value::Object(entry);
+        file[section][names.link_name(link).as_str()] = Value::Object(entry);
     }
 }
 
-/// Where a link stands in the file.
+/// The section of a link in the file.
 fn section(kind: &LinkKind) -> Option<&'static str> {
     match kind {
         LinkKind::Loopback | LinkKind::Port { .. } => Some("ethernets"),
@@ -47,20 +47,20 @@ fn section(kind: &LinkKind) -> Option<&'static str> {
     }
 }
 
-/// What links are called in the file.
+/// Names of links in the file.
 struct LinkNames<'n>(&'n NodePlan);
 
 impl LinkNames<'_> {
-    /// A VLAN has the name that the configuration will give it, or there would be two of it.
-    fn of(&self, link: &LinkPlan) -> LinkName {
+    /// A VLAN has the same name as in the configuration, so that it is not created twice.
+    fn link_name(&self, link: &LinkPlan) -> LinkName {
         match &link.kind {
-            LinkKind::Vlan { id, link } => vlan_name(&self.below(link), *id),
-            _ => self.below(&link.name),
+            LinkKind::Vlan { id, link } => vlan_name(&self.parent_name(link), *id),
+            _ => self.parent_name(&link.name),
         }
     }
 
-    /// Talos finds a port itself by its MAC address, but what a VLAN stands on by the kernel's name only.
-    fn below(&self, name: &LinkName) -> LinkName {
+    /// Talos matches a port by its MAC address, but the parent of a VLAN by the kernel's name only.
+    fn parent_name(&self, name: &LinkName) -> LinkName {
         let node = self.0;
         let nth = node.ports.iter().position(|port| port.name == *name);
         match nth.filter(|_| node.has_plain_port_names() && !node.is_kernels_port_name(name.as_str())) {
@@ -70,18 +70,18 @@ impl LinkNames<'_> {
     }
 }
 
-fn own(entry: &mut Map<String, Value>, kind: &LinkKind, names: &LinkNames<'_>) {
+fn add_kind_keys(entry: &mut Map<String, Value>, kind: &LinkKind, names: &LinkNames<'_>) {
     let mut put = |key: &str, value: Value| entry.insert(key.to_owned(), value);
     match kind {
         LinkKind::Port { .. } => {
-            if let Some(mac) = kind.found_by() {
+            if let Some(mac) = kind.matched_mac() {
                 put("match", json!({"macaddress": mac.to_string()}));
             }
         }
         LinkKind::Bond { links, mode, miimon, hash } => {
             put(
                 "interfaces",
-                json!(links.iter().map(|name| names.below(name).to_string()).collect::<Vec<_>>()),
+                json!(links.iter().map(|name| names.parent_name(name).to_string()).collect::<Vec<_>>()),
             );
             put(
                 "parameters",
@@ -91,13 +91,13 @@ fn own(entry: &mut Map<String, Value>, kind: &LinkKind, names: &LinkNames<'_>) {
         }
         LinkKind::Vlan { id, link } => {
             put("id", json!(id.0));
-            put("link", json!(names.below(link).as_str()));
+            put("link", json!(names.parent_name(link).as_str()));
         }
         LinkKind::Loopback | LinkKind::Bridge { .. } | LinkKind::Dummy => {}
     }
 }
 
-fn common(entry: &mut Map<String, Value>, link: &LinkPlan) {
+fn add_common_keys(entry: &mut Map<String, Value>, link: &LinkPlan) {
     let mut put = |key: &str, value: Value| entry.insert(key.to_owned(), value);
     if link.dhcp {
         put("dhcp4", json!(true));

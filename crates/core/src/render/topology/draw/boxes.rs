@@ -1,20 +1,20 @@
 //! Frames, hubs and cards.
 
+use crate::render::topology::diagram::{Card, Diagram, Fact, Frame, Hub, HubKind, SpeakerBox};
 use crate::render::topology::layout::measure::{HEAD, LINE, Measures, PAD, speaker_height};
 use crate::render::topology::layout::{flow, int};
 use crate::render::topology::palette::{self, ACCENT, FRAME, INK, MUTED, PAPER, RULE, SPEAKER, SPEAKER_EDGE};
-use crate::render::topology::scene::{Card, Diagram, Fact, Frame, Hub, HubKind, SpeakerBox};
 use crate::render::topology::svg::{Rectangle, Svg, TextAnchor, TextLine};
 use crate::render::topology::text::{FontFace, width};
 
 /// The colour of hub `nth` and its wires.
-pub(crate) fn colour(scene: &Diagram, nth: usize) -> &'static str {
-    let kind = scene.hubs[nth].kind;
-    let spines = scene.hubs.iter().filter(|hub| hub.kind == HubKind::Spine).count();
+pub(crate) fn colour(diagram: &Diagram, nth: usize) -> &'static str {
+    let kind = diagram.hubs[nth].kind;
+    let spines = diagram.hubs.iter().filter(|hub| hub.kind == HubKind::Spine).count();
     palette::hub(kind, nth.saturating_sub(spines))
 }
 
-/// The ground behind the cards of a site or role.
+/// The background of the cards of a site or role.
 pub(crate) fn frame(svg: &mut Svg, frame: &Frame, area: Rectangle) {
     svg.open("frame", "");
     svg.rectangle(area, 10, &format!(r#"fill="{FRAME}" stroke="{RULE}""#));
@@ -37,9 +37,9 @@ pub(crate) fn frame(svg: &mut Svg, frame: &Frame, area: Rectangle) {
 /// A router, or a bar for a network.
 pub(crate) fn hub(svg: &mut Svg, hub: &Hub, area: Rectangle, measures: &Measures, colour: &str) {
     svg.open("hub", &hub.detail());
-    let ground = palette::ground(hub.kind);
+    let background = palette::background(hub.kind);
     let dash = if hub.kind == HubKind::Neighbor { r#" stroke-dasharray="5 3""# } else { "" };
-    let style = format!(r#"fill="{ground}" stroke="{colour}" stroke-width="1.5"{dash}"#);
+    let style = format!(r#"fill="{background}" stroke="{colour}" stroke-width="1.5"{dash}"#);
     shadows(svg, hub.count, area, &style);
     svg.rectangle(area, 6, &format!(r#"class="box" {style}"#));
     if hub.kind.is_band() {
@@ -79,7 +79,7 @@ fn router(svg: &mut Svg, hub: &Hub, area: Rectangle, measures: &Measures, colour
     facts(svg, &hub.facts, Rectangle { y: area.y + HEAD - 2, ..area }, measures.hub_label);
 }
 
-/// A node, or several that are alike.
+/// A node, or a stack of similar nodes.
 pub(crate) fn card(svg: &mut Svg, card: &Card, area: Rectangle, measures: &Measures) {
     let head = palette::role(card.role);
     svg.open("card", &card.detail);
@@ -93,7 +93,7 @@ pub(crate) fn card(svg: &mut Svg, card: &Card, area: Rectangle, measures: &Measu
     );
     let room = wide - 2 * PAD;
     let beside = width(&card.caption, FontFace::Plain, 11);
-    // A long name needs the whole head; its colour tells the role too.
+    // A long name replaces the caption: the colour of the header shows the role as well.
     let caption = !card.caption.is_empty() && width(&card.name, FontFace::Bold, 14) <= room - beside;
     let name = TextLine::label((x + PAD, y + 23), &card.name, if caption { room - beside } else { room });
     svg.text(&TextLine { face: FontFace::Bold, size: 14, fill: PAPER, ..name });
@@ -108,7 +108,7 @@ pub(crate) fn card(svg: &mut Svg, card: &Card, area: Rectangle, measures: &Measu
     svg.close();
 }
 
-/// Edges of the boxes behind this one.
+/// The edges of a stack below its top box.
 fn shadows(svg: &mut Svg, count: usize, area: Rectangle, style: &str) {
     if count > 1 {
         for shift in [6, 3] {

@@ -1,25 +1,25 @@
-//! What the signs in the picture mean; only those that are in it.
+//! The legend of the symbols that occur in the diagram.
 
 use super::lines;
+use crate::render::topology::diagram::Diagram;
 use crate::render::topology::layout::MARGIN;
 use crate::render::topology::layout::flow::{self, LegendEntry, SIGN};
 use crate::render::topology::palette::{ACCENT, CABLE, MUTED, PAPER, SPEAKER, SPEAKER_EDGE};
-use crate::render::topology::scene::Diagram;
 use crate::render::topology::svg::{Rectangle, Svg, TextLine};
 
-/// The legend, from `top` down.
-pub(crate) fn legend(svg: &mut Svg, scene: &Diagram, top: i32, room: i32) {
+/// The legend, starting at `top`.
+pub(crate) fn legend(svg: &mut Svg, diagram: &Diagram, top: i32, room: i32) {
     svg.open("legend", "");
-    let entries = flow::entries(scene);
+    let entries = flow::entries(diagram);
     for (entry, (x, y)) in entries.iter().zip(flow::legend(&entries, room)) {
         let (x, y) = (MARGIN + x, top + y);
-        sign(svg, *entry, x, y);
-        svg.text(&TextLine { size: 12, ..TextLine::label((x + SIGN, y + 12), entry.words(), room) });
+        draw_symbol(svg, *entry, x, y);
+        svg.text(&TextLine { size: 12, ..TextLine::label((x + SIGN, y + 12), entry.label(), room) });
     }
     svg.close();
 }
 
-fn sign(svg: &mut Svg, entry: LegendEntry, x: i32, y: i32) {
+fn draw_symbol(svg: &mut Svg, entry: LegendEntry, x: i32, y: i32) {
     let small = Rectangle { x: x + 8, y, width: 20, height: 14 };
     let outline = format!(r#"stroke="{MUTED}" stroke-width="1.5""#);
     match entry {

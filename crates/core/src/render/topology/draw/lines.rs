@@ -1,16 +1,16 @@
-//! Cables, wires, and the marks where they meet the boxes.
+//! Cables, wires, and port marks.
 
 use super::boxes::colour;
+use crate::render::topology::diagram::{Diagram, WireKind};
 use crate::render::topology::layout::Layout;
 use crate::render::topology::layout::measure::PORT;
 use crate::render::topology::layout::wiring::PortMark;
 use crate::render::topology::palette::{CABLE, PAPER};
-use crate::render::topology::scene::{Diagram, WireKind};
 use crate::render::topology::svg::{Rectangle, Svg, TextAnchor, TextLine};
 
 /// The cables between routers.
-pub fn cables(svg: &mut Svg, scene: &Diagram, layout: &Layout) {
-    for cable in &scene.cables {
+pub fn cables(svg: &mut Svg, diagram: &Diagram, layout: &Layout) {
+    for cable in &diagram.cables {
         let (upper, lower) = (layout.hubs[cable.ends.0], layout.hubs[cable.ends.1]);
         let path = format!(
             "M{} {}L{} {}",
@@ -25,7 +25,7 @@ pub fn cables(svg: &mut Svg, scene: &Diagram, layout: &Layout) {
     }
 }
 
-/// How a wire of this kind is drawn.
+/// The style of a wire of this kind.
 pub(crate) fn style(kind: WireKind, colour: &str, weight: i32) -> String {
     let dash = match kind {
         WireKind::Unnumbered | WireKind::Attached => "",
@@ -36,31 +36,28 @@ pub(crate) fn style(kind: WireKind, colour: &str, weight: i32) -> String {
     format!(r#"fill="none" stroke="{colour}" stroke-width="{weight}"{dash}"#)
 }
 
-/// The wires, and dots where they join.
-pub(crate) fn strands(svg: &mut Svg, scene: &Diagram, layout: &Layout) {
-    for strand in &layout.wiring.strands {
-        svg.open("wire", &strand.detail);
-        svg.path(
-            &strand.path,
-            &style(strand.kind, colour(scene, strand.hub), if strand.shared { 3 } else { 2 }),
-        );
+/// The wires, and dots at their junctions.
+pub(crate) fn wires(svg: &mut Svg, diagram: &Diagram, layout: &Layout) {
+    for line in &layout.wiring.lines {
+        svg.open("wire", &line.detail);
+        svg.path(&line.path, &style(line.kind, colour(diagram, line.hub), if line.shared { 3 } else { 2 }));
         svg.close();
     }
     for dot in &layout.wiring.dots {
-        svg.disc(dot.at, 4, colour(scene, dot.hub));
+        svg.disc(dot.at, 4, colour(diagram, dot.hub));
     }
 }
 
-/// The marks where wires meet boxes.
-pub fn ports(svg: &mut Svg, scene: &Diagram, layout: &Layout) {
+/// The port marks.
+pub fn ports(svg: &mut Svg, diagram: &Diagram, layout: &Layout) {
     for port in &layout.wiring.ports {
         svg.open("port", &port.detail);
-        mark(svg, port, colour(scene, port.hub));
+        draw_port(svg, port, colour(diagram, port.hub));
         svg.close();
     }
 }
 
-fn mark(svg: &mut Svg, port: &PortMark, colour: &str) {
+fn draw_port(svg: &mut Svg, port: &PortMark, colour: &str) {
     let height = if port.name.is_empty() { 8 } else { PORT };
     let (x, y) = port.at;
     let area = Rectangle { x: x - port.width / 2, y: y - height / 2, width: port.width, height };

@@ -1,36 +1,36 @@
-//! Writes a placed scene down as SVG, from the ground up: frames, lines, boxes, marks on the boxes.
+//! Draws a diagram as SVG, from back to front: frames, lines, boxes, port marks.
 
 mod boxes;
 mod legend;
 mod lines;
 
+use super::diagram::{Diagram, Title};
 use super::layout::{Layout, MARGIN, flow};
 use super::palette::{INK, PAPER, RULE};
-use super::scene::{Diagram, Title};
 use super::svg::{Svg, TextLine};
 use super::text::FontFace;
 
-/// The whole picture.
-pub fn document(scene: &Diagram, layout: &Layout) -> String {
+/// The SVG document.
+pub fn document(diagram: &Diagram, layout: &Layout) -> String {
     let mut svg = Svg::default();
     let room = layout.size.0 - 2 * MARGIN;
-    title(&mut svg, &scene.title, room);
-    for (frame, area) in scene.frames.iter().zip(&layout.frames) {
+    title(&mut svg, &diagram.title, room);
+    for (frame, area) in diagram.frames.iter().zip(&layout.frames) {
         boxes::frame(&mut svg, frame, *area);
     }
-    lines::cables(&mut svg, scene, layout);
-    lines::strands(&mut svg, scene, layout);
-    for (nth, (hub, area)) in scene.hubs.iter().zip(&layout.hubs).enumerate() {
-        boxes::hub(&mut svg, hub, *area, &layout.measures, boxes::colour(scene, nth));
+    lines::cables(&mut svg, diagram, layout);
+    lines::wires(&mut svg, diagram, layout);
+    for (nth, (hub, area)) in diagram.hubs.iter().zip(&layout.hubs).enumerate() {
+        boxes::hub(&mut svg, hub, *area, &layout.measures, boxes::colour(diagram, nth));
     }
-    for (frame, areas) in scene.frames.iter().zip(&layout.cards) {
+    for (frame, areas) in diagram.frames.iter().zip(&layout.cards) {
         for (card, area) in frame.cards.iter().zip(areas) {
             boxes::card(&mut svg, card, *area, &layout.measures);
         }
     }
-    lines::ports(&mut svg, scene, layout);
-    legend::legend(&mut svg, scene, layout.legend, room);
-    svg.document(layout.size, &format!("Topology of {}", scene.title.name), PAPER)
+    lines::ports(&mut svg, diagram, layout);
+    legend::legend(&mut svg, diagram, layout.legend, room);
+    svg.document(layout.size, &format!("Topology of {}", diagram.title.name), PAPER)
 }
 
 fn title(svg: &mut Svg, title: &Title, room: i32) {

@@ -1,15 +1,15 @@
-//! What the box of one node says.
+//! The card of one node.
 
-use super::crowd::DetailLevel;
+use super::grouping::DetailLevel;
 use super::speaker::speaker;
 use super::wires::wires;
 use super::{DiagramSources, title};
 use crate::cluster::section::{Addressing, Role};
 use crate::plan::{NodePlan, Prefixes};
-use crate::render::topology::scene::{Card, Fact, Hub, spoken};
+use crate::render::topology::diagram::{Card, Fact, Hub, facts_text};
 use ichor_values::Arch;
 
-/// The box of node `nth`.
+/// The card of node `nth`.
 pub(crate) fn card(sources: &DiagramSources<'_>, nth: usize, hubs: &[Hub], detail: DetailLevel) -> Card {
     let node = &sources.plan.nodes[nth];
     let all = facts(sources, node);
@@ -17,15 +17,15 @@ pub(crate) fn card(sources: &DiagramSources<'_>, nth: usize, hubs: &[Hub], detai
     let caption = match (drain, detail, node.role) {
         (true, ..) => "drained",
         (_, DetailLevel::Full, role) => title::role(role),
-        (_, DetailLevel::Compact, _) if bears_vip(sources, node) => "VIP",
+        (_, DetailLevel::Compact, _) if may_hold_vip(sources, node) => "VIP",
         (_, DetailLevel::Compact, _) => "",
     };
     Card {
         name: node.name.to_string(),
         role: node.role,
         caption: caption.to_owned(),
-        detail: format!("{}, {}\n{}", node.name, title::role(node.role), spoken(&all)),
-        facts: if detail == DetailLevel::Full { all } else { short(node) },
+        detail: format!("{}, {}\n{}", node.name, title::role(node.role), facts_text(&all)),
+        facts: if detail == DetailLevel::Full { all } else { compact_facts(node) },
         speaker: node.routing.as_ref().and_then(|routing| routing.workload.as_ref()).map(|workload| {
             let mut speaker = speaker(workload);
             speaker.lines.truncate(if detail == DetailLevel::Full { 3 } else { 1 });
@@ -36,7 +36,7 @@ pub(crate) fn card(sources: &DiagramSources<'_>, nth: usize, hubs: &[Hub], detai
     }
 }
 
-fn bears_vip(sources: &DiagramSources<'_>, node: &NodePlan) -> bool {
+fn may_hold_vip(sources: &DiagramSources<'_>, node: &NodePlan) -> bool {
     node.role == Role::Controlplane && sources.plan.cluster.vip.is_some()
 }
 
@@ -57,7 +57,7 @@ fn facts(sources: &DiagramSources<'_>, node: &NodePlan) -> Vec<Fact> {
             prefixes(label, &dummy.address, false).map(|fact| Fact { accent: dummy.anycast, ..fact }),
         );
     }
-    if bears_vip(sources, node) {
+    if may_hold_vip(sources, node) {
         facts.extend(sources.plan.cluster.vip.iter().map(|vip| Fact::accent("VIP", vip.value.to_string())));
     }
     for port in &node.ports {
@@ -74,27 +74,27 @@ fn facts(sources: &DiagramSources<'_>, node: &NodePlan) -> Vec<Fact> {
     facts
 }
 
-/// The addresses of every stage the node is known to have.
+/// The known addresses of the node at every stage.
 fn address_facts(node: &NodePlan) -> Vec<Fact> {
     let mut facts: Vec<_> = prefixes(node.link.value.as_str(), &node.address, true).collect();
     if facts.is_empty() && node.addressing.value != Addressing::Static {
-        let given = node.stages.dhcp().map(|address| address.to_string());
+        let address = node.stages.dhcp().map(|address| address.to_string());
         facts.push(Fact::new(
             node.link.value.as_str(),
-            given.map_or_else(|| "by DHCP".to_owned(), |given| given + " by DHCP"),
+            address.map_or_else(|| "by DHCP".to_owned(), |address| address + " by DHCP"),
         ));
     }
     if let Some(external) = node.stages.external() {
         facts.push(Fact::new("external", external.to_string()));
     }
     if node.joins_overlay() {
-        let given = node.stages.overlay().map(|address| address.to_string());
-        facts.push(Fact::new("overlay", given.unwrap_or_else(|| "after joining".to_owned())));
+        let address = node.stages.overlay().map(|address| address.to_string());
+        facts.push(Fact::new("overlay", address.unwrap_or_else(|| "after joining".to_owned())));
     }
     facts
 }
 
-/// Both families, the label only once.
+/// Facts for both families, with the label on the first only.
 fn prefixes(label: &str, prefixes: &Prefixes, length: bool) -> impl Iterator<Item = Fact> {
     prefixes.iter().enumerate().map(move |(nth, (prefix, _))| {
         let value = if length { prefix.to_string() } else { prefix.addr().to_string() };
@@ -115,8 +115,8 @@ fn machine(node: &NodePlan) -> String {
     words.join(" ")
 }
 
-/// For a small box: the numbers people look for.
-fn short(node: &NodePlan) -> Vec<Fact> {
+/// The most important facts, for a compact card.
+fn compact_facts(node: &NodePlan) -> Vec<Fact> {
     let mut facts = Vec::new();
     if node.routing.is_some() {
         facts.extend(node.asn.iter().map(|asn| Fact::new("AS", asn.value.to_string())));

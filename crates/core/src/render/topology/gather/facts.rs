@@ -1,15 +1,15 @@
-//! What the boxes of hubs say.
+//! The hubs and their facts.
 
 use super::hubs::{SharedNetwork, kind};
 use crate::plan::{RouterPlan, TailscalePlan};
-use crate::render::topology::scene::{Fact, Hub, HubKind};
+use crate::render::topology::diagram::{Fact, Hub, HubKind};
 
-/// `values` with commas between them.
+/// Joins values with commas.
 pub fn list<T: ToString>(values: impl IntoIterator<Item = T>) -> String {
     values.into_iter().map(|value| value.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// A router of the file.
+/// The hub of a router in the file.
 pub(crate) fn router_hub(router: &RouterPlan) -> Hub {
     let mut facts = Vec::new();
     let mut fact = |label: &str, value: String| {
@@ -28,7 +28,7 @@ pub(crate) fn router_hub(router: &RouterPlan) -> Hub {
     Hub { kind: kind(Some(router.role.value)), name: list(&router.name), facts, count: 1 }
 }
 
-/// A network that nodes share.
+/// The hub of a shared network.
 pub(crate) fn network_hub(network: &SharedNetwork) -> Hub {
     let prefixes: Vec<_> = network
         .v4
@@ -51,7 +51,7 @@ pub(crate) fn network_hub(network: &SharedNetwork) -> Hub {
     Hub { kind: HubKind::Network, name, facts, count: 1 }
 }
 
-/// A network over the network.
+/// The hub of an overlay.
 pub(crate) fn overlay_hub(tailscale: &TailscalePlan, prefix: Option<String>) -> Hub {
     let mut facts = Vec::new();
     facts.extend(prefix.map(|prefix| Fact::new("prefix", prefix)));

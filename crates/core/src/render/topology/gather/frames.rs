@@ -1,16 +1,16 @@
-//! Which boxes stand in a frame together: those of a site, or else those of a role.
+//! Groups cards into frames by site, or by role if there are no sites.
 
 use std::collections::BTreeMap;
 
-use super::crowd::{self, NodeGroup};
 use super::facts::list;
+use super::grouping::{self, NodeGroup};
 use super::{DiagramSources, card, stack, title};
 use crate::cluster::section::Role;
-use crate::render::topology::scene::{Card, Frame, Hub};
+use crate::render::topology::diagram::{Card, Frame, Hub};
 
 /// The frames, those with a control plane first.
 pub(crate) fn frames(sources: &DiagramSources<'_>, hubs: &[Hub]) -> Vec<Frame> {
-    let (groups, detail) = crowd::groups(sources);
+    let (groups, detail) = grouping::groups(sources);
     let by_site = groups.iter().any(|group| group.site.is_some());
     let mut framed: BTreeMap<Option<&str>, Vec<&NodeGroup<'_>>> = BTreeMap::new();
     for group in &groups {
@@ -47,7 +47,7 @@ fn has_control_plane(cards: &[Card]) -> bool {
     cards.iter().any(|card| card.role == Role::Controlplane)
 }
 
-/// The address that the control planes have together.
+/// The shared addresses of the control planes.
 fn shared(sources: &DiagramSources<'_>, cards: &[Card]) -> String {
     if !has_control_plane(cards) {
         return String::new();

@@ -1,15 +1,15 @@
-//! What nodes are connected to: the routers of the file, other neighbours, shared networks and overlays.
+//! Hubs: the routers in the file, other neighbours, shared networks and overlays.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::facts::{network_hub, overlay_hub, router_hub};
 use crate::plan::{NeighborAddress, NeighborPlan, Plan, TailscalePlan};
-use crate::render::topology::scene::{Fact, Hub, HubKind};
+use crate::render::topology::diagram::{Fact, Hub, HubKind};
 use ichor_bgp::setting::RouterRole;
 use ichor_values::Asn;
 
-/// What makes two hubs the same.
+/// Identity of a hub.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum HubKey<'a> {
     Router(&'a str),
@@ -28,18 +28,18 @@ pub struct SharedNetwork {
     pub dhcp: bool,
 }
 
-/// The hubs found so far.
+/// The collected hubs.
 pub(crate) struct Hubs<'a> {
     known: BTreeMap<HubKey<'a>, usize>,
-    /// Routers by their addresses, for neighbours that name only one.
+    /// Routers by address, for neighbours with only an address.
     addresses: BTreeMap<IpAddr, usize>,
     /// With their AS numbers.
     pub found: Vec<(Hub, Option<u32>)>,
 }
 
 impl<'a> Hubs<'a> {
-    /// The routers of the file.
-    pub fn of(plan: &'a Plan) -> Self {
+    /// Collects the routers in the file.
+    pub fn from_routers(plan: &'a Plan) -> Self {
         let mut hubs = Self { known: BTreeMap::new(), addresses: BTreeMap::new(), found: Vec::new() };
         for router in &plan.routers {
             let name = router.name.as_ref().map_or("", |name| name.as_str());
@@ -57,12 +57,12 @@ impl<'a> Hubs<'a> {
         })
     }
 
-    /// The router called `name`.
+    /// The router of this name.
     pub fn router(&self, name: &str) -> Option<usize> {
         self.known.get(&HubKey::Router(name)).copied()
     }
 
-    /// The far end of a session.
+    /// The hub of a session's remote end.
     pub(crate) fn neighbor(&mut self, neighbor: &'a NeighborPlan) -> usize {
         if let Some(known) = neighbor.router.as_ref().and_then(|name| self.router(name.as_str())) {
             return known;
@@ -92,7 +92,7 @@ impl<'a> Hubs<'a> {
     }
 }
 
-/// What a role is called in the picture.
+/// The kind of hub of a router role.
 pub fn kind(role: Option<RouterRole>) -> HubKind {
     match role.unwrap_or(RouterRole::Leaf) {
         RouterRole::Leaf => HubKind::Leaf,

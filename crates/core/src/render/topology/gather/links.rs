@@ -1,4 +1,4 @@
-//! How each node is connected: sessions, cables without one, and else the network it shares.
+//! Connections of nodes: sessions, cables without a session, else the shared network.
 
 use std::net::IpAddr;
 
@@ -7,9 +7,9 @@ use crate::cluster::section::Addressing;
 use crate::plan::cable::Cables;
 use crate::plan::derive::Derivation;
 use crate::plan::{NeighborAddress, NeighborPlan, NodePlan, Origin, Plan};
-use crate::render::topology::scene::WireKind;
+use crate::render::topology::diagram::WireKind;
 
-/// A node's way to a hub; becomes a wire when its node is drawn.
+/// A connection of a node to a hub, which becomes a wire.
 #[derive(Clone, Debug)]
 pub struct HubLink<'a> {
     pub(crate) hub: usize,
@@ -19,7 +19,7 @@ pub struct HubLink<'a> {
 }
 
 impl<'a> Hubs<'a> {
-    /// Finds everything `node` is connected to.
+    /// Collects the connections of a node, and adds its hubs.
     pub fn links(
         &mut self,
         plan: &Plan,
@@ -29,7 +29,7 @@ impl<'a> Hubs<'a> {
     ) -> Vec<HubLink<'a>> {
         let neighbors = node.routing.as_ref().map(|routing| routing.neighbors.as_slice()).unwrap_or_default();
         let mut links: Vec<_> = neighbors.iter().map(|neighbor| self.session(node, neighbor)).collect();
-        for (port, far) in cables.of_node(nth) {
+        for (port, far) in cables.node_cables(nth) {
             if let Some(hub) = self.router(far.0)
                 && !links.iter().any(|link| link.hub == hub)
             {
@@ -56,7 +56,7 @@ impl<'a> Hubs<'a> {
         let hub = self.neighbor(neighbor);
         let (kind, port) = match &neighbor.peer {
             NeighborAddress::Link(link) => (WireKind::Unnumbered, link.as_str()),
-            NeighborAddress::Address(address) if is_near(node, *address) => {
+            NeighborAddress::Address(address) if is_connected(node, *address) => {
                 (WireKind::Numbered, node.link.value.as_str())
             }
             NeighborAddress::Address(_) => (WireKind::Numbered, "routed"),
@@ -65,7 +65,7 @@ impl<'a> Hubs<'a> {
     }
 }
 
-fn is_near(node: &NodePlan, address: IpAddr) -> bool {
+fn is_connected(node: &NodePlan, address: IpAddr) -> bool {
     node.address.iter().any(|(net, _)| net.contains(&address))
 }
 
@@ -75,7 +75,7 @@ fn overlay_prefix(plan: &Plan) -> Option<String> {
     derived.then(|| subnets.value.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
 }
 
-/// The network a node shares with others; with DHCP the one that was written for all.
+/// The network of a node; with DHCP the one written for the cluster.
 fn network(plan: &Plan, node: &NodePlan) -> SharedNetwork {
     let dhcp = node.addressing.value == Addressing::Dhcp;
     let prefixes = if dhcp { &plan.cluster.node } else { &node.address };

@@ -1,29 +1,28 @@
-//! Reads cluster and plan into a scene.
+//! Reads cluster and plan into a diagram.
 //!
-//! [`hubs`] finds what there is to connect to, [`links`] how each node is connected, [`settle`] which hubs are drawn,
-//! [`crowd`] which nodes share a box, [`card`] and [`stack`] what the boxes say, [`frames`] which stand together,
-//! [`title`] what holds for all.
+//! [`hubs`] collects routers and networks, [`links`] the connections of each node; [`merge`] merges hubs, [`grouping`] groups
+//! nodes; [`card`] and [`stack`] create the cards, [`frames`] the frames, and [`title`] the title.
 
 mod card;
-mod crowd;
 mod facts;
 mod frames;
+mod grouping;
 mod hubs;
 mod links;
-mod settle;
+mod merge;
 mod speaker;
 mod stack;
 mod title;
 mod wires;
 
-use super::scene::Diagram;
+use super::diagram::Diagram;
 use crate::model::Cluster;
 use crate::plan::Plan;
 use crate::plan::cable::Cables;
 use hubs::Hubs;
 use links::HubLink;
 
-/// What the boxes are made from.
+/// The sources of the cards.
 struct DiagramSources<'a> {
     plan: &'a Plan,
     cables: &'a Cables<'a>,
@@ -31,13 +30,13 @@ struct DiagramSources<'a> {
     links: Vec<Vec<HubLink<'a>>>,
 }
 
-/// Everything in the picture of `cluster`.
-pub(crate) fn scene(cluster: &Cluster, plan: &Plan) -> Diagram {
-    let cables = Cables::of(cluster);
-    let mut hubs = Hubs::of(plan);
+/// The diagram of `cluster`.
+pub(crate) fn diagram(cluster: &Cluster, plan: &Plan) -> Diagram {
+    let cables = Cables::from_cluster(cluster);
+    let mut hubs = Hubs::from_routers(plan);
     let nodes = plan.nodes.iter().enumerate();
     let mut links: Vec<_> = nodes.map(|(nth, node)| hubs.links(plan, nth, node, &cables)).collect();
-    let (hubs, moved, between) = hubs.settle(&cables);
+    let (hubs, moved, between) = hubs.merge(&cables);
     for link in links.iter_mut().flatten() {
         link.hub = moved[link.hub];
     }

@@ -1,7 +1,7 @@
 //! The speaker of service addresses inside a node.
 
 use crate::plan::WorkloadPlan;
-use crate::render::topology::scene::SpeakerBox;
+use crate::render::topology::diagram::SpeakerBox;
 use ichor_bgp::setting::{Isolation, Speaker};
 
 /// The speaker of service addresses.
@@ -25,8 +25,8 @@ pub fn speaker(workload: &WorkloadPlan) -> SpeakerBox {
     SpeakerBox { name: name.to_owned(), lines }
 }
 
-/// Whether the picture says the same of both.
-pub(crate) fn same(one: &WorkloadPlan, other: &WorkloadPlan) -> bool {
+/// Whether the diagram shows the same text for both.
+pub(crate) fn is_same(one: &WorkloadPlan, other: &WorkloadPlan) -> bool {
     let theirs = |plan: &WorkloadPlan| plan.link.as_ref().map(|(_, theirs)| theirs.value);
     (one.speaker, one.isolation.value, one.prefix.value)
         == (other.speaker, other.isolation.value, other.prefix.value)

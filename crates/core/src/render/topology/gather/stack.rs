@@ -1,20 +1,20 @@
-//! What a box says that stands for several nodes.
+//! The card of several nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::crowd::NodeGroup;
+use super::grouping::NodeGroup;
 use super::{DiagramSources, speaker, title};
 use crate::plan::NodePlan;
-use crate::render::topology::scene::{Card, Fact, Hub, SpeakerBox, Wire, WireKind, spoken};
+use crate::render::topology::diagram::{Card, Fact, Hub, SpeakerBox, Wire, WireKind, facts_text};
 
-/// The box of all nodes of `group`.
+/// The card of all nodes of `group`.
 pub(crate) fn stack(sources: &DiagramSources<'_>, group: &NodeGroup<'_>, hubs: &[Hub]) -> Card {
     let nodes = || group.members.iter().map(|nth| &sources.plan.nodes[*nth]);
     let count = group.members.len();
-    let name = title::counted(count, group.role);
+    let name = title::node_count(count, group.role);
     let facts = facts(sources, &nodes().collect::<Vec<_>>());
     Card {
-        detail: format!("{name}\n{}", spoken(&facts)),
+        detail: format!("{name}\n{}", facts_text(&facts)),
         name,
         role: group.role,
         caption: String::new(),
@@ -49,13 +49,13 @@ fn facts(sources: &DiagramSources<'_>, nodes: &[&NodePlan]) -> Vec<Fact> {
     facts
 }
 
-/// Least and most of `values`.
+/// A text for the range of `values`.
 fn range<T: Ord + Copy + ToString>(values: impl Iterator<Item = T> + Clone) -> Option<String> {
     let least = values.clone().min()?;
     Some(ends(Some(least), values.max()))
 }
 
-/// The first and the last of several values, or the only one.
+/// A text for the first and last of several values, or the only one.
 pub fn ends<T: ToString + PartialEq>(first: Option<T>, last: Option<T>) -> String {
     match (first, last) {
         (Some(first), Some(last)) if first != last => format!("{} … {}", first.to_string(), last.to_string()),
@@ -64,11 +64,11 @@ pub fn ends<T: ToString + PartialEq>(first: Option<T>, last: Option<T>) -> Strin
     }
 }
 
-/// The nodes' speaker, where they have the same.
+/// The speaker of the nodes, if it is the same for all.
 fn speakers<'n>(nodes: impl Iterator<Item = &'n NodePlan>) -> Option<SpeakerBox> {
     let mut workloads = nodes.filter_map(|node| node.routing.as_ref()?.workload.as_ref());
     let first = workloads.next()?;
-    if workloads.all(|other| speaker::same(first, other)) {
+    if workloads.all(|other| speaker::is_same(first, other)) {
         return Some(speaker::speaker(first));
     }
     Some(SpeakerBox { name: "speakers".to_owned(), lines: vec!["differ".to_owned()] })

@@ -1,35 +1,35 @@
-//! The head of the picture: the cluster's name and what holds for all of it.
+//! The title: the name of the cluster and its common facts.
 
 use super::facts::list;
 use crate::cluster::section::Role;
 use crate::plan::{CniPlan, Plan, Prefixes};
-use crate::render::topology::scene::{Fact, Title};
+use crate::render::topology::diagram::{Fact, Title};
 
-/// The cluster's name and what holds for all of it.
+/// The name of the cluster and its common facts.
 pub fn title(plan: &Plan) -> Title {
-    let whole = &plan.cluster;
+    let cluster = &plan.cluster;
     let mut facts = Vec::new();
     let mut fact = |label: &str, value: String| {
         if !value.is_empty() {
             facts.push(Fact::new(label, value));
         }
     };
-    fact("cluster id", list(whole.id));
-    fact("Talos", whole.talos.to_string());
-    fact("Kubernetes", list(whole.kubernetes.iter().map(|version| &version.value)));
-    fact("API endpoint", list(whole.endpoint.iter().map(|endpoint| &endpoint.value)));
-    fact("CNI", cni(&whole.cni.value));
+    fact("cluster id", list(cluster.id));
+    fact("Talos", cluster.talos.to_string());
+    fact("Kubernetes", list(cluster.kubernetes.iter().map(|version| &version.value)));
+    fact("API endpoint", list(cluster.endpoint.iter().map(|endpoint| &endpoint.value)));
+    fact("CNI", cni(&cluster.cni.value));
     fact("nodes", counts(plan));
-    fact("node network", prefixes(&whole.node));
+    fact("node network", prefixes(&cluster.node));
     if plan.nodes.iter().any(|node| node.routing.is_some()) {
-        fact("loopbacks", prefixes(&whole.loopback));
+        fact("loopbacks", prefixes(&cluster.loopback));
     }
-    fact("pods", list(&whole.pods.value));
-    fact("services", list(&whole.services.value));
-    for (name, pool) in &whole.pools {
+    fact("pods", list(&cluster.pods.value));
+    fact("services", list(&cluster.services.value));
+    for (name, pool) in &cluster.pools {
         fact(&format!("pool {}", name.as_str()), list(pool.iter().map(|prefix| prefix.value)));
     }
-    Title { name: whole.name.to_string(), facts }
+    Title { name: cluster.name.to_string(), facts }
 }
 
 fn cni(cni: &CniPlan) -> String {
@@ -49,15 +49,15 @@ fn prefixes(prefixes: &Prefixes) -> String {
 fn counts(plan: &Plan) -> String {
     let control_planes = plan.control_planes().count();
     let workers = plan.nodes.len() - control_planes;
-    format!("{}, {}", counted(control_planes, Role::Controlplane), counted(workers, Role::Worker))
+    format!("{}, {}", node_count(control_planes, Role::Controlplane), node_count(workers, Role::Worker))
 }
 
-/// A number of nodes of one role, in words.
-pub(crate) fn counted(count: usize, of: Role) -> String {
-    format!("{count} {}{}", role(of), if count == 1 { "" } else { "s" })
+/// A text for a number of nodes of one role.
+pub(crate) fn node_count(count: usize, role: Role) -> String {
+    format!("{count} {}{}", self::role(role), if count == 1 { "" } else { "s" })
 }
 
-/// A role in words.
+/// The display name of a role.
 pub fn role(role: Role) -> &'static str {
     match role {
         Role::Controlplane => "control plane",

@@ -1,14 +1,13 @@
-//! One node's wires, and what is said about each.
+//! The wires of one node, with tooltips.
 
 use super::DiagramSources;
 use super::facts::list;
 use super::links::HubLink;
 use super::stack::ends;
 use crate::plan::NodePlan;
-use crate::render::topology::scene::{Hub, Wire, WireKind};
+use crate::render::topology::diagram::{Hub, Wire, WireKind};
 
-/// The wires of node `nth`: one for all sessions over the same port with the same hub, and one to each hub that
-/// stands for several.
+/// The wires of node `nth`: one for all sessions over the same port with the same hub, and one to each merged hub.
 pub(crate) fn wires(sources: &DiagramSources<'_>, nth: usize, hubs: &[Hub]) -> Vec<Wire> {
     let mut kept: Vec<(Wire, String)> = Vec::new();
     for wire in sources.links[nth].iter().map(|link| wire(sources, nth, link, hubs)) {

@@ -1,46 +1,47 @@
-//! How large the boxes must be for what they say.
+//! Box sizes for their text.
 
 use super::int;
-use crate::render::topology::scene::{Card, Diagram, Fact, Hub, Wire};
+use crate::render::topology::diagram::{Card, Diagram, Fact, Hub, Wire};
 use crate::render::topology::text::{FontFace, width};
 
-/// Inside a box, at its sides.
+/// Horizontal padding of a box.
 pub(crate) const PAD: i32 = 12;
-/// The head of a card, with the node's name.
+/// Height of a card's header, with the node's name.
 pub(crate) const HEAD: i32 = 30;
-/// From one line of text to the next.
+/// Line height of text.
 pub(crate) const LINE: i32 = 18;
-/// Height of the mark where a wire meets a card.
+/// Height of a port mark.
 pub(crate) const PORT: i32 = 16;
-/// A bar across the picture.
+/// Height of a bar.
 pub(crate) const BAND: i32 = 44;
 
-/// Sizes that hold for the whole picture.
+/// Sizes common to all boxes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measures {
     pub(crate) card: (i32, i32),
     /// Width of a router.
     pub(crate) hub: i32,
-    /// Room for the labels in cards.
+    /// Width of labels in cards.
     pub label: i32,
-    /// Room for the labels in hubs.
+    /// Width of labels in hubs.
     pub(crate) hub_label: i32,
-    /// Whether there is room for the names of ports.
+    /// Whether port marks have names.
     pub(crate) ports_named: bool,
 }
 
 impl Measures {
-    pub fn of(scene: &Diagram) -> Self {
-        let label = labels(scene.cards().flat_map(|card| &card.facts));
-        let boxes = || scene.hubs.iter().filter(|hub| !hub.kind.is_band());
+    pub fn from_diagram(diagram: &Diagram) -> Self {
+        let label = labels(diagram.cards().flat_map(|card| &card.facts));
+        let boxes = || diagram.hubs.iter().filter(|hub| !hub.kind.is_band());
         let hub_label = labels(boxes().flat_map(|hub| &hub.facts));
         let hub = boxes().map(|hub| hub_width(hub, hub_label)).max().unwrap_or(0);
-        let card_width = scene.cards().map(|card| card_width(card, label)).max().unwrap_or(0).clamp(150, 330);
+        let card_width =
+            diagram.cards().map(|card| card_width(card, label)).max().unwrap_or(0).clamp(150, 330);
         let ports =
-            scene.cards().map(|card| card.wires.iter().map(port_width).sum::<i32>()).max().unwrap_or(0);
+            diagram.cards().map(|card| card.wires.iter().map(port_width).sum::<i32>()).max().unwrap_or(0);
         Self {
-            card: (card_width, scene.cards().map(card_height).max().unwrap_or(0)),
-            hub: hub.clamp(180, 340).max(far_width(scene)),
+            card: (card_width, diagram.cards().map(card_height).max().unwrap_or(0)),
+            hub: hub.clamp(180, 340).max(far_width(diagram)),
             label,
             hub_label,
             ports_named: ports <= card_width,
@@ -71,22 +72,22 @@ fn card_width(card: &Card, label: i32) -> i32 {
     (head.max(facts_width(&card.facts, label)).max(speaker) + 2 * PAD).max(ports)
 }
 
-/// Room for the known ports of the router that has most, as long as they are few.
-fn far_width(scene: &Diagram) -> i32 {
+/// Width for the port names of the router with the most, up to a limit.
+fn far_width(diagram: &Diagram) -> i32 {
     let ports = |hub: usize| {
-        let wires = || scene.wires().filter(move |wire| wire.hub == hub);
+        let wires = || diagram.wires().filter(move |wire| wire.hub == hub);
         let widest = wires().filter_map(|wire| wire.far.as_deref()).map(mark_width).max();
         widest.map(|widest| (int(wires().count()) + 1) * (widest + 6))
     };
-    (0..scene.hubs.len()).filter_map(ports).filter(|width| *width <= 480).max().unwrap_or(0)
+    (0..diagram.hubs.len()).filter_map(ports).filter(|width| *width <= 480).max().unwrap_or(0)
 }
 
-/// A mark with a port's name in it.
+/// Width of a port mark with a name.
 pub(crate) fn mark_width(name: &str) -> i32 {
     width(name, FontFace::Plain, 11) + 12
 }
 
-/// Room for a port's name and what is around it.
+/// Width of a port mark and its margin.
 pub(crate) fn port_width(wire: &Wire) -> i32 {
     mark_width(&wire.port) + 8
 }
@@ -96,15 +97,15 @@ fn card_height(card: &Card) -> i32 {
     HEAD + 8 + LINE * int(card.facts.len()) + speaker + 8
 }
 
-/// A speaker's box, its name and first line beside each other.
+/// Height of a speaker's box, whose name and first line share a line.
 pub(crate) fn speaker_height(lines: usize) -> i32 {
     10 + 16 * int(lines.max(1))
 }
 
-/// A router's height, with room for the marks of its ports where they are known.
-pub(crate) fn hub_height(scene: &Diagram, hub: usize) -> i32 {
-    let ports = scene.wires().any(|wire| wire.hub == hub && wire.far.is_some());
-    HEAD + LINE * int(scene.hubs[hub].facts.len()) + if ports { 8 + PORT / 2 } else { 8 }
+/// Height of a router, with space for the marks of known ports.
+pub(crate) fn hub_height(diagram: &Diagram, hub: usize) -> i32 {
+    let ports = diagram.wires().any(|wire| wire.hub == hub && wire.far.is_some());
+    HEAD + LINE * int(diagram.hubs[hub].facts.len()) + if ports { 8 + PORT / 2 } else { 8 }
 }
 
 fn hub_width(hub: &Hub, label: i32) -> i32 {

@@ -1,25 +1,25 @@
-//! Wires with their places, and how they run.
+//! Wires after layout.
 
-use crate::render::topology::scene::{Diagram, WireKind};
+use crate::render::topology::diagram::{Diagram, WireKind};
 
-/// How wires run.
+/// Layout style of wires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WiringStyle {
-    /// Each wire by itself: few cards in one row.
+    /// Separate wires, for few cards in one row.
     Direct,
-    /// One row of cards below a line for each hub.
+    /// A shared line per hub above a single row of cards.
     Lanes,
-    /// Several rows, each below lines that come from the sides.
+    /// Several rows, with lines that branch off trunks on the sides.
     Gutters,
 }
 
-/// More wires than this are too many to follow one by one.
+/// Maximum number of separate wires.
 const FOLLOWED: usize = 24;
 
 impl WiringStyle {
-    pub fn of(scene: &Diagram, rows: usize) -> Self {
-        let to_band = scene.wires().filter(|wire| scene.hubs[wire.hub].kind.is_band()).count();
-        let to_router = scene.wires().count() - to_band;
+    pub fn choose(diagram: &Diagram, rows: usize) -> Self {
+        let to_band = diagram.wires().filter(|wire| diagram.hubs[wire.hub].kind.is_band()).count();
+        let to_router = diagram.wires().count() - to_band;
         match (rows, to_band, to_router) {
             (0 | 1, _, 0) => Self::Direct,
             (0 | 1, 0, few) if few <= FOLLOWED => Self::Direct,
@@ -29,40 +29,40 @@ impl WiringStyle {
     }
 }
 
-/// Everything between hubs and cards.
+/// All lines between hubs and cards.
 #[derive(Debug, Default)]
 pub struct Wiring {
-    pub(crate) strands: Vec<Strand>,
+    pub(crate) lines: Vec<WireLine>,
     pub(crate) dots: Vec<Dot>,
     pub ports: Vec<PortMark>,
 }
 
 /// A drawn line.
 #[derive(Debug)]
-pub(crate) struct Strand {
+pub(crate) struct WireLine {
     pub(crate) hub: usize,
     pub kind: WireKind,
     /// SVG path data.
     pub path: String,
     pub detail: String,
-    /// Whether it stands for several wires.
+    /// Whether it represents several wires.
     pub(crate) shared: bool,
 }
 
-/// Where two lines of one hub join.
+/// A junction of two lines of one hub.
 #[derive(Debug)]
 pub(crate) struct Dot {
     pub(crate) hub: usize,
     pub at: (i32, i32),
 }
 
-/// Where a wire meets a box.
+/// The mark of a wire at a box.
 #[derive(Debug)]
 pub(crate) struct PortMark {
     pub(crate) hub: usize,
-    /// Its middle.
+    /// Centre.
     pub at: (i32, i32),
-    /// Empty where there is no room for a name.
+    /// Empty if there is no space for a name.
     pub name: String,
     pub(crate) width: i32,
     pub bfd: bool,

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Written by ichor: makes the machines of one Proxmox cluster; run it on one of its hosts. Nothing is started.
+# Written by ichor: creates the machines of one Proxmox cluster without starting them; run it on one of its hosts.
 set -eu
 
-# These CDs have to be there:
-# cephfs:iso/talos-v1.11.5-1799777e80fe-nocloud-amd64.iso made by `ichor image build`
+# Required ISO images:
+# cephfs:iso/talos-v1.11.5-1799777e80fe-nocloud-amd64.iso built by `ichor image build`
 # cephfs:iso/sol_solcp01-cidata.iso from nodes/solcp01/cidata.iso
 # cephfs:iso/sol_solcp02-cidata.iso from nodes/solcp02/cidata.iso
 # cephfs:iso/sol_solcp03-cidata.iso from nodes/solcp03/cidata.iso

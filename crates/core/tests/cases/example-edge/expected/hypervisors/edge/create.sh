@@ -1,5 +1,5 @@
 #!/bin/sh
-# Written by ichor: networks, disks and machines of one host. Nothing is started but the networks.
+# Written by ichor: defines networks, disks and machines of one host, and starts only the networks.
 set -eu
 cd "$(dirname "$0")"
 virsh() { command virsh --quiet --connect qemu+ssh://edge1/system "$@"; }

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Written by ichor: makes the machines of one Proxmox cluster; run it on one of its hosts. Nothing is started.
+# Written by ichor: creates the machines of one Proxmox cluster without starting them; run it on one of its hosts.
 set -eu
 
-# These CDs have to be there:
+# Required ISO images:
 # local:iso/talos-v1.11.2-bc202d16b682-metal-amd64.iso from https://factory.talos.dev/image/bc202d16b682f9fdabe998e448e9e90db83226a66f878707ac5b6778b1ec302b/v1.11.2/metal-amd64.iso
 # local:iso/talos-v1.11.2-616e4dfabf43-metal-amd64.iso from https://factory.talos.dev/image/616e4dfabf43df977f5ffeee4e1505cd91eadb4ff778236908440dcdd91e1bfb/v1.11.2/metal-amd64.iso
 # local:iso/talos-v1.11.2-ab73025c0d86-metal-amd64.iso from https://factory.talos.dev/image/ab73025c0d8675ed5385495a40de92a45b13150ca33a6326b803241afd137e42/v1.11.2/metal-amd64.iso

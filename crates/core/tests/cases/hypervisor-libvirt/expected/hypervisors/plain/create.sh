@@ -1,10 +1,10 @@
 #!/bin/sh
-# Written by ichor: networks, disks and machines of one host. Nothing is started but the networks.
+# Written by ichor: defines networks, disks and machines of one host, and starts only the networks.
 set -eu
 cd "$(dirname "$0")"
 virsh() { command virsh --quiet --connect qemu:///system "$@"; }
 
-# These CDs have to be there:
+# Required ISO images:
 # /srv/iso/talos & more.iso
 
 if ! virsh net-info br0 >/dev/null 2>&1; then

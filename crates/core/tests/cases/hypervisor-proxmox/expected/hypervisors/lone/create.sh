@@ -1,5 +1,5 @@
 #!/bin/sh
-# Written by ichor: makes the machines of one Proxmox cluster; run it on one of its hosts. Nothing is started.
+# Written by ichor: creates the machines of one Proxmox cluster without starting them; run it on one of its hosts.
 set -eu
 
 pvesh create /nodes/localhost/qemu -vmid "$(pvesh get /cluster/nextid)" \

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Written by ichor: makes the machines of one Proxmox cluster; run it on one of its hosts. Nothing is started.
+# Written by ichor: creates the machines of one Proxmox cluster without starting them; run it on one of its hosts.
 set -eu
 
-# These CDs have to be there:
+# Required ISO images:
 # local:iso/talos-v1.13.9-376567988ad3-nocloud-amd64.iso from https://factory.talos.dev/image/376567988ad370138ad8b2698212367b8edcb69b5fd68c80be1f2ec7d603b4ba/v1.13.9/nocloud-amd64.iso
 # local:iso/vault_cp1-cidata.iso from nodes/cp1/cidata.iso
 # local:iso/talos-v1.13.9-376567988ad3-nocloud-amd64-secureboot.iso from https://factory.talos.dev/image/376567988ad370138ad8b2698212367b8edcb69b5fd68c80be1f2ec7d603b4ba/v1.13.9/nocloud-amd64-secureboot.iso
