@@ -1,6 +1,6 @@
 //! HTTP, Talos' API, and the few calls to Kubernetes' API.
 //!
-//! [`talos`] connects to a node, verifies who answers, and makes calls; [`kubernetes`] lists, cordons and drains nodes; [`http`] is
+//! [`talos`] connects to a node, verifies its identity, and makes calls; [`kubernetes`] lists, cordons and drains nodes; [`http`] is
 //! the client for all servers that speak HTTP.
 
 pub mod http;

@@ -1,10 +1,10 @@
-//! Programs that say what they need, and do nothing.
+//! Programs with ELF headers only, which do nothing.
 
 /// The numbers of x86-64 and AArch64.
 pub const AMD64: u16 = 62;
 pub const ARM64: u16 = 183;
 
-/// A program or library for a machine, with a loader, the libraries it needs and folders to look for them in.
+/// A program or library for a machine, with a loader, required libraries and search paths.
 pub fn elf(machine: u16, loader: Option<&str>, needed: &[&str], runpath: Option<&str>) -> Vec<u8> {
     let mut strings = vec![0];
     let mut text = |text: &str| {

@@ -22,7 +22,7 @@ pub fn files(case: &Path) -> Vec<Artifact> {
         .unwrap_or_else(|errors| panic!("{}: {errors:#?}", case.display()))
 }
 
-/// Everything around the nodes of a text, or what is wrong.
+/// The files around the nodes of a cluster file, or its problems.
 pub fn files_of(text: &str) -> Result<Vec<Artifact>, Vec<String>> {
     render_files(&super::planned(super::load_text(text)), &|_| Ok(PASSWORD.to_owned()))
 }
@@ -32,9 +32,10 @@ pub fn render_files(
     (cluster, plan): &(Cluster, Plan),
     fetch: &SecretFetcher<'_>,
 ) -> Result<Vec<Artifact>, Vec<String>> {
-    let network = BgpTopology::of(cluster, plan).unwrap();
-    let told = |errors: Vec<ichor_values::Issue>| errors.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let mut files = fabric::render(plan, &network, fetch).map_err(told)?;
-    files.extend(manifests::render(plan, &network).map_err(told)?);
+    let network = BgpTopology::from_plan(cluster, plan).unwrap();
+    let to_texts =
+        |errors: Vec<ichor_values::Issue>| errors.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let mut files = fabric::render(plan, &network, fetch).map_err(to_texts)?;
+    files.extend(manifests::render(plan, &network).map_err(to_texts)?);
     Ok(files)
 }

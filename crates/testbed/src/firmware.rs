@@ -1,7 +1,7 @@
 //! Machines that boot from a disk, a CD or a stick by their own firmware, UEFI or BIOS, emulated by qemu.
 //!
-//! What they boot is Debian's kernel with a first file system of one program: it tells the kernel's command line on the serial console, and
-//! ends the machine.
+//! They boot Debian's kernel with an initramfs of one program: it prints the kernel's command line on the serial console, and
+//! powers the machine off.
 
 use std::fs;
 use std::path::Path;
@@ -11,23 +11,23 @@ use ichor_image::build::BootAssets;
 use super::lab::{output_text, script_output};
 use super::vm::qemu;
 
-/// Seconds after which there is no hope.
+/// Timeout in seconds.
 const PATIENCE: u64 = 300;
 
-/// What the first program says before the command line.
+/// The output of init before the command line.
 pub(crate) const BOOTED: &str = "ichor booted with: ";
 
-/// Where OVMF keeps its program and its variables.
+/// The paths of OVMF's code and its variables.
 const OVMF: [&str; 2] = ["/usr/share/OVMF/OVMF_CODE.fd", "/usr/share/OVMF/OVMF_VARS.fd"];
 
-/// What starts a machine.
+/// The firmware of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Firmware {
     Bios,
     Uefi,
 }
 
-/// What it starts from.
+/// The boot drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BootDrive {
     /// A disk, as an image of this format.
@@ -39,7 +39,7 @@ pub enum BootDrive {
 }
 
 impl BootDrive {
-    /// How qemu is told of it.
+    /// The arguments of qemu for it.
     fn arguments(self, image: &Path) -> Vec<String> {
         let image = image.display();
         let words: Vec<String> = match self {
@@ -64,12 +64,12 @@ pub fn kernel() -> Vec<u8> {
     fs::read(script_output("scripts/lab-vm", "vm").join("kernel")).unwrap()
 }
 
-/// What systemd gives for UEFI, by the name of its file.
+/// A systemd program for UEFI, by its file name.
 pub fn systemd(name: &str) -> Vec<u8> {
     fs::read(script_output("scripts/lab-efi", "efi").join(name)).unwrap()
 }
 
-/// A first file system that tells the command line.
+/// An initramfs that prints the command line.
 pub fn initramfs() -> Vec<u8> {
     let init = format!(
         "#!/bin/busybox sh\n/bin/busybox mount -t proc proc /proc\n\

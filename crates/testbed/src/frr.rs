@@ -9,7 +9,7 @@ use super::lab::{LabMachine, RootFileSystem};
 pub enum Frr {
     /// 8.4, this machine's: `scripts/tools frr`.
     V8,
-    /// 10.3, in what `scripts/lab-root` makes.
+    /// 10.3, in the output of `scripts/lab-root`.
     V10,
 }
 
@@ -29,7 +29,7 @@ impl Frr {
         self.prepare(LabMachine::new(self.root()))
     }
 
-    /// One that shares the network of another.
+    /// A machine that shares the network of another.
     pub fn machine_beside(self, other: &LabMachine) -> LabMachine {
         self.prepare(LabMachine::beside(other, self.root()))
     }
@@ -78,7 +78,7 @@ impl Frr {
 
 /// The lines of a file that concern bgpd: others end its reading.
 pub fn of_bgpd(conf: &str) -> String {
-    let mut told = String::new();
+    let mut lines = String::new();
     let mut skipping = false;
     for line in conf.lines() {
         skipping |= line == "bfd" || line.starts_with("interface ");
@@ -87,10 +87,10 @@ pub fn of_bgpd(conf: &str) -> String {
             || line.contains(" protocol bgp route-map ")
             || line.ends_with(" forwarding");
         if !skipping && !zebra {
-            told += line;
-            told.push('\n');
+            lines += line;
+            lines.push('\n');
         }
         skipping &= line != "exit";
     }
-    told
+    lines
 }

@@ -2,7 +2,7 @@
 //! or on the one that `scripts/lab-root` makes.
 //!
 //! Everything in a machine ends with its first process, and that ends with the test, however the test ends: it waits on a
-//! pipe that nobody else holds. Machines share nothing with each other but the links between them, and leave nothing behind.
+//! pipe that no other process has open. Machines share nothing with each other but the links between them, and leave nothing behind.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Seconds that one command, or one thing that is waited for, may take. Where everything is emulated, all takes longer.
+/// The timeout of a command or condition in seconds. Emulation takes longer.
 fn patience() -> u64 {
     if super::vm::is_here() { 240 } else { 60 }
 }
 
-/// The way to the first process of a machine. What is written lands in memory; the rest of the file system cannot be
-/// changed or, on this machine's own, belongs to others.
+/// Starts the first process of a machine. Writes go to memory; the rest of the file system is read-only or, on the
+/// host's own, shared with other programs.
 const FIRST: &str = r#"
 set -eu
 read -r pid _ </proc/self/stat
@@ -53,19 +53,19 @@ pub enum RootFileSystem {
     Trixie,
 }
 
-/// What `scripts/lab-root` made.
+/// The output path of `scripts/lab-root`.
 pub fn lab_path(name: &str) -> PathBuf {
     script_output("scripts/lab-root", name)
 }
 
-/// What one of the scripts made.
+/// The output of one of the scripts.
 pub fn script_output(script: &str, name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/lab").join(name);
     assert!(path.exists(), "{}: not there; make it with `{script}`", path.display());
     path.canonicalize().unwrap()
 }
 
-/// What a command said on both ways.
+/// The output of a command on stdout and stderr.
 pub fn output_text(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
 }
@@ -73,8 +73,8 @@ pub fn output_text(output: &Output) -> String {
 /// The longest time between two questions.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Asks until the answer is yes; `state` is told when it never is. What comes at once is seen at once; what takes long is asked for
-/// less and less often, as who asks takes the time of who does it.
+/// Polls until `holds` is true; on a timeout it panics with `state`. The interval grows, so that fast results are
+/// detected at once and polling takes little time from slow work.
 pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool, state: impl Fn() -> String) {
     let (start, mut pause) = (Instant::now(), Duration::from_millis(20));
     while !holds() {
@@ -84,7 +84,7 @@ pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool, state: impl Fn() ->
     }
 }
 
-/// Gives what must not happen the time to happen.
+/// Waits, to give an unwanted event the time to happen.
 pub fn wait_seconds(seconds: u64) {
     std::thread::sleep(Duration::from_secs(seconds));
 }
@@ -121,33 +121,33 @@ impl LabMachine {
         Self { first, pid }
     }
 
-    /// The start of a command in the machine: what follows is the program and its arguments.
+    /// The start of a command in the machine; the program and its arguments follow.
     pub fn enter(&self) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--mount", "--net", "--pid", "--target", &self.pid]);
         command
     }
 
-    /// Its first process, as this machine counts: whoever joins its namespaces needs it.
+    /// The PID of its first process on the host, which is needed to join its namespaces.
     pub fn pid(&self) -> &str {
         &self.pid
     }
 
-    /// What a shell in the machine says.
+    /// Runs a shell script in the machine.
     pub fn run(&self, script: &str) -> Output {
         let mut command = self.enter();
         command.args(["timeout", &patience().to_string(), "sh", "-c", script]).stdin(Stdio::null());
         command.output().unwrap()
     }
 
-    /// What a shell in the machine says on stdout, when all goes well.
+    /// Runs a shell script in the machine, which must succeed, and returns its stdout.
     pub fn ask(&self, script: &str) -> String {
         let output = self.run(script);
         assert!(output.status.success(), "{script}: {}", output_text(&output));
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Starts something that stays; it is there when the file `sign` is.
+    /// Starts a background process; it is ready when the file `sign` exists.
     pub fn start(&self, command: &str, sign: &str) {
         self.ask(&format!("{command} >/tmp/log-of-start 2>&1 &"));
         let path = self.path(sign);
@@ -171,7 +171,7 @@ impl LabMachine {
     }
 
     /// Takes a port out of the network namespace of this process, and switches it on.
-    pub fn take(&self, port: &str, name: &str) {
+    pub fn take_port(&self, port: &str, name: &str) {
         let moved = ["link", "set", port, "netns", &self.pid, "name", name];
         let output = Command::new("ip").args(moved).output().unwrap();
         assert!(output.status.success(), "{port}: {}", output_text(&output));
@@ -188,7 +188,7 @@ impl LabMachine {
         other.ask(&format!("ip link set {} up", theirs[0]));
     }
 
-    /// Where this process sees a path of the machine.
+    /// The path of a file of the machine for this process.
     pub fn path(&self, path: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root{path}", self.pid))
     }

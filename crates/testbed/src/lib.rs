@@ -1,6 +1,7 @@
-//! Clusters to test with: from a folder of cases or from a text, planned and checked; and what is expected of them.
+//! Clusters for tests: from a folder of cases or from a text, planned and checked; and comparison with expected files.
 #![allow(missing_docs, reason = "fixtures are read beside the tests that use them")]
 
+pub mod command_reference;
 pub mod elf;
 pub mod fabric;
 pub mod firmware;
@@ -10,6 +11,7 @@ pub mod libvirt;
 pub mod machine;
 pub mod random;
 pub mod routing;
+pub mod schema;
 mod simulated;
 pub mod speaker;
 pub mod vm;
@@ -25,7 +27,7 @@ use ichor_core::plan::attachment::Attachments;
 use ichor_core::plan::{self, Plan};
 use ichor_core::rules::{self, Finding, RuleContext};
 
-/// Stands for what helm makes of Cilium's chart.
+/// A substitute for helm's output of Cilium's chart.
 pub const CILIUM: &str =
     "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: cilium, namespace: kube-system}\n";
 
@@ -117,7 +119,7 @@ pub fn load_text(text: impl Into<Vec<u8>>) -> LoadResult {
     load("ichor.yaml", &mut SingleFile(text.into()))
 }
 
-/// What was read, planned; it must have no problems.
+/// Plans a cluster file, which must have no problems.
 pub fn planned(loaded: LoadResult) -> (Cluster, Plan) {
     planned_as("ichor.yaml", loaded)
 }
@@ -150,7 +152,7 @@ pub fn check((cluster, plan): &(Cluster, Plan), files: &mut dyn Files) -> Vec<Fi
     rules::check(&RuleContext { cluster, plan, attachments: &attachments })
 }
 
-/// Compares with what is expected in the file `path`, or rewrites it when `UPDATE_GOLDEN` is set.
+/// Compares with the expected text in the file `path`, or rewrites it when `UPDATE_GOLDEN` is set.
 pub fn assert_same(path: &Path, got: &str) {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -158,6 +160,20 @@ pub fn assert_same(path: &Path, got: &str) {
     }
     let want = fs::read_to_string(path).unwrap_or_default();
     similar_asserts::assert_eq!(got: got, want: want, "{}", path.display());
+}
+
+/// Compares with the section between two marks of a document, or rewrites it when `UPDATE_GOLDEN` is set.
+pub fn assert_section(document: &str, section: &str, got: &str) {
+    let path = folder("../../..").join(document);
+    // Tests of several crates may rewrite sections of one document at once.
+    let lock = fs::File::open(&path).unwrap();
+    lock.lock().unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let (begin, end) = (format!("<!-- {section}: begin -->\n"), format!("<!-- {section}: end -->"));
+    let from = text.find(&begin).unwrap_or_else(|| panic!("{document} has no mark {begin}")) + begin.len();
+    let to = text.find(&end).unwrap_or_else(|| panic!("{document} has no mark {end}"));
+
+    assert_same(&path, &format!("{}\n{got}\n{}", &text[..from], &text[to..]));
 }
 
 /// Compares texts with all files in a folder, or rewrites the folder when `UPDATE_GOLDEN` is set.

@@ -11,16 +11,16 @@ impl LibvirtHost {
         let machine = LabMachine::new(RootFileSystem::Own);
         machine.ask(
             "for folder in /etc/libvirt /var/lib/libvirt /var/cache/libvirt; do
-                 [ -d $folder ] || { echo \"no $folder: run scripts/tools libvirt\" >&2; exit 1; }
+                 [ -d $folder ] || { echo \"$folder is missing: run scripts/tools libvirt\" >&2; exit 1; }
                  mount -t tmpfs none $folder
              done
-             # LVM keeps a record of its changes, and nobody runs here who would make its devices.
+             # LVM keeps a record of its changes, and udev, which would make its devices, does not run here.
              if [ -d /etc/lvm ]; then
                  mount -t tmpfs none /etc/lvm
                  echo 'activation { udev_sync = 0 udev_rules = 0 }' >/etc/lvm/lvm.conf
              fi
-             # Emulated everywhere: where there is KVM, it may be one that cannot do all that the processor says. What can be written
-             # to is taken for KVM, and looked at again with every call.
+             # Emulated everywhere: KVM may not support every feature that the processor reports. libvirtd takes any writable
+             # file for KVM, and checks it again with every call.
              if [ -e /dev/kvm ]; then
                  touch /run/none
                  mount --bind /run/none /dev/kvm
@@ -41,7 +41,7 @@ cgroup_controllers = []
 namespaces = []
 END",
         );
-        // libvirtd waits until the QEMU it has asked is gone for good, and the first process of a machine buries nobody.
+        // libvirtd waits until its QEMU is reaped, and the first process of a machine reaps no orphans.
         let reaped = "unshare --pid --fork --kill-child --mount-proc sh -c 'libvirtd; exit'";
         machine.start(reaped, "/run/libvirt/libvirt-sock");
         let host = Self(machine);
@@ -54,7 +54,7 @@ END",
         host
     }
 
-    /// What virsh says there.
+    /// Runs virsh and returns its output.
     pub fn virsh(&self, words: &str) -> String {
         self.0.ask(&format!("virsh -q -c qemu:///system {words}"))
     }

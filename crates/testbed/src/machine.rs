@@ -1,4 +1,4 @@
-//! Files of nodes: what a build makes of a cluster with the secrets of the tests.
+//! Files of nodes: the output of a build with the secrets of the tests.
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ use ichor_core::cluster::{Files, load};
 use ichor_core::model::Cluster;
 use ichor_core::plan::Plan;
 use ichor_core::plan::attachment::Attachments;
-use ichor_core::render::machine::sealed_patches;
+use ichor_core::render::machine::encrypted_patches;
 use ichor_core::render::tree::{PatchTexts, RenderInputs, Renderer};
 use ichor_talos::secrets::Bundle;
 use ichor_values::Issue;
 
 const SECRETS: &str = include_str!("../../talos/tests/data/clusters/single-v1.12/secrets.yaml");
 
-/// What every encrypted patch holds.
+/// The content of every encrypted patch.
 const OPENED: &str = "machine: {certSANs: [opened.sol.example]}";
 
-/// What files are made from beside a cluster and its plan.
+/// The inputs of a rendering beside a cluster and its plan.
 pub struct RenderFixture {
     pub attachments: Attachments,
     pub patches: PatchTexts,
@@ -26,11 +26,11 @@ pub struct RenderFixture {
 
 impl RenderFixture {
     /// The files that a cluster names, and secrets of its own.
-    pub fn of(cluster: &Cluster, files: &mut dyn Files) -> Self {
+    pub fn new(cluster: &Cluster, files: &mut dyn Files) -> Self {
         let opened = |path| (path, Ok(OPENED.to_owned()));
         Self {
             attachments: Attachments::gather(cluster, "ichor.yaml", files),
-            patches: sealed_patches(cluster).into_iter().map(opened).collect(),
+            patches: encrypted_patches(cluster).into_iter().map(opened).collect(),
             bundle: bundle(),
             cilium: Ok(super::CILIUM),
         }
@@ -55,13 +55,13 @@ pub fn bundle() -> Bundle {
     Bundle::read(SECRETS).unwrap()
 }
 
-/// What `make` makes of the nodes of the cluster in `ichor.yaml`, or everything that is wrong with them.
+/// Calls `make` for the nodes of the cluster in `ichor.yaml`; or returns all its problems.
 pub fn of_files<T>(
     files: &mut dyn Files,
     make: impl FnOnce(&Renderer<'_>, &Plan) -> Result<T, Vec<Issue>>,
 ) -> Result<T, Vec<Issue>> {
     let (cluster, plan) = super::planned(load("ichor.yaml", files));
-    RenderFixture::of(&cluster, files).with((&cluster, &plan), |inputs| make(&Renderer::new(inputs)?, &plan))
+    RenderFixture::new(&cluster, files).with((&cluster, &plan), |inputs| make(&Renderer::new(inputs)?, &plan))
 }
 
 /// Everything that is wrong, one on a line.
@@ -81,7 +81,7 @@ pub fn rendered<T>(
     plan: &Plan,
     make: impl FnOnce(&Renderer<'_>) -> Result<T, Vec<Issue>>,
 ) -> Result<T, RenderErrors> {
-    let beside = RenderFixture::of(cluster, &mut super::SingleFile(Vec::new()));
+    let beside = RenderFixture::new(cluster, &mut super::SingleFile(Vec::new()));
     let made = beside.with((cluster, plan), |inputs| make(&Renderer::new(inputs)?));
     made.map_err(RenderErrors)
 }

@@ -1,4 +1,4 @@
-//! Clusters that nobody thought of: any mixture of what a node's routing can be asked, as far as the backend can do it.
+//! Random clusters: any combination of a node's routing settings that the backend supports.
 
 mod fabric;
 mod network;
@@ -27,7 +27,7 @@ pub struct RandomCluster {
     pub password: String,
 }
 
-/// What one kind of node is told, and what is meant.
+/// The routing of one kind of node: model and rendered service.
 pub struct NodeRouting {
     pub name: String,
     pub model: BgpModel,
@@ -35,8 +35,8 @@ pub struct NodeRouting {
 }
 
 impl RandomCluster {
-    /// What each kind of node is told.
-    pub fn told(&self) -> Result<Vec<NodeRouting>, TestCaseError> {
+    /// The routing of each kind of node.
+    pub fn render_nodes(&self) -> Result<Vec<NodeRouting>, TestCaseError> {
         let (cluster, plan) = super::planned(super::load_text(self.text.as_str()));
         let mut all = Vec::new();
         for node in routed(&plan) {
@@ -48,21 +48,21 @@ impl RandomCluster {
         Ok(all)
     }
 
-    /// What is around the nodes, or why it cannot be had.
-    pub fn around(&self) -> Result<Vec<Artifact>, Vec<String>> {
+    /// The files around the nodes, or why they cannot be rendered.
+    pub fn render_fabric(&self) -> Result<Vec<Artifact>, Vec<String>> {
         let planned = super::planned(super::load_text(self.text.as_str()));
         super::fabric::render_files(&planned, &|_| Ok(self.password.clone()))
     }
 }
 
-/// Asks something of `count` clusters, the same ones every time. One of which it does not hold is made as small as can be.
+/// Checks a property of `count` clusters, the same ones every time. A counterexample is shrunk.
 pub fn holds_for(count: u32, backend: Backend, ask: impl Fn(&RandomCluster) -> Result<(), TestCaseError>) {
     holds_for_each(count, clusters(backend), |random| describe_failure(random, ask(random)));
 }
 
 /// The same for clusters whose file lists the routers around them.
 pub fn holds_around(count: u32, ask: impl Fn(&RandomCluster) -> Result<(), TestCaseError>) {
-    holds_for_each(count, surrounded(), |random| describe_failure(random, ask(random)));
+    holds_for_each(count, clusters_with_fabric(), |random| describe_failure(random, ask(random)));
 }
 
 /// Shows the cluster of which something does not hold.
@@ -96,7 +96,7 @@ fn holds_for_each<T: std::fmt::Debug>(
 
 /// Cluster files that are understood, that no rule finds wrong, and whose plan the backend can carry out.
 pub(crate) fn clusters(backend: Backend) -> impl Strategy<Value = RandomCluster> {
-    // BIRD has no way to write a quotation mark.
+    // BIRD cannot escape a quotation mark.
     let password = if backend == Backend::Bird { "[!#-~]{1,80}" } else { "[!-~]{1,80}" };
     let talos = if backend == Backend::Native { "v1.14.0-rc.1" } else { "v1.13.9" };
     (1..250_u32, password)
@@ -114,7 +114,7 @@ pub(crate) fn clusters(backend: Backend) -> impl Strategy<Value = RandomCluster>
 }
 
 /// The same with routers, for which everything can be written.
-fn surrounded() -> impl Strategy<Value = RandomCluster> {
+fn clusters_with_fabric() -> impl Strategy<Value = RandomCluster> {
     (1..250_u32, "[!-~]{1,80}")
         .prop_flat_map(|(id, password)| (Just(id), Just(password), network(id), fabric(id)))
         .prop_flat_map(|(id, password, network, fabric)| {
@@ -125,7 +125,7 @@ fn surrounded() -> impl Strategy<Value = RandomCluster> {
             })
         })
         .prop_filter("cannot be carried out", |random| {
-            sound(&random.text) && !random.text.contains("isolation: none") && random.around().is_ok()
+            sound(&random.text) && !random.text.contains("isolation: none") && random.render_fabric().is_ok()
         })
 }
 
@@ -135,7 +135,7 @@ fn sound(text: &str) -> bool {
     let understood: Result<Cluster, _> = model::validate(loaded.file, loaded.problems);
     let cluster = understood.unwrap_or_else(|problems| panic!("{text}: {problems:#?}"));
     let plan: Plan = plan::plan(&cluster);
-    let able = plan.nodes.iter().all(|node| node.routing.as_ref().is_none_or(|it| it.lacks.is_empty()));
+    let able = plan.nodes.iter().all(|node| node.routing.as_ref().is_none_or(|it| it.limitations.is_empty()));
     let mut findings = super::check(&(cluster, plan), &mut super::SingleFile(text.into())).into_iter();
 
     able && findings.all(|finding| finding.issue.severity != Severity::Error)
@@ -168,7 +168,7 @@ fn file(id: u32, talos: &str, network: &str, fabric: &str, routing: &str) -> Str
 
 const PORTS: [&str; 4] = ["eth0", "eth1", "enp129s0f1np1", "fab-a"];
 
-/// `{key: value, ...}` of the keys that are there.
+/// `{key: value, ...}` of the given keys.
 fn map(entries: impl IntoIterator<Item = (&'static str, Option<String>)>) -> String {
     let entries = entries.into_iter().filter_map(|(key, value)| Some(format!("{key}: {}", value?)));
     format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))

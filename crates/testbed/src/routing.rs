@@ -1,4 +1,4 @@
-//! What routing daemons are told, for every case there is.
+//! The configuration of routing daemons, for every case.
 
 use std::path::{Path, PathBuf};
 
@@ -57,12 +57,12 @@ fn service(
     routing::render(order, fetch)
 }
 
-/// The service of the first node of a text, or what is wrong.
+/// The service of the first node of a cluster file, or its problems.
 pub fn service_of(text: &str) -> Result<Service, Vec<String>> {
     let (cluster, plan) = super::planned(super::load_text(text));
     let service = service_with(&cluster, &plan, &plan.nodes[0], &|_| Ok(PASSWORD.to_owned()));
-    let told = |issues: Vec<Issue>| issues.iter().map(ToString::to_string).collect::<Vec<_>>();
-    service.map_err(told).map(|service| service.unwrap())
+    let to_texts = |issues: Vec<Issue>| issues.iter().map(ToString::to_string).collect::<Vec<_>>();
+    service.map_err(to_texts).map(|service| service.unwrap())
 }
 
 /// The cases with nodes that route: examples, and variants beside the tests.
@@ -73,7 +73,7 @@ pub fn cases() -> Vec<PathBuf> {
 
 /// One node of each kind that routes.
 pub fn routed(plan: &Plan) -> impl Iterator<Item = &NodePlan> {
-    plan.by_kind().map(|(node, _)| node).filter(|node| node.routing.is_some())
+    plan.by_class().map(|(node, _)| node).filter(|node| node.routing.is_some())
 }
 
 /// The service of each kind of node of a case, where it has one.
@@ -91,7 +91,7 @@ pub fn services(case: &Path) -> Vec<(String, Service)> {
 pub fn documents(case: &Path) -> Vec<(String, [Vec<Value>; 2])> {
     let (cluster, plan) = super::planned_case(case, "ichor.yaml");
     let native = |node: &&NodePlan| node.routing.as_deref().unwrap().backend.value == Backend::Native;
-    let told = |node: &NodePlan| {
+    let both_stages = |node: &NodePlan| {
         let model = model(&cluster, &plan, node);
         let at = |stage| {
             let documents = native::documents(&model, node, stage);
@@ -99,23 +99,23 @@ pub fn documents(case: &Path) -> Vec<(String, [Vec<Value>; 2])> {
         };
         (node.name.to_string(), [ConfigStage::Boot, ConfigStage::Final].map(at))
     };
-    routed(&plan).filter(native).map(told).collect()
+    routed(&plan).filter(native).map(both_stages).collect()
 }
 
 /// The services of a backend in every case, by case and node.
 pub fn services_of_backend(backend: Backend) -> Vec<(String, Service)> {
-    let mut told = Vec::new();
+    let mut selected = Vec::new();
     for case in cases() {
         let (_, plan) = super::planned_case(&case, "ichor.yaml");
         let name = case.file_name().unwrap().to_str().unwrap().to_owned();
         for (node, service) in services(&case) {
             let decided = plan.node(&node).unwrap().routing.as_deref().unwrap();
             if decided.backend.value == backend {
-                told.push((format!("{name}-{node}"), service));
+                selected.push((format!("{name}-{node}"), service));
             }
         }
     }
-    told
+    selected
 }
 
 /// The configuration that the daemons of a backend read in every case, by case and node.

@@ -1,10 +1,10 @@
-//! A speaker that dials its node as MetalLB and Cilium do, announces what it is told to, and takes whatever it is given: gobgpd.
+//! A BGP speaker that dials its node as MetalLB and Cilium do, announces the prefixes of the test, and accepts every route: gobgpd.
 
 use ichor_bgp::model::{BgpModel, Family};
 
 use crate::lab::{LabMachine, RootFileSystem, output_text, wait_for};
 
-/// How gobgpd is asked.
+/// The client of gobgpd.
 const ASK: &str = "gobgp --target unix:///run/speaker.sock";
 
 pub struct BgpSpeaker {
@@ -13,7 +13,7 @@ pub struct BgpSpeaker {
 }
 
 impl BgpSpeaker {
-    /// One beside the node, with a session.
+    /// A speaker beside the node, with a session.
     pub fn new(node: &LabMachine, model: &BgpModel) -> Self {
         let machine = LabMachine::beside(node, RootFileSystem::Trixie);
         machine.write("/tmp/speaker.toml", &conf(model));
@@ -39,8 +39,8 @@ impl BgpSpeaker {
         self.machine.ask(&nets.iter().map(add).collect::<String>());
     }
 
-    /// What the node gave it, in a session that is there.
-    pub fn given(&self) -> String {
+    /// The routes received from the node, once the session is established.
+    pub fn received_routes(&self) -> String {
         let neighbor = self.neighbor();
         if !neighbor.contains("BGP state = ESTABLISHED") {
             return neighbor;

@@ -1,8 +1,8 @@
-//! A kernel that has VRFs, dummy links, volume groups and, if asked for, ports of hardware: what `scripts/lab-vm` makes, in qemu.
+//! A VM with a kernel that has VRFs, dummy links, volume groups and, on request, ports of hardware: made by `scripts/lab-vm`, in qemu.
 //!
-//! It runs on the file system of this machine, and so it runs this very test: the program with the test is started a second
-//! time, there. What is said there is told when it fails. qemu is emulated: measure nothing, and wait patiently. What can be
-//! done outside is done ten times as fast.
+//! It boots from the file system of this machine, and runs the same test: the test program is started a second
+//! time, inside the VM. Its output is printed on a failure. qemu is emulated: measure nothing, and use long timeouts. Work
+//! outside the VM is ten times as fast.
 
 use std::any::type_name;
 use std::env;
@@ -11,10 +11,10 @@ use std::process::{Command, Stdio};
 
 use super::lab::script_output;
 
-/// Set in the virtual machine alone, to the folder with what was made for it.
+/// Set in the virtual machine only: the folder with the files of the test.
 const INSIDE: &str = "ICHOR_LAB_VM";
 
-/// Seconds after which there is no hope. Whoever waits inside gives up before, and says for what.
+/// Timeout in seconds. Tests inside have a shorter one, and report their pending condition.
 const PATIENCE: u64 = 900;
 
 /// Whether this is the virtual machine.
@@ -22,7 +22,7 @@ pub(crate) fn is_here() -> bool {
     env::var_os(INSIDE).is_some()
 }
 
-/// Does in a virtual machine what a test does, which must be a closure within that test: so its name is known.
+/// Runs the test in a virtual machine; it must be a closure within the test, which gives it its name.
 pub fn run_in_vm<F: FnOnce()>(test: F) {
     run_twice::<F>(&[], |_| (), |_| test());
 }
@@ -63,7 +63,7 @@ fn cable(nth: usize, ports: [u8; 2]) -> Vec<String> {
     ports.into_iter().flat_map(port).collect()
 }
 
-/// Runs a command there, and gives back what stood on the console.
+/// Runs a command in the VM, and returns the text of the console.
 fn boot(cables: &[[u8; 2]], folder: &Path, command: &str) -> String {
     let vm = script_output("scripts/lab-vm", "vm");
     let output = qemu(&[], PATIENCE)
@@ -83,15 +83,15 @@ fn boot(cables: &[[u8; 2]], folder: &Path, command: &str) -> String {
         ))
         .output()
         .unwrap();
-    let said = super::lab::output_text(&output);
-    assert!(output.status.success(), "{}; `scripts/lab-vm` installs qemu\n{said}", output.status);
-    said
+    let console = super::lab::output_text(&output);
+    assert!(output.status.success(), "{}; `scripts/lab-vm` installs qemu\n{console}", output.status);
+    console
 }
 
-/// qemu with a console on stdout, started by way of `before`. It ends after some seconds at the latest, and whoever is killed
-/// takes those below along: the test, the one who watches the time, qemu.
+/// qemu with a console on stdout, started by way of `before`. It has a timeout, and killing any of its parents kills
+/// the others: the test, the timeout, qemu.
 ///
-/// It has one processor, so that nothing in it has to be done as if another looked on, and two run side by side. A page table
+/// It has one processor, which needs no emulated synchronisation, so that two VMs run side by side. A page table
 /// of five levels would make everything slower by a sixth. Daemons with short timers run beside it: they come first.
 pub fn qemu(before: &[&str], patience: u64) -> Command {
     let (patience, with_parent) = (patience.to_string(), ["setpriv", "--pdeathsig", "KILL"]);

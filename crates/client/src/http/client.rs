@@ -18,22 +18,22 @@ use super::connect::{AGENT, Connector};
 use super::pool::{ConnectionPool, Origin};
 use super::{ClientIdentity, Payload, Proxy, RequestError, Response, ServerTrust, redirect};
 
-/// Whom a client trusts, and how long it waits.
+/// Trust and timeouts of a client.
 #[derive(Debug)]
 pub struct ClientOptions {
     /// Which certificates servers must have.
     pub trust: ServerTrust,
     /// The client's certificate, for servers that ask for one. With it, TLS is 1.3: older versions send it in the clear.
     pub identity: Option<ClientIdentity>,
-    /// The proxy, where there is one.
+    /// The proxy, if any.
     pub proxy: Option<Proxy>,
-    /// How long a connection may take, TLS and proxy included.
+    /// The timeout of a connection, TLS and proxy included.
     pub connect_within: Duration,
-    /// How long the server may take from the end of the request to the head of its answer.
+    /// The timeout from the end of the request to the response headers.
     pub answer_within: Duration,
-    /// How long the body of an answer may stand still.
+    /// How long the body of a response may stall.
     pub stall: Duration,
-    /// How many redirects are followed; with 0, redirects are answers.
+    /// The limit of redirects; with 0, redirects are returned as responses.
     pub redirects: usize,
     /// Whether connections are used for more than one request.
     pub keeps_connections: bool,
@@ -47,7 +47,7 @@ pub struct Request {
     pub url: String,
     /// Its headers, but for those that every request has.
     pub headers: Vec<(String, String)>,
-    /// What is sent with it.
+    /// The request body.
     pub payload: Payload,
 }
 
@@ -114,9 +114,9 @@ impl Client {
 }
 
 impl ClientInner {
-    /// One request and the head of its answer.
+    /// Sends a request and receives the response headers.
     async fn exchange(&self, call: ServerRequest) -> Result<hyper::Response<Incoming>, RequestError> {
-        let origin = Origin::of(&call.uri).ok_or_else(|| RequestError::Url(call.uri.to_string()))?;
+        let origin = Origin::from_uri(&call.uri).ok_or_else(|| RequestError::Url(call.uri.to_string()))?;
         let progress = call.payload.progress();
         let mut request = call.into_http()?;
         while let Some(mut connection) = self.pool.take(&origin) {
@@ -142,7 +142,7 @@ impl ClientInner {
         Ok(response)
     }
 
-    /// Waits for an answer; the time begins anew with every piece of the payload.
+    /// Waits for a response; the timeout restarts with every chunk of the payload.
     async fn wait<T>(
         &self,
         answer: impl Future<Output = T>,
@@ -166,7 +166,7 @@ impl ClientInner {
     }
 }
 
-/// An error of the payload is no error of the connection.
+/// Distinguishes an error of the payload from one of the connection.
 fn sending_failed(error: hyper::Error) -> RequestError {
     let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<std::io::Error>());
     match source {
@@ -177,7 +177,7 @@ fn sending_failed(error: hyper::Error) -> RequestError {
     }
 }
 
-/// Where an answer redirects to.
+/// The target of a redirect.
 fn location(response: &hyper::Response<Incoming>) -> Option<String> {
     let status = response.status();
     if !status.is_redirection() || status == StatusCode::NOT_MODIFIED {
@@ -199,7 +199,7 @@ impl ServerRequest {
         Ok(Self { method, uri, headers: map, payload })
     }
 
-    /// As it is sent to the server: with the path alone, and with the headers that every request has.
+    /// The request as it is sent: with the path only, and with the headers that every request has.
     fn into_http(mut self) -> Result<hyper::Request<Payload>, RequestError> {
         let authority = self.uri.authority().map_or("", |authority| authority.as_str());
         let (login, place) = match authority.rsplit_once('@') {

@@ -23,7 +23,7 @@ use super::proxy::Proxy;
 use super::trust::{CertificatePin, ClientIdentity, ServerTrust};
 use super::{Payload, RequestError};
 
-/// What servers see of the program.
+/// The `User-Agent` header.
 pub(super) const AGENT: &str = concat!("ichor/", env!("CARGO_PKG_VERSION"));
 
 /// A connection of any kind.
@@ -98,7 +98,7 @@ impl Connector {
     /// Has a proxy connect to an origin.
     async fn tunnel(&self, proxy: &Proxy, origin: &Origin) -> Result<BoxStream, RequestError> {
         let shown = proxy.uri.to_string().trim_end_matches('/').to_owned();
-        let place = Origin::of(&proxy.uri).ok_or_else(|| RequestError::ProxyScheme(shown.clone()))?;
+        let place = Origin::from_uri(&proxy.uri).ok_or_else(|| RequestError::ProxyScheme(shown.clone()))?;
         let stream: BoxStream = Box::new(self.dial(&place.host, place.port).await?);
         let stream = if place.is_https { self.greet(&place.host, stream).await? } else { stream };
         let (mut sender, connection) =
@@ -122,13 +122,13 @@ impl Connector {
         Ok(Box::new(TokioIo::new(upgraded)))
     }
 
-    /// Speaks TLS with the server that is trusted.
+    /// Performs the TLS handshake with the server.
     async fn greet(&self, host: &str, stream: BoxStream) -> Result<BoxStream, RequestError> {
         let name = ServerName::try_from(host.to_owned()).map_err(|_| RequestError::Url(host.to_owned()))?;
         let client = self.identity.as_ref().map(|identity| Arc::clone(&identity.0));
         let versions: &[&SupportedProtocolVersion] =
             if client.is_some() { &[&TLS13] } else { &[&TLS13, &TLS12] };
-        // One verifier for each handshake: it knows what this server showed.
+        // A verifier per handshake: it stores the server's certificate.
         let verifier = CertificateVerifier::new(self.rule.clone(), client);
         let config = client_config(&verifier, versions, &[]);
         match TlsConnector::from(Arc::new(config)).connect(name, stream).await {
@@ -138,8 +138,8 @@ impl Connector {
     }
 
     fn refusal(&self, error: io::Error, verifier: &CertificateVerifier) -> RequestError {
-        if let (Some(expected), Some(certificate)) = (self.pin, verifier.shown()) {
-            let shown = CertificatePin::of(certificate);
+        if let (Some(expected), Some(certificate)) = (self.pin, verifier.certificate()) {
+            let shown = CertificatePin::from_der(certificate);
             if shown != expected {
                 return RequestError::OtherCertificate { shown, expected };
             }

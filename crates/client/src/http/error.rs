@@ -1,4 +1,4 @@
-//! Why there is no answer.
+//! Why a request has no response.
 
 use std::error::Error as StdError;
 use std::io;
@@ -49,7 +49,7 @@ pub enum RequestError {
     /// The server stopped sending or receiving.
     #[error("no data for {} s", .0.as_secs())]
     Stalled(Duration),
-    /// The server speaks something else.
+    /// The server does not speak HTTP.
     #[error("the server does not speak HTTP")]
     NotHttp(#[source] hyper::Error),
     /// The connection ended early.

@@ -1,10 +1,10 @@
 //! HTTP/1.1 over TCP and TLS, also through a proxy.
 //!
-//! A [`Client`] has [`ClientOptions`]: whom it trusts ([`ServerTrust`]), through which [`Proxy`] it connects, how long it waits. It sends a
+//! A [`Client`] has [`ClientOptions`]: its trust ([`ServerTrust`]), its [`Proxy`], its timeouts. It sends a
 //! [`Request`] with a [`Payload`], follows redirects, and gives a [`Response`], whose body is read piece by piece. Connections are
 //! kept and used again.
 //!
-//! Not here: what answers mean, and callers that block (`cli::http`).
+//! Not here: the meaning of responses, and blocking callers (`cli::http`).
 
 mod client;
 mod connect;

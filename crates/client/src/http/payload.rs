@@ -1,4 +1,4 @@
-//! What is sent with a request.
+//! Request bodies.
 
 use std::io;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use tokio::time;
 
 use super::RequestError;
 
-/// What is sent with a request.
+/// A request body.
 pub struct Payload(PayloadBody);
 
 enum PayloadBody {
@@ -27,7 +27,7 @@ pub struct ChunkSender {
 }
 
 impl Payload {
-    /// Nothing, not even a length of 0.
+    /// No body, not even a length of 0.
     pub fn none() -> Self {
         Self(PayloadBody::None)
     }
@@ -63,7 +63,7 @@ impl Payload {
 }
 
 impl ChunkSender {
-    /// Sends a piece, or the reason why there is none; whether anybody still wants it.
+    /// Sends a chunk, or the error that ends the body. Returns whether the receiver still exists.
     pub async fn send(&mut self, chunk: io::Result<Bytes>) -> Result<bool, RequestError> {
         match time::timeout(self.patience, self.chunks.send(chunk)).await {
             Ok(sent) => Ok(sent.is_ok()),

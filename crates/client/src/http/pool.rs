@@ -9,14 +9,14 @@ use hyper::client::conn::http1::SendRequest;
 
 use super::Payload;
 
-/// How long a connection may wait: most servers close it after some more seconds.
+/// How long a connection may be idle: most servers close it some seconds later.
 const IDLE: Duration = Duration::from_secs(15);
-/// How many connections to one server may wait.
+/// The most idle connections to one server.
 const MOST: usize = 3;
 
 pub(super) type HttpConnection = SendRequest<Payload>;
 
-/// Scheme, host and port: what connections are told apart by.
+/// Scheme, host and port: the key of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Origin {
     pub(crate) is_https: bool,
@@ -26,7 +26,7 @@ pub(super) struct Origin {
 
 impl Origin {
     /// Of a URL with `http` or `https`.
-    pub(super) fn of(uri: &Uri) -> Option<Self> {
+    pub(super) fn from_uri(uri: &Uri) -> Option<Self> {
         let is_https = match uri.scheme_str()? {
             "https" => true,
             "http" => false,

@@ -1,9 +1,9 @@
-//! Where a redirect leads.
+//! The target of a redirect.
 
 use hyper::header::{AUTHORIZATION, CONTENT_LENGTH, COOKIE, HeaderMap};
 use hyper::{Method, StatusCode, Uri};
 
-/// The method of the request that follows a redirect; none where the redirect cannot be followed without the payload.
+/// The method of the request after a redirect; none if the redirect cannot be followed without the payload.
 ///
 /// As curl does it: after 307 and 308 the method stays, after all others it becomes GET.
 pub(super) fn method_after(status: StatusCode, method: &Method) -> Option<Method> {
@@ -17,7 +17,7 @@ pub(super) fn method_after(status: StatusCode, method: &Method) -> Option<Method
     }
 }
 
-/// Removes what another server must not see, and what belongs to the payload.
+/// Removes headers that another server must not see, and those of the payload.
 pub(super) fn strip(headers: &mut HeaderMap) {
     for name in [AUTHORIZATION, COOKIE, CONTENT_LENGTH] {
         headers.remove(name);
@@ -39,7 +39,7 @@ pub(super) fn target(base: &Uri, location: &str) -> Option<Uri> {
     Uri::builder().scheme(scheme).authority(base.authority()?.as_str()).path_and_query(path).build().ok()
 }
 
-/// A path that is relative to another; none where it leads above the root.
+/// Resolves a relative path; none if it leads above the root.
 fn join(base: &str, location: &str) -> Option<String> {
     let mut segments: Vec<&str> = base.split('/').collect();
     if location.starts_with('?') {

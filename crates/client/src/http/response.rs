@@ -47,7 +47,7 @@ impl Response {
         }
     }
 
-    /// The whole body, of at most `most` bytes.
+    /// The complete body, of at most `most` bytes.
     pub async fn bytes(&mut self, most: u64) -> Result<Vec<u8>, RequestError> {
         let mut bytes = Vec::new();
         while let Some(chunk) = self.chunk().await? {

@@ -1,4 +1,4 @@
-//! The client on servers that answer as they are told.
+//! The client on servers with canned responses.
 
 use std::error::Error as _;
 use std::sync::{Arc, Mutex};
@@ -16,18 +16,18 @@ use tokio_rustls::TlsAcceptor;
 use super::*;
 use crate::talos::key;
 
-/// A server that gives one answer after the other, `many` of them on each connection, and what it was asked.
+/// A server that sends its responses in sequence, `many` of them on each connection, and the requests it received.
 async fn server(many: usize, answers: &'static [&'static str]) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let asked = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&asked);
+    let requests = Arc::clone(&asked);
     tokio::spawn(async move {
         for answers in answers.chunks(many) {
             let (mut stream, _) = listener.accept().await.unwrap();
             for answer in answers {
                 let request = read(&mut stream).await;
-                heard.lock().unwrap().push(request);
+                requests.lock().unwrap().push(request);
                 stream.write_all(answer.as_bytes()).await.unwrap();
             }
         }
@@ -35,7 +35,7 @@ async fn server(many: usize, answers: &'static [&'static str]) -> (String, Arc<M
     (address, asked)
 }
 
-/// A request, as far as its `content-length` says.
+/// Reads a request, up to its `content-length`.
 async fn read(stream: &mut TcpStream) -> String {
     let mut text = String::new();
     loop {
@@ -228,17 +228,17 @@ async fn a_proxy_is_used_for_hosts_outside_no_proxy() {
     assert!(asked[0].contains("proxy-authorization: Basic bWU6aHVudGVyMg==\r\n"), "{}", asked[0]);
 }
 
-/// A proxy for one connection, and what it was asked.
+/// A proxy for one connection, and the requests it received.
 async fn proxy() -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let asked = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&asked);
+    let requests = Arc::clone(&asked);
     tokio::spawn(async move {
         let (mut near, _) = listener.accept().await.unwrap();
         let request = read(&mut near).await;
         let place = request.split_whitespace().nth(1).unwrap().to_owned();
-        heard.lock().unwrap().push(request);
+        requests.lock().unwrap().push(request);
         let mut far = TcpStream::connect(place).await.unwrap();
         near.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await.unwrap();
         let _ = tokio::io::copy_bidirectional(&mut near, &mut far).await;
@@ -291,7 +291,7 @@ async fn a_server_with_another_certificate_is_not_trusted() {
         let request = get(format!("https://{address}/"));
         async move { client.send(request).await }
     };
-    let (pin, other) = (CertificatePin::of(&certificate), CertificatePin::of(b"another"));
+    let (pin, other) = (CertificatePin::from_der(&certificate), CertificatePin::from_der(b"another"));
 
     let pinned = text(ask(ServerTrust::Pinned(pin)).await).await;
     let mismatch = ask(ServerTrust::Pinned(other)).await.unwrap_err();

@@ -23,7 +23,7 @@ impl CertificatePin {
     }
 
     /// The fingerprint of a certificate in DER.
-    pub fn of(certificate: &[u8]) -> Self {
+    pub fn from_der(certificate: &[u8]) -> Self {
         Self(Sha256::digest(certificate).into())
     }
 }
@@ -55,14 +55,16 @@ impl ServerTrust {
         Self::Authority(roots(CertificateDer::pem_slice_iter(text).filter_map(Result::ok)))
     }
 
-    /// How certificates are judged.
+    /// The rule for server certificates.
     pub(super) fn rule(&self) -> CertificateRule {
         match self {
             Self::System => CertificateRule::signed_by(roots(rustls_native_certs::load_native_certs().certs)),
             Self::Authority(roots) => CertificateRule::signed_by(roots.clone()),
             Self::Pinned(pin) => {
                 let pin = *pin;
-                CertificateRule::Pinned(Arc::new(move |certificate| CertificatePin::of(certificate) == pin))
+                CertificateRule::Pinned(Arc::new(move |certificate| {
+                    CertificatePin::from_der(certificate) == pin
+                }))
             }
         }
     }
@@ -91,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_fingerprint_round_trips_through_text() {
-        let pin = CertificatePin::of(b"certificate");
+        let pin = CertificatePin::from_der(b"certificate");
 
         assert_eq!(CertificatePin::parse(&pin.to_string()), Some(pin));
         assert_eq!(CertificatePin::parse(&pin.to_string().to_lowercase()), Some(pin));

@@ -21,12 +21,12 @@ pub struct KubernetesError {
 }
 
 impl KubernetesError {
-    /// What it answered with; none where nobody did.
+    /// The status of the response; none without a response.
     pub(super) fn status(&self) -> Option<StatusCode> {
         self.status
     }
 
-    /// What it said, or why nothing came.
+    /// The message of the response, or why there is none.
     pub(super) fn answer(&self) -> &str {
         &self.answer
     }
@@ -43,9 +43,9 @@ impl ApiEndpoint {
 }
 
 impl KubernetesClient {
-    /// Asks one after the other, until one answers that is not itself in trouble.
+    /// Sends a request to each endpoint in sequence, until one responds without a server error.
     ///
-    /// Everything that is asked may be asked twice: a cordon, an eviction and a deletion are the same when they are repeated.
+    /// Every request may be sent twice: a cordon, an eviction and a deletion are idempotent.
     pub(super) async fn ask(
         &self,
         what: &'static str,
@@ -61,8 +61,8 @@ impl KubernetesClient {
             last = match answered {
                 Ok(Ok((status, value))) if status.is_success() => return Ok((status, value)),
                 Ok(Ok((status, value))) => {
-                    let said = failure(&value).map_or_else(|| format!("status {status}"), str::to_owned);
-                    let error = failed(Some(status), said);
+                    let message = failure(&value).map_or_else(|| format!("status {status}"), str::to_owned);
+                    let error = failed(Some(status), message);
                     if !status.is_server_error() {
                         return Err(error);
                     }
@@ -100,7 +100,7 @@ impl KubernetesClient {
     }
 }
 
-/// Why there is no answer, in one line.
+/// Why there is no response, in one line.
 fn reason(error: &RequestError) -> String {
     match error {
         RequestError::Url(_) => "not a hostname".to_owned(),

@@ -1,6 +1,6 @@
 //! Kubernetes' API of a cluster, as far as nodes come and go: a list of them, cordons, evictions, deletion.
 //!
-//! [`KubernetesClient::new`] makes itself a certificate of an hour from the cluster's own authority, so nobody's kubeconfig is
+//! [`KubernetesClient::new`] signs a certificate for an hour with the cluster's own authority, so no kubeconfig is
 //! needed. Every control plane may answer; they are asked in turn until one does. What answers mean is in
 //! [`ichor_talos::kubernetes`].
 
@@ -27,17 +27,17 @@ use crate::talos::key;
 
 pub use call::KubernetesError;
 
-/// How long one control plane may take to greet, and to answer.
+/// The timeouts of a control plane for the handshake and the response.
 const GREET: Duration = Duration::from_secs(5);
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// How long the certificate lasts.
+/// The lifetime of the certificate.
 const LIFE: Duration = Duration::from_hours(1);
 
 /// The port on which control planes answer.
 pub const PORT: u16 = 6443;
 
-/// Where the API may answer.
+/// An endpoint of the API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiEndpoint {
     /// A name or an address.
@@ -66,12 +66,12 @@ pub enum KubernetesCredentialsError {
     NotPem,
 }
 
-/// What came of moving a pod away.
+/// The result of an eviction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Eviction {
-    /// It is on its way.
+    /// It is being evicted.
     Going,
-    /// It is not there any more.
+    /// It no longer exists.
     Gone,
     /// Not now: its disruption budget is used up.
     Later(String),
@@ -110,7 +110,7 @@ impl KubernetesClient {
         Ok(items(&list).filter_map(KubeNode::read).collect())
     }
 
-    /// A node; none where Kubernetes does not know it.
+    /// A node; none if Kubernetes does not know it.
     pub async fn node(&self, name: &str) -> Result<Option<KubeNode>, KubernetesError> {
         match self.ask("get a node", Method::GET, &format!("/api/v1/nodes/{name}"), None).await {
             Ok((_, node)) => Ok(KubeNode::read(&node)),
@@ -119,7 +119,7 @@ impl KubernetesClient {
         }
     }
 
-    /// Has nothing new put on a node, for a reason by which it is known whose doing that is.
+    /// Cordons a node, with a reason that identifies the cordon.
     pub async fn cordon(&self, name: &str, reason: &str) -> Result<(), KubernetesError> {
         self.patch("cordon", name, &cordon(reason)).await
     }
@@ -142,7 +142,7 @@ impl KubernetesClient {
         }
     }
 
-    /// What runs on a node.
+    /// The pods on a node.
     pub async fn pods(&self, node: &str) -> Result<Vec<Pod>, KubernetesError> {
         let path = format!("/api/v1/pods?fieldSelector=spec.nodeName%3D{node}");
         let (_, list) = self.ask("list the pods of a node", Method::GET, &path, None).await?;

@@ -1,4 +1,4 @@
-//! The client on a server that answers as it is told.
+//! The client on a server with canned responses.
 
 use std::sync::Mutex;
 
@@ -39,14 +39,14 @@ async fn stand(bundle: &Bundle, answers: &'static [(u16, &'static str)]) -> ApiS
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let place = ApiEndpoint { host: "127.0.0.1".to_owned(), port: listener.local_addr().unwrap().port() };
     let asked = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&asked);
+    let requests = Arc::clone(&asked);
     tokio::spawn(async move {
         for (code, body) in answers {
             let Ok((stream, _)) = listener.accept().await else { return };
             let Ok(mut stream) = acceptor.accept(stream).await else { continue };
             let mut request = vec![0; 4096];
             let length = stream.read(&mut request).await.unwrap_or(0);
-            heard.lock().unwrap().push(String::from_utf8_lossy(&request[..length]).into_owned());
+            requests.lock().unwrap().push(String::from_utf8_lossy(&request[..length]).into_owned());
             let answer = format!("HTTP/1.1 {code} x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
             let _ = stream.write_all(answer.as_bytes()).await;
         }

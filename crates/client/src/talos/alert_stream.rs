@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::connect;
 
-/// The first thing a node said against the certificate it was shown.
+/// The node's first alert about our certificate.
 pub(super) type CertificateRejection = Arc<OnceLock<String>>;
 
 pub(super) struct AlertStream<S> {

@@ -22,21 +22,21 @@ const LARGEST_MESSAGE: usize = 32 << 20;
 /// A call of the API.
 #[derive(Clone, Copy)]
 pub(super) struct NodeCall {
-    /// What it does, for messages.
+    /// Its name, for messages.
     pub name: &'static str,
     /// Its path.
     pub path: &'static str,
-    /// How long until there must be an answer; of a stream, until there must be more of it.
+    /// The timeout of the response; for a stream, of its next message.
     pub(crate) patience: Duration,
 }
 
 impl NodeCall {
-    /// One that is answered at once.
+    /// A call that a node answers at once.
     pub(super) const fn quick(name: &'static str, path: &'static str) -> Self {
         Self { name, path, patience: Duration::from_secs(20) }
     }
 
-    /// One for which a node has to do something first.
+    /// A call that takes a node some time.
     pub(super) const fn slow(name: &'static str, path: &'static str, patience: Duration) -> Self {
         Self { name, path, patience }
     }
@@ -56,12 +56,12 @@ impl NodeClient {
         };
         match time::timeout(call.patience, answer).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(status)) => Err(self.failed(call, &status).await),
+            Ok(Err(status)) => Err(self.call_error(call, &status).await),
             Err(_) => Err(self.too_late(call)),
         }
     }
 
-    /// Makes a call whose answer is a stream; what is wrong with the call itself is told by the first [`ResponseStream::next`].
+    /// Makes a call whose response is a stream; the first [`ResponseStream::next`] returns an error of the call itself.
     ///
     /// With `follow` the stream may be silent for as long as it likes.
     pub(super) fn stream<Q, A>(&self, call: NodeCall, request: Q, follow: bool) -> ResponseStream<A>
@@ -96,8 +96,8 @@ impl NodeClient {
         NodeError::new(self.about(call.name), NodeErrorKind::TimedOut, answer)
     }
 
-    /// What went wrong, by the connection's own word where that ended.
-    pub(super) async fn failed(&self, call: NodeCall, status: &Status) -> NodeError {
+    /// The error of a call, with the connection's own reason if it ended.
+    pub(super) async fn call_error(&self, call: NodeCall, status: &Status) -> NodeError {
         let error = NodeError::of_status(self.about(call.name), status);
         if error.kind() != NodeErrorKind::Lost {
             return error;
@@ -121,7 +121,7 @@ enum StreamState<A> {
     Over,
 }
 
-/// Answers that come one after another. Whoever drops it has the node stop.
+/// A stream of responses. Dropping it cancels the call on the node.
 pub struct ResponseStream<A> {
     node: NodeClient,
     call: NodeCall,
@@ -130,14 +130,14 @@ pub struct ResponseStream<A> {
 }
 
 impl<A> ResponseStream<A> {
-    /// The next one; none when the node said that there are no more. May be dropped and called again.
+    /// The next message; none at the end of the stream. Cancel safe.
     pub async fn next(&mut self) -> Result<Option<A>, NodeError> {
-        let told = if self.follow {
+        let result = if self.follow {
             Ok(self.advance().await)
         } else {
             time::timeout(self.call.patience, self.advance()).await
         };
-        match told {
+        match result {
             Ok(Ok(Some(message))) => Ok(Some(message)),
             Ok(Ok(None)) => {
                 self.state = StreamState::Over;
@@ -145,7 +145,7 @@ impl<A> ResponseStream<A> {
             }
             Ok(Err(status)) => {
                 self.state = StreamState::Over;
-                Err(self.node.failed(self.call, &status).await)
+                Err(self.node.call_error(self.call, &status).await)
             }
             Err(_) => {
                 self.state = StreamState::Over;

@@ -1,4 +1,4 @@
-//! From an address to a TLS connection, and to who is there.
+//! Connects to an address with TLS and identifies the peer.
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,24 +19,24 @@ use tokio_rustls::client::TlsStream;
 use super::error::{CallContext, NodeError, NodeErrorKind, root};
 use super::trust::{Credentials, NodeTrust};
 
-/// How long the kernel may try to connect, and how long the handshake may take.
+/// The timeouts of the TCP connection and of the handshake.
 const REACH: Duration = Duration::from_secs(5);
 const GREET: Duration = Duration::from_secs(10);
 
-/// When a machine that is silent is asked whether it still lives, and when it is given up. Pings of HTTP/2 would be better,
-/// but gRPC's server hangs up on whoever sends them more than once in five minutes.
+/// TCP keepalive: the idle time before the first probe, and before the connection is closed. Pings of HTTP/2 would be better,
+/// but gRPC's server closes connections that send more than one in five minutes.
 const SILENT: Duration = Duration::from_secs(10);
 const GONE: Duration = Duration::from_secs(30);
 
 pub(super) const CALL: &str = "connect";
 
-/// A connection, and who is at its other end.
+/// A connection and the identity of its peer.
 pub(super) struct NodeStream {
     pub(crate) stream: TlsStream<TcpStream>,
     pub peer: Peer,
 }
 
-/// Connects to whom `trust` believes.
+/// Connects to a peer that `trust` accepts.
 pub(super) async fn connect(
     node: &str,
     address: SocketAddr,
@@ -54,7 +54,7 @@ pub(super) async fn connect(
     };
     let made = handshake(about, &verifier).await;
     let is_maintenance = matches!(trust, NodeTrust::Maintenance { .. });
-    if is_maintenance && verifier.asked() {
+    if is_maintenance && verifier.is_client_certificate_requested() {
         return Err(NodeError::new(
             about,
             NodeErrorKind::NotMaintenance,
@@ -71,18 +71,18 @@ pub(super) async fn connect(
     }
 }
 
-/// Who is found at an address, by one handshake.
+/// The identity of the peer at an address, after one handshake.
 pub(super) enum HandshakeResult {
     /// A machine in maintenance mode.
     Maintenance(NodeStream),
     /// A machine of the cluster, which was shown our certificate.
     Configured(NodeStream),
-    /// Somebody with another certificate, who was shown nothing, and what is wrong with it; one that `may_pass` is of the cluster and
-    /// not yet, or no longer, good.
+    /// A peer with another certificate, which was sent no certificate, and the reason; one that `may_pass` is of the cluster and
+    /// only its dates or its address are wrong.
     Other { peer: Peer, reason: String, may_pass: bool },
 }
 
-/// Finds out who is at an address, and connects.
+/// Identifies the peer at an address and connects.
 pub(super) async fn probe(
     node: &str,
     address: SocketAddr,
@@ -104,17 +104,19 @@ pub(super) async fn probe(
             Err(HandshakeError::Greeting(error)) => no_tls(about, &error),
         });
     };
-    match (made, verifier.wrong()) {
-        (_, Some(wrong)) if verifier.asked() => Ok(HandshakeResult::Other {
+    match (made, verifier.certificate_error()) {
+        (_, Some(wrong)) if verifier.is_client_certificate_requested() => Ok(HandshakeResult::Other {
             reason: describe_certificate_error(wrong, &peer),
             may_pass: is_of_cluster(wrong),
             peer,
         }),
-        (_, None) if verifier.asked() && credentials.is_none() => Ok(HandshakeResult::Other {
-            reason: "the node requires a client certificate".to_owned(),
-            may_pass: false,
-            peer,
-        }),
+        (_, None) if verifier.is_client_certificate_requested() && credentials.is_none() => {
+            Ok(HandshakeResult::Other {
+                reason: "the node requires a client certificate".to_owned(),
+                may_pass: false,
+                peer,
+            })
+        }
         (Ok(stream), None) if credentials.is_some() => {
             Ok(HandshakeResult::Configured(NodeStream { stream, peer }))
         }
@@ -137,9 +139,9 @@ fn pinned_key_rule(pin: Pin) -> CertificateRule {
     }))
 }
 
-/// Whose certificate was shown, if the handshake came that far.
+/// The peer's identity, if the handshake came that far.
 fn peer(verifier: &CertificateVerifier) -> Option<Peer> {
-    Peer::read(verifier.shown()?)
+    Peer::read(verifier.certificate()?)
 }
 
 enum HandshakeError {
@@ -246,7 +248,7 @@ fn tls(error: &io::Error) -> Option<&rustls::Error> {
     error.get_ref()?.downcast_ref()
 }
 
-/// Whether a certificate is of the right authority, and wrong by its names or by a clock: Talos issues others as it goes.
+/// Whether a certificate is of the right authority, but has other names or dates: Talos renews certificates.
 fn is_of_cluster(error: &rustls::Error) -> bool {
     use CertificateError as Wrong;
     let rustls::Error::InvalidCertificate(reason) = error else { return false };
@@ -261,7 +263,7 @@ fn is_of_cluster(error: &rustls::Error) -> bool {
     )
 }
 
-/// What is wrong with the certificate that was shown.
+/// The problem of the peer's certificate.
 fn describe_certificate_error(error: &rustls::Error, peer: &Peer) -> String {
     let reason = match error {
         rustls::Error::InvalidCertificate(reason) => match reason {
@@ -281,7 +283,7 @@ fn describe_certificate_error(error: &rustls::Error, peer: &Peer) -> String {
     format!("the server presents {peer}, {reason}")
 }
 
-/// What a node says of the certificate it was shown.
+/// The node's alert about our certificate.
 pub(super) fn rejected_certificate(error: &io::Error) -> Option<String> {
     let Some(rustls::Error::AlertReceived(alert)) = tls(error) else { return None };
     let reason = match alert {

@@ -1,4 +1,4 @@
-//! One HTTP/2 connection that calls are made over. When it is gone, it stays so: a machine that comes back may be another.
+//! An HTTP/2 connection for calls. It does not reconnect: another machine may have the address by then.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -18,9 +18,9 @@ use super::alert_stream::{AlertStream, CertificateRejection};
 use super::connect::NodeStream;
 use super::error::root;
 
-/// How much of a stream may be under way.
+/// The flow control window of a stream.
 const WINDOW: u32 = 1 << 20;
-/// How long to wait for the reason of an end that was noticed by its consequence.
+/// How long to wait for the reason after a call failed because the connection ended.
 const REASON: Duration = Duration::from_millis(200);
 
 /// Why a connection ended.
@@ -28,7 +28,7 @@ const REASON: Duration = Duration::from_millis(200);
 pub(super) enum ConnectionEnd {
     /// The other end did not take the certificate it was shown.
     NotLetIn(String),
-    /// Something else.
+    /// Another reason.
     Broke(String),
 }
 
@@ -40,7 +40,7 @@ pub(super) struct NodeConnection {
 }
 
 impl NodeConnection {
-    /// Speaks HTTP/2 over what was dialled.
+    /// Starts HTTP/2 on a stream.
     pub(super) async fn open(dialled: NodeStream) -> Result<Self, ConnectionEnd> {
         let (stream, refusal) = AlertStream::new(dialled.stream);
         let made = http2::Builder::new(TokioExecutor::new())
@@ -48,7 +48,7 @@ impl NodeConnection {
             .initial_connection_window_size(4 * WINDOW)
             .handshake(TokioIo::new(stream))
             .await;
-        let (sender, connection) = made.map_err(|error| ConnectionEnd::of(&error, &refusal))?;
+        let (sender, connection) = made.map_err(|error| ConnectionEnd::from_error(&error, &refusal))?;
         let (tell, end) = watch::channel(None);
         tokio::spawn(async move {
             let ended = match connection.await {
@@ -57,7 +57,7 @@ impl NodeConnection {
                     Some(reason) => ConnectionEnd::NotLetIn(reason.clone()),
                     None => ConnectionEnd::Broke("the node closed the connection".to_owned()),
                 },
-                Err(error) => ConnectionEnd::of(&error, &refusal),
+                Err(error) => ConnectionEnd::from_error(&error, &refusal),
             };
             tell.send_replace(Some(ended));
         });
@@ -73,7 +73,7 @@ impl NodeConnection {
 }
 
 impl ConnectionEnd {
-    fn of(error: &hyper::Error, refusal: &CertificateRejection) -> Self {
+    fn from_error(error: &hyper::Error, refusal: &CertificateRejection) -> Self {
         match refusal.get() {
             Some(reason) => Self::NotLetIn(reason.clone()),
             None => Self::Broke(root(error)),

@@ -1,28 +1,28 @@
-//! Why a node did not do what it was asked: which one, which call, what it answered, and what to do.
+//! Errors of calls to a node: node, call, response and advice.
 
 use std::error::Error as StdError;
 use std::net::SocketAddr;
 
 use tonic::{Code, Status};
 
-/// What kind of failure it is: what a caller decides by.
+/// The kind of failure, for decisions of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeErrorKind {
-    /// Nobody answers at the address.
+    /// No server responds at the address.
     Unreachable,
     /// It wants a certificate: it is configured and not in maintenance mode.
     NotMaintenance,
-    /// It shows a certificate of somebody else.
+    /// The certificate belongs to another server.
     WrongCertificate,
     /// It does not take ours, or it does not allow that.
     Unauthorised,
     /// It cannot yet; later it may.
     NotYet,
-    /// It will not, however often it is asked.
+    /// It rejects the call, and a retry does not help.
     Refused,
     /// This release has no such call.
     Unimplemented,
-    /// There is no such thing.
+    /// The requested item does not exist.
     NotFound,
     /// It has been done before.
     AlreadyExists,
@@ -44,7 +44,7 @@ pub struct NodeError {
     advice: Option<&'static str>,
 }
 
-/// Whom a failure is about, and with which call.
+/// The node and the call of a failure.
 #[derive(Clone, Copy)]
 pub(crate) struct CallContext<'a> {
     pub node: &'a str,
@@ -58,16 +58,16 @@ impl NodeError {
         Self { node: node.to_owned(), address, call, kind, answer: answer.into(), advice: advice(kind) }
     }
 
-    /// What a node answered to a call, or why nothing came.
+    /// The error for a gRPC status, of the node or of the transport.
     pub(super) fn of_status(about: CallContext<'_>, status: &Status) -> Self {
         let kind = kind(status);
-        let said = match status.message() {
+        let answer = match status.message() {
             "" => describe_code(status.code()).to_owned(),
             message => format!("{}: {message}", describe_code(status.code())),
         };
         match kind {
             NodeErrorKind::Lost => Self::new(about, kind, format!("connection lost: {}", root(status))),
-            _ => Self::new(about, kind, said),
+            _ => Self::new(about, kind, answer),
         }
     }
 
@@ -76,18 +76,18 @@ impl NodeError {
         self.kind
     }
 
-    /// What was asked of it.
+    /// The name of the call.
     pub fn call(&self) -> &'static str {
         self.call
     }
 
-    /// What it answered, or why nothing came; without its name and without advice.
+    /// The response, or why there is none; without the node's name and without advice.
     pub fn answer(&self) -> &str {
         &self.answer
     }
 }
 
-/// The last cause, which says most.
+/// The root cause, which is the most specific.
 pub(super) fn root(error: &(dyn StdError + 'static)) -> String {
     let mut last = error;
     while let Some(source) = last.source() {
@@ -97,7 +97,7 @@ pub(super) fn root(error: &(dyn StdError + 'static)) -> String {
 }
 
 fn kind(status: &Status) -> NodeErrorKind {
-    // What a node says has no source; what went wrong on the way has one. Or it said nothing at all where it had to.
+    // A status of the node has no source; a transport error has one, or the node sent no status at all.
     if status.source().is_some() || status.message().contains("missing grpc-status") {
         return NodeErrorKind::Lost;
     }
@@ -105,7 +105,7 @@ fn kind(status: &Status) -> NodeErrorKind {
         Code::FailedPrecondition | Code::Unavailable | Code::ResourceExhausted | Code::Aborted => {
             NodeErrorKind::NotYet
         }
-        // What a release does not know of, it does not allow to look at.
+        // A release does not allow reading resources that it does not know.
         Code::PermissionDenied if status.message().ends_with(" is not supported") => {
             NodeErrorKind::Unimplemented
         }
@@ -185,8 +185,8 @@ mod tests {
 
         assert_eq!(
             error.to_string(),
-            "solcp01 at 10.0.0.11:50000: bootstrap: it cannot do that now: bootstrap is not available yet; \
-             wait a little and try again"
+            "solcp01 at 10.0.0.11:50000: bootstrap: not possible in the current state: \
+             bootstrap is not available yet; try again later"
         );
         assert_eq!(error.kind(), NodeErrorKind::NotYet);
     }

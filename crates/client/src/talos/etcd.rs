@@ -24,26 +24,26 @@ impl NodeClient {
     /// The members of etcd, as this node knows them.
     pub async fn etcd_members(&self) -> Result<Vec<EtcdMember>, NodeError> {
         let answer: EtcdMemberListResponse = self.ask(MEMBERS, Empty {}).await?;
-        self.only(MEMBERS, answer.messages).map(|it| it.members)
+        self.first_message(MEMBERS, answer.messages).map(|it| it.members)
     }
 
-    /// How it is with this node's own member.
+    /// The status of this node's own member.
     pub async fn etcd_status(&self) -> Result<EtcdMemberStatus, NodeError> {
         let answer: EtcdStatusResponse = self.ask(STATUS, Empty {}).await?;
         let nothing = || NodeError::new(self.about(STATUS.name), NodeErrorKind::Refused, "empty response");
-        self.only(STATUS, answer.messages)?.member_status.ok_or_else(nothing)
+        self.first_message(STATUS, answer.messages)?.member_status.ok_or_else(nothing)
     }
 
     /// Takes out a member that is gone.
     pub async fn etcd_remove(&self, member_id: u64) -> Result<(), NodeError> {
         let answer: PlainResponse = self.ask(REMOVE, EtcdRemoveMemberByIdRequest { member_id }).await?;
-        self.only(REMOVE, answer.messages).map(drop)
+        self.first_message(REMOVE, answer.messages).map(drop)
     }
 
-    /// Has another member lead; says which, or nothing where this one did not lead.
+    /// Transfers leadership to another member; returns the new leader, or none if this member did not lead.
     pub async fn etcd_forfeit(&self) -> Result<String, NodeError> {
         let answer: EtcdForfeitLeadershipResponse = self.ask(FORFEIT, Empty {}).await?;
-        self.only(FORFEIT, answer.messages).map(|it| it.member)
+        self.first_message(FORFEIT, answer.messages).map(|it| it.member)
     }
 
     /// The alarms that etcd has raised on any member.

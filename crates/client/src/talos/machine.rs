@@ -17,7 +17,7 @@ use super::NodeClient;
 use super::call::{NodeCall, ResponseStream};
 use super::error::{NodeError, NodeErrorKind};
 
-/// Where Talos keeps the logs of its own services.
+/// The namespace of the logs of Talos' own services.
 const SYSTEM: &str = "system";
 
 const VERSION: NodeCall = NodeCall::quick("version", method::VERSION);
@@ -32,7 +32,7 @@ const READ: NodeCall = NodeCall::quick("read", method::READ);
 const REBOOT: NodeCall = NodeCall::quick("reboot", method::REBOOT);
 const RESET: NodeCall = NodeCall::quick("reset", method::RESET);
 
-/// What is to be read of a log.
+/// The part of a log to read.
 #[derive(Clone, Copy, Debug)]
 pub struct LogTail {
     /// Only so many of the last lines.
@@ -45,10 +45,10 @@ impl NodeClient {
     /// Which release runs. In maintenance mode Talos knows the call from 1.13 on.
     pub async fn version(&self) -> Result<Version, NodeError> {
         let answer: VersionResponse = self.ask(VERSION, Empty {}).await?;
-        self.only(VERSION, answer.messages)
+        self.first_message(VERSION, answer.messages)
     }
 
-    /// Gives the node its configuration; with `dry_run` it only says what it would do.
+    /// Applies a configuration; with `dry_run` the node only reports the changes.
     pub async fn apply(
         &self,
         configuration: Vec<u8>,
@@ -57,13 +57,13 @@ impl NodeClient {
         let request =
             ApplyConfigurationRequest { data: configuration, mode: ApplyMode::Auto.into(), dry_run };
         let answer: ApplyConfigurationResponse = self.ask(APPLY, request).await?;
-        self.only(APPLY, answer.messages)
+        self.first_message(APPLY, answer.messages)
     }
 
     /// Makes etcd's first member; once in the life of a cluster.
     pub async fn bootstrap(&self) -> Result<(), NodeError> {
         let answer: PlainResponse = self.ask(BOOTSTRAP, Empty {}).await?;
-        self.only(BOOTSTRAP, answer.messages).map(drop)
+        self.first_message(BOOTSTRAP, answer.messages).map(drop)
     }
 
     /// An administrator's kubeconfig; a secret.
@@ -77,10 +77,10 @@ impl NodeClient {
     /// The services of Talos, with their state and health.
     pub async fn services(&self) -> Result<Vec<ServiceInfo>, NodeError> {
         let answer: ServiceListResponse = self.ask(SERVICES, Empty {}).await?;
-        self.only(SERVICES, answer.messages).map(|list| list.services)
+        self.first_message(SERVICES, answer.messages).map(|list| list.services)
     }
 
-    /// What a service of Talos writes.
+    /// The logs of a Talos service.
     pub fn logs(&self, service: &str, tail: LogTail) -> ResponseStream<Data> {
         let request = LogsRequest {
             namespace: SYSTEM.to_owned(),
@@ -92,7 +92,7 @@ impl NodeClient {
         self.stream(LOGS, request, tail.follow)
     }
 
-    /// What the kernel and Talos itself write; with `new` only what is written from now on.
+    /// The messages of the kernel and of Talos itself; with `new` only those written from now on.
     pub fn dmesg(&self, follow: bool, new: bool) -> ResponseStream<Data> {
         self.stream(DMESG, DmesgRequest { follow, tail: new }, follow)
     }
@@ -105,28 +105,28 @@ impl NodeClient {
     /// Reboots the node.
     pub async fn reboot(&self, mode: RebootMode) -> Result<(), NodeError> {
         let answer: ActionResponse = self.ask(REBOOT, RebootRequest { mode: mode.into() }).await?;
-        self.only(REBOOT, answer.messages).map(drop)
+        self.first_message(REBOOT, answer.messages).map(drop)
     }
 
-    /// Makes the node forget what it is.
+    /// Wipes the node's state.
     pub async fn reset(&self, request: ResetRequest) -> Result<(), NodeError> {
         let answer: ActionResponse = self.ask(RESET, request).await?;
-        self.only(RESET, answer.messages).map(drop)
+        self.first_message(RESET, answer.messages).map(drop)
     }
 
-    /// Has a control plane look at the whole cluster in Talos' own order; it tells what it waits for, and ends when all is well
-    /// or `wait` is over.
+    /// Has a control plane check the health of the cluster, in Talos' own order; it reports pending checks, and ends when all
+    /// pass or `wait` is over.
     pub fn health(&self, nodes: ClusterInfo, wait: Duration) -> ResponseStream<HealthCheckProgress> {
         let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX);
         let wait_timeout = common::Duration { seconds, nanos: wait.subsec_nanos().cast_signed() };
         let request = HealthCheckRequest { wait_timeout: Some(wait_timeout), cluster_info: Some(nodes) };
-        // It says nothing while nothing changes.
+        // It sends no messages while nothing changes.
         let patience = wait.saturating_add(Duration::from_secs(10));
         self.stream(NodeCall::slow("health", method::HEALTH_CHECK, patience), request, false)
     }
 
-    /// The answer of this node: there is one where nobody else was asked through it.
-    pub(super) fn only<M>(&self, call: NodeCall, messages: Vec<M>) -> Result<M, NodeError> {
+    /// The response of this node: the first one, as calls are not forwarded to other nodes.
+    pub(super) fn first_message<M>(&self, call: NodeCall, messages: Vec<M>) -> Result<M, NodeError> {
         messages
             .into_iter()
             .next()
@@ -135,7 +135,7 @@ impl NodeClient {
 }
 
 impl ResponseStream<Data> {
-    /// All of it in one piece.
+    /// Collects the complete stream.
     pub async fn bytes(mut self) -> Result<Vec<u8>, NodeError> {
         let mut all = Vec::new();
         while let Some(data) = self.next().await? {

@@ -1,10 +1,10 @@
 //! Nodes that run, by Talos' API.
 //!
-//! [`NodeClient::meet`] finds out who is at an address, [`NodeClient::connect`] connects to whom a [`NodeTrust`] believes, and the calls are
-//! methods of [`NodeClient`], by subject: `machine`, `etcd`, `upgrade`, `state`. Answers that go on are a [`ResponseStream`]. Every call has
-//! its time and fails with a [`NodeError`]. Whoever drops a call or a stream ends it.
+//! [`NodeClient::meet`] identifies the peer at an address, [`NodeClient::connect`] connects to a peer that a [`NodeTrust`] accepts, and the
+//! calls are methods of [`NodeClient`], by subject: `machine`, `etcd`, `upgrade`, `state`. A stream of responses is a [`ResponseStream`].
+//! Every call has a timeout and fails with a [`NodeError`]. Dropping a call or a stream cancels it.
 //!
-//! A `NodeClient` is one connection. It does not connect again by itself: what comes back after a reboot may be another machine.
+//! A `NodeClient` is one connection. It does not reconnect: after a reboot, another machine may have the address.
 //!
 //! Not here: what messages and resources mean ([`ichor_talos::api`], [`ichor_talos::resource`]).
 
@@ -45,7 +45,7 @@ pub struct NodeClient {
     inner: Arc<NodeInner>,
 }
 
-/// Who is at an address.
+/// The identity of the peer at an address.
 pub enum ProbeResult {
     /// A machine in maintenance mode.
     Maintenance(NodeClient),
@@ -55,7 +55,7 @@ pub enum ProbeResult {
     Other {
         /// The certificate.
         peer: Peer,
-        /// What is wrong with it.
+        /// The problem of the certificate.
         reason: String,
         /// Whether the cluster signed it and only its dates are wrong.
         may_pass: bool,
@@ -71,14 +71,14 @@ struct NodeInner {
 }
 
 impl NodeClient {
-    /// Connects to a node, and to nobody `trust` does not believe to be it.
+    /// Connects to a node, and only to a peer that `trust` accepts.
     ///
-    /// Whether a node takes our certificate is seen by the first call: in TLS 1.3 it says so after the greeting.
+    /// If the node rejects our certificate, only the first call fails: in TLS 1.3 it reports that after the handshake.
     pub async fn connect(name: &str, address: SocketAddr, trust: &NodeTrust) -> Result<Self, NodeError> {
         Self::open(name, address, connect::connect(name, address, trust).await?).await
     }
 
-    /// Connects to whoever is at an address. Only machines of the cluster are shown our certificate.
+    /// Connects to any peer at an address. Our certificate is only sent to machines of the cluster.
     pub async fn meet(
         name: &str,
         address: SocketAddr,

@@ -1,4 +1,4 @@
-//! Calls about resources: what a node knows of itself.
+//! Calls about resources: a node's state.
 
 use ichor_talos::api::cosi::{GetRequest, GetResponse, ListRequest, ListResponse};
 use ichor_talos::api::method;
@@ -12,7 +12,7 @@ const GET: NodeCall = NodeCall::quick("get resource", method::STATE_GET);
 const LIST: NodeCall = NodeCall::quick("list resources", method::STATE_LIST);
 
 impl NodeClient {
-    /// One resource; none where there is no such.
+    /// One resource; none if it does not exist.
     pub async fn resource(
         &self,
         namespace: &str,
@@ -30,7 +30,7 @@ impl NodeClient {
         }
     }
 
-    /// All resources of a type; none where the release does not have it.
+    /// All resources of a type; empty if the release does not have it.
     pub(crate) async fn resources(&self, namespace: &str, r#type: &str) -> Result<Vec<Resource>, NodeError> {
         let request = ListRequest { namespace: namespace.into(), r#type: r#type.into() };
         let listed = self.stream::<_, ListResponse>(LIST, request, false).all().await;
@@ -44,7 +44,7 @@ impl NodeClient {
         read.collect::<Result<_, _>>().map_err(|error| self.unreadable(LIST, &error))
     }
 
-    /// One resource of a known type.
+    /// A resource of a known type.
     pub async fn get<K: Typed>(&self, id: &str) -> Result<Option<K>, NodeError> {
         let found = self.resource(K::NAMESPACE, K::TYPE, id).await?;
         found.map(|it| it.read()).transpose().map_err(|error| self.unreadable(GET, &error))
@@ -57,7 +57,7 @@ impl NodeClient {
         read.collect::<Result<_, _>>().map_err(|error| self.unreadable(LIST, &error))
     }
 
-    /// What a resource of a known type says.
+    /// Decodes a resource of a known type.
     pub fn understand<K: Typed>(&self, resource: &Resource) -> Result<K, NodeError> {
         resource.read().map_err(|error| self.unreadable(GET, &error))
     }

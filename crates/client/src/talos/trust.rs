@@ -1,4 +1,4 @@
-//! By what a node is believed to be the one it is meant to be, and what it is shown.
+//! How a node is identified, and the certificate it is sent.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use rustls::client::WebPkiServerVerifier;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
-/// Whom to believe.
+/// Which peers to trust.
 #[derive(Clone, Debug)]
 pub enum NodeTrust {
-    /// A machine in maintenance mode: its certificate is self-signed, and it asks for none.
+    /// A machine in maintenance mode: its certificate is self-signed, and it requests none.
     Maintenance {
         /// The only key to accept; any key if absent.
         pin: Option<Pin>,
@@ -23,7 +23,7 @@ pub enum NodeTrust {
     Mutual(Arc<Credentials>),
 }
 
-/// What opens the API of a cluster's machines.
+/// Credentials for the API of a cluster's machines.
 pub struct Credentials {
     pub(super) authority: Arc<WebPkiServerVerifier>,
     pub(super) client: Arc<CertifiedKey>,
@@ -32,7 +32,7 @@ pub struct Credentials {
 /// Why secrets open nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
-    /// The authority judges nobody.
+    /// The authority is not a CA.
     #[error("the authority certs.os of the bundle is not a CA certificate")]
     Authority(#[source] rustls::Error),
     /// The authority is empty.

@@ -16,14 +16,14 @@ const UPGRADE: NodeCall = NodeCall::slow("upgrade", method::UPGRADE, Duration::f
 const PULL: NodeCall = NodeCall::slow("pull image", method::IMAGE_PULL, Duration::from_mins(5));
 const INSTALL: NodeCall = NodeCall::slow("upgrade", method::LIFECYCLE_UPGRADE, Duration::from_mins(5));
 
-/// Where installers are kept: what talosctl takes, and what outlives a restart.
+/// The image store of installers: as in talosctl, and it survives a restart.
 const STORE: Containerd = Containerd { driver: Driver::Cri as i32, namespace: Namespace::System as i32 };
 
 impl NodeClient {
-    /// The way before Talos 1.13: installs, drains and reboots by itself.
+    /// The call before Talos 1.13: it installs, drains and reboots.
     pub async fn upgrade(&self, request: UpgradeRequest) -> Result<(), NodeError> {
         let answer: UpgradeResponse = self.ask(UPGRADE, request).await?;
-        self.only(UPGRADE, answer.messages).map(drop)
+        self.first_message(UPGRADE, answer.messages).map(drop)
     }
 
     /// Fetches an image; from Talos 1.13 on.
@@ -31,8 +31,8 @@ impl NodeClient {
         self.stream(PULL, PullRequest { containerd: Some(STORE), image_ref: image.to_owned() }, false)
     }
 
-    /// Installs what an image that was fetched brings; from Talos 1.13 on. Neither drains nor reboots. A failed installer is told
-    /// by its exit code, and is no error of the call.
+    /// Installs a pulled image; from Talos 1.13 on. It neither drains nor reboots. The exit code of the installer
+    /// reports its failure, which is not an error of the call.
     pub fn install(&self, image: &str) -> ResponseStream<lifecycle::LifecycleUpgradeResponse> {
         let source = lifecycle::Source { image_name: image.to_owned() };
         let request = lifecycle::LifecycleUpgradeRequest { containerd: Some(STORE), source: Some(source) };

@@ -1,4 +1,4 @@
-//! What happens to resources, as it happens: whoever waits for a change need not ask again and again.
+//! Watches resources, so that callers need not poll for a change.
 
 use std::collections::VecDeque;
 
@@ -12,21 +12,21 @@ use super::error::{NodeError, NodeErrorKind};
 
 const WATCH: NodeCall = NodeCall::quick("watch resources", method::STATE_WATCH);
 
-/// The version of the events a watch gives: the one in which errors are told.
+/// The API version of watch events: the first one that reports errors.
 const EVENTS: i32 = 1;
 
-/// What happened to a resource.
+/// A change of a resource.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResourceEvent {
-    /// It is there, new or changed.
+    /// It exists: new or changed.
     Is(Resource),
     /// It is gone.
     Gone(Resource),
-    /// Everything that was there before has been told.
+    /// All resources that existed before have been sent.
     Caught,
 }
 
-/// What happens to resources.
+/// A watch of resources.
 pub struct ResourceWatch {
     node: NodeClient,
     stream: ResponseStream<WatchResponse>,
@@ -34,7 +34,7 @@ pub struct ResourceWatch {
 }
 
 impl NodeClient {
-    /// What is there of a type, and what happens to it from then on.
+    /// Watches the resources of a type: existing ones, then every change.
     pub fn watch(&self, namespace: &str, r#type: &str) -> ResourceWatch {
         let request = WatchRequest {
             namespace: namespace.into(),
@@ -57,7 +57,7 @@ impl ResourceWatch {
         NodeError::new(self.node.about(WATCH.name), NodeErrorKind::Lost, "the node ended the watch")
     }
 
-    /// What happens next; none when the node ends the watch.
+    /// The next event; none when the node ends the watch.
     pub async fn next(&mut self) -> Result<Option<ResourceEvent>, NodeError> {
         loop {
             if let Some(change) = self.ready.pop_front() {

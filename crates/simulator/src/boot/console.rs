@@ -1,11 +1,11 @@
-//! What the simulator says, among the kernel's messages, as Talos does: each line is whole and has its time.
+//! The simulator's console: lines in the kernel log, as Talos writes them, so each is complete and has its time.
 
 use std::fs;
 
-/// Says a line.
+/// Prints a line.
 pub(crate) fn print(line: &str) {
-    let told = fs::write("/dev/kmsg", format!("<4>simulator: {line}\n"));
-    if told.is_err() {
+    let written = fs::write("/dev/kmsg", format!("<4>simulator: {line}\n"));
+    if written.is_err() {
         println!("simulator: {line}");
     }
 }

@@ -1,20 +1,20 @@
-//! A machine that stands for a node of Talos.
+//! A machine in the role of a Talos node.
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-/// A machine that stands for a node: this one, or one in namespaces of its own.
+/// A machine in the role of a node: this one, or one in namespaces of its own.
 pub trait NodeHost {
-    /// The start of a command there: what follows is the program and its arguments.
+    /// The start of a command there; the program and its arguments follow.
     fn enter(&self) -> Command;
 
-    /// Where this process sees one of its paths.
+    /// The path of a file of the node for this process.
     fn path(&self, path: &str) -> PathBuf;
 
-    /// Where its `/system` is.
+    /// The path of its `/system`.
     fn system(&self) -> &str;
 
-    /// What a shell there says on stdout, when all goes well.
+    /// Runs a shell script there, which must succeed, and returns its stdout.
     fn ask(&self, script: &str) -> String {
         let output = self.enter().args(["sh", "-c", script]).stdin(Stdio::null()).output().unwrap();
         assert!(output.status.success(), "{script}: {}", output_text(&output));
@@ -22,7 +22,7 @@ pub trait NodeHost {
     }
 }
 
-/// What a command said on both ways.
+/// The output of a command on stdout and stderr.
 pub fn output_text(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
 }

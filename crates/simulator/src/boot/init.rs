@@ -1,6 +1,6 @@
-//! What Talos' init does: the root file system is put together of layers, and becomes the root.
+//! Simulates Talos' init: assembles the root file system from layers and switches to it.
 //!
-//! The layers of `/extensions.yaml` lie over `/rootfs.sqsh`, later ones over earlier ones, and all of it can only be read.
+//! The layers of `/extensions.yaml` are stacked on `/rootfs.sqsh`, later ones over earlier ones, and mounted read-only.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -13,10 +13,10 @@ use serde_json::Value;
 use crate::boot::console::print;
 use crate::boot::payload::Payload;
 
-/// Where the files are that it carries.
+/// The folder of its own files.
 const OWN: &str = "/simulator";
 
-/// Where the new root is mounted.
+/// The mount point of the new root.
 const ROOT: &str = "/root";
 
 /// The list of layers.

@@ -1,8 +1,8 @@
-//! What Talos' machined does until extension services run.
+//! Simulates Talos' machined until extension services run.
 //!
-//! What it finds is judged by what `ichor media inspect` judges with: the command line, the configuration in the image, the
-//! volumes and the META partition. Then the network is what the configuration in force says, and each service of an extension gets
-//! its document.
+//! The boot media are inspected with the code of `ichor media inspect`: the command line, the configuration in the image, the
+//! volumes and the META partition. Then it applies the addresses of the configuration in force, and passes each service of an
+//! extension its document.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -26,19 +26,19 @@ use crate::boot::console::print;
 use crate::boot::host::NodeHost;
 use crate::boot::service::{ExtensionService, listen_machined};
 
-/// Where the definitions of services are.
+/// The folder of service definitions.
 const DEFINITIONS: &str = "/usr/local/etc/containers";
 
-/// Where their root file systems are.
+/// The folder of their root file systems.
 const ROOTS: &str = "/usr/local/lib/containers";
 
 /// The configuration inside of an image.
 const EMBEDDED: &str = "/usr/local/etc/talos/config.yaml";
 
-/// Tenths of a second after which a volume that is not there will not come.
+/// Tenths of a second after which a missing volume is given up.
 const PATIENCE: u32 = 50;
 
-/// What extensions brought to the node: each path with its kind, mode, owner and, of a file, its length; and what is in them.
+/// The files of extensions on the node: each path with its kind, mode, owner and, of a file, its length; and their contents.
 const TREE: &str = r"
 cd /usr/local
 {
@@ -47,7 +47,7 @@ cd /usr/local
     find . -type f -exec sha256sum {} +
 } | sort | sha256sum";
 
-/// Runs the machine, for ever.
+/// Runs the machine; never returns.
 pub fn run() {
     let node = ThisMachine;
     for folder in ["/run", "/tmp", "/system", "/var"] {
@@ -83,7 +83,7 @@ impl NodeHost for ThisMachine {
     }
 }
 
-/// What the machine makes of what is there. Talos looks for volumes when all devices are known; here they are waited for.
+/// Inspects the boot media. Talos searches for volumes once all devices are known; here the search is repeated.
 fn inspection(node: &dyn NodeHost) -> Inspection {
     let machine = TargetMachine { talos: release(), links: links(node) };
     let mut media = media();
@@ -126,8 +126,8 @@ fn media() -> BootMedia {
     media
 }
 
-/// What a disk brings to a machine that runs: of a volume its files, of a disk with partitions its META. What machines boot from is
-/// not looked into once more.
+/// Reads a disk of a running machine: the files of a volume, or META of a disk with partitions. The boot media themselves are
+/// not read again.
 fn on_disk(disk: &BlockDevice) -> Option<BootMedia> {
     let volume = FileSystem::find_in(disk).ok()?;
     if let Some(volume) = volume {
@@ -181,7 +181,7 @@ fn print_inspection(inspection: &Inspection) {
     print(&format!("outcome {}", inspection.outcome().word()));
 }
 
-/// Brings links up and gives them their addresses. Nobody asks for addresses here.
+/// Brings links up and sets their static addresses. DHCP is not simulated.
 fn connect(node: &dyn NodeHost, inspection: &Inspection) {
     for name in links(node).iter().map(|link| link.name.as_str()).chain(["lo"]) {
         node.ask(&format!("ip link set {name} up"));
@@ -221,16 +221,16 @@ fn start(service: &mut ExtensionService<'_>, inspection: &Inspection) {
     print(&format!("service ext-{name} running"));
 }
 
-/// Shows on the console what services say.
+/// Prints the output of services on the console.
 fn follow(node: &dyn NodeHost) {
     let mut shown = 0;
     loop {
         let log = fs::read_to_string(node.path("/tmp/log")).unwrap_or_default();
-        let whole = log.rfind('\n').map_or(0, |end| end + 1);
-        for line in log[shown..whole].lines() {
+        let complete = log.rfind('\n').map_or(0, |end| end + 1);
+        for line in log[shown..complete].lines() {
             println!("ext: {line}");
         }
-        shown = whole;
+        shown = complete;
         thread::sleep(Duration::from_millis(500));
     }
 }

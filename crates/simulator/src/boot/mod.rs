@@ -1,8 +1,8 @@
-//! A bootable stand-in for Talos, from the first process of a machine to an extension service that runs.
+//! A bootable stand-in for Talos, from the init process to a running extension service.
 //!
-//! [`init`] mounts the layers of the root file system, [`machined`] reads command line and volumes, gives links their addresses and
-//! starts services. A [`Payload`] is what the first carries with it, and a [`ExtensionService`] is how an extension's service runs, on any
-//! [`NodeHost`]. What goes wrong ends the machine, with a message on the console.
+//! [`init`] mounts the layers of the root file system, [`machined`] reads command line and volumes, sets addresses and
+//! starts services. A [`Payload`] has the files that are packed with init, and an [`ExtensionService`] runs an extension's service, on any
+//! [`NodeHost`]. A failure ends the machine, with a message on the console.
 
 mod console;
 mod host;

@@ -1,4 +1,4 @@
-//! What the first program of a machine carries with it.
+//! The files that are packed with the simulator's init.
 //!
 //! An initramfs of Talos has one program and one file system in it, and Debian's kernel needs modules to mount the second. So
 //! they are in the first: a tar archive after its end, and then the length of that.
@@ -21,7 +21,7 @@ impl<'p> Payload<'p> {
         [self.program, self.files, &(self.files.len() as u64).to_le_bytes()].concat()
     }
 
-    /// The way back; none where there is no archive.
+    /// Finds the archive in the data; none if it has none.
     pub(crate) fn find(packed: &'p [u8]) -> Option<Self> {
         let (rest, length) = packed.split_last_chunk()?;
         let start = rest.len().checked_sub(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;

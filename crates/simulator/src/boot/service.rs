@@ -1,9 +1,9 @@
-//! How Talos runs an extension service: machined's part in it, containerd's and runc's.
+//! Runs an extension service as Talos does: the parts of machined, containerd and runc.
 //!
-//! A [`ExtensionService`] is started on a [`NodeHost`], out of a root file system of its own and with an ExtensionServiceConfig, by what its
-//! definition says; then it is stopped as Talos stops it. It has a mount, PID and UTS namespace of its own and the node's network; a
-//! root that cannot be written to; the mounts of the definition with their propagation; every capability but two; no way to
-//! gain privileges. Cgroups, devices and SELinux are left out.
+//! An [`ExtensionService`] is started on a [`NodeHost`] as its definition says, with a root file system of its own and an
+//! ExtensionServiceConfig; then it is stopped as Talos stops it. It has a mount, PID and UTS namespace of its own and the node's network; a
+//! read-only root; the mounts of the definition with their propagation; every capability but two; no way to
+//! gain privileges. Cgroups, devices and SELinux are not simulated.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -19,7 +19,7 @@ use crate::boot::host::{NodeHost, output_text};
 /// Tenths of a second that a service has to start.
 const PATIENCE: u32 = 1200;
 
-/// What runc does with a definition that masks nothing itself.
+/// runc's default masked paths.
 const MASKED: [&str; 9] = [
     "/proc/acpi",
     "/proc/asound",
@@ -32,11 +32,11 @@ const MASKED: [&str; 9] = [
     "/sys/firmware",
 ];
 
-/// What is read-only where the definition does not say it.
+/// The default read-only paths.
 const READ_ONLY: [&str; 5] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
 
-/// What is ready before the mounts of the definition are made. `/tmp` is where the root is mounted: like runc, nothing that is done
-/// to the root may be seen by the node.
+/// Prepares the root before the mounts of the definition. The root is mounted in `/tmp`: as with runc, the node must not see changes
+/// to the root.
 const BEGIN: &str = r#"
 set -eu
 read -r pid _ </proc/self/stat
@@ -59,7 +59,7 @@ place() {
 }
 "#;
 
-/// The end of it: the root becomes the root, and the program the first process. What was written until here was the simulator.
+/// The end of the script: pivots to the root and starts the program as PID 1. Until here it was the simulator.
 const END: &str = r#"
 (cd /tmp/upper; find . | sort) >/tmp/begin
 echo "$pid" >/tmp/service.pid
@@ -68,7 +68,7 @@ mount --move . /
 exec env -i "$@"
 "#;
 
-/// Takes calls in the name of machined, and says nothing.
+/// Accepts calls on machined's socket without a response.
 pub fn listen_machined(node: &dyn NodeHost) -> UnixListener {
     let folder = format!("{}/run/machined", node.system());
     node.ask(&format!("mount --make-rshared / && mkdir -p {folder}"));
@@ -84,17 +84,17 @@ pub struct ExtensionService<'n> {
 }
 
 impl<'n> ExtensionService<'n> {
-    /// What a definition says, with the root file system that is at `root` on the node. Nothing runs yet.
+    /// A service of a definition, with its root file system at `root` on the node. It is not started yet.
     pub fn new(node: &'n dyn NodeHost, definition: Value, root: String) -> Self {
         Self { node, definition, root, running: None }
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(&self) -> &str {
         self.definition["name"].as_str().expect("a definition has a name")
     }
 
-    /// What it still waits for, if it does, with this document or without one.
+    /// The first dependency that is not met yet, with or without this document.
     pub(crate) fn waits_for(&self, document: Option<&Value>) -> Option<&Value> {
         let is_missing = |depends: &&Value| match depends["path"].as_str() {
             Some(path) => !self.node.path(&self.on_node(path)).exists(),
@@ -103,7 +103,7 @@ impl<'n> ExtensionService<'n> {
         list(&self.definition["depends"]).find(is_missing)
     }
 
-    /// Starts it with a document, or null. Talos has waited for what the definition depends on.
+    /// Starts it with a document, or null. Its dependencies must be met.
     pub fn start(&mut self, document: &Value) {
         let document = Some(document).filter(|document| !document.is_null());
         assert_eq!(self.waits_for(document), None);
@@ -120,7 +120,7 @@ impl<'n> ExtensionService<'n> {
             script += &self.config_file(file);
         }
         script += "mount -o remount,bind,ro .\n";
-        script += &self.closed();
+        script += &self.path_restrictions();
         self.run(&(script + END), &self.words(document));
     }
 
@@ -133,7 +133,7 @@ impl<'n> ExtensionService<'n> {
         format!("lower={}; sysfs={sysfs}\nmount --make-{propagation} /\n{BEGIN}", self.root)
     }
 
-    /// A mount of the definition. Talos makes a folder where there is no source.
+    /// A mount of the definition. Talos creates a missing source as a folder.
     fn mount(&self, mount: &Value) -> String {
         assert_eq!(mount["type"], "bind", "{mount}");
         let source = self.on_node(mount["source"].as_str().unwrap());
@@ -155,7 +155,7 @@ impl<'n> ExtensionService<'n> {
     }
 
     /// Paths that cannot be read, and paths that cannot be written to.
-    fn closed(&self) -> String {
+    fn path_restrictions(&self) -> String {
         let security = &self.definition["container"]["security"];
         let paths = |key: &str, usual: &[&str]| -> Vec<String> {
             let given = security[key].as_array();
@@ -177,7 +177,7 @@ impl<'n> ExtensionService<'n> {
         script
     }
 
-    /// Where a path of the node is on the machine that stands for it.
+    /// The path on the host machine for a path of the node.
     fn on_node(&self, path: &str) -> String {
         match path.strip_prefix("/system/") {
             Some(rest) => format!("{}/{rest}", self.node.system()),
@@ -185,7 +185,7 @@ impl<'n> ExtensionService<'n> {
         }
     }
 
-    /// Environment, program and arguments. Of a variable that is there twice, the later one counts.
+    /// Environment, program and arguments. The last value of a repeated variable counts.
     fn words(&self, document: &Value) -> Vec<String> {
         let container = &self.definition["container"];
         let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -214,7 +214,7 @@ impl<'n> ExtensionService<'n> {
         assert!(started, "the service does not start: {}", self.log());
     }
 
-    /// Stops it: every process is told to end, and after ten seconds made to.
+    /// Stops it: SIGTERM to every process, and SIGKILL after ten seconds.
     pub fn stop(&mut self) {
         let Some(mut running) = self.running.take() else { return };
         self.node.ask(&format!(
@@ -224,7 +224,7 @@ impl<'n> ExtensionService<'n> {
         running.wait().unwrap();
     }
 
-    /// What a program of the container says there.
+    /// Runs a program of the container there, and returns its output.
     pub fn ask(&self, program: &str, words: &str) -> String {
         let pid = fs::read_to_string(self.node.path("/tmp/service.pid")).unwrap();
         let mut command: Command = self.node.enter();
@@ -232,12 +232,12 @@ impl<'n> ExtensionService<'n> {
         output_text(&command.args(words.split_whitespace()).output().unwrap())
     }
 
-    /// What was written to the root: the places of mounts, which are the simulator's, are left out.
-    pub fn written(&self) -> String {
+    /// The changes to the root, without the simulator's mount points.
+    pub fn root_changes(&self) -> String {
         self.node.ask("(cd /tmp/upper; find . | sort) | diff /tmp/begin - || true")
     }
 
-    /// What it said.
+    /// Its output.
     pub fn log(&self) -> String {
         self.node.ask("cat /tmp/log")
     }
@@ -267,7 +267,7 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// The lines that make a bind mount as runc does: first the mount, then what it may do, then whom it is shared with.
+/// The commands of a bind mount in runc's order: the mount, its options, its propagation.
 fn bind(source: &str, target: &str, options: &[&str]) -> String {
     let mut script = format!("place {source} {target}; mount --rbind {source} .{target}\n");
     if options.contains(&"ro") {

@@ -1,4 +1,4 @@
-//! Why a simulated node does not do what it was asked.
+//! Errors of the API of a simulated node.
 
 /// The kind of an error, by the numbers gRPC gives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,17 +7,17 @@ pub enum ErrorCode {
     InvalidArgument = 3,
     /// It took too long.
     DeadlineExceeded = 4,
-    /// It is not there.
+    /// It does not exist.
     NotFound = 5,
-    /// It is there already.
+    /// It exists already.
     AlreadyExists = 6,
-    /// Whoever asks may not.
+    /// The caller is not authorized.
     PermissionDenied = 7,
     /// Not now.
     FailedPrecondition = 9,
     /// Not by this release, or not on this node.
     Unimplemented = 12,
-    /// What it takes does not answer.
+    /// A dependency does not respond.
     Unavailable = 14,
     /// It went wrong.
     Unknown = 2,
@@ -29,7 +29,7 @@ pub enum ErrorCode {
 pub struct CallError {
     /// Its kind.
     pub(crate) code: ErrorCode,
-    /// What is said.
+    /// The message.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! The calls of Talos' API that change a machine, or tell of it in one answer.
+//! The calls of Talos' API that change a machine, or return a single response.
 //!
 //! Whether the caller may make them is decided before ([`rights`](super::rbac)).
 
@@ -127,7 +127,7 @@ impl Fleet {
         now: Duration,
     ) {
         let machine = &mut self.machines[nth];
-        machine.say(now, "[talos] apply config request");
+        machine.log(now, "[talos] apply config request");
         if in_maintenance {
             machine.intent = Some(intent);
             machine.phase = Phase::Accepted;
@@ -171,7 +171,7 @@ impl Fleet {
         let ready_at = now + self.delays.start;
         let machine = &mut self.machines[nth];
         machine.units.etcd = ServiceState::Starting(ready_at);
-        machine.say(now, "[talos] bootstrap request received");
+        machine.log(now, "[talos] bootstrap request received");
         Ok(plain_response())
     }
 
@@ -198,11 +198,11 @@ impl Fleet {
         if request.graceful && self.etcd_of(nth).is_some_and(|etcd| etcd.member(nth).is_some()) {
             self.remove_member(nth);
         }
-        let whole = request.system_partitions_to_wipe.is_empty();
-        self.depart(nth, Sequence::Reset { whole, reboot: request.reboot }, now)
+        let full_disk = request.system_partitions_to_wipe.is_empty();
+        self.depart(nth, Sequence::Reset { full_disk, reboot: request.reboot }, now)
     }
 
-    /// `Upgrade`, the way of Talos before 1.13.
+    /// `Upgrade`, the call before Talos 1.13.
     pub fn upgrade(
         &mut self,
         nth: usize,
@@ -240,7 +240,7 @@ impl Fleet {
         name
     }
 
-    /// `LifecycleService/Upgrade`: what the installer writes, which the next boot starts.
+    /// `LifecycleService/Upgrade`: the installer writes a release that the next boot starts.
     pub(crate) fn install_upgrade(&mut self, nth: usize, image: &str) -> Result<TalosVersion, CallError> {
         let machine = &mut self.machines[nth];
         if machine.disk.is_none() {
@@ -394,17 +394,17 @@ impl Fleet {
         Ok(ActionResponse { messages: vec![Action { metadata: None }] })
     }
 
-    /// A machine is on its way out.
+    /// Starts the sequence that ends a run.
     fn leave(&mut self, nth: usize, sequence: Sequence, after: Duration, now: Duration) {
         let machine = &mut self.machines[nth];
         machine.phase = Phase::Ending(sequence);
         machine.due = Some(now + after);
-        machine.happened(now, NodeEventKind::Sequence(sequence.word(), true));
-        machine.say(now, format!("[talos] {} sequence: starting", sequence.word()));
+        machine.record_event(now, NodeEventKind::Sequence(sequence.word(), true));
+        machine.log(now, format!("[talos] {} sequence: starting", sequence.word()));
     }
 }
 
-/// Whether a machine takes this way of applying a configuration.
+/// Whether a machine supports this apply mode.
 fn check_mode(mode: ApplyMode, in_maintenance: bool, talos: &TalosVersion) -> Result<(), CallError> {
     let unimplemented = |message: String| Err(CallError::new(ErrorCode::Unimplemented, message));
     match mode {

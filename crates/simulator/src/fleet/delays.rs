@@ -1,8 +1,8 @@
-//! How long a simulated machine takes for what it does.
+//! The delays of a simulated machine.
 
 use std::time::Duration;
 
-/// What takes time.
+/// The delays of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delays {
     /// From power on, or from a reboot, until a port is open.

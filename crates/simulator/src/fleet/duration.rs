@@ -1,8 +1,8 @@
-//! Times as they are typed: `500ms`, `3s`, `2m`.
+//! Durations as users write them: `500ms`, `3s`, `2m`.
 
 use std::time::Duration;
 
-/// Reads a time; none where it is none.
+/// Parses a duration; none if it is invalid.
 pub fn parse(text: &str) -> Option<Duration> {
     let split = text.find(|letter: char| !letter.is_ascii_digit())?;
     let (number, unit) = text.split_at(split);

@@ -1,4 +1,4 @@
-//! An etcd of a simulated cluster, and what Kubernetes keeps in it.
+//! The etcd of a simulated cluster, and Kubernetes' data in it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub struct EtcdCluster {
 /// A member of an etcd.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// By what etcd knows it.
+    /// Its id in etcd.
     pub id: u64,
     /// The machine it is on.
     pub machine: usize,
@@ -42,9 +42,9 @@ pub struct KubeNode {
     pub machine: usize,
     /// Whether nothing new is to run there.
     pub unschedulable: bool,
-    /// What somebody wrote on it.
+    /// The annotations set by clients.
     pub(crate) annotations: BTreeMap<String, String>,
-    /// Whether what ran on it was moved away; it comes back when the node takes work again.
+    /// Whether its pods were evicted; they come back when the node is uncordoned.
     pub(crate) moved: bool,
     /// When it joined.
     pub created: Duration,
@@ -53,7 +53,7 @@ pub struct KubeNode {
 }
 
 impl EtcdCluster {
-    /// One without members.
+    /// A cluster without members.
     pub(super) fn new(cluster: [u8; 32]) -> Self {
         Self { cluster, members: Vec::new(), leader: None, holder: None, nodes: BTreeMap::new(), revision: 1 }
     }
@@ -63,7 +63,7 @@ impl EtcdCluster {
         self.members.iter().find(|member| member.machine == machine)
     }
 
-    /// Those that vote.
+    /// The voting members.
     pub(crate) fn voters(&self) -> impl Iterator<Item = &Member> {
         self.members.iter().filter(|member| !member.learner)
     }

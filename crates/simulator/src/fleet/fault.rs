@@ -1,4 +1,4 @@
-//! What a simulated node does wrong on purpose.
+//! Injected faults of simulated nodes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use super::duration;
 
-/// How long an answer is kept back where nobody says.
+/// The default delay of a response.
 const SLOW: Duration = Duration::from_secs(2);
-/// How much longer a reboot takes where nobody says.
+/// The default delay of a reboot.
 const LATE: Duration = Duration::from_secs(30);
 
 /// A fault of one node.
@@ -42,7 +42,7 @@ pub enum Fault {
     OverlayDown,
     /// The medium with the first configuration is not read.
     NoMedium,
-    /// A new release does not come up: the machine boots what it ran before.
+    /// An upgrade fails: the machine boots its previous release.
     FallBack,
     /// Every installer fails.
     FailInstall,
@@ -51,7 +51,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The words of all faults, as they are typed.
+    /// The words of all faults in their text form.
     pub(crate) const KINDS: [&str; 17] = [
         "slow",
         "reset-mid-stream",
@@ -149,13 +149,13 @@ pub enum FaultError {
     Unknown { kind: String },
     #[error("`{text}` is not a time for `{kind}`; want one such as 500ms or 3s")]
     Time { text: String, kind: String },
-    #[error("`{text}` is not a count")]
+    #[error("`{text}` is not a valid number of resets; want one such as 2")]
     Times { text: String },
     #[error("`{kind}` takes no parameter, but `{more}` follows it")]
     Bare { kind: String, more: String },
 }
 
-/// As it is typed behind the name of a node.
+/// Its text form, after the name of a node.
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind())?;
@@ -186,29 +186,29 @@ impl fmt::Display for Fault {
 pub struct Faults(BTreeMap<&'static str, Fault>);
 
 impl Faults {
-    /// Adds one, in the place of one of its kind.
+    /// Adds a fault, replacing one of its kind.
     pub fn add(&mut self, fault: Fault) {
         self.0.insert(fault.kind(), fault);
     }
 
-    /// Takes away one kind, or all; whether there was anything.
+    /// Removes faults of one kind, or all; returns whether there were any.
     pub(crate) fn heal(&mut self, kind: Option<&str>) -> bool {
         let before = self.0.len();
         self.0.retain(|found, _| kind.is_some_and(|kind| kind != *found));
         before != self.0.len()
     }
 
-    /// All of them.
+    /// All faults.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Fault> {
         self.0.values()
     }
 
-    /// How long every answer is kept back.
+    /// The delay of every response.
     pub(crate) fn slow(&self) -> Option<Duration> {
         self.0.get("slow").and_then(|fault| if let Fault::Slow(time) = fault { Some(*time) } else { None })
     }
 
-    /// How much longer a reboot takes.
+    /// The additional time of a reboot.
     pub(crate) fn late(&self) -> Duration {
         match self.0.get("late-reboot") {
             Some(Fault::LateReboot(time)) => *time,
@@ -216,7 +216,7 @@ impl Faults {
         }
     }
 
-    /// With what words configurations are refused.
+    /// The message with which configurations are rejected.
     pub(crate) fn refusal(&self) -> Option<&str> {
         match self.0.get("refuse-config") {
             Some(Fault::RefuseConfig(words)) => Some(words),
@@ -224,7 +224,7 @@ impl Faults {
         }
     }
 
-    /// How far the clock is ahead, where it is not in sync.
+    /// How far the clock is ahead, if it is not in sync.
     pub(crate) fn skew(&self) -> Option<Duration> {
         match self.0.get("clock-skew") {
             Some(Fault::ClockSkew(time)) => Some(*time),
@@ -238,7 +238,7 @@ impl Faults {
     }
 
     /// Whether a stream is to be cut now; one time less from then on.
-    pub fn cut(&mut self) -> bool {
+    pub fn take_cut(&mut self) -> bool {
         let Some(Fault::ResetMidStream(times)) = self.0.get_mut("reset-mid-stream") else { return false };
         *times = times.saturating_sub(1);
         if *times == 0 {
@@ -272,14 +272,14 @@ mod tests {
 
     #[test]
     fn invalid_faults_are_rejected_with_the_valid_form() {
-        let said = |text| Fault::parse(text).unwrap_err().to_string();
+        let error = |text| Fault::parse(text).unwrap_err().to_string();
 
-        assert!(said("cp1").contains("NODE:KIND"));
-        assert!(said(":slow").contains("NODE:KIND"));
-        assert!(said("cp1:slwo").contains("slow, reset-mid-stream"));
-        assert!(said("cp1:slow:x").contains("500ms"));
-        assert!(said("cp1:other-ca:x").contains("takes no parameter"));
-        assert!(said("cp1:reset-mid-stream:x").contains("number"));
+        assert!(error("cp1").contains("NODE:KIND"));
+        assert!(error(":slow").contains("NODE:KIND"));
+        assert!(error("cp1:slwo").contains("slow, reset-mid-stream"));
+        assert!(error("cp1:slow:x").contains("500ms"));
+        assert!(error("cp1:other-ca:x").contains("takes no parameter"));
+        assert!(error("cp1:reset-mid-stream:x").contains("number"));
     }
 
     #[test]
@@ -288,7 +288,7 @@ mod tests {
         faults.add(Fault::ResetMidStream(2));
         faults.add(Fault::LoseQuorum);
 
-        assert_eq!([faults.cut(), faults.cut(), faults.cut()], [true, true, false]);
+        assert_eq!([faults.take_cut(), faults.take_cut(), faults.take_cut()], [true, true, false]);
         assert!(faults.heal(Some("lose-quorum")));
         assert!(!faults.heal(None));
     }

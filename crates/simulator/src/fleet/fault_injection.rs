@@ -1,4 +1,4 @@
-//! How nodes come to do something wrong, and right again.
+//! Injects faults into nodes, and heals them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ impl Fleet {
         match (&fault, strangers) {
             (Fault::OtherIdentity, _) if !machine.faults.has(fault.kind()) => {
                 machine.original = Some(machine.hardware.clone());
-                machine.hardware = machine.hardware.exchanged();
+                machine.hardware = machine.hardware.with_exchanged_ids();
             }
             (Fault::OtherCa, Some(strangers)) => {
                 let intent = Some(Arc::new(stranger(strangers)));
@@ -36,7 +36,7 @@ impl Fleet {
         self.machines[nth].faults.add(fault);
     }
 
-    /// Takes away what a node does wrong: one kind, or all; whether there was anything.
+    /// Heals a node: one kind of fault, or all; returns whether there were any.
     pub(crate) fn heal(&mut self, nth: usize, kind: Option<&str>, now: Duration) -> bool {
         let machine = &mut self.machines[nth];
         let had = |kind: &str| machine.faults.has(kind);
@@ -54,7 +54,7 @@ impl Fleet {
     }
 }
 
-/// What a control plane of another cluster runs: no address of its own, and no etcd.
+/// The configuration of a control plane of another cluster: no address of its own, and no etcd.
 fn stranger(authorities: CertificateAuthorities) -> NodeConfig {
     NodeConfig {
         text: String::new(),

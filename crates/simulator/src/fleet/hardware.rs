@@ -1,4 +1,4 @@
-//! What a simulated machine is made of, before anybody configures it.
+//! The hardware of a simulated machine.
 
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
@@ -10,19 +10,19 @@ use ichor_values::Mac;
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hardware {
-    /// How whoever runs the simulator calls it: the name of its node.
+    /// Its name in the simulator: the name of its node.
     pub name: String,
     /// MAC addresses of its ports, in their order.
     pub macs: Vec<Mac>,
-    /// The UUID that its firmware tells.
+    /// The UUID that its firmware reports.
     pub uuid: String,
-    /// The serial number that its firmware tells.
+    /// The serial number that its firmware reports.
     pub serial: String,
-    /// What it answers on while it has no configuration, or one without addresses.
+    /// Its addresses while it has no configuration, or one without addresses.
     pub leased: Vec<IpAddr>,
     /// Whether its disk is Talos' own image: nothing is ever installed there.
     pub image: bool,
-    /// What the images are for that it boots: `metal`, `nocloud`.
+    /// The platform of its boot images: `metal`, `nocloud`.
     pub platform: String,
     /// Whether its platform gives it a first configuration, and its name with it.
     pub has_medium: bool,
@@ -30,7 +30,7 @@ pub struct Hardware {
     pub overlay: IpAddr,
 }
 
-/// The address of a machine in the overlay, where nobody says another.
+/// The default address of a machine in the overlay.
 const OVERLAY: IpAddr = IpAddr::V4(Ipv4Addr::new(100, 64, 0, 7));
 
 impl Hardware {
@@ -50,7 +50,7 @@ impl Hardware {
     }
 
     /// The same machine with ports and firmware of another one.
-    pub(super) fn exchanged(&self) -> Self {
+    pub(super) fn with_exchanged_ids(&self) -> Self {
         let other = format!("{} exchanged", self.name);
         let digest = Sha256::digest(other.as_bytes());
         let macs = self.macs.iter().enumerate().map(|(nth, _)| {
@@ -97,7 +97,7 @@ mod tests {
     fn exchanged_hardware_has_new_ids() {
         let machine = Hardware::new("cp1", vec![Mac([2, 0, 0, 0, 0, 1])], Vec::new());
 
-        let other = machine.exchanged();
+        let other = machine.with_exchanged_ids();
 
         assert_eq!(other.name, machine.name);
         assert!(

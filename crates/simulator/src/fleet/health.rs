@@ -6,13 +6,13 @@ use super::simulation::Fleet;
 
 type CheckFn = fn(&Fleet, &ClusterNodes) -> Result<(), CheckPending>;
 
-/// One of the checks.
+/// A check.
 #[derive(Clone, Copy, Debug)]
 pub struct HealthCheck {
-    /// What is waited for.
+    /// The condition, in Talos' words.
     pub name: &'static str,
-    /// None where it always holds: what it asks about is not simulated.
-    look: Option<CheckFn>,
+    /// None if it always holds: its subject is not simulated.
+    check: Option<CheckFn>,
 }
 
 /// Why a check waits; or that it does not apply.
@@ -27,7 +27,7 @@ pub enum CheckPending {
 /// The nodes of a cluster as a health check sees them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterNodes {
-    /// The machine that is asked.
+    /// The machine that runs the check.
     asked: usize,
     control_planes: Vec<usize>,
     workers: Vec<usize>,
@@ -41,28 +41,28 @@ impl ClusterNodes {
 
 impl HealthCheck {
     /// Whether it holds; why not, where it does not.
-    pub fn look(&self, fleet: &Fleet, nodes: &ClusterNodes) -> Result<(), CheckPending> {
-        self.look.map_or(Ok(()), |look| look(fleet, nodes))
+    pub fn run(&self, fleet: &Fleet, nodes: &ClusterNodes) -> Result<(), CheckPending> {
+        self.check.map_or(Ok(()), |check| check(fleet, nodes))
     }
 
-    /// All of them, in order.
+    /// All checks, in order.
     pub(crate) const ALL: [Self; 16] = [
-        Self { name: "etcd to be healthy", look: Some(etcd_healthy) },
-        Self { name: "etcd members to be consistent across nodes", look: Some(etcd_consistent) },
-        Self { name: "etcd members to be control plane nodes", look: Some(etcd_complete) },
-        Self { name: "apid to be ready", look: Some(apid) },
-        Self { name: "all nodes memory sizes", look: None },
-        Self { name: "all nodes disk sizes", look: None },
-        Self { name: "no diagnostics", look: None },
-        Self { name: "kubelet to be healthy", look: Some(kubelet) },
-        Self { name: "all nodes to finish boot sequence", look: Some(booted) },
-        Self { name: "all k8s nodes to report", look: Some(reported) },
-        Self { name: "all control plane static pods to be running", look: Some(static_pods) },
-        Self { name: "all control plane components to be ready", look: Some(static_pods) },
-        Self { name: "all k8s nodes to report ready", look: Some(ready) },
-        Self { name: "kube-proxy to report ready", look: None },
-        Self { name: "coredns to report ready", look: Some(ready) },
-        Self { name: "all k8s nodes to report schedulable", look: Some(schedulable) },
+        Self { name: "etcd to be healthy", check: Some(etcd_healthy) },
+        Self { name: "etcd members to be consistent across nodes", check: Some(etcd_consistent) },
+        Self { name: "etcd members to be control plane nodes", check: Some(etcd_complete) },
+        Self { name: "apid to be ready", check: Some(apid) },
+        Self { name: "all nodes memory sizes", check: None },
+        Self { name: "all nodes disk sizes", check: None },
+        Self { name: "no diagnostics", check: None },
+        Self { name: "kubelet to be healthy", check: Some(kubelet) },
+        Self { name: "all nodes to finish boot sequence", check: Some(boot_finished) },
+        Self { name: "all k8s nodes to report", check: Some(nodes_registered) },
+        Self { name: "all control plane static pods to be running", check: Some(static_pods) },
+        Self { name: "all control plane components to be ready", check: Some(static_pods) },
+        Self { name: "all k8s nodes to report ready", check: Some(ready) },
+        Self { name: "kube-proxy to report ready", check: None },
+        Self { name: "coredns to report ready", check: Some(ready) },
+        Self { name: "all k8s nodes to report schedulable", check: Some(schedulable) },
     ];
 }
 
@@ -74,12 +74,12 @@ fn etcd<'f>(fleet: &'f Fleet, nodes: &ClusterNodes) -> Result<&'f EtcdCluster, C
     fleet.cluster_etcd(nodes.asked).ok_or_else(|| CheckPending::For("etcd is not bootstrapped".to_owned()))
 }
 
-fn listed(fleet: &Fleet, names: &[usize]) -> String {
+fn address_list(fleet: &Fleet, names: &[usize]) -> String {
     let names: Vec<_> = names.iter().map(|nth| fleet.address(*nth)).collect();
     names.join(", ")
 }
 
-/// Waits for the nodes that are not as they shall be.
+/// Waits for the nodes that do not meet a condition.
 fn wait_for_nodes(
     fleet: &Fleet,
     nodes: impl Iterator<Item = usize>,
@@ -87,7 +87,7 @@ fn wait_for_nodes(
     good: impl Fn(usize) -> bool,
 ) -> Result<(), CheckPending> {
     let bad: Vec<_> = nodes.filter(|nth| !good(*nth)).collect();
-    if bad.is_empty() { Ok(()) } else { pending(format!("{}: {words}", listed(fleet, &bad))) }
+    if bad.is_empty() { Ok(()) } else { pending(format!("{}: {words}", address_list(fleet, &bad))) }
 }
 
 fn etcd_healthy(fleet: &Fleet, nodes: &ClusterNodes) -> Result<(), CheckPending> {
@@ -133,11 +133,11 @@ fn kubelet(fleet: &Fleet, nodes: &ClusterNodes) -> Result<(), CheckPending> {
     wait_for_nodes(fleet, nodes.all(), "service \"kubelet\" is not healthy", healthy)
 }
 
-fn booted(fleet: &Fleet, nodes: &ClusterNodes) -> Result<(), CheckPending> {
+fn boot_finished(fleet: &Fleet, nodes: &ClusterNodes) -> Result<(), CheckPending> {
     wait_for_nodes(fleet, nodes.all(), "boot sequence is not finished", |nth| fleet.machines[nth].booted)
 }
 
-fn reported(fleet: &Fleet, nodes: &ClusterNodes) -> Result<(), CheckPending> {
+fn nodes_registered(fleet: &Fleet, nodes: &ClusterNodes) -> Result<(), CheckPending> {
     let etcd = etcd(fleet, nodes)?;
     wait_for_nodes(fleet, nodes.all(), "node is not registered", |nth| {
         etcd.nodes.contains_key(&fleet.machines[nth].hostname())
@@ -173,7 +173,7 @@ fn schedulable(fleet: &Fleet, nodes: &ClusterNodes) -> Result<(), CheckPending> 
 }
 
 impl Fleet {
-    /// The nodes that a health check looks at: those that are named by address, else all of the cluster.
+    /// The nodes of a health check: those named by address, else all of the cluster.
     pub(crate) fn health_nodes(
         &self,
         nth: usize,
@@ -198,8 +198,8 @@ impl Fleet {
         ClusterNodes { asked: nth, control_planes, workers }
     }
 
-    /// What a health check says before anything else.
-    pub(crate) fn discovered(&self, nodes: &ClusterNodes) -> String {
+    /// The first message of a health check.
+    pub(crate) fn discovery_message(&self, nodes: &ClusterNodes) -> String {
         let addresses: Vec<_> = nodes.all().map(|nth| format!("\"{}\"", self.address(nth))).collect();
         format!("discovered nodes: [{}]", addresses.join(" "))
     }

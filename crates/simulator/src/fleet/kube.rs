@@ -1,4 +1,4 @@
-//! What stands for a cluster's API server: its nodes, and whether it is well.
+//! A simulated API server of a cluster: its nodes, and its health.
 
 use serde_json::{Value, json};
 
@@ -8,20 +8,20 @@ use super::simulation::Fleet;
 use ichor_talos::release::default_kubernetes;
 use ichor_values::Moment;
 
-/// What a kubelet says while nobody makes a network for pods.
+/// The kubelet's message while no CNI is installed.
 const UNPLUGGED: &str = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady \
     message:Network plugin returns error: cni plugin not initialized";
 
-/// What is done with what is asked for.
+/// The verb of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KubeVerb {
-    /// Told.
+    /// Reads.
     Get,
-    /// Taken away.
+    /// Deletes.
     Delete,
     /// Changed, by a merge patch.
     Patch(Value),
-    /// Made; what that is stands in the path.
+    /// Creates; the path names the kind.
     Post,
 }
 
@@ -30,7 +30,7 @@ pub enum KubeVerb {
 pub struct KubeResponse {
     /// Its code.
     pub(crate) code: u16,
-    /// Its text, where it is no JSON.
+    /// Its text, if it is not JSON.
     pub text: Option<&'static str>,
     /// Its JSON.
     pub(crate) json: Value,

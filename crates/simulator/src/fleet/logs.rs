@@ -1,4 +1,4 @@
-//! What a simulated node says in words: its kernel, its services, its files.
+//! The logs and files of a simulated node.
 
 use super::call_error::{CallError, ErrorCode};
 use super::machine::{Machine, Phase};
@@ -6,9 +6,9 @@ use super::routing::{self, SessionFaults};
 use super::simulation::Fleet;
 
 impl Fleet {
-    /// What the kernel says, as Talos writes it.
+    /// The kernel log, as Talos formats it.
     pub(crate) fn dmesg(&self, nth: usize) -> Vec<String> {
-        let lines = self.machines[nth].said().iter();
+        let lines = self.machines[nth].log_lines().iter();
         lines.map(|(at, words)| format!("user: warning: [{}]: {words}", self.moment(*at))).collect()
     }
 

@@ -1,6 +1,6 @@
-//! One simulated machine: what it is doing, what is on its disk, which of its services run.
+//! A simulated machine: its phase, its disk, its running services.
 //!
-//! Not here: what makes it go on, which depends on the others as well ([`Fleet`](super::Fleet)).
+//! Not here: transitions, which depend on other machines ([`Fleet`](super::Fleet)).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -13,13 +13,13 @@ use super::node_config::NodeConfig;
 use ichor_talos::api::machine::Stage;
 use ichor_values::TalosVersion;
 
-/// How many events a node remembers.
+/// How many events a node keeps.
 const REMEMBERED: usize = 200;
 
-/// What a machine is doing.
+/// The phase of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing: it has no power.
+    /// Powered off.
     Off,
     /// Firmware, kernel: no port is open.
     Dark,
@@ -29,9 +29,9 @@ pub enum Phase {
     Accepted,
     /// Writing Talos to its disk.
     Installing,
-    /// Running what is configured.
+    /// Running as configured.
     Up,
-    /// On its way to the end of this run, with open ports.
+    /// Ending this run, with open ports.
     Ending(Sequence),
 }
 
@@ -42,10 +42,10 @@ pub enum Sequence {
     Reboot,
     /// To be off.
     Shutdown,
-    /// To forget what it was; whether the whole disk is wiped, and whether it starts again.
+    /// To reset; whether the complete disk is wiped, and whether it starts again.
     Reset {
-        /// Nothing is left on the disk.
-        whole: bool,
+        /// Whether the complete disk is wiped.
+        full_disk: bool,
         /// It starts again.
         reboot: bool,
     },
@@ -99,43 +99,43 @@ pub(crate) struct DependentServices {
     pub kubelet: ServiceState,
 }
 
-/// What Talos left on a disk.
+/// Talos' state on a disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SystemDisk {
     /// The release that boots from it.
     pub release: TalosVersion,
     /// The configuration.
     pub(crate) intent: Option<Arc<NodeConfig>>,
-    /// The etcd whose data is there, by its number in the fleet.
+    /// The etcd whose data is on it, by its number in the fleet.
     pub etcd: Option<usize>,
-    /// What is in META.
+    /// The values of META.
     pub meta: BTreeMap<u32, Vec<u8>>,
-    /// The installer that wrote it; none where it is the image that the machine began with.
+    /// The installer that wrote it; none for the image that the machine started with.
     pub installer: Option<String>,
 }
 
 impl SystemDisk {
-    /// One with Talos, and with nothing that Talos was told.
+    /// A disk with Talos, and without any configuration.
     pub(super) fn new(release: TalosVersion) -> Self {
         Self { release, intent: None, etcd: None, meta: BTreeMap::new(), installer: None }
     }
 }
 
-/// Something that happened on a node.
+/// An event of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeEvent {
     /// Its number on the node.
     pub id: u64,
     /// When, since the simulator began.
     pub at: Duration,
-    /// What.
+    /// Its kind.
     pub what: NodeEventKind,
 }
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeEventKind {
-    /// It does something else now; whether it is ready.
+    /// The stage changed; whether it is ready.
     Stage(Stage, bool),
     /// A sequence begins or ends.
     Sequence(&'static str, bool),
@@ -144,38 +144,38 @@ pub enum NodeEventKind {
 /// A machine.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// What it is made of.
+    /// Its hardware.
     pub(crate) hardware: Hardware,
     /// The release that runs, and that of the medium it boots where its disk is empty.
     pub release: TalosVersion,
-    /// What it does wrong.
+    /// Its injected faults.
     pub faults: Faults,
-    /// What it is doing.
+    /// Its phase.
     pub phase: Phase,
-    /// The release of what it is booted from while its disk is empty.
+    /// The release of its boot media while its disk is empty.
     pub(super) medium: TalosVersion,
-    /// The installer that belongs to the medium, where anybody knows it.
+    /// The installer of the boot media, if known.
     pub(super) medium_installer: Option<String>,
     /// The installer whose image runs.
     pub(super) installer: Option<String>,
     /// The extensions that every image of it has.
     pub(super) extensions: Vec<String>,
-    /// When it goes on.
+    /// When its phase ends.
     pub(super) due: Option<Duration>,
-    /// What is on its disk.
+    /// Its disk.
     pub disk: Option<SystemDisk>,
-    /// What it runs.
+    /// The configuration it runs.
     pub(crate) intent: Option<Arc<NodeConfig>>,
-    /// What it was made of before it was exchanged.
+    /// Its hardware before it was exchanged.
     pub(super) original: Option<Hardware>,
     pub(super) units: DependentServices,
     /// Whether it got through its boot.
     pub(super) booted: bool,
     /// Whether it left etcd, and does not come back in this run.
     pub(super) left_etcd: bool,
-    /// How often it was started: what was made in an earlier run is of no use.
+    /// How often it was started: connections of an earlier run are invalid.
     pub boots: u64,
-    /// Extension services that somebody stopped.
+    /// Extension services that were stopped by a call.
     pub(super) stopped: BTreeSet<String>,
     /// Addresses it had in this run.
     pub(super) accumulated: BTreeSet<IpAddr>,
@@ -185,9 +185,9 @@ pub struct Machine {
     pub(super) upgraded: Option<(TalosVersion, String)>,
     events: VecDeque<NodeEvent>,
     seen: u64,
-    /// What the kernel says.
+    /// The kernel log.
     pub(super) dmesg: Vec<(Duration, String)>,
-    told: Option<(Stage, bool)>,
+    reported: Option<(Stage, bool)>,
 }
 
 impl Machine {
@@ -218,7 +218,7 @@ impl Machine {
             events: VecDeque::new(),
             seen: 0,
             dmesg: Vec::new(),
-            told: None,
+            reported: None,
         }
     }
 
@@ -228,7 +228,7 @@ impl Machine {
         Self { medium_installer: installer, extensions, ..self }
     }
 
-    /// What it calls itself.
+    /// Its hostname.
     pub fn hostname(&self) -> String {
         let own = self.intent.as_ref().and_then(|intent| intent.hostname.clone());
         own.unwrap_or_else(|| format!("talos-{}-{}", &self.hardware.uuid[..3], &self.hardware.uuid[3..6]))
@@ -259,7 +259,7 @@ impl Machine {
         intent.extension_services.iter().any(|it| it == "ext-tailscale").then_some(self.hardware.overlay)
     }
 
-    /// What it says it is doing.
+    /// The stage that it reports.
     pub fn stage(&self) -> Stage {
         match self.phase {
             Phase::Off | Phase::Dark => Stage::Unknown,
@@ -286,12 +286,12 @@ impl Machine {
         self.seen
     }
 
-    /// What the kernel and Talos said in this run, each with its time.
-    pub fn said(&self) -> &[(Duration, String)] {
+    /// The kernel log of this run, each line with its time.
+    pub fn log_lines(&self) -> &[(Duration, String)] {
         &self.dmesg
     }
 
-    pub(super) fn happened(&mut self, at: Duration, what: NodeEventKind) {
+    pub(super) fn record_event(&mut self, at: Duration, what: NodeEventKind) {
         self.events.push_back(NodeEvent { id: self.seen, at, what });
         self.seen += 1;
         if self.events.len() > REMEMBERED {
@@ -299,23 +299,23 @@ impl Machine {
         }
     }
 
-    pub(super) fn say(&mut self, at: Duration, words: impl Into<String>) {
+    pub(super) fn log(&mut self, at: Duration, words: impl Into<String>) {
         self.dmesg.push((at, words.into()));
     }
 
-    /// Tells what it is doing, where that is news.
-    pub(super) fn tell(&mut self, at: Duration, ready: bool) -> bool {
+    /// Records an event if its stage or readiness changed.
+    pub(super) fn record_stage(&mut self, at: Duration, ready: bool) -> bool {
         let now = (self.stage(), ready);
-        // What is dark tells nobody.
-        let news = self.told != Some(now) && now.0 != Stage::Unknown;
-        if news {
-            self.told = Some(now);
-            self.happened(at, NodeEventKind::Stage(now.0, ready));
+        // A machine without open ports reports nothing.
+        let changed = self.reported != Some(now) && now.0 != Stage::Unknown;
+        if changed {
+            self.reported = Some(now);
+            self.record_event(at, NodeEventKind::Stage(now.0, ready));
         }
-        news
+        changed
     }
 
-    /// Forgets what only lives as long as a run.
+    /// Clears the state of a run.
     pub(super) fn stop(&mut self) {
         self.units = DependentServices::default();
         self.booted = false;

@@ -1,8 +1,8 @@
-//! Simulated Talos nodes: what machines do between power on and a healthy cluster, as their API shows it.
+//! Simulated Talos nodes: the behaviour of machines between power on and a healthy cluster, as their API shows it.
 //!
-//! A [`Fleet`] is all of them. Time comes in as an argument: [`Fleet::advance`] lets happen what is due, [`Fleet::next`] says
-//! when to come again, [`Fleet::doors`] what is open where. The calls of Talos' API are methods of it, too; who may make
-//! them, [`rbac`] says. A [`Fault`] is what a node does wrong on purpose. [`scenario`] is a cluster file for as many nodes
+//! A [`Fleet`] is all of them. Time is an argument: [`Fleet::advance`] makes everything happen that is due, [`Fleet::next`] returns
+//! the next deadline, [`Fleet::listeners`] the open listeners. The calls of Talos' API are methods of it; [`rbac`] authorizes
+//! them. A [`Fault`] is an injected failure of a node. [`scenario`] is a cluster file for as many nodes
 //! as one likes, on addresses of the loopback network.
 //!
 //! Not here: sockets, TLS and clocks, and everything below the API: nothing is booted, and no container runs.

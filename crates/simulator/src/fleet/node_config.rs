@@ -1,6 +1,6 @@
-//! What a configuration means for a simulated node.
+//! The settings of a configuration that a simulated node uses.
 //!
-//! [`NodeConfig::read`] takes what Talos takes and refuses what Talos refuses: the text goes through ichor's own reader and
+//! [`NodeConfig::read`] accepts and rejects the same configurations as Talos: the text goes through ichor's own reader and
 //! validator for the release that the machine runs.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use ichor_talos::secrets::{Pair, Pem, from_config};
 use ichor_talos::validate::{Mode, Report};
 use ichor_values::{Severity, TalosVersion};
 
-/// A configuration that was accepted, and what the simulator needs of it.
+/// An accepted configuration, with the settings that the simulator needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeConfig {
     /// The text, as it was sent.
@@ -34,7 +34,7 @@ pub struct NodeConfig {
     pub vip: Option<IpAddr>,
     /// The certificate of the authority of Talos' API.
     pub ca: Pem,
-    /// By what the nodes of a cluster know each other: a sum of that certificate.
+    /// The identity of the cluster: a hash of that certificate.
     pub key: [u8; 32],
     /// Certificates of authorities that are accepted beside it.
     pub(crate) accepted: Vec<Pem>,
@@ -46,7 +46,7 @@ pub struct NodeConfig {
     pub(crate) kubernetes_sans: Vec<String>,
     /// The name of the cluster.
     pub cluster: String,
-    /// Where Kubernetes answers.
+    /// The endpoint of Kubernetes.
     pub endpoint: String,
     /// The disk that Talos is to be installed on.
     pub install_disk: Option<String>,
@@ -56,11 +56,11 @@ pub struct NodeConfig {
     pub(crate) has_pod_network: bool,
     /// Names of the services that come with extensions and have a document.
     pub(crate) extension_services: Vec<String>,
-    /// What agents among them are told.
+    /// The configurations of agents among them.
     pub(crate) duties: BTreeMap<String, AgentConfig>,
     /// Peers of Talos' own BGP: instance, peer, their AS numbers.
     pub(crate) bgp_peers: Vec<BgpPeer>,
-    /// What Talos warns of.
+    /// Talos' warnings.
     pub warnings: Vec<String>,
 }
 
@@ -78,7 +78,7 @@ pub struct CertificateAuthorities {
 pub struct BgpPeer {
     /// The instance it belongs to.
     pub instance: String,
-    /// Its name: an address, or the link behind which it is.
+    /// Its name: an address, or the link to it.
     pub peer: String,
     /// Our AS number.
     pub(crate) local_asn: u64,
@@ -93,7 +93,7 @@ impl NodeConfig {
         let Ok(text) = std::str::from_utf8(bytes) else {
             return Err(refused("yaml: control characters are not allowed".to_owned()));
         };
-        let report = Report::of(text, talos, mode, false);
+        let report = Report::validate(text, talos, mode, false);
         if !report.valid {
             return Err(refused(rejection_message(&report, talos)));
         }
@@ -131,7 +131,7 @@ impl NodeConfig {
             vip: sheet.vip(),
             key: key(&ca),
             ca,
-            accepted: sheet.accepted(),
+            accepted: sheet.accepted_cas(),
             authorities,
             sans: document::texts(main, "/machine/certSANs").map(str::to_owned).collect(),
             kubernetes_sans: sheet.kubernetes_sans(),
@@ -140,10 +140,13 @@ impl NodeConfig {
             install_disk: sheet
                 .text("/machine/install/disk")
                 .map(str::to_owned)
-                .or_else(|| sheet.unattended()),
+                .or_else(|| sheet.selected_disk()),
             install_image: sheet.installer(),
             has_pod_network: sheet.has_pod_network(),
-            extension_services: sheet.named("ExtensionServiceConfig").map(|it| format!("ext-{it}")).collect(),
+            extension_services: sheet
+                .names_of_kind("ExtensionServiceConfig")
+                .map(|it| format!("ext-{it}"))
+                .collect(),
             duties: sheet.duties(),
             bgp_peers: sheet.bgp_peers(),
             warnings,
@@ -161,7 +164,7 @@ pub(super) fn key(ca: &Pem) -> [u8; 32] {
     Sha256::digest(ca.text().as_bytes()).into()
 }
 
-/// What Talos says of a configuration that it does not take.
+/// Talos' message for a rejected configuration.
 fn rejection_message(report: &Report, talos: &TalosVersion) -> String {
     let errors: Vec<&str> = report
         .entries
@@ -174,8 +177,8 @@ fn rejection_message(report: &Report, talos: &TalosVersion) -> String {
     }
     let count = errors.len();
     let noun = if count == 1 { "error" } else { "errors" };
-    let said = format!("{count} {noun} occurred:\n\t* {}\n\n", errors.join("\n\t* "));
-    if at_least(talos, 13) { said } else { format!("configuration validation failed: {said}") }
+    let message = format!("{count} {noun} occurred:\n\t* {}\n\n", errors.join("\n\t* "));
+    if at_least(talos, 13) { message } else { format!("configuration validation failed: {message}") }
 }
 
 /// The documents of a configuration.
@@ -193,7 +196,7 @@ impl<'d> ConfigDocuments<'d> {
         self.documents.iter().filter(move |it| document::kind(it) == Some(kind))
     }
 
-    fn named(&self, kind: &'static str) -> impl Iterator<Item = &'d str> {
+    fn names_of_kind(&self, kind: &'static str) -> impl Iterator<Item = &'d str> {
         self.of_kind(kind).filter_map(document::name)
     }
 
@@ -202,7 +205,7 @@ impl<'d> ConfigDocuments<'d> {
         own.or_else(|| self.text("/machine/network/hostname")).map(str::to_owned)
     }
 
-    /// What links are given, in documents of their own or in the old form.
+    /// The addresses of links, from documents of their own or the old form.
     fn addresses(&self) -> Vec<(String, IpNet)> {
         let mut found = Vec::new();
         for document in self.documents.iter().filter(|it| document::kind(it).is_some()) {
@@ -224,13 +227,13 @@ impl<'d> ConfigDocuments<'d> {
     }
 
     fn vip(&self) -> Option<IpAddr> {
-        let new = self.named("Layer2VIPConfig").find_map(|name| name.parse().ok());
+        let new = self.names_of_kind("Layer2VIPConfig").find_map(|name| name.parse().ok());
         let mut old = document::items(self.main, "/machine/network/interfaces")
             .filter_map(|(_, it)| it.pointer("/vip/ip")?.as_str()?.parse().ok());
         new.or_else(|| old.next())
     }
 
-    fn accepted(&self) -> Vec<Pem> {
+    fn accepted_cas(&self) -> Vec<Pem> {
         let list = document::items(self.main, "/machine/acceptedCAs");
         list.filter_map(|(_, it)| Pem::from_base64(it.get("crt")?.as_str()?)).collect()
     }
@@ -246,8 +249,8 @@ impl<'d> ConfigDocuments<'d> {
         new.or_else(|| self.text(old)).unwrap_or_default().to_owned()
     }
 
-    /// What stands for the disk where a selector chooses it.
-    fn unattended(&self) -> Option<String> {
+    /// The disk if a selector chooses it.
+    fn selected_disk(&self) -> Option<String> {
         let selected = document::value_at(self.main, "/machine/install/diskSelector").is_some();
         let unattended = self.of_kind("UnattendedInstallConfig").next().is_some();
         (selected || unattended).then(|| "/dev/sda".to_owned())
@@ -279,10 +282,11 @@ impl<'d> ConfigDocuments<'d> {
     fn duties(&self) -> BTreeMap<String, AgentConfig> {
         let one = |document: &Value| {
             let files = document::items(document, "/configFiles").map(|(_, file)| file);
-            let told = |file: &Value| {
-                file.get("mountPath")?.as_str()?.rsplit('/').next().map(|name| name == config::FILE)
+            let is_agent_config = |file: &Value| {
+                file.get("mountPath").and_then(Value::as_str).and_then(|path| path.rsplit('/').next())
+                    == Some(config::FILE)
             };
-            let mut files = files.filter(|file| rejection_message(file) == Some(true));
+            let mut files = files.filter(|file| is_agent_config(file));
             let duty = AgentConfig::parse(files.next()?.get("content")?.as_str()?).ok()?.config;
             Some((format!("ext-{}", document::name(document)?), duty))
         };

@@ -1,4 +1,4 @@
-//! What stands for work on a simulated cluster: on every node a pod that can be moved away, and one of a DaemonSet that cannot.
+//! Simulated pods of a cluster: on every node one that can be evicted, and one of a DaemonSet that cannot.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Who may call what, as Talos rules it.
+//! Which roles may make which calls, as in Talos.
 
 use super::call_error::{CallError, ErrorCode};
 use ichor_talos::api::method;
@@ -11,10 +11,10 @@ const READER: &str = "os:reader";
 const ETCD_BACKUP: &str = "os:etcd:backup";
 const META_WRITER: &str = "os:meta:writer";
 
-/// The kinds of resources that administrators alone may read.
+/// The kinds of resources that only administrators may read.
 const SENSITIVE: [&str; 1] = ["MachineConfigs.config.talos.dev"];
 
-/// How somebody came to a node.
+/// The identity of a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Caller {
     /// Without a certificate, while the node has no configuration.
@@ -26,14 +26,14 @@ pub(crate) enum Caller {
 impl Caller {
     fn has(&self, allowed: &[&str]) -> bool {
         match self {
-            // From Talos 1.13 on whoever comes in maintenance is a reader.
+            // From Talos 1.13 on every caller in maintenance mode is a reader.
             Self::Anyone => allowed.contains(&READER),
             Self::Known(roles) => roles.iter().any(|role| allowed.contains(&role.as_str())),
         }
     }
 }
 
-/// The roles that a call takes; none where there is no such call.
+/// The roles that a call accepts; none if the call does not exist.
 fn allowed_roles(path: &str) -> Option<&'static [&'static str]> {
     Some(match path {
         method::APPLY_CONFIGURATION => &[ADMIN],
@@ -70,7 +70,7 @@ fn allowed_roles(path: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// Whether the release has the call at all.
+/// Whether the release has the call.
 fn is_served(path: &str, talos: &TalosVersion) -> bool {
     let new = [method::LIFECYCLE_UPGRADE, method::IMAGE_PULL, method::IMAGE_IMPORT];
     at_least(talos, 13) || !new.contains(&path)
@@ -81,7 +81,7 @@ fn is_served_in_old_maintenance(path: &str) -> bool {
     [method::APPLY_CONFIGURATION, method::STATE_GET, method::STATE_LIST, method::STATE_WATCH].contains(&path)
 }
 
-/// Lets a call pass, or says why not.
+/// Authorizes a call, or returns why not.
 pub(crate) fn authorize_call(path: &str, caller: &Caller, talos: &TalosVersion) -> Result<(), CallError> {
     let (service, name) = path.trim_start_matches('/').split_once('/').unwrap_or((path, ""));
     let unknown = || {
@@ -109,7 +109,7 @@ pub(crate) fn authorize_call(path: &str, caller: &Caller, talos: &TalosVersion) 
     if caller.has(allowed) { Ok(()) } else { Err(CallError::not_authorized()) }
 }
 
-/// Lets somebody read resources of a kind, or says why not.
+/// Authorizes a caller to read resources of a kind.
 pub(crate) fn authorize_resource(kind: &str, caller: &Caller) -> Result<(), CallError> {
     if SENSITIVE.contains(&kind) && !caller.has(&[ADMIN]) { Err(CallError::not_authorized()) } else { Ok(()) }
 }
@@ -122,25 +122,25 @@ mod tests {
         TalosVersion::parse(text).unwrap()
     }
 
-    fn known(role: &str) -> Caller {
+    fn caller_with(role: &str) -> Caller {
         Caller::Known(vec![role.to_owned()])
     }
 
     #[test]
     fn roles_allow_the_calls_that_talos_allows() {
         let new = talos("v1.13.9");
-        let may = |path, role| authorize_call(path, &known(role), &new).is_ok();
+        let may = |path, role| authorize_call(path, &caller_with(role), &new).is_ok();
 
         assert!(may(method::BOOTSTRAP, ADMIN) && !may(method::BOOTSTRAP, OPERATOR));
         assert!(may(method::REBOOT, OPERATOR) && !may(method::REBOOT, READER));
         assert!(may(method::VERSION, READER) && !may(method::VERSION, ETCD_BACKUP));
         assert!(may(method::ETCD_STATUS, ETCD_BACKUP));
         assert!(!may(method::APPLY_CONFIGURATION, READER));
-        let refused = authorize_call(method::BOOTSTRAP, &known(READER), &new).unwrap_err();
+        let refused = authorize_call(method::BOOTSTRAP, &caller_with(READER), &new).unwrap_err();
         assert_eq!(refused, CallError::new(ErrorCode::PermissionDenied, "not authorized"));
         assert!(
-            authorize_resource(SENSITIVE[0], &known(READER)).is_err()
-                && authorize_resource(SENSITIVE[0], &known(ADMIN)).is_ok()
+            authorize_resource(SENSITIVE[0], &caller_with(READER)).is_err()
+                && authorize_resource(SENSITIVE[0], &caller_with(ADMIN)).is_ok()
         );
     }
 
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn calls_of_later_releases_are_unknown() {
         let refused =
-            |path, version| authorize_call(path, &known(ADMIN), &talos(version)).map_err(|it| it.code);
+            |path, version| authorize_call(path, &caller_with(ADMIN), &talos(version)).map_err(|it| it.code);
 
         assert_eq!(refused(method::LIFECYCLE_UPGRADE, "v1.12.0"), Err(ErrorCode::Unimplemented));
         assert_eq!(refused(method::LIFECYCLE_UPGRADE, "v1.13.0"), Ok(()));

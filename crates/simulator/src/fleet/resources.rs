@@ -1,6 +1,6 @@
-//! What a simulated node tells of itself as resources, with the field names of Talos.
+//! The resources of a simulated node, with the field names of Talos.
 //!
-//! Only the YAML of a resource is given: ichor reads nothing else, and `proto_spec` stays empty.
+//! Only the YAML of a resource is sent: ichor reads nothing else, and `proto_spec` stays empty.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -24,7 +24,7 @@ use ichor_values::go_yaml::emit::emit;
 const DISK: &str = "sda";
 const DISK_SIZE: u64 = 64 << 30;
 
-/// One resource, before it has a form.
+/// A resource, before it is encoded.
 struct ResourceSpec {
     id: String,
     spec: Value,
@@ -35,31 +35,31 @@ fn resource(id: impl Into<String>, spec: Value) -> ResourceSpec {
 }
 
 impl Fleet {
-    /// The resources of a kind in a namespace, in the order of their ids; none where there is no such kind.
+    /// The resources of a kind in a namespace, in the order of their ids; empty if the kind does not exist.
     pub(crate) fn resources(&self, nth: usize, namespace: &str, kind: &str) -> Vec<ResourceMessage> {
         let Some((home, list)) = self.list(nth, kind) else { return Vec::new() };
         if home != namespace {
             return Vec::new();
         }
-        let mut list: Vec<_> = list.into_iter().map(|told| self.formed(nth, home, kind, told)).collect();
+        let mut list: Vec<_> = list.into_iter().map(|item| self.to_message(nth, home, kind, item)).collect();
         list.sort_by(|a, b| id(a).cmp(id(b)));
         list
     }
 
-    /// One resource.
+    /// A resource.
     pub fn resource(&self, nth: usize, namespace: &str, kind: &str, wanted: &str) -> Option<ResourceMessage> {
         self.resources(nth, namespace, kind).into_iter().find(|resource| id(resource) == wanted)
     }
 
-    fn formed(&self, nth: usize, namespace: &str, kind: &str, told: ResourceSpec) -> ResourceMessage {
-        let yaml = match &told.spec {
+    fn to_message(&self, nth: usize, namespace: &str, kind: &str, item: ResourceSpec) -> ResourceMessage {
+        let yaml = match &item.spec {
             Value::String(text) if !at_least(&self.machines[nth].release, 12) => text.clone(),
             spec => emit(spec),
         };
         let metadata = ResourceMetadata {
             namespace: namespace.to_owned(),
             r#type: kind.to_owned(),
-            id: told.id,
+            id: item.id,
             version: (self.machines[nth].boots.max(1)).to_string(),
         };
         ResourceMessage {
@@ -275,7 +275,7 @@ pub(super) fn platform(machine: &Machine) -> &str {
     if machine.hardware.image { "nocloud" } else { &machine.hardware.platform }
 }
 
-/// An address that is a network by itself.
+/// An address as a host prefix.
 fn host_net(address: IpAddr) -> String {
     IpNet::from(address).to_string()
 }
@@ -286,8 +286,8 @@ fn documents(machine: &Machine) -> Vec<ResourceSpec> {
     services.map(|id| resource(id.trim_start_matches("ext-"), json!({"specVersion": "1"}))).collect()
 }
 
-/// What is in the image: what every image of the machine has, an extension for each service that is configured, and what the
-/// Image Factory adds.
+/// The extensions of the image: those of every image of the machine, one for each configured service, and the Image
+/// Factory's own.
 fn extensions(machine: &Machine) -> Vec<ResourceSpec> {
     let services = machine.intent.iter().flat_map(|intent| &intent.extension_services);
     let mut names: Vec<&str> = machine.extensions.iter().map(String::as_str).collect();
@@ -309,7 +309,7 @@ fn extensions(machine: &Machine) -> Vec<ResourceSpec> {
     all.enumerate().map(one).collect()
 }
 
-/// What is in force and what is on disk: a text with YAML in it from Talos 1.12 on, and itself before.
+/// The configuration in force and the one on disk: a text with YAML in it from Talos 1.12 on, plain YAML before.
 fn configurations(machine: &Machine) -> Vec<ResourceSpec> {
     let on_disk = machine.disk.as_ref().and_then(|disk| disk.intent.as_ref());
     let all = [(machine_config::ACTIVE, machine.intent.as_ref()), (machine_config::PERSISTENT, on_disk)];
@@ -385,7 +385,7 @@ fn links(machine: &Machine) -> Vec<ResourceSpec> {
     let mut all = vec![one("lo", 1, "00:00:00:00:00:00", "loopback")];
     let ports = machine.hardware.macs.iter().enumerate();
     all.extend(ports.map(|(nth, mac)| one(&format!("eth{nth}"), nth + 2, &mac.to_string(), "ether")));
-    // What holds addresses and goes nowhere.
+    // Dummy links with addresses.
     let named = machine.intent.iter().flat_map(|intent| &intent.addresses).map(|(link, _)| link.as_str());
     let dummies: BTreeSet<&str> = named.filter(|link| link.starts_with("dummy")).collect();
     let first = all.len() + 1;
@@ -409,7 +409,7 @@ fn peers(machine: &Machine) -> Vec<ResourceSpec> {
     intent.bgp_peers.iter().map(one).collect()
 }
 
-/// An address with the prefix that a DHCP server would tell.
+/// An address with the prefix that a DHCP server would assign.
 fn around(address: IpAddr) -> String {
     format!("{address}/{}", if address.is_ipv4() { 24 } else { 64 })
 }

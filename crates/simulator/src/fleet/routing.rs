@@ -1,5 +1,5 @@
-//! What the agent of a simulated node says of its routing: everything that it was told to do is so, unless a fault keeps
-//! sessions from coming up.
+//! The status of the agent on a simulated node: everything runs as configured, unless a fault keeps sessions from
+//! coming up.
 
 use ichor_bgp::agent::Session;
 use ichor_bgp::agent::config::{AgentConfig, ConfigSource};
@@ -10,7 +10,7 @@ use ichor_bgp::model::fabric::{Neighbor, PeerAddress};
 use ichor_values::Backend;
 use ichor_values::Moment;
 
-/// With whom sessions are kept from coming up.
+/// Which sessions are kept from coming up.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SessionFaults {
     pub fabric: bool,
@@ -23,9 +23,9 @@ pub(super) fn status(duty: &AgentConfig, node: &str, since: Moment, cut: Session
         ConfigSource::Files(_) => Vec::new(),
         ConfigSource::Model(meant) => {
             let fabric = meant.model.fabric.neighbors.iter().map(with_fabric);
-            let fabric = fabric.map(|told| if cut.fabric { down(told) } else { told });
+            let fabric = fabric.map(|status| if cut.fabric { down(status) } else { status });
             let speaker = meant.model.workload.iter().map(with_speaker);
-            let speaker = speaker.map(|told| if cut.speaker { down(told) } else { told });
+            let speaker = speaker.map(|status| if cut.speaker { down(status) } else { status });
             fabric.chain(speaker).collect()
         }
     };
@@ -59,7 +59,7 @@ pub(super) fn status(duty: &AgentConfig, node: &str, since: Moment, cut: Session
     }
 }
 
-fn established(peer: String, asn: Option<u32>, bfd: bool) -> Session {
+fn established_session(peer: String, asn: Option<u32>, bfd: bool) -> Session {
     Session {
         peer,
         asn,
@@ -73,13 +73,13 @@ fn established(peer: String, asn: Option<u32>, bfd: bool) -> Session {
     }
 }
 
-/// The same session before anybody answered.
-fn down(told: SessionStatus) -> SessionStatus {
-    let Session { peer, asn, bfd, .. } = told.session;
+/// The same session before the peer responded.
+fn down(status: SessionStatus) -> SessionStatus {
+    let Session { peer, asn, bfd, .. } = status.session;
     let bfd = bfd.map(|_| false);
     SessionStatus {
         session: Session { peer, asn, bfd, state: SessionState::Active, ..Session::default() },
-        ..told
+        ..status
     }
 }
 
@@ -88,13 +88,13 @@ fn with_fabric(neighbor: &Neighbor) -> SessionStatus {
         PeerAddress::Port { name, .. } => name.to_string(),
         PeerAddress::Address { address, .. } => address.to_string(),
     };
-    let session = established(peer, neighbor.asn.map(|asn| asn.0), neighbor.bfd.is_some());
+    let session = established_session(peer, neighbor.asn.map(|asn| asn.0), neighbor.bfd.is_some());
     SessionStatus { session, with: PeerRole::Fabric, trouble: None }
 }
 
 fn with_speaker(workload: &Workload) -> SessionStatus {
     let domain = workload.domain.name().map(str::to_owned);
     let theirs = &workload.theirs;
-    let session = established(theirs.address.to_string(), Some(theirs.asn.0), workload.bfd.is_some());
+    let session = established_session(theirs.address.to_string(), Some(theirs.asn.0), workload.bfd.is_some());
     SessionStatus { session: Session { domain, ..session }, with: PeerRole::Speaker, trouble: None }
 }

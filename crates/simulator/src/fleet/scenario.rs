@@ -1,4 +1,4 @@
-//! A cluster file for simulated nodes: on addresses of the loopback network, which Linux answers on without being told.
+//! A cluster file for simulated nodes: on addresses of the loopback network, which Linux answers on without configuration.
 
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
@@ -12,14 +12,14 @@ pub(crate) const IDS: std::ops::RangeInclusive<u8> = 1..=254;
 /// From how many nodes on there are three control planes.
 const HIGHLY_AVAILABLE: u32 = 3;
 
-/// What is simulated.
+/// The parameters of a simulated cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
     /// The name of the cluster.
     pub name: String,
     /// Its number.
     pub id: u8,
-    /// How many nodes it has.
+    /// The number of nodes.
     pub nodes: u32,
     /// The release of the nodes.
     pub talos: TalosVersion,
@@ -39,12 +39,12 @@ pub struct ScenarioNode {
 }
 
 impl Scenario {
-    /// The address that nobody is ever asked on: whoever has it has the number of the scenario.
+    /// An address that serves no requests: binding it claims the number of the scenario.
     pub(crate) fn claim(id: u8) -> Ipv4Addr {
         Ipv4Addr::new(127, id, 255, 254)
     }
 
-    /// Its nodes: control planes from index 11 on, workers behind them.
+    /// Its nodes: control planes from index 11 on, then workers.
     pub fn places(&self) -> impl Iterator<Item = ScenarioNode> {
         let control_planes = if self.nodes < HIGHLY_AVAILABLE { 1 } else { 3 };
         let id = self.id;

@@ -8,12 +8,12 @@ use ichor_talos::api::machine::{
     ServiceListResponse, UnmetConditionMessage,
 };
 
-/// How it is with a service.
+/// The state of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NodeService {
     pub id: String,
     pub state: &'static str,
-    /// None where nobody asks for its health.
+    /// None if it has no health check.
     pub healthy: Option<bool>,
 }
 
@@ -22,7 +22,7 @@ impl NodeService {
         Self { id: id.to_owned(), state, healthy }
     }
 
-    fn of(id: &str, unit: ServiceState, waiting: &'static str) -> Self {
+    fn from_unit(id: &str, unit: ServiceState, waiting: &'static str) -> Self {
         match unit {
             ServiceState::Up => Self::new(id, "Running", Some(true)),
             ServiceState::Starting(_) => Self::new(id, "Running", Some(false)),
@@ -35,7 +35,7 @@ impl NodeService {
     }
 }
 
-/// What somebody does with a service.
+/// An action on a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceAction {
     /// Starts it.
@@ -60,13 +60,13 @@ impl Machine {
                 ServiceState::Down if self.units.cri == ServiceState::Up => {
                     NodeService::new("kubelet", "Running", Some(false))
                 }
-                unit => NodeService::of("kubelet", unit, "Waiting"),
+                unit => NodeService::from_unit("kubelet", unit, "Waiting"),
             };
-            services.push(NodeService::of("cri", self.units.cri, "Waiting"));
+            services.push(NodeService::from_unit("cri", self.units.cri, "Waiting"));
             services.push(kubelet);
             if intent.control_plane {
                 let waiting = if self.left_etcd { "Finished" } else { "Preparing" };
-                services.push(NodeService::of("etcd", self.units.etcd, waiting));
+                services.push(NodeService::from_unit("etcd", self.units.etcd, waiting));
                 services.push(running("trustd"));
             }
             let state = |id: &String| match self.stopped.contains(id) {
@@ -132,7 +132,7 @@ impl Fleet {
         Ok(PlainResponse { messages: vec![EmptyResponse { metadata: None }] })
     }
 
-    /// What keeps a machine from being ready.
+    /// The conditions that keep a machine from being ready.
     pub fn unmet(&self, nth: usize) -> Vec<UnmetConditionMessage> {
         let machine = &self.machines[nth];
         if machine.phase != Phase::Up {

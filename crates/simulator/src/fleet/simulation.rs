@@ -1,7 +1,7 @@
-//! All simulated machines, and how time makes them go on.
+//! All simulated machines, and their transitions over time.
 //!
-//! [`Fleet::advance`] lets everything happen that is due; [`Fleet::next`] says when there is something again. What others ask of
-//! a machine is in [`calls`](super::calls). Nothing here looks at a clock: the time comes in, counted from the start.
+//! [`Fleet::advance`] makes everything happen that is due; [`Fleet::next`] returns the next deadline. The calls of a machine's
+//! API are in [`calls`](super::calls). Nothing here reads a clock: time is an argument, counted from the start.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use super::machine::{Machine, NodeEventKind, Phase, Sequence, ServiceState, Syst
 use super::node_config::CertificateAuthorities;
 use ichor_values::Moment;
 
-/// How long a port stays open behind the answer that closes it.
+/// How long a port stays open after the response to the call that closes it.
 pub(super) const GRACE: Duration = Duration::from_millis(40);
 
 /// Machines, and the etcds that some of them make up.
@@ -23,7 +23,7 @@ pub(super) const GRACE: Duration = Duration::from_millis(40);
 pub struct Fleet {
     /// The machines, by their number.
     pub machines: Vec<Machine>,
-    /// What takes time.
+    /// The delays.
     pub(crate) delays: Delays,
     /// When the simulator began.
     pub(crate) epoch: Moment,
@@ -31,10 +31,10 @@ pub struct Fleet {
     pub(super) bootstraps: u64,
 }
 
-/// What is open on a machine.
+/// The open listeners of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenListeners {
-    /// Where.
+    /// The addresses.
     pub addresses: Vec<IpAddr>,
     /// Talos' API.
     pub talos: Option<AuthMode>,
@@ -44,12 +44,12 @@ pub struct OpenListeners {
     pub(crate) run: u64,
 }
 
-/// Who may come in.
+/// How callers are authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthMode {
-    /// Everybody.
+    /// Any caller.
     Maintenance,
-    /// Whoever has a certificate of the cluster's authority.
+    /// Callers need a certificate of the cluster's authority.
     Mutual,
 }
 
@@ -59,7 +59,7 @@ impl Fleet {
         Self { machines, delays, epoch, etcds: Vec::new(), bootstraps: 0 }
     }
 
-    /// How often an etcd was made.
+    /// How often an etcd was bootstrapped.
     pub(crate) fn bootstraps(&self) -> u64 {
         self.bootstraps
     }
@@ -81,7 +81,7 @@ impl Fleet {
         while self.step(now) {}
         for nth in 0..self.machines.len() {
             let ready = self.is_ready(nth);
-            self.machines[nth].tell(now, ready);
+            self.machines[nth].record_stage(now, ready);
         }
     }
 
@@ -100,8 +100,8 @@ impl Fleet {
         machine.due = None;
     }
 
-    /// What is open on a machine.
-    pub fn doors(&self, nth: usize) -> OpenListeners {
+    /// The open listeners of a machine.
+    pub fn listeners(&self, nth: usize) -> OpenListeners {
         let machine = &self.machines[nth];
         let mut addresses = machine.addresses();
         let talos = match machine.phase {
@@ -121,15 +121,15 @@ impl Fleet {
     }
 
     /// The addresses that a certificate of a machine is for: those it has, and those it had in this run.
-    pub(crate) fn certified(&self, nth: usize) -> Vec<IpAddr> {
+    pub(crate) fn certificate_addresses(&self, nth: usize) -> Vec<IpAddr> {
         let mut all: Vec<_> = self.machines[nth].accumulated.iter().copied().collect();
-        all.extend(self.doors(nth).addresses);
+        all.extend(self.listeners(nth).addresses);
         all.sort();
         all.dedup();
         all
     }
 
-    /// Who signs for a machine: itself, or a control plane of its cluster that runs.
+    /// The authority that signs for a machine: its own, or that of a running control plane of its cluster.
     pub(crate) fn signer(&self, nth: usize) -> Option<&CertificateAuthorities> {
         let intent = self.machines[nth].intent.as_ref()?;
         if let Some(authorities) = &intent.authorities {
@@ -159,7 +159,7 @@ impl Fleet {
         (0..self.etcds.len()).find(lives)
     }
 
-    /// Whether the data of an etcd is on any disk; otherwise it is gone for good, whoever was a member.
+    /// Whether the data of an etcd is on any disk; otherwise it is lost, whatever its members.
     fn is_kept(&self, number: usize) -> bool {
         self.machines
             .iter()
@@ -189,13 +189,13 @@ impl Fleet {
         })
     }
 
-    /// Whether the kubelet of a Kubernetes node says that pods can run there.
+    /// Whether the kubelet of a Kubernetes node reports it ready.
     pub(crate) fn is_kube_node_ready(&self, etcd: &EtcdCluster, node: &KubeNode) -> bool {
         let machine = &self.machines[node.machine];
         self.has_pod_network(etcd) && machine.phase == Phase::Up && machine.units.kubelet == ServiceState::Up
     }
 
-    /// Whether somebody makes a network for pods.
+    /// Whether a CNI is installed.
     pub(super) fn has_pod_network(&self, etcd: &EtcdCluster) -> bool {
         etcd.members.iter().any(|member| {
             let intent = self.machines[member.machine].intent.as_ref();
@@ -214,7 +214,7 @@ impl Fleet {
         all.map(|(nth, _)| nth).collect()
     }
 
-    /// One thing that is due; whether there was any.
+    /// Makes one due event happen; returns whether there was one.
     fn step(&mut self, now: Duration) -> bool {
         let mut changed = false;
         for nth in 0..self.machines.len() {
@@ -231,18 +231,18 @@ impl Fleet {
         changed
     }
 
-    /// What follows when the time of a phase is over.
+    /// The transition at the end of a phase.
     fn go_on(&mut self, nth: usize, now: Duration) {
         let machine = &mut self.machines[nth];
         match machine.phase {
             Phase::Dark => self.boot(nth, now),
-            Phase::Accepted => self.take_up(nth, now),
+            Phase::Accepted => self.apply_config(nth, now),
             Phase::Installing => {
                 let intent = machine.intent.clone();
                 let installer = intent.as_ref().and_then(|intent| intent.install_image.clone());
                 machine.disk =
                     Some(SystemDisk { intent, installer, ..SystemDisk::new(machine.release.clone()) });
-                machine.happened(now, NodeEventKind::Sequence("install", false));
+                machine.record_event(now, NodeEventKind::Sequence("install", false));
                 self.darken(nth, now);
             }
             Phase::Ending(sequence) => self.end(nth, sequence, now),
@@ -250,26 +250,26 @@ impl Fleet {
         }
     }
 
-    /// A machine takes up what it was configured with.
-    fn take_up(&mut self, nth: usize, now: Duration) {
+    /// A machine applies its configuration.
+    fn apply_config(&mut self, nth: usize, now: Duration) {
         let install = self.delays.install;
         let machine = &mut self.machines[nth];
         if machine.needs_install() && machine.intent.as_ref().is_some_and(|it| it.install_disk.is_some()) {
             machine.phase = Phase::Installing;
             machine.due = Some(now + install);
-            machine.happened(now, NodeEventKind::Sequence("install", true));
+            machine.record_event(now, NodeEventKind::Sequence("install", true));
             return;
         }
         if let Some(disk) = &mut machine.disk {
             disk.intent.clone_from(&machine.intent);
         }
-        self.begin(nth, now);
+        self.start_services(nth, now);
     }
 
     /// The end of a run.
     fn end(&mut self, nth: usize, sequence: Sequence, now: Duration) {
         let machine = &mut self.machines[nth];
-        machine.happened(now, NodeEventKind::Sequence(sequence.word(), false));
+        machine.record_event(now, NodeEventKind::Sequence(sequence.word(), false));
         match sequence {
             Sequence::Reboot => self.darken(nth, now),
             Sequence::Shutdown => self.power_off(nth),
@@ -277,8 +277,8 @@ impl Fleet {
                 self.write_upgrade(nth);
                 self.darken(nth, now);
             }
-            Sequence::Reset { whole, reboot } => {
-                if whole && !machine.hardware.image {
+            Sequence::Reset { full_disk, reboot } => {
+                if full_disk && !machine.hardware.image {
                     machine.disk = None;
                 } else if let Some(disk) = &mut machine.disk {
                     (disk.intent, disk.etcd) = (None, None);
@@ -314,29 +314,29 @@ impl Fleet {
         let written = machine.disk.as_ref().and_then(|disk| disk.installer.clone());
         machine.installer = written.or_else(|| machine.medium_installer.clone());
         let release = machine.release.clone();
-        machine.say(now, format!("Linux version (simulated) for Talos {release}"));
-        machine.happened(now, NodeEventKind::Sequence("initialize", false));
+        machine.log(now, format!("Linux version (simulated) for Talos {release}"));
+        machine.record_event(now, NodeEventKind::Sequence("initialize", false));
         machine.intent = machine.disk.as_ref().and_then(|disk| disk.intent.clone());
         if machine.intent.is_some() {
-            self.begin(nth, now);
+            self.start_services(nth, now);
             return;
         }
         machine.phase = Phase::Maintenance;
-        machine.say(now, "[talos] entering maintenance service");
+        machine.log(now, "[talos] entering maintenance service");
     }
 
     /// A configured machine starts its services.
-    fn begin(&mut self, nth: usize, now: Duration) {
+    fn start_services(&mut self, nth: usize, now: Duration) {
         let start = self.delays.start;
         let machine = &mut self.machines[nth];
         machine.phase = Phase::Up;
         machine.units.cri = ServiceState::Starting(now + start);
-        machine.happened(now, NodeEventKind::Sequence("boot", true));
-        machine.say(now, "[talos] service[apid](Running): Health check successful");
+        machine.record_event(now, NodeEventKind::Sequence("boot", true));
+        machine.log(now, "[talos] service[apid](Running): Health check successful");
         let addresses = machine.addresses();
         machine.accumulated.extend(addresses);
         if machine.is_control_plane() && machine.disk.as_ref().is_none_or(|disk| disk.etcd.is_none()) {
-            machine.say(
+            machine.log(
                 now,
                 "[talos] etcd is waiting to join the cluster, if this node is the first node in the cluster, please run \
                  `talosctl bootstrap` against one of the following IPs:",
@@ -344,7 +344,7 @@ impl Fleet {
         }
     }
 
-    /// Starts what can be started on a machine, and stops what cannot run; whether anything changed.
+    /// Starts the services that can start on a machine, and stops those that cannot run; returns whether any changed.
     fn start_units(&mut self, nth: usize, now: Duration) -> bool {
         if self.machines[nth].phase != Phase::Up {
             return false;
@@ -375,7 +375,7 @@ impl Fleet {
         before != (self.machines[nth].units, self.machines[nth].booted)
     }
 
-    /// What was started long enough ago is healthy.
+    /// Services become healthy some time after their start.
     fn finish_starts(&mut self, nth: usize, now: Duration) {
         let over = |unit: ServiceState| matches!(unit, ServiceState::Starting(at) if at <= now);
         let machine = &mut self.machines[nth];
@@ -384,7 +384,7 @@ impl Fleet {
         }
         if over(machine.units.etcd) {
             machine.units.etcd = ServiceState::Up;
-            machine.say(now, "[talos] service[etcd](Running): Health check successful");
+            machine.log(now, "[talos] service[etcd](Running): Health check successful");
             self.promote(nth);
         }
         let machine = &mut self.machines[nth];
@@ -404,12 +404,12 @@ impl Fleet {
         let waits = machine.is_control_plane() && control_plane.iter().any(|unit| *unit != ServiceState::Up);
         if !machine.booted && units.kubelet == ServiceState::Up && !waits {
             machine.booted = true;
-            machine.happened(now, NodeEventKind::Sequence("boot", false));
-            machine.say(now, "[talos] boot sequence: done");
+            machine.record_event(now, NodeEventKind::Sequence("boot", false));
+            machine.log(now, "[talos] boot sequence: done");
         }
     }
 
-    /// Starts the member of a machine that has one, or lets it join where there is an etcd that can decide.
+    /// Starts the etcd member of a machine, or lets it join an etcd with a quorum.
     fn start_etcd(&mut self, nth: usize, ready_at: Duration) {
         let machine = &self.machines[nth];
         if machine.units.etcd != ServiceState::Down || machine.left_etcd {
@@ -477,7 +477,7 @@ impl Fleet {
         node.machine = nth;
     }
 
-    /// Chooses who leads and who holds the address of the API; whether that is somebody else now.
+    /// Elects the leader of etcd and the holder of the virtual address; returns whether either changed.
     fn elect(&mut self, number: usize) -> bool {
         let etcd = &self.etcds[number];
         let before = (etcd.leader, etcd.holder);

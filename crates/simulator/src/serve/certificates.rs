@@ -15,7 +15,7 @@ use rustls::{RootCertStore, ServerConfig};
 
 /// The name in the certificate of a machine that waits for its configuration.
 const MAINTENANCE: &str = "maintenance-service.talos.dev";
-/// How long certificates last, as Talos makes them.
+/// The lifetime of certificates, as in Talos.
 const LIFE: Duration = Duration::from_hours(24);
 
 /// Why a node has no certificate.
@@ -33,7 +33,7 @@ pub(crate) enum CertificateError {
     NoSigner,
 }
 
-/// What is needed for a certificate, taken from the nodes while nobody changes them.
+/// The inputs of a certificate, read from the nodes under their lock.
 pub struct CertificateRequest {
     authority: Option<Pair>,
     name: String,
@@ -56,7 +56,7 @@ impl CertificateRequest {
     pub fn talos(fleet: &Fleet, nth: usize, lock: AuthMode) -> Result<Self, CertificateError> {
         let machine = &fleet.machines[nth];
         let skew = machine.faults.skew().unwrap_or_default();
-        let addresses = fleet.certified(nth);
+        let addresses = fleet.certificate_addresses(nth);
         let (AuthMode::Mutual, Some(intent)) = (lock, &machine.intent) else {
             return Ok(Self {
                 authority: None,
@@ -93,7 +93,8 @@ impl CertificateRequest {
         let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
         sans.push(host.trim_matches(['[', ']']).to_owned());
         sans.extend(["kubernetes", "kubernetes.default", "localhost", "127.0.0.1"].map(str::to_owned));
-        let (names, addresses) = certificate_names(machine.hostname(), fleet.certified(nth), &sans);
+        let (names, addresses) =
+            certificate_names(machine.hostname(), fleet.certificate_addresses(nth), &sans);
         Ok(Self {
             authority: Some(authority.clone()),
             name: "kube-apiserver".to_owned(),
@@ -150,7 +151,7 @@ impl CertificateRequest {
     }
 }
 
-/// By what a node is called: its own name and addresses, and what its configuration says.
+/// The names of a node's certificate: its own name and addresses, and those of its configuration.
 fn certificate_names(
     hostname: String,
     mut addresses: Vec<IpAddr>,

@@ -1,4 +1,4 @@
-//! How simulated nodes are told what to do, while they run: a socket in their folder, a line of JSON each way.
+//! Control of running simulated nodes: a socket in their folder, one line of JSON in each direction.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream as StdStream;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::fleet::{Fault, FaultError, Fleet, stage_word};
+use crate::fleet::{Fault, FaultError, Fleet, Phase, stage_word};
 use ichor_talos::secrets::IssueError;
 use ichor_values::format::{Document, FormatError, Version, Versioned};
 use ichor_values::nearest;
@@ -19,42 +19,42 @@ use tokio::sync::Notify;
 use super::state::SimulatorState;
 use super::{SimulatorError, SimulatorFolder};
 
-/// How long an answer may take.
+/// The timeout of a response.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The version of what is said on the socket. The nodes may have been started by another release.
+/// The version of the protocol on the socket. The nodes may have been started by another release.
 const VERSION: Version = Version::new(1, 0);
 
-/// What is wanted.
+/// A request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
 pub enum ControlRequest {
-    /// To know how the nodes are.
+    /// Returns the status of the nodes.
     Status,
-    /// That a node does something wrong.
+    /// Injects a fault into a node.
     Fault {
         /// The fault, in the form `NODE:KIND[=VALUE]`.
         fault: String,
     },
-    /// That a node does everything right again, or one thing.
+    /// Heals a node: all faults, or one kind.
     Heal {
         /// The node.
         node: String,
         /// The only kind of fault to end; all if absent.
         kind: Option<String>,
     },
-    /// That a node has power, or has none.
+    /// Powers a node on or off.
     Power {
         /// The node.
         node: String,
         /// Whether it has power.
         on: bool,
     },
-    /// The end.
+    /// Stops the nodes.
     Stop,
 }
 
-/// Why nodes do not do what is wanted.
+/// Why a request fails.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each message says it")]
 pub enum ControlError {
@@ -76,7 +76,7 @@ pub struct UnknownNode {
     near: Option<String>,
 }
 
-/// Why nodes that run do not do what is wanted.
+/// Why running nodes reject a request.
 #[derive(Debug, thiserror::Error)]
 enum ControlRequestError {
     #[error(
@@ -101,13 +101,13 @@ pub(super) struct ControlSocket {
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
-        // One that is left is in nobody's way.
+        // A leftover socket is replaced by the next start.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
 impl ControlSocket {
-    /// Opens the socket, in a folder that was taken: one that is there already is left from nodes that are gone.
+    /// Opens the socket in a locked folder: an existing one is a leftover of ended nodes.
     pub(super) fn open(site: &SimulatorFolder, world: Arc<SimulatorState>) -> Result<Self, SimulatorError> {
         let path = site.socket();
         let _ = std::fs::remove_file(&path);
@@ -116,7 +116,7 @@ impl ControlSocket {
         Ok(Self { listener, world, path, stop: Arc::new(Notify::new()) })
     }
 
-    /// Does what is wanted, until that is the end.
+    /// Serves requests until one stops the nodes.
     pub(super) async fn serve(&self) {
         loop {
             tokio::select! {
@@ -185,12 +185,12 @@ fn execute(fleet: &mut Fleet, wish: &ControlRequest, now: Duration) -> Result<Va
     }
 }
 
-/// The machine of a name, or which one was meant.
+/// The machine of a name, or a suggestion for a misspelt one.
 pub fn find_machine(fleet: &Fleet, name: &str) -> Result<usize, UnknownNode> {
     find_name(fleet.machines.iter().map(|machine| machine.hardware.name.as_str()), name)
 }
 
-/// The place of a name among others, or which one was meant.
+/// The index of a name among others, or a suggestion for a misspelt one.
 pub fn find_name<'n>(names: impl Iterator<Item = &'n str> + Clone, name: &str) -> Result<usize, UnknownNode> {
     names
         .clone()
@@ -201,21 +201,33 @@ pub fn find_name<'n>(names: impl Iterator<Item = &'n str> + Clone, name: &str) -
 fn status(fleet: &Fleet) -> Value {
     let nodes = (0..fleet.machines.len()).map(|nth| {
         let machine = &fleet.machines[nth];
-        let doors = fleet.doors(nth);
+        let listeners = fleet.listeners(nth);
         json!({
             "node": machine.hardware.name,
             "stage": stage_word(machine.stage()),
-            "phase": format!("{:?}", machine.phase).to_lowercase(),
+            "phase": phase_word(machine.phase),
             "ready": fleet.is_ready(nth),
             "talos_version": machine.release.to_string(),
-            "addresses": doors.addresses,
+            "addresses": listeners.addresses,
             "faults": machine.faults.all().map(Fault::kind).collect::<Vec<_>>(),
         })
     });
     json!({"nodes": nodes.collect::<Vec<_>>(), "bootstrap_count": fleet.bootstraps()})
 }
 
-/// Asks nodes that run in a folder.
+fn phase_word(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Off => "off",
+        Phase::Dark => "booting",
+        Phase::Maintenance => "maintenance",
+        Phase::Accepted => "accepted",
+        Phase::Installing => "installing",
+        Phase::Up => "up",
+        Phase::Ending(_) => "ending",
+    }
+}
+
+/// Sends a request to the nodes that run in a folder.
 pub fn send_request(site: &SimulatorFolder, wish: &ControlRequest) -> Result<Value, ControlError> {
     let folder = || site.folder().to_owned();
     let stream = StdStream::connect(site.socket()).map_err(|_| ControlError::None { folder: folder() })?;

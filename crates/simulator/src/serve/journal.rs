@@ -1,4 +1,4 @@
-//! What happened to simulated nodes, as JSON lines: every call, and every stage.
+//! The journal of simulated nodes, as JSON lines: every call, and every stage.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 pub(crate) struct Journal(Mutex<File>);
 
 impl Journal {
-    /// Begins anew.
+    /// Starts an empty journal.
     pub(crate) fn begin(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().create(true).write(true).truncate(true).open(path)?;
         Ok(Self(Mutex::new(file)))
@@ -24,7 +24,7 @@ impl Journal {
             map.shift_insert(0, "at".to_owned(), json!(at.as_secs_f64()));
         }
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // A disk that is full does not stop nodes; whoever reads the journal sees that it ends.
+        // A full disk must not stop the nodes; readers see that the journal ends.
         let _ = writeln!(file, "{what}");
     }
 }

@@ -1,4 +1,4 @@
-//! What stands for the API server of a simulated control plane, over HTTP/1.1.
+//! The simulated API server of a control plane, over HTTP/1.1.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -52,16 +52,16 @@ async fn answer(world: &SimulatorState, nth: usize, known: bool, request: Reques
     let answer = if known {
         match verb(&head.method, body).await {
             Ok(verb) => {
-                let whole = head.uri.path_and_query().map_or(path.as_str(), |whole| whole.as_str());
-                world.act(|fleet, _| fleet.kubernetes(nth, &verb, whole))
+                let target = head.uri.path_and_query().map_or(path.as_str(), |target| target.as_str());
+                world.act(|fleet, _| fleet.kubernetes(nth, &verb, target))
             }
             Err(answer) => answer,
         }
     } else {
-        // Talos lets nobody in whom it does not know.
+        // Talos rejects unauthenticated requests.
         KubeResponse::failure(401, "Unauthorized", "Unauthorized")
     };
-    let name = world.look(|fleet| fleet.machines[nth].hardware.name.clone());
+    let name = world.read(|fleet| fleet.machines[nth].hardware.name.clone());
     let line = json!({"node": name, "kubernetes": format!("{} {path}", head.method), "code": answer.code});
     world.journal.write(world.now(), line);
     answer

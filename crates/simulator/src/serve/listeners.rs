@@ -1,4 +1,4 @@
-//! What is open of the simulated nodes: sockets that come and go with what the nodes do.
+//! The listeners of simulated nodes: sockets that open and close with the phases of the nodes.
 
 use std::collections::HashMap;
 use std::io;
@@ -22,13 +22,13 @@ use super::certificates::{CertificateError, CertificateRequest};
 use super::state::SimulatorState;
 use super::{kubernetes, talos};
 
-/// Where Kubernetes' API is.
+/// The port of Kubernetes' API.
 const KUBERNETES: u16 = 6443;
-/// How long a guest may take for its greeting.
+/// The timeout of a client's handshake.
 const GREETING: Duration = Duration::from_secs(10);
-/// How long answers that are under way may take when a door closes.
+/// How long pending responses may take when a listener closes.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// How long a guest who was not let in may take to go.
+/// How long a rejected client may take to disconnect.
 const LEAVING: Duration = Duration::from_secs(1);
 /// Connections that wait to be taken.
 const BACKLOG: i32 = 128;
@@ -56,14 +56,14 @@ struct RunningListener {
     closes: watch::Sender<bool>,
 }
 
-/// Opens and closes doors as the nodes want it.
+/// Opens and closes listeners with the phases of the nodes.
 pub(crate) async fn run_listeners(world: Arc<SimulatorState>) {
     let mut changed = world.watch();
     let mut before: Vec<OpenListeners> = Vec::new();
     let mut open: HashMap<ListenerKey, RunningListener> = HashMap::new();
     loop {
         let wanted: Vec<OpenListeners> =
-            world.look(|fleet| (0..fleet.machines.len()).map(|nth| fleet.doors(nth)).collect());
+            world.read(|fleet| (0..fleet.machines.len()).map(|nth| fleet.listeners(nth)).collect());
         let changes = |nth: usize| before.get(nth) != Some(&wanted[nth]);
         let changing: Vec<usize> = (0..wanted.len()).filter(|nth| changes(*nth)).collect();
         // An address may move from one machine to another: it is given up before it is taken.
@@ -87,29 +87,29 @@ pub(crate) async fn run_listeners(world: Arc<SimulatorState>) {
     }
 }
 
-fn listener_keys(nth: usize, doors: &OpenListeners) -> Vec<ListenerKey> {
-    let talos = doors.talos.map(|lock| match lock {
+fn listener_keys(nth: usize, listeners: &OpenListeners) -> Vec<ListenerKey> {
+    let talos = listeners.talos.map(|lock| match lock {
         AuthMode::Maintenance => ListenerKind::Maintenance,
         AuthMode::Mutual => ListenerKind::Mutual,
     });
-    let kinds = talos.into_iter().chain(doors.kubernetes.then_some(ListenerKind::Kubernetes));
-    let run = doors.run;
+    let kinds = talos.into_iter().chain(listeners.kubernetes.then_some(ListenerKind::Kubernetes));
+    let run = listeners.run;
     kinds
         .flat_map(|kind| {
-            doors.addresses.iter().map(move |address| ListenerKey { nth, run, address: *address, kind })
+            listeners.addresses.iter().map(move |address| ListenerKey { nth, run, address: *address, kind })
         })
         .collect()
 }
 
-/// Opens what is not open yet.
+/// Opens the listeners that are not open yet.
 fn open_listeners(
     world: &Arc<SimulatorState>,
     open: &mut HashMap<ListenerKey, RunningListener>,
     nth: usize,
-    doors: &OpenListeners,
+    listeners: &OpenListeners,
 ) {
     let mut configs: HashMap<ListenerKind, Result<Arc<ServerConfig>, CertificateError>> = HashMap::new();
-    for key in listener_keys(nth, doors) {
+    for key in listener_keys(nth, listeners) {
         if open.contains_key(&key) {
             continue;
         }
@@ -127,7 +127,7 @@ fn open_listeners(
         };
         let config = configs
             .entry(key.kind)
-            .or_insert_with(|| world.look(|fleet| certificate_request(fleet, nth, key.kind))?.make());
+            .or_insert_with(|| world.read(|fleet| certificate_request(fleet, nth, key.kind))?.make());
         match config {
             Ok(config) => {
                 let (closes, closing) = watch::channel(false);
@@ -154,11 +154,11 @@ fn certificate_request(
 }
 
 fn log_listener(world: &SimulatorState, nth: usize, words: &str) {
-    let name = world.look(|fleet| fleet.machines[nth].hardware.name.clone());
+    let name = world.read(|fleet| fleet.machines[nth].hardware.name.clone());
     world.journal.write(world.now(), json!({"node": name, "note": words}));
 }
 
-/// Closes a door at once for whoever comes, and in a moment for those who are inside.
+/// Closes a listener: new connections fail at once, and established ones end after a moment.
 async fn close_listener(open: RunningListener) {
     open.closes.send_replace(true);
     open.task.abort();
@@ -175,7 +175,7 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-/// Whose door it is.
+/// The listener of a connection.
 #[derive(Clone)]
 struct ListenerContext {
     world: Arc<SimulatorState>,
@@ -232,12 +232,12 @@ async fn serve_connection(
     }
 }
 
-/// Hears a guest out who was not let in: what is closed with words unread takes the reason away before it arrives.
+/// Reads the rest of a rejected client's data: closing a socket with unread data resets it, and the TLS alert would be lost.
 async fn drain_rejected(mut stream: TcpStream) {
     let mut words = [0; 1024];
-    let hear_out = async {
+    let drain = async {
         let _ = stream.shutdown().await;
         while stream.read(&mut words).await.is_ok_and(|length| length > 0) {}
     };
-    let _ = time::timeout(LEAVING, hear_out).await;
+    let _ = time::timeout(LEAVING, drain).await;
 }

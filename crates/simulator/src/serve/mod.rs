@@ -1,10 +1,10 @@
-//! Simulated Talos nodes, by their API alone: what `ichor lab nodes` runs.
+//! Simulated Talos nodes, by their API only: run by `ichor lab nodes`.
 //!
-//! What nodes do is decided by [`crate::fleet`]. Here a [`SimulatorState`] gives them a clock, [`listeners`] the sockets that are
-//! open at a time, with certificates of [`certificates`]; [`talos`] and [`kubernetes`] answer there, [`stream`] what comes in pieces.
-//! A [`journal`] keeps every call, and [`control`] is how somebody outside makes nodes fail and ends all of it.
+//! [`crate::fleet`] decides what nodes do. Here a [`SimulatorState`] gives them a clock, [`listeners`] the sockets that are
+//! open at a time, with certificates of [`certificates`]; [`talos`] and [`kubernetes`] answer there, [`stream`] with streams.
+//! A [`journal`] records every call, and [`control`] lets another process inject faults and stop the nodes.
 //!
-//! One process and one runtime are all nodes.
+//! All nodes run in one process and one runtime.
 
 mod certificates;
 pub mod control;
@@ -61,7 +61,7 @@ pub struct SimulatorFolder {
 
 impl SimulatorFolder {
     /// Beside the cluster file of a folder.
-    pub fn of(folder: &Path) -> Self {
+    pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned() }
     }
 
@@ -74,12 +74,12 @@ impl SimulatorFolder {
         self.folder.join("simulator")
     }
 
-    /// What happened.
+    /// The path of the journal.
     pub fn journal(&self) -> PathBuf {
         self.state().join("journal.jsonl")
     }
 
-    /// What is said by nodes that run in the background.
+    /// The output of nodes that run in the background.
     pub fn log(&self) -> PathBuf {
         self.state().join("log")
     }
@@ -95,14 +95,14 @@ impl SimulatorFolder {
     }
 
     /// Takes the folder for nodes that are to run here; the kernel gives it back when their process is gone.
-    pub fn take(&self) -> Result<LockFile, SimulatorError> {
+    pub fn lock(&self) -> Result<LockFile, SimulatorError> {
         let lock = LockFile::try_take(&self.state().join("lock"));
         let lock = lock.map_err(|error| SimulatorError::Folder { path: error.path, source: error.source })?;
         lock.ok_or_else(|| SimulatorError::Runs { folder: self.folder.clone() })
     }
 }
 
-/// A network of the loopback, for as long as this is held: no other simulated nodes are there.
+/// A claim of a loopback network: other simulated nodes cannot use it while this exists.
 pub struct NetworkClaim {
     /// Its number.
     pub id: u8,
@@ -111,7 +111,7 @@ pub struct NetworkClaim {
 
 impl NetworkClaim {
     /// Takes the network of a number, or the first that is free.
-    pub fn take(id: Option<u8>) -> Result<Self, SimulatorError> {
+    pub fn claim(id: Option<u8>) -> Result<Self, SimulatorError> {
         let bind = |id: u8| {
             let address = SocketAddr::from((Scenario::claim(id), PORT));
             TcpListener::bind(address).ok().map(|listener| Self { id, listener })
@@ -130,7 +130,7 @@ impl From<NetworkClaim> for Stdio {
     }
 }
 
-/// Runs nodes until somebody ends them, with power or without any at first; `ready` is told when they can be asked.
+/// Runs nodes until a signal or a request stops them, with or without power at first; calls `ready` once they answer.
 pub async fn run(
     fleet: Fleet,
     site: &SimulatorFolder,
@@ -160,7 +160,7 @@ pub async fn run(
     Ok(())
 }
 
-/// Makes a node do something wrong. A machine that belongs to another cluster gets authorities that nobody else has.
+/// Injects a fault into a node. A machine that belongs to another cluster gets authorities of its own.
 pub fn inject_fault(fleet: &mut Fleet, nth: usize, fault: Fault, now: Duration) -> Result<(), IssueError> {
     let strangers = if fault == Fault::OtherCa {
         let made = || self_signed("stranger", &mut OsRng, ichor_system::now());

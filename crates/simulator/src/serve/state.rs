@@ -10,13 +10,13 @@ use tokio::time::{self, Instant};
 
 use super::journal::Journal;
 
-/// How long something may wait for its time, so that what comes at once is looked at once.
+/// A short pause between events, so that changes at the same time are handled together.
 const BREATH: Duration = Duration::from_millis(2);
 
 /// For each node, how long a watch rests.
 const FOR_EACH: Duration = Duration::from_micros(100);
 
-/// All nodes, and who wants to know that something changed.
+/// All nodes, and notification of changes.
 pub struct SimulatorState {
     fleet: Mutex<Fleet>,
     began: Instant,
@@ -38,14 +38,14 @@ impl SimulatorState {
         })
     }
 
-    /// How long it has run.
+    /// The time since the start.
     pub fn now(&self) -> Duration {
         self.began.elapsed()
     }
 
-    /// Looks at the nodes.
-    pub fn look<T>(&self, look: impl FnOnce(&Fleet) -> T) -> T {
-        look(&self.fleet())
+    /// Reads the nodes.
+    pub fn read<T>(&self, read: impl FnOnce(&Fleet) -> T) -> T {
+        read(&self.fleet())
     }
 
     /// Does something with the nodes.
@@ -55,25 +55,25 @@ impl SimulatorState {
         done
     }
 
-    /// Tells that something changed, from now on.
+    /// Subscribes to changes from now on.
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
 
-    /// How long whoever watches one node rests between two looks: the longer, the more nodes there are.
+    /// How long a watch of one node sleeps between two reads: the more nodes, the longer.
     pub(crate) fn rest(&self) -> Duration {
-        FOR_EACH * u32::try_from(self.look(|fleet| fleet.machines.len())).unwrap_or(u32::MAX)
+        FOR_EACH * u32::try_from(self.read(|fleet| fleet.machines.len())).unwrap_or(u32::MAX)
     }
 
     /// Lets time pass.
     pub(crate) async fn run(&self) {
-        let mut told = vec![0; self.look(|fleet| fleet.machines.len())];
+        let mut reported = vec![0; self.read(|fleet| fleet.machines.len())];
         loop {
             let now = self.now();
             let next = {
                 let mut fleet = self.fleet();
                 fleet.advance(now);
-                self.tell(&fleet, &mut told);
+                self.record_stages(&fleet, &mut reported);
                 fleet.next()
             };
             self.changed.send_modify(|count| *count += 1);
@@ -88,8 +88,8 @@ impl SimulatorState {
     }
 
     /// Puts the stages that nodes have come to into the journal.
-    fn tell(&self, fleet: &Fleet, told: &mut [u64]) {
-        for (machine, from) in fleet.machines.iter().zip(told) {
+    fn record_stages(&self, fleet: &Fleet, reported: &mut [u64]) {
+        for (machine, from) in fleet.machines.iter().zip(reported) {
             for event in machine.events(*from) {
                 if let NodeEventKind::Stage(stage, ready) = event.what {
                     let stage = stage_word(stage);

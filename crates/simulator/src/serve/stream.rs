@@ -41,11 +41,11 @@ use tonic::Status;
 
 use super::talos::{ApiConnection, ResponseStream, status};
 
-/// How long the certificate in a kubeconfig lasts, as Talos makes it.
+/// The lifetime of the certificate in a kubeconfig, as in Talos.
 const YEAR: Duration = Duration::from_hours(8760);
 /// The largest piece of bytes.
 const PIECE: usize = 32 << 10;
-/// How often a health check looks again where nothing tells it to.
+/// The polling interval of a health check between changes.
 const AGAIN: Duration = Duration::from_secs(1);
 
 fn all<A: Send + 'static>(pieces: impl IntoIterator<Item = A>) -> ResponseStream<A> {
@@ -69,7 +69,7 @@ pub(super) fn cut_after_one<A: Send + 'static>(
     cut: Arc<Notify>,
 ) -> ResponseStream<A> {
     let after = stream::once(async move {
-        // What was sent before is to arrive.
+        // Earlier messages must arrive.
         time::sleep(Duration::from_millis(20)).await;
         cut.notify_one();
         std::future::pending().await
@@ -77,15 +77,15 @@ pub(super) fn cut_after_one<A: Send + 'static>(
     ResponseStream::new(pieces.take(1).chain(after))
 }
 
-/// The pieces of a stream that goes on, until the node is to cut the connection.
+/// The chunks of an endless stream, until a fault cuts the connection.
 fn until_cut<A: Send + 'static>(visit: &ApiConnection, pieces: ResponseStream<A>) -> ResponseStream<A> {
     let (world, nth, cut) = (Arc::clone(&visit.world), visit.nth, Arc::clone(&visit.cut));
     let ordered = async move {
         let mut changed = world.watch();
         loop {
             changed.borrow_and_update();
-            let may = world.look(|fleet| fleet.machines[nth].faults.has("reset-mid-stream"));
-            if may && world.act(|fleet, _| fleet.machines[nth].faults.cut()) {
+            let may = world.read(|fleet| fleet.machines[nth].faults.has("reset-mid-stream"));
+            if may && world.act(|fleet, _| fleet.machines[nth].faults.take_cut()) {
                 cut.notify_one();
             }
             if changed.changed().await.is_err() {
@@ -101,11 +101,11 @@ pub(super) fn list(
     request: ListRequest,
 ) -> Result<ResponseStream<ListResponse>, CallError> {
     rbac::authorize_resource(&request.r#type, &visit.caller)?;
-    let found = visit.world.look(|fleet| fleet.resources(visit.nth, &request.namespace, &request.r#type));
+    let found = visit.world.read(|fleet| fleet.resources(visit.nth, &request.namespace, &request.r#type));
     Ok(all(found.into_iter().map(|resource| ListResponse { resource: Some(resource) })))
 }
 
-/// What is there, and what changes from then on.
+/// Existing resources, and every change from then on.
 pub(super) fn watch(
     visit: &ApiConnection,
     request: WatchRequest,
@@ -120,7 +120,7 @@ pub(super) fn watch(
         let mut first = true;
         loop {
             changed.borrow_and_update();
-            let found = world.look(|fleet| fleet.resources(nth, &request.namespace, &request.r#type));
+            let found = world.read(|fleet| fleet.resources(nth, &request.namespace, &request.r#type));
             let wanted =
                 |resource: &ResourceMessage| request.id.as_ref().is_none_or(|id| *id == id_of(resource));
             let now: BTreeMap<_, _> =
@@ -137,7 +137,7 @@ pub(super) fn watch(
                 changed = changed.changed() => if changed.is_err() { return },
                 () = sender.closed() => return,
             }
-            // What is another node's concerns a watch as well: with many, all would look all the time.
+            // A watch wakes up for changes of other nodes as well: with many, all would read all the time.
             time::sleep(world.rest()).await;
         }
     });
@@ -172,7 +172,7 @@ fn differences(
 }
 
 pub(super) fn logs(visit: &ApiConnection, request: LogsRequest) -> Result<ResponseStream<Data>, CallError> {
-    let lines = visit.world.look(|fleet| fleet.logs(visit.nth, &request.id))?;
+    let lines = visit.world.read(|fleet| fleet.logs(visit.nth, &request.id))?;
     let from = match usize::try_from(request.tail_lines) {
         Ok(count) => lines.len().saturating_sub(count),
         Err(_) => 0,
@@ -191,18 +191,19 @@ pub(super) fn dmesg(visit: &ApiConnection, request: DmesgRequest) -> Result<Resp
     let (sender, receiver) = mpsc::channel(4);
     tokio::spawn(async move {
         let mut changed = world.watch();
-        let mut told = if request.tail { world.look(|fleet| fleet.machines[nth].said().len()) } else { 0 };
+        let mut sent =
+            if request.tail { world.read(|fleet| fleet.machines[nth].log_lines().len()) } else { 0 };
         loop {
             changed.borrow_and_update();
-            let lines = world.look(|fleet| fleet.dmesg(nth));
-            let news = lines.get(told..).unwrap_or_default();
-            for line in news {
+            let lines = world.read(|fleet| fleet.dmesg(nth));
+            let new_lines = lines.get(sent..).unwrap_or_default();
+            for line in new_lines {
                 let data = Data { metadata: None, bytes: format!("{line}\n").into_bytes() };
                 if sender.send(Ok(data)).await.is_err() {
                     return;
                 }
             }
-            told = lines.len();
+            sent = lines.len();
             if !request.follow || wait_for_change(&mut changed, &sender).await {
                 return;
             }
@@ -212,7 +213,7 @@ pub(super) fn dmesg(visit: &ApiConnection, request: DmesgRequest) -> Result<Resp
     Ok(if request.follow { until_cut(visit, pieces) } else { pieces })
 }
 
-/// Waits for something to change; whether there is nobody left to tell.
+/// Waits for a change; returns whether the client is gone.
 async fn wait_for_change<A>(changed: &mut watch::Receiver<u64>, sender: &mpsc::Sender<A>) -> bool {
     tokio::select! {
         changed = changed.changed() => changed.is_err(),
@@ -221,7 +222,7 @@ async fn wait_for_change<A>(changed: &mut watch::Receiver<u64>, sender: &mpsc::S
 }
 
 pub(super) fn read(visit: &ApiConnection, request: ReadRequest) -> Result<ResponseStream<Data>, CallError> {
-    let text = visit.world.look(|fleet| fleet.file(visit.nth, &request.path))?;
+    let text = visit.world.read(|fleet| fleet.file(visit.nth, &request.path))?;
     Ok(all(bytes(text.as_bytes())))
 }
 
@@ -231,7 +232,7 @@ pub(super) fn events(
 ) -> Result<ResponseStream<MachineEvent>, CallError> {
     let (world, nth) = (Arc::clone(&visit.world), visit.nth);
     let (sender, receiver) = mpsc::channel(16);
-    let mut from = world.look(|fleet| {
+    let mut from = world.read(|fleet| {
         let machine = &fleet.machines[nth];
         let known = machine.events(0).count() as u64;
         let tail = u64::try_from(request.tail_events).unwrap_or(known).min(known);
@@ -239,16 +240,16 @@ pub(super) fn events(
     });
     tokio::spawn(async move {
         let mut changed = world.watch();
-        // The first event of a stream is empty: it says that the stream is there.
-        let mut news: VecDeque<MachineEvent> = VecDeque::from([MachineEvent::default()]);
+        // The first event of a stream is empty: it confirms that the stream is open.
+        let mut pending: VecDeque<MachineEvent> = VecDeque::from([MachineEvent::default()]);
         loop {
             changed.borrow_and_update();
-            world.look(|fleet| {
+            world.read(|fleet| {
                 let machine = &fleet.machines[nth];
-                news.extend(machine.events(from).map(formed));
+                pending.extend(machine.events(from).map(event_message));
                 from = machine.next_event();
             });
-            for event in news.drain(..) {
+            for event in pending.drain(..) {
                 if sender.send(Ok(event)).await.is_err() {
                     return;
                 }
@@ -282,7 +283,7 @@ fn event_message(event: &NodeEvent) -> MachineEvent {
 }
 
 pub(super) fn kubeconfig(visit: &ApiConnection, _: Empty) -> Result<ResponseStream<Data>, CallError> {
-    let intent = visit.world.look(|fleet| fleet.machines[visit.nth].intent.clone());
+    let intent = visit.world.read(|fleet| fleet.machines[visit.nth].intent.clone());
     let only =
         || CallError::new(ErrorCode::Unimplemented, "kubeconfig is only available on control plane nodes");
     let intent = intent.ok_or_else(only)?;
@@ -307,13 +308,13 @@ fn pack(text: &[u8]) -> std::io::Result<Vec<u8>> {
     packed.finish()
 }
 
-/// Goes through the checks one after the other, and says what it waits for.
+/// Runs the checks in sequence, and reports the pending one.
 pub(super) fn health(
     visit: &ApiConnection,
     request: HealthCheckRequest,
 ) -> Result<ResponseStream<HealthCheckProgress>, CallError> {
     let (world, nth) = (Arc::clone(&visit.world), visit.nth);
-    if !world.look(|fleet| fleet.machines[nth].is_control_plane()) {
+    if !world.read(|fleet| fleet.machines[nth].is_control_plane()) {
         let message = "cluster health check is only available on control plane nodes";
         return Err(CallError::new(ErrorCode::Unimplemented, message));
     }
@@ -326,8 +327,8 @@ pub(super) fn health(
     tokio::spawn(async move {
         let mut changed = world.watch();
         let nodes =
-            world.look(|fleet| fleet.health_nodes(nth, &named.control_plane_nodes, &named.worker_nodes));
-        let discovered = world.look(|fleet| fleet.discovered(&nodes));
+            world.read(|fleet| fleet.health_nodes(nth, &named.control_plane_nodes, &named.worker_nodes));
+        let discovered = world.read(|fleet| fleet.discovery_message(&nodes));
         if sender.send(say(discovered)).await.is_err() {
             return;
         }
@@ -338,7 +339,7 @@ pub(super) fn health(
             }
             loop {
                 changed.borrow_and_update();
-                let (line, done) = match world.look(|fleet| check.look(fleet, &nodes)) {
+                let (line, done) = match world.read(|fleet| check.run(fleet, &nodes)) {
                     Ok(()) => (format!("waiting for {}: OK", check.name), true),
                     Err(CheckPending::Skipped) => (format!("waiting for {}: SKIP", check.name), true),
                     Err(CheckPending::For(why)) => (format!("waiting for {}: {why}", check.name), false),

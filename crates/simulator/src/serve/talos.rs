@@ -1,6 +1,6 @@
 //! Talos' API of a simulated node: calls by their paths, over HTTP/2.
 //!
-//! What a call does is decided by [`crate::fleet`]; here it is read, let in, written to the journal and answered.
+//! [`crate::fleet`] decides what a call does; here calls are decoded, authorized, recorded in the journal and answered.
 
 use std::convert::Infallible;
 use std::future::{Future, ready};
@@ -44,20 +44,20 @@ use super::stream;
 /// As much as Talos takes.
 const LARGEST_MESSAGE: usize = 32 << 20;
 
-/// Somebody who came to a node.
+/// A connection of a client to a node.
 #[derive(Clone)]
 pub(crate) struct ApiConnection {
     pub(super) world: Arc<SimulatorState>,
     pub(super) nth: usize,
     pub(super) caller: Caller,
     from: SocketAddr,
-    /// What cuts the connection.
+    /// Cuts the connection.
     pub(super) cut: Arc<Notify>,
-    /// How many calls wait for their answer, or for its beginning.
+    /// The number of calls that wait for their response, or for its start.
     under_way: Arc<watch::Sender<usize>>,
 }
 
-/// How long an answer may take to be on its way, when it is there.
+/// How long a finished response may take to be sent.
 const FLUSH: Duration = Duration::from_millis(20);
 
 type BoxedResponse = Pin<Box<dyn Future<Output = HttpResponse<Body>> + Send>>;
@@ -87,7 +87,7 @@ pub(crate) async fn serve(
     farewell: Duration,
 ) {
     let (cut, mut under_way) = (Arc::clone(&visit.cut), visit.under_way.subscribe());
-    let service = service_fn(move |request| visit.clone().answered(request));
+    let service = service_fn(move |request| visit.clone().serve_request(request));
     let mut server = http2::Builder::new(TokioExecutor::new());
     server.timer(TokioTimer::new());
     let mut connection = pin!(server.serve_connection(TokioIo::new(stream), service));
@@ -97,7 +97,7 @@ pub(crate) async fn serve(
         _ = closing.wait_for(|closed| *closed) => {}
     }
     connection.as_mut().graceful_shutdown();
-    // Whoever waits for an answer gets it, also on a machine that is busy; what goes on and on is cut.
+    // A pending call gets its response, even on a busy machine; an endless stream is cut.
     let answered = async {
         let _ = time::timeout(farewell, under_way.wait_for(|calls| *calls == 0)).await;
         time::sleep(FLUSH).await;
@@ -109,7 +109,7 @@ pub(crate) async fn serve(
     }
 }
 
-/// A call that waits for its answer, as long as this is there.
+/// A call that waits for its response, as long as this exists.
 struct PendingCall(Arc<watch::Sender<usize>>);
 
 impl PendingCall {
@@ -137,7 +137,7 @@ impl ApiConnection {
         Self { world, nth, caller, from, cut: Arc::new(Notify::new()), under_way }
     }
 
-    fn answered(
+    fn serve_request(
         self,
         request: HttpRequest<Incoming>,
     ) -> Pin<Box<dyn Future<Output = Result<HttpResponse<Body>, Infallible>> + Send>> {
@@ -145,7 +145,7 @@ impl ApiConnection {
         Box::pin(async move {
             let _under_way = under_way;
             let path = request.uri().path().to_owned();
-            let (admitted, slow) = self.world.look(|fleet| {
+            let (admitted, slow) = self.world.read(|fleet| {
                 let machine = &fleet.machines[self.nth];
                 (rbac::authorize_call(&path, &self.caller, &machine.release), machine.faults.slow())
             });
@@ -164,11 +164,13 @@ impl ApiConnection {
         let nth = self.nth;
         let caller = self.caller.clone();
         match path {
-            method::VERSION => self.tell(request, move |fleet, _: Empty| Ok(fleet.version(nth))),
-            method::SERVICE_LIST => self.tell(request, move |fleet, _: Empty| Ok(fleet.service_list(nth))),
+            method::VERSION => self.read_call(request, move |fleet, _: Empty| Ok(fleet.version(nth))),
+            method::SERVICE_LIST => {
+                self.read_call(request, move |fleet, _: Empty| Ok(fleet.service_list(nth)))
+            }
             method::APPLY_CONFIGURATION => {
                 let note = |request: &ApplyConfigurationRequest| json!({"dry_run": request.dry_run});
-                self.act_noted(request, note, move |fleet, request: ApplyConfigurationRequest, now| {
+                self.act_with_note(request, note, move |fleet, request: ApplyConfigurationRequest, now| {
                     fleet.apply(nth, &caller, &request, now)
                 })
             }
@@ -182,7 +184,7 @@ impl ApiConnection {
             }
             method::UPGRADE => {
                 let note = |request: &UpgradeRequest| json!({"image": request.image});
-                self.act_noted(request, note, move |fleet, request: UpgradeRequest, now| {
+                self.act_with_note(request, note, move |fleet, request: UpgradeRequest, now| {
                     fleet.upgrade(nth, &request, now)
                 })
             }
@@ -195,9 +197,11 @@ impl ApiConnection {
             method::META_DELETE => self.act(request, move |fleet, request: MetaDeleteRequest, _| {
                 fleet.meta_delete(nth, request.key)
             }),
-            method::ETCD_MEMBER_LIST => self.tell(request, move |fleet, _: Empty| fleet.etcd_members(nth)),
-            method::ETCD_STATUS => self.tell(request, move |fleet, _: Empty| fleet.etcd_status(nth)),
-            method::ETCD_ALARM_LIST => self.tell(request, move |fleet, _: Empty| fleet.etcd_alarms(nth)),
+            method::ETCD_MEMBER_LIST => {
+                self.read_call(request, move |fleet, _: Empty| fleet.etcd_members(nth))
+            }
+            method::ETCD_STATUS => self.read_call(request, move |fleet, _: Empty| fleet.etcd_status(nth)),
+            method::ETCD_ALARM_LIST => self.read_call(request, move |fleet, _: Empty| fleet.etcd_alarms(nth)),
             method::ETCD_LEAVE_CLUSTER => self.act(request, move |fleet, _: Empty, _| fleet.etcd_leave(nth)),
             method::ETCD_REMOVE_MEMBER_BY_ID => {
                 self.act(request, move |fleet, request: EtcdRemoveMemberByIdRequest, _| {
@@ -209,7 +213,7 @@ impl ApiConnection {
                 let message = EtcdForfeitLeadership { metadata: None, member };
                 Ok(EtcdForfeitLeadershipResponse { messages: vec![message] })
             }),
-            method::STATE_GET => self.tell(request, move |fleet, request: cosi::GetRequest| {
+            method::STATE_GET => self.read_call(request, move |fleet, request: cosi::GetRequest| {
                 rbac::authorize_resource(&request.r#type, &caller)?;
                 let found = fleet.resource(nth, &request.namespace, &request.r#type, &request.id);
                 let resource = Some(found.ok_or_else(|| no_such_resource(&request.r#type, &request.id))?);
@@ -239,17 +243,17 @@ impl ApiConnection {
         })
     }
 
-    /// A call that looks at the nodes.
-    fn tell<Q, A>(
+    /// A call that reads the nodes.
+    fn read_call<Q, A>(
         self,
         request: HttpRequest<Incoming>,
-        look: impl FnOnce(&Fleet, Q) -> Result<A, CallError> + Send + 'static,
+        read: impl FnOnce(&Fleet, Q) -> Result<A, CallError> + Send + 'static,
     ) -> BoxedResponse
     where
         Q: Message + Default + 'static,
         A: Message + Default + 'static,
     {
-        self.unary(request, |_| Value::Null, move |world, request| world.look(|fleet| look(fleet, request)))
+        self.unary(request, |_| Value::Null, move |world, request| world.read(|fleet| read(fleet, request)))
     }
 
     /// A call that changes a node.
@@ -262,11 +266,11 @@ impl ApiConnection {
         Q: Message + Default + 'static,
         A: Message + Default + 'static,
     {
-        self.act_noted(request, |_| Value::Null, act)
+        self.act_with_note(request, |_| Value::Null, act)
     }
 
-    /// A call that changes a node, of which more is told in the journal.
-    fn act_noted<Q, A>(
+    /// A call that changes a node, with more details in the journal.
+    fn act_with_note<Q, A>(
         self,
         request: HttpRequest<Incoming>,
         note: impl FnOnce(&Q) -> Value + Send + 'static,
@@ -315,16 +319,16 @@ impl ApiConnection {
         let once = OnceService::new(move |request: Request<Q>| {
             let answer = answer(&self, request.into_inner());
             self.record(&path, answer.as_ref().map(drop), Value::Null);
-            ready(answer.map(|pieces| Response::new(self.or_cut(pieces))).map_err(|error| status(&error)))
+            ready(answer.map(|pieces| Response::new(self.apply_cut(pieces))).map_err(|error| status(&error)))
         });
         let mut grpc = Grpc::new(ProstCodec::<A, Q>::default());
         Box::pin(async move { grpc.server_streaming(once, request).await })
     }
 
     /// The pieces, or only the first of them where the node is to cut the connection.
-    fn or_cut<A: Send + 'static>(&self, pieces: ResponseStream<A>) -> ResponseStream<A> {
-        let may = self.world.look(|fleet| fleet.machines[self.nth].faults.has("reset-mid-stream"));
-        let cuts = may && self.world.act(|fleet, _| fleet.machines[self.nth].faults.cut());
+    fn apply_cut<A: Send + 'static>(&self, pieces: ResponseStream<A>) -> ResponseStream<A> {
+        let may = self.world.read(|fleet| fleet.machines[self.nth].faults.has("reset-mid-stream"));
+        let cuts = may && self.world.act(|fleet, _| fleet.machines[self.nth].faults.take_cut());
         if cuts { stream::cut_after_one(pieces, Arc::clone(&self.cut)) } else { pieces }
     }
 
@@ -352,7 +356,7 @@ impl ApiConnection {
             Caller::Anyone => Value::Null,
             Caller::Known(roles) => json!(roles),
         };
-        let name = self.world.look(|fleet| fleet.machines[self.nth].hardware.name.clone());
+        let name = self.world.read(|fleet| fleet.machines[self.nth].hardware.name.clone());
         let mut line = json!({
             "node": name, "call": path, "from": self.from.to_string(), "roles": roles,
             "code": format!("{code:?}"),
@@ -371,12 +375,12 @@ fn code(error: &CallError) -> Code {
     Code::from(error.code as i32)
 }
 
-/// An error as gRPC says it.
+/// An error as a gRPC status.
 pub(super) fn status(error: &CallError) -> Status {
     Status::new(code(error), error.message.clone())
 }
 
-/// A service that is called once.
+/// A service that handles one call.
 struct OnceService<F>(Option<F>);
 
 impl<F> OnceService<F> {

@@ -19,7 +19,7 @@ pub fn fabric(id: u32) -> BoxedStrategy<RandomFabric> {
     let leafs = (0..=2_usize).prop_flat_map(|count| (1..=count).map(leaf).collect::<Vec<_>>());
     let spines = (0..=2_usize).prop_flat_map(|count| (1..=count).map(spine).collect::<Vec<_>>());
     (leafs, option::of(gateway(id)), spines)
-        .prop_filter("nobody to peer with", |(leafs, gateway, _)| !leafs.is_empty() || gateway.is_some())
+        .prop_filter("no router to peer with", |(leafs, gateway, _)| !leafs.is_empty() || gateway.is_some())
         .prop_map(|(leafs, gateway, spines)| {
             let on_ports =
                 (0..leafs.len()).map(|nth| format!("router: leaf{}, link: {}", nth + 1, PORTS[nth]));
@@ -33,7 +33,7 @@ pub fn fabric(id: u32) -> BoxedStrategy<RandomFabric> {
         .boxed()
 }
 
-/// What every router can have: AS number, release, BFD, a password and an id of its own.
+/// The optional keys of a router: AS number, release, BFD, a password and an id of its own.
 fn keys() -> impl Strategy<Value = Vec<(&'static str, Option<String>)>> {
     let version = option::of(select(vec!["8.4.4", "9.1", "10.3.1"]));
     let id = option::weighted(0.2, select(vec!["192.0.2.250", "10.255.255.254"]));

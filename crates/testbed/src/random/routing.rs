@@ -1,4 +1,4 @@
-//! Anything that a node's routing can be asked.
+//! Random `routing` sections of a cluster file.
 
 use ichor_values::Backend;
 use proptest::option;
@@ -7,7 +7,7 @@ use proptest::sample::{select, subsequence};
 
 use super::{FAR, PORTS, list, map, quoted, some};
 
-/// Who speaks BGP, and what it cannot do in any case.
+/// A BGP implementation and version, with its limitations.
 #[derive(Clone, Copy, Debug)]
 struct BgpDaemon {
     backend: Backend,
@@ -33,7 +33,7 @@ impl BgpDaemon {
         self.version == Some("3.36.0")
     }
 
-    /// Whether it can find a neighbour so. GoBGP 3 knows nobody without address; Talos itself uses no next hop of IPv6.
+    /// Whether it supports a kind of neighbour. GoBGP 3 needs an address; Talos itself uses no next hop of IPv6.
     fn goes(self, way: NeighborKind) -> bool {
         match way {
             NeighborKind::Port => !self.is_gobgp_3(),
@@ -51,7 +51,7 @@ impl BgpDaemon {
         }
     }
 
-    /// What is there now and then, if it can be there at all.
+    /// An optional value, with a probability, if it is supported at all.
     fn maybe(able: bool, often: f64, what: BoxedStrategy<String>) -> BoxedStrategy<Option<String>> {
         if able { option::weighted(often, what).boxed() } else { Just(None).boxed() }
     }
@@ -94,17 +94,17 @@ fn of(id: u32, daemon: BgpDaemon, routers: &[String]) -> BoxedStrategy<String> {
         .boxed()
 }
 
-/// How a node finds a neighbour.
+/// How a node addresses a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NeighborKind {
     Port,
     V4,
     V6,
-    /// As the file says of the router.
+    /// The keys in the file.
     Router,
 }
 
-/// Some of the neighbours that a node can have: on its ports, at addresses near and far, or else routers of the file.
+/// Some neighbours of a node: on its ports, at near and far addresses, or routers of the file.
 fn neighbors(id: u32, daemon: BgpDaemon, routers: &[String]) -> BoxedStrategy<String> {
     let ports = PORTS.map(|port| (NeighborKind::Port, format!("link: {port}")));
     let v4 = [format!("10.{id}.0.254"), FAR[0].into()].map(|it| (NeighborKind::V4, format!("address: {it}")));
@@ -115,7 +115,7 @@ fn neighbors(id: u32, daemon: BgpDaemon, routers: &[String]) -> BoxedStrategy<St
         all.extend(ports.into_iter().chain(v4).chain(v6).filter(|(way, _)| daemon.goes(*way)));
     }
     let most = all.len();
-    // BIRD has one password for all ports. Talos itself has none, and hands from router to router what it hears, unless they
+    // BIRD has one password for all ports. Talos itself has none, and forwards routes between routers, unless they
     // are of one AS.
     (subsequence(all, 1..=most).prop_shuffle(), any::<bool>(), asn())
         .prop_flat_map(move |(found, secret, asn)| {

@@ -36,7 +36,7 @@ fn anyone() -> NodeTrust {
     NodeTrust::Maintenance { pin: None }
 }
 
-/// Connects and asks; in TLS 1.3 a node says only then whom it lets in.
+/// Connects and makes a call; in TLS 1.3 a node rejects a client only then.
 async fn asked(server: &TestServer, trust: &NodeTrust) -> Result<Version, NodeError> {
     NodeClient::connect("cp1", server.address, trust).await?.version().await
 }
@@ -158,7 +158,7 @@ async fn a_closed_port_and_another_server_are_distinguished() {
     assert!(error.to_string().contains("the server is not Talos"), "{error}");
     talker.await.unwrap();
 
-    assert!(NodeClient::meet("cp1", address, None).await.is_err(), "nobody is there");
+    assert!(NodeClient::meet("cp1", address, None).await.is_err(), "no server answers");
     let error = NodeClient::connect("cp1", address, &anyone()).await.err().unwrap();
     assert!(error.to_string().contains("connection refused"), "{error}");
 }

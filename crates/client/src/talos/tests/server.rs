@@ -1,4 +1,4 @@
-//! A server that says what it is told to say: TLS and gRPC as Talos has them, and every way to fail.
+//! A server with canned responses: TLS and gRPC as in Talos, and every kind of failure.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -29,7 +29,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::super::trust::{Credentials, NodeTrust};
 
-/// What a call is answered with.
+/// A canned response.
 #[derive(Clone)]
 pub(super) enum CannedResponse {
     /// These, and then a status with its words.
@@ -38,7 +38,7 @@ pub(super) enum CannedResponse {
     Cut(Vec<Vec<u8>>),
     /// These, and then an end without a status.
     Truncated(Vec<Vec<u8>>),
-    /// Nothing, for ever.
+    /// No response at all.
     Nothing,
 }
 
@@ -74,17 +74,17 @@ impl TestServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&asked);
+        let requests = Arc::clone(&asked);
         let task = tokio::spawn(async move {
             let acceptor = TlsAcceptor::from(Arc::new(tls));
             while let Ok((stream, _)) = listener.accept().await {
-                let (acceptor, say, seen) = (acceptor.clone(), say.clone(), Arc::clone(&seen));
+                let (acceptor, say, requests) = (acceptor.clone(), say.clone(), Arc::clone(&requests));
                 tokio::spawn(async move {
                     let Ok(stream) = acceptor.accept(stream).await else { return };
                     let cut = Arc::new(tokio::sync::Notify::new());
                     let end = Arc::clone(&cut);
                     let service = service_fn(move |request| {
-                        answer(request, say.clone(), Arc::clone(&cut), Arc::clone(&seen))
+                        answer(request, say.clone(), Arc::clone(&cut), Arc::clone(&requests))
                     });
                     let serving = http2::Builder::new(TokioExecutor::new())
                         .serve_connection(TokioIo::new(stream), service);
@@ -103,11 +103,11 @@ async fn answer(
     request: Request<Incoming>,
     say: CannedResponse,
     cut: Arc<tokio::sync::Notify>,
-    seen: RecordedCalls,
+    requests: RecordedCalls,
 ) -> Result<Response<UnsyncBoxBody<Bytes, Infallible>>, Infallible> {
     let path = request.uri().path().to_owned();
     let body = request.into_body().collect().await.unwrap().to_bytes();
-    seen.lock().unwrap().push((path, body.get(5..).unwrap_or_default().to_vec()));
+    requests.lock().unwrap().push((path, body.get(5..).unwrap_or_default().to_vec()));
     let (messages, end) = match say {
         CannedResponse::Messages(messages, code, words) => {
             let mut trailers = HeaderMap::new();
@@ -118,7 +118,7 @@ async fn answer(
         CannedResponse::Truncated(messages) => (messages, stream::empty().boxed()),
         CannedResponse::Cut(messages) => {
             let end = async move {
-                // What was said before has to be on its way first.
+                // The previous messages must be sent first.
                 time::sleep(Duration::from_millis(50)).await;
                 cut.notify_one();
                 std::future::pending().await

@@ -22,7 +22,7 @@ use super::super::trust::key;
 use super::server::{bundle, trust};
 use super::*;
 
-/// A server that wants a certificate, takes any, takes none as well, and remembers what it was shown.
+/// A server that requests a certificate, accepts any or none, and records the one it received.
 struct UntrustedServer {
     address: SocketAddr,
     shown: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -126,20 +126,20 @@ async fn a_server_of_another_cluster_never_receives_the_client_certificate() {
     let foreign = agent_certificate(&theirs.os, "cp1", &here).unwrap();
     let elsewhere = agent_certificate(&ours.os, "cp1", &["10.0.0.11".parse().unwrap()]).unwrap();
     let unsigned = self_signed("maintenance", &mut OsRng, ichor_system::now()).unwrap();
-    let told = [
+    let cases = [
         (&foreign, false, "not of this cluster"),
         (&unsigned, false, "not of this cluster"),
         (&elsewhere, true, "of this cluster, but not valid for this address"),
     ];
 
     for version in VERSIONS {
-        for (pair, passing, words) in told {
+        for (pair, passing, words) in cases {
             let server = UntrustedServer::start(version, pair, pair).await;
 
             let met = NodeClient::meet("cp1", server.address, Some(&credentials)).await.unwrap();
 
             let ProbeResult::Other { reason, may_pass, .. } = met else {
-                panic!("{version:?}: it is nobody of ours")
+                panic!("{version:?}: the peer was accepted")
             };
             assert!(reason.contains(words), "{version:?}: {reason}");
             assert_eq!(may_pass, passing, "{version:?}: {reason}");

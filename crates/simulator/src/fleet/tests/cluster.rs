@@ -9,11 +9,11 @@ fn a_worker_answers_only_when_a_control_plane_can_sign_for_it() {
 
     trial.apply(1).unwrap();
     trial.pass(60);
-    assert_eq!(trial.fleet.doors(1).talos, None);
+    assert_eq!(trial.fleet.listeners(1).talos, None);
     trial.apply(0).unwrap();
     trial.pass(60);
 
-    assert_eq!(trial.fleet.doors(1).talos, Some(AuthMode::Mutual));
+    assert_eq!(trial.fleet.listeners(1).talos, Some(AuthMode::Mutual));
     assert_eq!(trial.stage(1), Stage::Booting);
 }
 
@@ -96,7 +96,7 @@ fn a_second_bootstrap_creates_a_second_etcd_that_health_checks_detect() {
 fn the_virtual_address_fails_over_to_another_control_plane() {
     let mut trial = TestCluster::up(3, 0);
     let holder = |trial: &TestCluster| {
-        (0..3).filter(|nth| trial.fleet.doors(*nth).addresses.contains(&ip(VIP))).collect::<Vec<_>>()
+        (0..3).filter(|nth| trial.fleet.listeners(*nth).addresses.contains(&ip(VIP))).collect::<Vec<_>>()
     };
     assert_eq!(holder(&trial), [0]);
 
@@ -104,7 +104,7 @@ fn the_virtual_address_fails_over_to_another_control_plane() {
     trial.pass(1);
 
     assert_eq!(holder(&trial), [1]);
-    assert!(trial.fleet.certified(1).contains(&ip(VIP)));
+    assert!(trial.fleet.certificate_addresses(1).contains(&ip(VIP)));
     assert!(trial.fleet.has_quorum(trial.fleet.cluster_etcd(1).unwrap()));
     trial.fleet.power_off(1);
     trial.pass(1);

@@ -7,11 +7,11 @@ fn a_machine_with_power_boots_into_maintenance_on_its_leased_address() {
     let mut trial = TestCluster::new("v1.13.9", 1, 0);
 
     trial.pass(9);
-    assert_eq!(trial.fleet.doors(0).talos, None);
+    assert_eq!(trial.fleet.listeners(0).talos, None);
     trial.pass(1);
 
-    let doors = trial.fleet.doors(0);
-    assert_eq!((doors.talos, doors.addresses), (Some(AuthMode::Maintenance), vec![ip("10.0.1.0")]));
+    let listeners = trial.fleet.listeners(0);
+    assert_eq!((listeners.talos, listeners.addresses), (Some(AuthMode::Maintenance), vec![ip("10.0.1.0")]));
     assert_eq!(trial.stage(0), Stage::Maintenance);
     assert!(
         trial
@@ -28,9 +28,9 @@ fn a_configuration_leads_to_an_installation_a_reboot_and_the_address_it_names() 
     let answer = trial.apply(0).unwrap();
     let second = trial.apply(0).unwrap_err();
     trial.pass(1);
-    let installing = (trial.stage(0), trial.fleet.doors(0).talos);
+    let installing = (trial.stage(0), trial.fleet.listeners(0).talos);
     trial.pass(20);
-    let dark = (trial.fleet.machines[0].phase, trial.fleet.doors(0).talos);
+    let dark = (trial.fleet.machines[0].phase, trial.fleet.listeners(0).talos);
     trial.pass(10);
 
     assert_eq!(answer.messages[0].mode_details, "Applied configuration without a reboot");
@@ -39,8 +39,8 @@ fn a_configuration_leads_to_an_installation_a_reboot_and_the_address_it_names() 
         CallError::new(ErrorCode::FailedPrecondition, "another apply configuration is already in progress")
     );
     assert_eq!((installing, dark), ((Stage::Installing, None), (Phase::Dark, None)));
-    let doors = trial.fleet.doors(0);
-    assert_eq!((doors.talos, doors.addresses), (Some(AuthMode::Mutual), vec![ip("10.0.0.11")]));
+    let listeners = trial.fleet.listeners(0);
+    assert_eq!((listeners.talos, listeners.addresses), (Some(AuthMode::Mutual), vec![ip("10.0.0.11")]));
     assert_eq!(trial.stage(0), Stage::Booting);
     assert!(trial.unmet(0).contains(&"services".to_owned()));
     assert!(
@@ -59,7 +59,7 @@ fn a_machine_with_a_disk_image_applies_its_configuration_immediately() {
     trial.apply(0).unwrap();
     trial.pass(1);
 
-    assert_eq!((trial.stage(0), trial.fleet.doors(0).talos), (Stage::Booting, Some(AuthMode::Mutual)));
+    assert_eq!((trial.stage(0), trial.fleet.listeners(0).talos), (Stage::Booting, Some(AuthMode::Mutual)));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Faults, and what they are seen by.
+//! Faults and their effects.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn slow_and_reset_faults_reach_the_server() {
     trial.fleet.spoil(0, Fault::ResetMidStream(1), None, trial.now);
 
     let faults = &mut trial.fleet.machines[0].faults;
-    assert_eq!((faults.slow(), faults.cut(), faults.cut()), (Some(secs(3)), true, false));
+    assert_eq!((faults.slow(), faults.take_cut(), faults.take_cut()), (Some(secs(3)), true, false));
     assert!(trial.fleet.heal(0, Some("slow"), trial.now));
     assert_eq!(trial.fleet.machines[0].faults.slow(), None);
 }
@@ -31,7 +31,7 @@ fn a_late_reboot_takes_longer_and_the_first_boot_does_not() {
 }
 
 #[test]
-fn configurations_are_refused_for_as_long_as_the_fault_is_there() {
+fn configurations_are_rejected_while_the_fault_is_active() {
     let mut trial = TestCluster::new("v1.13.9", 1, 0);
     trial.pass(10);
     trial.fleet.spoil(0, Fault::RefuseConfig("no".to_owned()), None, trial.now);
@@ -54,7 +54,7 @@ fn a_lost_quorum_stops_the_api_and_its_address_until_healed() {
         trial.health().unwrap(),
         ("etcd to be healthy", CheckPending::For("etcdserver: no leader".to_owned()))
     );
-    assert!(!trial.fleet.doors(0).kubernetes && !trial.fleet.doors(0).addresses.contains(&ip(VIP)));
+    assert!(!trial.fleet.listeners(0).kubernetes && !trial.fleet.listeners(0).addresses.contains(&ip(VIP)));
     let status = trial.fleet.etcd_status(0).unwrap().messages.remove(0).member_status.unwrap();
     assert_eq!((status.leader, status.errors.len()), (0, 1));
     assert_eq!(trial.stage(0), Stage::Running);
@@ -64,7 +64,7 @@ fn a_lost_quorum_stops_the_api_and_its_address_until_healed() {
 }
 
 #[test]
-fn another_identity_shows_in_links_and_firmware_and_goes_with_the_fault() {
+fn an_identity_fault_changes_links_and_firmware_until_healed() {
     let mut trial = TestCluster::new("v1.13.9", 1, 0);
     trial.pass(10);
     let seen = |trial: &TestCluster| {
@@ -96,12 +96,12 @@ fn a_machine_of_another_cluster_has_its_own_authority_and_no_membership() {
     trial.fleet.bootstrap(0, trial.now).unwrap();
     trial.pass(30);
 
-    assert_eq!(trial.fleet.doors(1).talos, Some(AuthMode::Mutual));
+    assert_eq!(trial.fleet.listeners(1).talos, Some(AuthMode::Mutual));
     assert_eq!(trial.fleet.signer(1).unwrap().os, strangers.os);
     assert_eq!(trial.fleet.etcd_members(0).unwrap().messages[0].members.len(), 1);
     trial.fleet.heal(1, None, trial.now);
     trial.pass(10);
-    assert_eq!(trial.fleet.doors(1).talos, Some(AuthMode::Maintenance));
+    assert_eq!(trial.fleet.listeners(1).talos, Some(AuthMode::Maintenance));
 }
 
 #[test]

@@ -1,16 +1,16 @@
-//! What is done to machines that run.
+//! Operations on running machines.
 
 use super::*;
 
 #[test]
-fn a_reboot_closes_the_port_and_comes_back_as_it_was() {
+fn a_reboot_closes_the_port_and_keeps_the_state() {
     let mut trial = TestCluster::up(1, 1);
     let boots = trial.fleet.machines[1].boots;
 
     trial.fleet.reboot(1, trial.now).unwrap();
     let ending = trial.stage(1);
     trial.pass(5);
-    let dark = trial.fleet.doors(1).talos;
+    let dark = trial.fleet.listeners(1).talos;
     trial.pass(20);
 
     assert_eq!((ending, dark), (Stage::Rebooting, None));
@@ -19,7 +19,7 @@ fn a_reboot_closes_the_port_and_comes_back_as_it_was() {
 }
 
 #[test]
-fn a_shutdown_ends_without_power_and_power_brings_it_back() {
+fn a_shutdown_powers_off_until_the_next_power_on() {
     let mut trial = TestCluster::up(1, 1);
 
     trial.fleet.shutdown(1, trial.now).unwrap();
@@ -53,7 +53,7 @@ fn a_graceful_reset_leaves_etcd_and_wipes_the_disk_but_kubernetes_keeps_the_node
 }
 
 #[test]
-fn a_reset_of_partitions_keeps_talos_and_one_without_a_reboot_ends_without_power() {
+fn a_partition_reset_keeps_talos_and_without_a_reboot_powers_off() {
     let mut trial = TestCluster::up(1, 1);
     let state = PartitionToWipe { label: "STATE".to_owned(), wipe: true };
     let request = ResetRequest { system_partitions_to_wipe: vec![state], ..ResetRequest::default() };
@@ -109,7 +109,7 @@ fn etcd_members_leave_are_removed_and_forfeit_leadership() {
 }
 
 #[test]
-fn kubernetes_lists_nodes_and_lets_them_be_cordoned() {
+fn kubernetes_lists_and_cordons_nodes() {
     let mut trial = TestCluster::up(1, 1);
 
     let list = trial.fleet.kubernetes(0, &KubeVerb::Get, "/api/v1/nodes?limit=500");

@@ -64,7 +64,7 @@ impl TestCluster {
         Self { fleet, now: Duration::ZERO, bundle: Bundle::read(bundle).unwrap(), talos }
     }
 
-    /// One that runs.
+    /// A running cluster.
     fn up(control_planes: u8, workers: u8) -> Self {
         let mut trial = Self::new("v1.13.9", control_planes, workers);
         trial.pass(10);
@@ -97,7 +97,7 @@ impl TestCluster {
     }
 
     fn documents(&self, nth: usize) -> Vec<Value> {
-        let contract = Contract::of(&self.talos);
+        let contract = Contract::for_release(&self.talos);
         let endpoint = Endpoint::parse(&format!("https://{VIP}:6443")).unwrap();
         let mut input = Input::new("sim", endpoint, contract);
         input.install_disk = Some("/dev/sda".to_owned());
@@ -144,7 +144,7 @@ impl TestCluster {
         mode: ApplyMode,
         dry_run: bool,
     ) -> Result<ApplyConfigurationResponse, CallError> {
-        let caller = match self.fleet.doors(nth).talos {
+        let caller = match self.fleet.listeners(nth).talos {
             Some(AuthMode::Mutual) => Caller::Known(vec!["os:admin".to_owned()]),
             _ => Caller::Anyone,
         };
@@ -165,7 +165,7 @@ impl TestCluster {
     fn health(&self) -> Option<(&'static str, CheckPending)> {
         let nodes = self.fleet.health_nodes(0, &[], &[]);
         let mut checks = HealthCheck::ALL.into_iter();
-        checks.find_map(|check| Some((check.name, check.look(&self.fleet, &nodes).err()?)))
+        checks.find_map(|check| Some((check.name, check.run(&self.fleet, &nodes).err()?)))
     }
 }
 
